@@ -109,7 +109,7 @@ async function drawShop(browser, url) {
   await page.goto(url);
   await page.getByRole('button', { name: 'Start maintenance' }).click();
   await page.getByLabel('Which jobs').selectOption('Tag billing');
-  await page.getByLabel('Reason').fill('The payment provider moves');
+  await page.getByLabel('Note,').fill('The payment provider moves');
   await keep(page, 'maintenance-dark');
 }
 

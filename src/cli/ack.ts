@@ -22,7 +22,7 @@ export async function ack(job: string, options: AckOptions): Promise<number> {
   const { store, subject } = await targetOf(job, options);
   const { name } = subject;
   const until = untilIn(subject.spec?.timeZone ?? 'UTC');
-  const what = { action: 'ack', target: name, ...(note === '' ? {} : { reason: note }) } as const;
+  const what = { action: 'ack', target: name, ...(note === '' ? {} : { note }) } as const;
   const { episode, acknowledgement } = await recordedChange(store, what, async () => {
     const result = await acknowledge(store, subject, { by, note, until });
     const before = result.before && listedAcknowledgement(result.before);
@@ -46,7 +46,7 @@ export async function ack(job: string, options: AckOptions): Promise<number> {
 export async function unack(job: string, options: ReasonedOptions): Promise<number> {
   const { store, subject } = await targetOf(job, options);
   const { name } = subject;
-  const removed = await recordedChange(store, { action: 'unack', target: name, reason: options.note }, async () => {
+  const removed = await recordedChange(store, { action: 'unack', target: name, note: options.note }, async () => {
     const result = listedAcknowledgement(await unacknowledge(store, subject));
     return { result, before: result, after: null };
   });

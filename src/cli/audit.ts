@@ -22,8 +22,8 @@ export async function audit(options: AuditOptions): Promise<number> {
   for (const problem of page.problems) warn(problem);
   if (options.json) {
     const entries = page.entries.map(({ origin, at, ...entry }) => {
-      const { actor, channel, reason = null, identity = null } = origin;
-      return { ...entry, at: new Date(at).toISOString(), actor, identity, proven: isProven(origin), channel, reason };
+      const { actor, channel, note = null, identity = null } = origin;
+      return { ...entry, at: new Date(at).toISOString(), actor, identity, proven: isProven(origin), channel, note };
     });
     printJson({ entries, cursor: page.continuation ?? null });
     return OK;
@@ -37,11 +37,11 @@ export async function audit(options: AuditOptions): Promise<number> {
 }
 
 function lineOf({ at, origin, action, target, state, before, after }: AuditEntry, show: ShowTime): string {
-  const { actor, channel, reason, identity } = origin;
+  const { actor, channel, note, identity } = origin;
   const who = identity === undefined ? (isProven(origin) ? '' : ', unproven') : `, ${identity}`;
   const parts = [
     `${show(at)}  ${state}  ${action} ${target}  by ${actor} (${channel}${who})`,
-    ...(reason === undefined ? [] : [`why: ${reason}`]),
+    ...(note === undefined ? [] : [`why: ${note}`]),
     ...(before === undefined ? [] : [`before: ${printableJson(before)}`]),
     ...(after === undefined ? [] : [`after: ${printableJson(after)}`]),
   ];

@@ -50,7 +50,7 @@ export async function backfill(job: string, options: BackfillOptions): Promise<n
   }
   if (plan.running > 0) await confirmYes('Start it? (yes/no) ', options.yes === true);
   const origin = await shellOrigin(options.note);
-  const what = { action: 'backfill', target: spec.name, reason: options.note } as const;
+  const what = { action: 'backfill', target: spec.name, note: options.note } as const;
   const started = await recordedChange(store, what, async () => {
     const result = await startBackfill(store, spec, { ...wanted, id: shortId(), origin });
     return { result, after: auditOf(result) };
@@ -120,7 +120,7 @@ function statusText({ name }: JobSpec, found: BackfillStatus, show: ShowTime): s
     `Back-fill ${id} of ${name}: ${STATES[state]}`,
     `  due times  ${show(from)} to ${show(through)}, the ${order} first`,
     `  asked for  ${show(at)} by ${origin.actor}`,
-    ...(origin.reason === undefined ? [] : [`  note       ${origin.reason}`]),
+    ...(origin.note === undefined ? [] : [`  note       ${origin.note}`]),
     `  done       ${String(dueTimes - left)} of ${String(dueTimes)}${passedOver === 0 ? '' : `, ${String(passedOver)} passed over`}`,
     `  outcomes   ${ends.length === 0 ? 'none yet' : ends.join(', ')}`,
     ...(runId === undefined ? [] : [`  running    ${runId}`]),
@@ -129,7 +129,7 @@ function statusText({ name }: JobSpec, found: BackfillStatus, show: ShowTime): s
 
 async function stop(job: string, options: BackfillOptions): Promise<number> {
   const { store, subject } = await targetOf(job, options);
-  const what = { action: 'backfill', target: subject.name, reason: options.note } as const;
+  const what = { action: 'backfill', target: subject.name, note: options.note } as const;
   const { id, stopped } = await recordedChange(store, what, async () => {
     const result = await stopBackfill(store, subject);
     return { result, before: { id: result.id }, after: { id: result.id, stopped: iso(result.stopped) } };

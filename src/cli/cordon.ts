@@ -25,7 +25,7 @@ export async function cordon(deployment: string, options: CordonOptions): Promis
   const note = options.note.trim();
   if (note === '') throw new UsageError('--note is empty: give the reason of the cordon');
   const store = openStore(options);
-  const what = { action: 'cordon', target: deployment, reason: note } as const;
+  const what = { action: 'cordon', target: deployment, note } as const;
   const { by, since } = await recordedChange(store, what, async () => {
     const result = await cordonDeployment(store, deployment, { by: options.by ?? userName(), note });
     return { result, after: shown(result) };
@@ -49,7 +49,7 @@ export async function cordon(deployment: string, options: CordonOptions): Promis
 /** `cronlease uncordon`: lets a deployment claim again. */
 export async function uncordon(deployment: string, options: UncordonOptions): Promise<number> {
   const store = openStore(options);
-  const what = { action: 'uncordon', target: deployment, reason: options.note } as const;
+  const what = { action: 'uncordon', target: deployment, note: options.note } as const;
   const { by, note, since } = await recordedChange(store, what, async () => {
     const result = await uncordonDeployment(store, deployment);
     return { result, before: shown(result), after: null };

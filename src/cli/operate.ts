@@ -26,7 +26,7 @@ export async function cancel(job: string, options: ReasonedOptions): Promise<num
   const file = fileAtHand(options);
   const store = openStore(options);
   const subject = await subjectOf(store, job, file);
-  const what = { action: 'cancel', target: subject.name, reason: options.note } as const;
+  const what = { action: 'cancel', target: subject.name, note: options.note } as const;
   const { runId, requestedAt, endedBy } = await recordedChange(store, what, async () => {
     // Without a file, nobody knows whether the file lacks the job.
     const result = file === undefined ? await cancelRun(store, subject) : await cancelOrEnd(deskOf(store), subject);

@@ -39,7 +39,7 @@ export async function pause(jobs: readonly string[], options: PauseOptions): Pro
     done: { code: 'AlreadyPaused', state: 'paused already' },
     async act({ store, subject }) {
       const { name } = subject;
-      const what = { action: 'pause', target: name, reason: note } as const;
+      const what = { action: 'pause', target: name, note } as const;
       const until = untilIn(subject.spec?.timeZone ?? 'UTC');
       const { since } = await recordedChange(store, what, async () => {
         const result = await pauseJob(store, subject, { by, note, until });
@@ -88,7 +88,7 @@ export function resume(jobs: readonly string[], options: ResumeOptions): Promise
     done: { code: 'NotPaused', state: 'not paused' },
     async act({ store, subject }) {
       const { name } = subject;
-      const what = { action: 'resume', target: name, reason: options.note } as const;
+      const what = { action: 'resume', target: name, note: options.note } as const;
       const { by, note, since, until } = await recordedChange(store, what, async () => {
         const result = await resumeJob(store, subject);
         return { result, before: shown({ ...result, until: undefined }), after: shown(result) };

@@ -17,11 +17,11 @@ export function userName(): string {
  * Who runs the command: the identity of the token with which it calls storage, or else the user of the operating system,
  * whose name proves nothing.
  */
-export async function shellOrigin(reason: string | undefined): Promise<Origin> {
+export async function shellOrigin(note: string | undefined): Promise<Origin> {
   const identity = await shellIdentity();
   const who =
     identity === undefined
       ? { actor: userName() }
       : { actor: oneLine(identity.name), identity: `${identity.tenant}/${identity.objectId}`.toLowerCase() };
-  return { ...who, channel: 'shell', ...(reason === undefined ? {} : { reason }) };
+  return { ...who, channel: 'shell', ...(note === undefined ? {} : { note }) };
 }

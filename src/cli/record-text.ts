@@ -64,7 +64,7 @@ export function deployment({ attempts }: ShownRecord): string {
 /** Who asked for the run, from where and why, on one line. Undefined: nobody did. */
 export function askedBy({ origin }: ShownRecord): string | undefined {
   if (origin === undefined) return undefined;
-  const why = origin.reason === undefined ? '' : `: ${origin.reason}`;
+  const why = origin.note === undefined ? '' : `: ${origin.note}`;
   return oneLine(`by ${origin.actor} (${origin.channel})${why}`);
 }
 

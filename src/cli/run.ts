@@ -72,14 +72,10 @@ async function request(
   const wanted: Wanted = { spec: jobIn(file, job, options), revision: file.jobsFile.revision };
   const store = openStore(options);
   const id = shortId();
-  const requested = await recordedChange(
-    store,
-    { action, target: wanted.spec.name, reason: options.note },
-    async () => {
-      const result = await ask(store, wanted, id);
-      return { result, after: { runId: result.runId } };
-    },
-  );
+  const requested = await recordedChange(store, { action, target: wanted.spec.name, note: options.note }, async () => {
+    const result = await ask(store, wanted, id);
+    return { result, after: { runId: result.runId } };
+  });
   const { runId, requestedAt, seen } = requested;
   if (!seen) warn(`no deployment has seen job "${job}" yet: the request waits for the first one that has it`);
   const waits = options.wait === true || options.follow === true;

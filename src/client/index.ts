@@ -57,7 +57,7 @@ export interface RunsQuery {
   readonly actor?: string | undefined;
   /** From where the run was asked for. */
   readonly channel?: 'schedule' | 'shell' | 'browser' | 'key' | 'app' | undefined;
-  /** A text in the reason with which the run was asked for. */
+  /** A text in the note with which the run was asked for. */
   readonly note?: string | undefined;
   readonly since?: Time | undefined;
   readonly until?: Time | undefined;
@@ -95,7 +95,7 @@ export interface RunOptions extends ChangeOptions {
   /** In the place of the job's own input. */
   readonly input?: Json;
   /** Why: shown with the run, and recorded. */
-  readonly reason?: string | undefined;
+  readonly note?: string | undefined;
   /** A name of yours for this request: sent again under the same one, it is the same request. */
   readonly idempotencyKey?: string | undefined;
 }
@@ -141,10 +141,10 @@ export interface BackfillSpan {
   readonly includeSucceeded?: true | undefined;
 }
 
-/** The options of a change with a reason. */
-export interface ReasonOptions extends ChangeOptions {
+/** The options of a change with a note. */
+export interface NoteOptions extends ChangeOptions {
   /** Why: it is recorded. */
-  readonly reason?: string | undefined;
+  readonly note?: string | undefined;
 }
 
 /**
@@ -175,24 +175,24 @@ export interface Client {
   /** Lists the due times of a back-fill, without starting it. */
   planBackfill(job: string, span: BackfillSpan, options?: CallOptions): Promise<BackfillPlan>;
   /** Runs past due times again, one after another. Those that have succeeded are passed over. */
-  startBackfill(job: string, span: BackfillSpan, options?: ReasonOptions): Promise<StartedBackfill>;
+  startBackfill(job: string, span: BackfillSpan, options?: NoteOptions): Promise<StartedBackfill>;
   /** How far the last back-fill of a job is. */
   getBackfill(job: string, options?: CallOptions): Promise<OneBackfill>;
   /** Stops a back-fill. Its run in progress continues. */
   stopBackfill(job: string, options?: ChangeOptions): Promise<StoppedBackfill>;
-  cancelRun(runId: string, options?: ReasonOptions): Promise<Cancelled>;
+  cancelRun(runId: string, options?: NoteOptions): Promise<Cancelled>;
   pauseJob(job: string, note: string, options?: ChangeOptions & PlannedEnd): Promise<Paused>;
-  resumeJob(job: string, options?: ReasonOptions): Promise<Resumed>;
+  resumeJob(job: string, options?: NoteOptions): Promise<Resumed>;
   /** Acknowledges the failures of a job until its next success: lists show it below those that nobody looks after. */
   acknowledge(job: string, options?: AcknowledgeOptions): Promise<Acknowledged>;
   unacknowledge(job: string, options?: ChangeOptions): Promise<Acknowledged>;
   /** Pauses several jobs. One that cannot be paused does not keep the others from it. */
   pauseJobs(jobs: JobChoice, note: string, options?: CallOptions & PlannedEnd): Promise<PausedMany>;
-  resumeJobs(jobs: JobChoice, options?: Omit<ReasonOptions, 'ifVersion'> & EndedMaintenance): Promise<PausedMany>;
+  resumeJobs(jobs: JobChoice, options?: Omit<NoteOptions, 'ifVersion'> & EndedMaintenance): Promise<PausedMany>;
   cordonDeployment(deployment: string, note: string, options?: CallOptions): Promise<Cordoned>;
-  uncordonDeployment(deployment: string, options?: Omit<ReasonOptions, 'ifVersion'>): Promise<Cordoned>;
+  uncordonDeployment(deployment: string, options?: Omit<NoteOptions, 'ifVersion'>): Promise<Cordoned>;
   /** Starts a tick of the deployment that answers, as a second clock. */
-  repairLayout(options?: Omit<ReasonOptions, 'ifVersion'>): Promise<RepairedLayout>;
+  repairLayout(options?: Omit<NoteOptions, 'ifVersion'>): Promise<RepairedLayout>;
   poke(options?: CallOptions): Promise<Poked>;
   /** What people changed, newest first. */
   listAudit(query?: { readonly limit?: number; readonly cursor?: string }, options?: CallOptions): Promise<Audit>;
@@ -222,13 +222,13 @@ export function createClient(clientOptions: ClientOptions): Client {
     runJob: (job, options) => post(`jobs/${part(job)}/runs`, request(options)),
     rerun: (runId, options) => post(`runs/${part(runId)}/rerun`, request(options)),
     planBackfill: (job, span, options) => get(`jobs/${part(job)}/backfill/plan`, { ...span }, options),
-    startBackfill: (job, { from, to, ...span }, { reason, ...options } = {}) =>
+    startBackfill: (job, { from, to, ...span }, { note, ...options } = {}) =>
       post(`jobs/${part(job)}/backfill`, {
         ...options,
         body: {
           ...{ ...span, from: new Date(from).toISOString() },
           ...(to === undefined ? {} : { to: new Date(to).toISOString() }),
-          ...(reason === undefined ? {} : { reason }),
+          ...(note === undefined ? {} : { note }),
         },
       }),
     getBackfill: (job, options) => get(`jobs/${part(job)}/backfill`, {}, options),
@@ -245,12 +245,12 @@ export function createClient(clientOptions: ClientOptions): Client {
     resumeJob: (job, options) => post(`jobs/${part(job)}/resume`, request(options)),
     pauseJobs: (jobs, note, { until, ...options } = {}) =>
       post('pause', { ...options, body: { ...jobs, note, ...(until === undefined ? {} : { until }) } }),
-    resumeJobs: (jobs, { reason, maintenance, ...options } = {}) =>
+    resumeJobs: (jobs, { note, maintenance, ...options } = {}) =>
       post('resume', {
         ...options,
         body: {
           ...jobs,
-          ...(reason === undefined ? {} : { reason }),
+          ...(note === undefined ? {} : { note }),
           ...(maintenance === undefined ? {} : { maintenance }),
         },
       }),
@@ -268,9 +268,9 @@ export function createClient(clientOptions: ClientOptions): Client {
 }
 
 /** The options of a call that have members of the body among them. */
-function request({ input, reason, ...change }: RunOptions = {}): Change {
+function request({ input, note, ...change }: RunOptions = {}): Change {
   return {
     ...change,
-    body: { ...(input === undefined ? {} : { input }), ...(reason === undefined ? {} : { reason }) },
+    body: { ...(input === undefined ? {} : { input }), ...(note === undefined ? {} : { note }) },
   };
 }

@@ -7,13 +7,13 @@ import { asciiJson, isInstant, isObject } from './metadata';
  */
 export const CHANNELS = ['schedule', 'shell', 'browser', 'key', 'app'] as const;
 
-/** Who started a run or made a change, from where, and why. */
+/** Who started a run or made a change, from where, and why: its note. */
 export interface Origin {
   /** A person, the name of a key, or `cronlease`. */
   readonly actor: string;
   /** One of {@link CHANNELS}. */
   readonly channel: string;
-  readonly reason?: string;
+  readonly note?: string;
   /**
    * `TENANT/OBJECT` of Entra: a person may choose the name, and two may have the same one. Only the records of changes
    * keep it. Absent where Entra has named nobody.
@@ -33,29 +33,29 @@ export interface Asked {
   readonly hasInput?: true;
 }
 
-/** Each part is cut to this many characters, and the reason further, to what a row has room for. */
-const PART = { actor: 100, channel: 32, reason: 200 } as const;
+/** Each part is cut to this many characters, and the note further, to what a row has room for. */
+const PART = { actor: 100, channel: 32, note: 200 } as const;
 const STORED_BYTES = 360;
 
 /** The origin as short as rows and controls need it: at most 360 bytes of ASCII JSON. */
-export function boundedOrigin({ actor, channel, reason }: Origin): Origin {
+export function boundedOrigin({ actor, channel, note }: Origin): Origin {
   let bounded: Origin = { actor: actor.slice(0, PART.actor), channel: channel.slice(0, PART.channel) };
-  if (reason !== undefined && reason !== '') bounded = { ...bounded, reason: reason.slice(0, PART.reason) };
+  if (note !== undefined && note !== '') bounded = { ...bounded, note: note.slice(0, PART.note) };
   while (asciiJson(bounded).length > STORED_BYTES) bounded = shorter(bounded);
   return bounded;
 }
 
-function shorter({ reason = '', ...origin }: Origin): Origin {
-  if (reason.length > 10) return { ...origin, reason: reason.slice(0, -10) };
+function shorter({ note = '', ...origin }: Origin): Origin {
+  if (note.length > 10) return { ...origin, note: note.slice(0, -10) };
   return { ...origin, actor: origin.actor.slice(0, -10) };
 }
 
 /** Reads an origin leniently: it serves people alone. */
 export function readOrigin(value: unknown): Origin | undefined {
   if (!isObject(value)) return undefined;
-  const { actor, channel, reason } = value;
+  const { actor, channel, note } = value;
   if (typeof actor !== 'string' || typeof channel !== 'string') return undefined;
-  return { actor, channel, ...(typeof reason === 'string' ? { reason } : {}) };
+  return { actor, channel, ...(typeof note === 'string' ? { note } : {}) };
 }
 
 /** Reads what a request has besides its time, from an object whose other members the caller checks. */

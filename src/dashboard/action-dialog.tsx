@@ -24,7 +24,7 @@ export function ActionDialog(): JSX.Element | null {
 
 function OpenDialog({ action }: { readonly action: Action }): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null);
-  const [reason, setReason] = useState('');
+  const [note, setNote] = useState('');
   const [input, setInput] = useState(action.filled ?? '');
   const [until, setUntil] = useState('');
   const [scope, setScope] = useState(() => firstChoice(action.scope));
@@ -41,7 +41,7 @@ function OpenDialog({ action }: { readonly action: Action }): JSX.Element {
   const submit = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();
     setBusy(true);
-    const result = await attempt(action, { reason, input, until, key }, scope);
+    const result = await attempt(action, { note, input, until, key }, scope);
     setBusy(false);
     setProblem(result);
     if (result === undefined) close();
@@ -61,9 +61,7 @@ function OpenDialog({ action }: { readonly action: Action }): JSX.Element {
             <textarea value={input} onInput={({ currentTarget: { value } }) => setInput(value)} spellcheck={false} />
           </label>
         )}
-        {action.reason !== 'none' && (
-          <ReasonField isNeeded={action.reason === 'needed'} value={reason} onChange={setReason} />
-        )}
+        {action.note !== 'none' && <NoteField isNeeded={action.note === 'needed'} value={note} onChange={setNote} />}
         {action.until !== undefined && (
           <label>
             End ({zoneOf(undefined)}). Without one: {action.until}
@@ -107,7 +105,7 @@ interface Obstacle {
 /** Carries an action out. Resolves to the problem that stands against it. */
 async function attempt(
   action: Action,
-  { reason, input, until, key }: Readonly<Record<'reason' | 'input' | 'until' | 'key', string>>,
+  { note, input, until, key }: Readonly<Record<'note' | 'input' | 'until' | 'key', string>>,
   scope: Choice,
 ): Promise<Obstacle | undefined> {
   let value: unknown;
@@ -119,7 +117,7 @@ async function attempt(
   }
   try {
     const end = until === '' ? undefined : new Date(instantIn(until, zoneOf(undefined)) ?? 0).toISOString();
-    announce(await action.carryOut({ reason: reason.trim(), input: value, until: end, scope, key }));
+    announce(await action.carryOut({ note: note.trim(), input: value, until: end, scope, key }));
     return undefined;
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
@@ -131,16 +129,16 @@ async function attempt(
   }
 }
 
-interface ReasonProps {
+interface NoteProps {
   readonly isNeeded: boolean;
   readonly value: string;
   readonly onChange: (value: string) => void;
 }
 
-function ReasonField({ isNeeded, value, onChange }: ReasonProps): JSX.Element {
+function NoteField({ isNeeded, value, onChange }: NoteProps): JSX.Element {
   return (
     <label>
-      {isNeeded ? 'Reason, shown to everybody' : 'Reason, if there is one'}
+      {isNeeded ? 'Note, shown to everybody' : 'Note, if there is one'}
       <input
         value={value}
         onInput={(event) => onChange(event.currentTarget.value)}

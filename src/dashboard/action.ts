@@ -22,8 +22,8 @@ export interface Action {
   /** The word on the button that does not. */
   readonly decline: string;
   readonly danger?: boolean;
-  /** Everybody sees the reason. */
-  readonly reason: 'needed' | 'possible' | 'none';
+  /** Everybody sees the note. */
+  readonly note: 'needed' | 'possible' | 'none';
   /** Whether it may have an input in JSON, and what it has without one. */
   readonly input?: string;
   /** The input that it has already. Left as it is, none is sent. */
@@ -39,7 +39,7 @@ export interface Action {
 /** What a person adds to an action. */
 export interface Given {
   /** Empty: none. */
-  readonly reason: string;
+  readonly note: string;
   /** Undefined: none. */
   readonly input: unknown;
   /** In RFC 3339. Undefined: none. */

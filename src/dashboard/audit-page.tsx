@@ -85,7 +85,7 @@ function Loaded({
 }
 
 function Row({ entry }: { readonly entry: Entry }): JSX.Element {
-  const { at, actor, identity, proven, channel, reason, action, target, state, before, after } = entry;
+  const { at, actor, identity, proven, channel, note, action, target, state, before, after } = entry;
   const isOfJob = !action.includes('cordon');
   return (
     <tr role="row">
@@ -113,7 +113,7 @@ function Row({ entry }: { readonly entry: Entry }): JSX.Element {
         )}
       </td>
       <td role="cell" class="foreign">
-        {reason}
+        {note}
       </td>
     </tr>
   );

@@ -59,7 +59,7 @@ function Progress({ job, backfill }: ProgressProps): JSX.Element {
       </p>
       <p class="muted foreign">
         <Time at={from} zone={job.timeZone} /> to <Time at={through} zone={job.timeZone} />, asked for by {origin.actor}
-        {origin.reason === undefined ? '' : `: ${origin.reason}`}
+        {origin.note === undefined ? '' : `: ${origin.note}`}
       </p>
       <p class="buttons">
         {runId !== null && <Link href={runHref(runId)}>Open the run in progress</Link>}

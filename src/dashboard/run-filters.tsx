@@ -69,7 +69,7 @@ export function RunFilters({ ofAll = false }: { readonly ofAll?: boolean }): JSX
         options={Object.entries(CHANNELS)}
       />
       <Words filter="actor" label="Who asked for the runs" hint="Asked by" most={100} />
-      <Words filter="note" label="Why the runs were asked for" hint="Reason" most={200} />
+      <Words filter="note" label="Why the runs were asked for" hint="Note" most={200} />
     </div>
   );
 }

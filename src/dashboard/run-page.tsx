@@ -200,7 +200,7 @@ function Overlapped({ job, found: { runs, cursor } }: { readonly job: string; re
 
 /** Who asked for the run. */
 function OriginFact({
-  origin: { actor, channel, reason },
+  origin: { actor, channel, note },
 }: {
   readonly origin: NonNullable<OneRun['origin']>;
 }): JSX.Element {
@@ -209,7 +209,7 @@ function OriginFact({
       <span class="foreign">{actor}</span>
       <span class="second foreign">
         by {channel}
-        {reason === undefined ? '' : `: ${reason}`}
+        {note === undefined ? '' : `: ${note}`}
       </span>
     </Fact>
   );

@@ -250,7 +250,7 @@ function RunRow({ run, zone, selection }: RunRowProps): JSX.Element {
             </Link>
             <span class="second foreign">
               by {origin.channel}
-              {origin.reason === undefined ? '' : `: ${origin.reason}`}
+              {origin.note === undefined ? '' : `: ${origin.note}`}
             </span>
           </>
         )}

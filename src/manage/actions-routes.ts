@@ -59,9 +59,9 @@ async function pauseOne(
 async function resumeOne(
   office: Office,
   subject: Subject,
-  { reason, version, signal, caller }: One & { readonly reason: string | undefined },
+  { note, version, signal, caller }: One & { readonly note: string | undefined },
 ): Promise<PausedJob> {
-  const what = { action: 'resume', target: subject.name, origin: originOf({ caller }, reason), signal } as const;
+  const what = { action: 'resume', target: subject.name, origin: originOf({ caller }, note), signal } as const;
   const { result, recorded } = await change(office, what, async () => {
     const pause = await resumeJob(office.store, subject, { signal, version });
     return { result: showPause(pause), before: showPause({ ...pause, until: undefined }), after: showPause(pause) };
@@ -114,8 +114,8 @@ export const actionsRoutes = [
     async run(office, { params, body, ifMatch: version, ...call }) {
       const { entries } = await entriesOf(office);
       const spec = specOf(entryOf(entries, params.job));
-      const { input, reason } = body;
-      const origin = originOf(call, reason);
+      const { input, note } = body;
+      const origin = originOf(call, note);
       const what = { action: 'run', target: spec.name, origin, signal: call.signal } as const;
       const { result, recorded } = await change(office, what, async () => {
         const run = await requested(office, call, [spec.name, 'run', body], (named) =>
@@ -141,8 +141,8 @@ export const actionsRoutes = [
       if (parts === undefined || time === undefined) throw unknownRun(params.run);
       const { entries } = await entriesOf(office);
       const spec = specOf(entryOf(entries, parts.job));
-      const { input, reason } = body;
-      const origin = originOf(call, reason);
+      const { input, note } = body;
+      const origin = originOf(call, note);
       const what = { action: 'rerun', target: spec.name, origin, signal: call.signal } as const;
       const { result, recorded } = await change(office, what, async () => {
         const run = await requested(office, call, [spec.name, 'rerun', params.run, body], ({ id, time: requestedAt }) =>
@@ -165,7 +165,7 @@ export const actionsRoutes = [
     summary: 'cancel a run in progress',
     params: oneRun,
     query: NONE,
-    body: schema.ReasonBody,
+    body: schema.NoteBody,
     answer: schema.Cancelled,
     async run(office, { params, body, ifMatch: version, signal, caller }) {
       const parts = parseRunId(params.run);
@@ -174,7 +174,7 @@ export const actionsRoutes = [
       const what = {
         action: 'cancel',
         target: subject.name,
-        origin: originOf({ caller }, body.reason),
+        origin: originOf({ caller }, body.note),
         signal,
       } as const;
       const { result, recorded } = await change(office, what, async () => {
@@ -213,10 +213,10 @@ export const actionsRoutes = [
     description: 'Due times of the pause are recorded as paused.',
     params: oneJob,
     query: NONE,
-    body: schema.ReasonBody,
+    body: schema.NoteBody,
     answer: schema.Resumed,
-    async run(office, { params, body: { reason }, ifMatch: version, signal, caller }) {
-      return resumeOne(office, await subjectOf(office, params.job), { reason, version, signal, caller });
+    async run(office, { params, body: { note }, ifMatch: version, signal, caller }) {
+      return resumeOne(office, await subjectOf(office, params.job), { note, version, signal, caller });
     },
   }),
   route({
@@ -246,9 +246,9 @@ export const actionsRoutes = [
     query: NONE,
     body: schema.ResumeManyBody,
     answer: schema.PausedMany,
-    async run(office, { body: { reason, maintenance, ...choice }, signal, caller }) {
+    async run(office, { body: { note, maintenance, ...choice }, signal, caller }) {
       const answer = await forEachJob(office, choice, (subject) =>
-        resumeOne(office, subject, { reason, signal, caller }),
+        resumeOne(office, subject, { note, signal, caller }),
       );
       await endMaintenance(office.store, maintenance ?? inWords(choice), { signal });
       return answer;
@@ -277,13 +277,13 @@ export const actionsRoutes = [
     summary: 'lift the cordon of a deployment',
     params: schema.oneDeployment,
     query: NONE,
-    body: schema.ReasonBody,
+    body: schema.NoteBody,
     answer: schema.Cordoned,
     async run(office, { params: { deployment }, body, signal, caller }) {
       const what = {
         action: 'uncordon',
         target: deployment,
-        origin: originOf({ caller }, body.reason),
+        origin: originOf({ caller }, body.note),
         signal,
       } as const;
       const { result, recorded } = await change(office, what, async () => {

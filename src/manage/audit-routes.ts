@@ -27,7 +27,7 @@ export const auditRoutes = [
       const { entries, problems, continuation } = await listAudit(store, request, { signal });
       return {
         entries: entries.map(({ id, at, origin, action, target, state, before, after }) => ({
-          ...{ id, at: iso(at), actor: origin.actor, channel: origin.channel, reason: origin.reason ?? null },
+          ...{ id, at: iso(at), actor: origin.actor, channel: origin.channel, note: origin.note ?? null },
           ...{ identity: origin.identity ?? null, proven: isProven(origin) },
           ...{ action, target, state },
           ...(before === undefined ? {} : { before: shown(before) }),

@@ -73,7 +73,7 @@ export const backfillRoutes = [
     answer: schema.StartedBackfill,
     async run(office, { params, body, ifMatch: version, signal, caller }) {
       const spec = await specIn(office, params.job);
-      const origin = originOf({ caller }, body.reason);
+      const origin = originOf({ caller }, body.note);
       const what = { action: 'backfill', target: spec.name, origin, signal } as const;
       const wanted = { ...wantedOf(body), id: shortId(), origin };
       const { result, recorded } = await change(office, what, async () => {

@@ -14,7 +14,7 @@ export async function subjectOf(office: Office, job: string): Promise<Subject> {
 }
 
 /** Who makes a change, and why. */
-export function originOf({ caller }: Pick<RawCall, 'caller'>, reason?: string): Origin {
+export function originOf({ caller }: Pick<RawCall, 'caller'>, note?: string): Origin {
   // Routes that anybody may call change nothing.
   if (caller === undefined) throw new Error('a change has no caller');
   const { actor, channel, identity } = caller;
@@ -22,7 +22,7 @@ export function originOf({ caller }: Pick<RawCall, 'caller'>, reason?: string): 
     actor,
     channel,
     ...(identity === undefined ? {} : { identity }),
-    ...(reason === undefined ? {} : { reason }),
+    ...(note === undefined ? {} : { note }),
   };
 }
 

@@ -13,10 +13,10 @@ export const layoutRoutes = [
       'every layout alone that can be read.',
     params: NONE,
     query: NONE,
-    body: schema.ReasonBody,
+    body: schema.NoteBody,
     answer: schema.RepairedLayout,
     async run(office, { body, signal, caller }) {
-      const what = { action: 'shards', target: 'layout', origin: originOf({ caller }, body.reason), signal } as const;
+      const what = { action: 'shards', target: 'layout', origin: originOf({ caller }, body.note), signal } as const;
       const { result, recorded } = await change(office, what, async () => {
         const repaired = await repairLayouts(office.store, { signal });
         return { result: repaired, after: { repaired } };

@@ -94,7 +94,7 @@ const OPERATOR: Readonly<Record<OperatorProblem, readonly [status: number, remed
   LeaderJob: [409, 'leave it: its terms follow one another'],
   TooManyRequests: [409, 'wait until some of them have run'],
   NoteTooLong: [400, 'shorten it'],
-  ControlFull: [409, 'write a shorter reason, or wait until a tick has passed the old entries'],
+  ControlFull: [409, 'write a shorter note, or wait until a tick has passed the old entries'],
   Contended: [409, 'try again'],
   Changed: [412, 'read the job again, and decide anew'],
   OtherRun: [409, 'read the job again: another run is in progress'],

@@ -33,7 +33,7 @@ const runsQuery = z.strictObject({
   trigger: z.enum(TRIGGERS).optional().describe('Runs that this started.'),
   actor: z.string().min(1).max(100).optional().describe('Runs that this person, or the key of this name, asked for.'),
   channel: z.enum(CHANNELS).optional().describe('Runs that were asked for from there.'),
-  note: z.string().min(1).max(200).optional().describe('Runs that were asked for with this text in the reason.'),
+  note: z.string().min(1).max(200).optional().describe('Runs that were asked for with this text in the note.'),
   since: instant.optional().describe('Due at this time or later.'),
   until: instant.optional().describe('Due before this time.'),
   limit: z.coerce.number().int().min(1).max(500).optional().describe('Default: 50.'),

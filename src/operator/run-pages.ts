@@ -48,7 +48,7 @@ export interface RunFilter {
   readonly actor: string | undefined;
   /** Asked for from there: `schedule`, or a channel of {@link Origin}. */
   readonly channel: string | undefined;
-  /** Asked for with this text in the reason, in upper or lower case. */
+  /** Asked for with this text in the note, in upper or lower case. */
   readonly note: string | undefined;
 }
 
@@ -256,7 +256,7 @@ function passes(run: ListedRun, { outcomes, since, until, trigger, actor, channe
     (trigger === undefined || run.trigger === trigger) &&
     (actor === undefined || origin?.actor === actor) &&
     (channel === undefined || origin?.channel === channel) &&
-    (note === undefined || (origin?.reason?.toLowerCase().includes(note.toLowerCase()) ?? false))
+    (note === undefined || (origin?.note?.toLowerCase().includes(note.toLowerCase()) ?? false))
   );
 }
 

@@ -91,7 +91,7 @@ describe.concurrent('run and rerun', () => {
   it('give the run a reason, which lists show and find, and the record of the change has', async () => {
     const waiting = starting('run', 'reasoned', '--note', ' the rates of Friday ', '--wait');
     const request = await requestOf('reasoned');
-    expect(request.origin).toMatchObject({ channel: 'shell', reason: 'the rates of Friday' });
+    expect(request.origin).toMatchObject({ channel: 'shell', note: 'the rates of Friday' });
     await end('reasoned', request, 'succeeded');
     expect((await waiting.ended).code).toBe(0);
     expect((await cli('runs', '--note', 'RATES')).stdout).toMatch(
@@ -103,7 +103,7 @@ describe.concurrent('run and rerun', () => {
     const { audits } = await store.listAudits({ limit: 50 });
     expect(
       audits.map(({ metadata }) => decodeAudit(metadata)).filter(({ target }) => target === 'reasoned'),
-    ).toMatchObject([{ action: 'run', origin: { reason: 'the rates of Friday' }, state: 'done' }]);
+    ).toMatchObject([{ action: 'run', origin: { note: 'the rates of Friday' }, state: 'done' }]);
     for (const note of [' ', 'x'.repeat(201)]) {
       expect(await cli('run', 'reasoned', '--note', note)).toMatchObject({ code: 2, stdout: '' });
     }
@@ -116,7 +116,7 @@ describe.concurrent('run and rerun', () => {
     const { audits } = await store.listAudits({ limit: 200 });
     const entries = audits.map(({ metadata }) => decodeAudit(metadata));
     expect(entries.find(({ action }) => action === command)).toMatchObject({
-      ...{ target: 'waited', state: 'refused', origin: { reason: 'it is over' } },
+      ...{ target: 'waited', state: 'refused', origin: { note: 'it is over' } },
     });
   });
 

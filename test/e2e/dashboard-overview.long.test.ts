@@ -182,7 +182,7 @@ describe('the overview', () => {
     await dialog.getByLabel('Which jobs').selectOption('All jobs');
     await dialog.getByText('20 jobs chosen.').waitFor();
     await dialog.getByLabel('Which jobs').selectOption('The 10 jobs of the list');
-    await dialog.getByLabel('Reason').fill('the database moves');
+    await dialog.getByLabel('Note,').fill('the database moves');
     await dialog.getByRole('button', { name: 'Pause these jobs' }).click();
     await page.getByText('paused job-00, job-01, job-02, job-03, job-04 and 5 more: the database moves.').waitFor();
     const [, spec] = jobs;

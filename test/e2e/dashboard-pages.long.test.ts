@@ -87,7 +87,7 @@ describe('somebody on call', () => {
     await page.getByRole('button', { name: 'Run again' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('Input in JSON').fill('{"index": ');
-    await dialog.getByLabel('Reason').fill('the index is writable again');
+    await dialog.getByLabel('Note,').fill('the index is writable again');
     await dialog.getByRole('button', { name: 'Run again' }).click();
     await dialog.getByText('The input is not JSON').waitFor();
     await dialog.getByLabel('Input in JSON').fill('{"index": "products-2"}');
@@ -134,7 +134,7 @@ describe('somebody on call', () => {
     await card.getByRole('button', { name: 'Cordon' }).click();
     const dialog = page.getByRole('dialog');
     await expect.poll(() => dialog.innerText()).toContain('production');
-    await page.getByLabel('Reason').fill('a new disk');
+    await page.getByLabel('Note,').fill('a new disk');
     await dialog.getByRole('button', { name: 'Cordon' }).click();
     await card.getByText(/^Cordoned by of-admin, .*: a new disk/).waitFor();
     await page.getByText('1 deployment claims due times').waitFor();
@@ -150,7 +150,7 @@ describe('somebody on call', () => {
     await visit('?job=rebuild-search-index');
     await page.getByRole('button', { name: 'Acknowledge' }).click();
     const dialog = page.getByRole('dialog', { name: 'Acknowledge the failures of rebuild-search-index?' });
-    await dialog.getByLabel('Reason').fill('a new index is on its way');
+    await dialog.getByLabel('Note,').fill('a new index is on its way');
     await dialog.getByLabel('End').fill('2099-01-01T00:00');
     await dialog.getByRole('button', { name: 'Acknowledge' }).click();
     await page.getByText('by of-admin: a new index is on its way').waitFor();
@@ -181,13 +181,13 @@ describe('somebody on call', () => {
     await dialog.getByText('2 jobs chosen.').waitFor();
     await dialog.getByLabel('Which jobs').selectOption('Tag orders');
     await dialog.getByText('1 job chosen.').waitFor();
-    await dialog.getByLabel('Reason').fill('the database moves');
+    await dialog.getByLabel('Note,').fill('the database moves');
     await dialog.getByLabel('End').fill('2020-01-01T00:00');
     await dialog.getByRole('button', { name: 'Pause these jobs' }).click();
     await page.getByText('1 job was left alone: the pause is to end at 2020-01-01').waitFor();
     await page.getByRole('button', { name: 'Start maintenance' }).click();
     await dialog.getByLabel('Which jobs').selectOption('Tag orders');
-    await dialog.getByLabel('Reason').fill('the database moves');
+    await dialog.getByLabel('Note,').fill('the database moves');
     await dialog.getByRole('button', { name: 'Pause these jobs' }).click();
     await page.getByText('of-admin paused tag orders: the database moves.').waitFor();
     expect(await seriousFindings(page)).toEqual([]);
@@ -226,10 +226,10 @@ describe('somebody on call', () => {
     const other = await openPage(browser);
     await other.goto(`${server.url}?job=import-orders`);
     await other.getByRole('button', { name: 'Pause' }).click();
-    await other.getByLabel('Reason').fill('first');
+    await other.getByLabel('Note,').fill('first');
     await other.getByRole('button', { name: 'Pause job' }).click();
     await other.getByText('by of-admin: first').waitFor();
-    await page.getByLabel('Reason').fill('second');
+    await page.getByLabel('Note,').fill('second');
     await page.getByRole('button', { name: 'Pause job' }).click();
     await page.getByRole('alert').waitFor();
     await expect.poll(() => page.getByRole('alert').innerText()).toMatch(/read the job again|already paused/i);

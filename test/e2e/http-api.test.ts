@@ -75,7 +75,7 @@ describe('the HTTP API of a cluster', () => {
   });
 
   it('runs a job with another input, once for each key, and has its log', async () => {
-    const options = { input: { ms: 750 }, reason: 'a test', idempotencyKey: 'once' };
+    const options = { input: { ms: 750 }, note: 'a test', idempotencyKey: 'once' };
     const { runId } = await client.runJob('talker', options);
     expect((await client.runJob('talker', options)).runId).toBe(runId);
     const run = await vi.waitFor(async () => {
@@ -83,7 +83,7 @@ describe('the HTTP API of a cluster', () => {
       expect(found.outcome).toBe('succeeded');
       return found;
     }, PATIENCE);
-    expect(run).toMatchObject({ trigger: 'manual', origin: { actor: 'developer', reason: 'a test' } });
+    expect(run).toMatchObject({ trigger: 'manual', origin: { actor: 'developer', note: 'a test' } });
     expect((await client.runJob('talker', options)).runId).toBe(runId);
     const { entries, ended } = await client.getLog(runId);
     expect(ended).toBe(true);
@@ -110,7 +110,7 @@ describe('the HTTP API of a cluster', () => {
     const { runId } = await client.runJob('slow');
     await vi.waitFor(async () => expect((await client.getRun(runId)).outcome).toBe('running'), PATIENCE);
     expect((await problemOf(client.runJob('slow'))).code).toBe('RunGoesOn');
-    expect((await client.cancelRun(runId, { reason: 'too slow' })).endedBy).toBe('holder');
+    expect((await client.cancelRun(runId, { note: 'too slow' })).endedBy).toBe('holder');
     await vi.waitFor(async () => expect((await client.getRun(runId)).outcome).toBe('cancelled'), PATIENCE);
   });
 

@@ -115,7 +115,7 @@ describe.concurrent('somebody on call', () => {
     expect(acknowledgement).toMatchObject({ by: 'developer', note: 'the copy has moved' });
     expect((await client.getJob('client-copy')).episode).toMatchObject({ acknowledgement });
 
-    const again = await client.rerun(runId, { input: GOOD, reason: 'the copy has moved' });
+    const again = await client.rerun(runId, { input: GOOD, note: 'the copy has moved' });
     const run = await vi.waitFor(async () => {
       const one = await client.getRun(again.runId);
       expect(one.outcome).toBe('succeeded');

@@ -8,7 +8,7 @@ import { root } from '../support/program';
 const PROGRAM = `import type { components, paths } from './api';
 
 type Run = NonNullable<paths['/jobs/{job}/runs']['post']['requestBody']>['content']['application/json'];
-export const bodies: Run[] = [{ input: { day: '2026-01-31', deep: [1, null] } }, { input: 7 }, { input: null, reason: 'a test' }];
+export const bodies: Run[] = [{ input: { day: '2026-01-31', deep: [1, null] } }, { input: 7 }, { input: null, note: 'a test' }];
 // @ts-expect-error: a reason is a text
 export const wrong: Run = { input: 7, reason: 1 };
 // @ts-expect-error: a run has no such member

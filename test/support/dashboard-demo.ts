@@ -20,8 +20,8 @@ async function shop(): Promise<DashboardServer> {
   await pauseJob(server.sim.store, { name: spec.name, spec }, { by: 'anna@example.com', note: 'the ledger moves' });
   await send(server, 'deployments/d3/cordon', { note: 'a new disk' });
   await send(server, 'jobs/send-order-mails/pause', { note: 'the mail server is full' });
-  await send(server, 'jobs/send-order-mails/resume', { reason: 'it has room again' });
-  await send(server, 'jobs/refresh-exchange-rates/runs', { reason: 'the rates of Friday were wrong' });
+  await send(server, 'jobs/send-order-mails/resume', { note: 'it has room again' });
+  await send(server, 'jobs/refresh-exchange-rates/runs', { note: 'the rates of Friday were wrong' });
   await presence(server, 'west-europe-old', { tickedAt: Date.now() - 40 * MINUTE, skewMs: -7_400, revision: -1 });
   return server;
 }
@@ -66,7 +66,7 @@ async function long(): Promise<DashboardServer> {
   for (let index = 0; index < 30; index += 1) {
     const note = { note: `planned work ${String(index + 1)}` };
     await send(server, 'jobs/import-orders/pause', note);
-    await send(server, 'jobs/import-orders/resume', { reason: 'it is done' });
+    await send(server, 'jobs/import-orders/resume', { note: 'it is done' });
   }
   return server;
 }

@@ -34,7 +34,7 @@ export const fullRow: Row = {
   })),
   run: {
     ...{ key: recordKey(AT, 'r'.repeat(64)), scheduledFor: AT, trigger: 'schedule', since: AT },
-    ...{ origin: boundedOrigin({ actor: '漢'.repeat(300), channel: 'browser', reason: '漢'.repeat(300) }) },
+    ...{ origin: boundedOrigin({ actor: '漢'.repeat(300), channel: 'browser', note: '漢'.repeat(300) }) },
     ...{ rerunOf: AT, hasInput: true },
   },
   busyUntil: AT,

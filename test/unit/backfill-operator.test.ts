@@ -16,7 +16,7 @@ const MINUTE = 60_000;
 const T0 = Date.UTC(2026, 0, 1);
 const minute = (n: number): number => T0 + n * MINUTE;
 
-const origin = { actor: 'ann', channel: 'shell', reason: 'the table was empty' };
+const origin = { actor: 'ann', channel: 'shell', note: 'the table was empty' };
 const WANTED: WantedBackfill = {
   ...{ from: minute(1), to: minute(5), order: 'oldest', limit: undefined, includeSucceeded: false },
 };

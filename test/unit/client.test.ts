@@ -121,9 +121,9 @@ describe('the typed client', () => {
     const { client } = await clientOf();
     const span = { from: new Date('2026-01-01T00:01:00Z'), includeSucceeded: true } as const;
     expect(await client.planBackfill('a', span)).toMatchObject({ job: 'a', passedOver: 0, complete: true });
-    const { id } = await client.startBackfill('a', span, { reason: 'a test' });
+    const { id } = await client.startBackfill('a', span, { note: 'a test' });
     const { backfill } = await client.getBackfill('a');
-    expect(backfill).toMatchObject({ id, state: 'active', origin: { reason: 'a test' } });
+    expect(backfill).toMatchObject({ id, state: 'active', origin: { note: 'a test' } });
     expect((await client.stopBackfill('a')).id).toBe(id);
     expect((await errorOf(client.stopBackfill('a'))).code).toBe('NoBackfill');
   });

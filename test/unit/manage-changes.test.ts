@@ -21,7 +21,7 @@ async function audit({ send }: ManageBench, query = ''): Promise<readonly Record
 }
 
 const pause: Sent = { method: 'POST', path: 'jobs/a/pause', body: { note: 'moving' }, as: 'operator' };
-const resume: Sent = { method: 'POST', path: 'jobs/a/resume', body: { reason: 'moved' }, as: 'admin' };
+const resume: Sent = { method: 'POST', path: 'jobs/a/resume', body: { note: 'moved' }, as: 'admin' };
 
 describe('each change is recorded', () => {
   it('with who, when, from where, what before and after, newest first', async () => {
@@ -33,7 +33,7 @@ describe('each change is recorded', () => {
     const { json } = await made.send({
       method: 'POST',
       path: 'jobs/b/runs',
-      body: { reason: 'a test' },
+      body: { note: 'a test' },
       as: 'operator',
     });
     const { runId } = json as { runId: string };
@@ -46,18 +46,18 @@ describe('each change is recorded', () => {
       {
         actor: 'of-operator',
         channel: 'key',
-        reason: 'a test',
+        note: 'a test',
         action: 'run',
         target: 'b',
         state: 'done',
         after: { runId },
       },
       {
-        ...{ at: until, actor: 'of-admin', reason: 'moved', action: 'resume', target: 'a', state: 'done' },
+        ...{ at: until, actor: 'of-admin', note: 'moved', action: 'resume', target: 'a', state: 'done' },
         before: { by: 'of-operator', note: 'moving', since, until: null },
         after: { by: 'of-operator', note: 'moving', since, until },
       },
-      { at: since, action: 'pause', target: 'a', reason: 'moving', after: { since, until: null } },
+      { at: since, action: 'pause', target: 'a', note: 'moving', after: { since, until: null } },
     ]);
   });
 
@@ -123,7 +123,7 @@ describe('each change is recorded', () => {
     });
     inner.write = made.sim.store.writeAudit;
     expect((await made.send(pause)).json).toMatchObject({ pause: { note: 'moving' }, recorded: false });
-    expect(await audit(made)).toMatchObject([{ action: 'pause', state: 'begun', reason: 'moving' }]);
+    expect(await audit(made)).toMatchObject([{ action: 'pause', state: 'begun', note: 'moving' }]);
   });
 
   it('as begun, if nobody knows what became of it', async () => {
@@ -135,7 +135,7 @@ describe('each change is recorded', () => {
   it('within the limits of storage, whatever it says', () => {
     const entry: AuditEntry = {
       at: Date.UTC(2026, 0, 1),
-      origin: { actor: '漢'.repeat(500), channel: 'browser', reason: '💣'.repeat(500) },
+      origin: { actor: '漢'.repeat(500), channel: 'browser', note: '💣'.repeat(500) },
       ...{ action: 'rerun', target: 'x'.repeat(500), state: 'done' },
       before: { input: '漢'.repeat(9_000) },
       after: { input: '"\\'.repeat(9_000) },
@@ -171,7 +171,7 @@ describe('several jobs at once', () => {
     const all = await send(made, 'pause', { pattern: '*', note: 'moving' });
     expect(all).toMatchObject({ done: [{ job: 'b' }], refused: [{ job: 'a', code: 'AlreadyPaused' }] });
     expect(await send(made, 'resume', { tag: 'none' })).toEqual({ done: [], refused: [] });
-    const named = await send(made, 'resume', { jobs: ['b', 'a', 'b'], reason: 'moved' });
+    const named = await send(made, 'resume', { jobs: ['b', 'a', 'b'], note: 'moved' });
     expect(named.done.map(({ job }) => job)).toEqual(['b', 'a']);
     expect(named.refused).toEqual([]);
     expect(await audit(made)).toHaveLength(5);
@@ -366,7 +366,7 @@ describe('an acknowledgement over HTTP', () => {
     expect(seen).toMatchObject([
       { action: 'unack', before: { by: 'of-admin', note: '' }, after: null },
       { action: 'ack', actor: 'of-admin', before: acknowledgement, after: { by: 'of-admin' } },
-      { action: 'ack', reason: 'a new key', target: 'a', after: acknowledgement },
+      { action: 'ack', note: 'a new key', target: 'a', after: acknowledgement },
     ]);
   });
 
@@ -391,11 +391,11 @@ describe('a back-fill over HTTP', () => {
     const none = await made.send({ path: `${path}/plan?from=${from}`, as: 'viewer' });
     expect(none.json).toMatchObject({ running: 0, dueTimes: [{ outcome: 'succeeded', runs: false }, { runs: false }] });
     expect((await made.send({ path, as: 'viewer' })).json).toEqual({ job: 'a', backfill: null });
-    const body = { from, includeSucceeded: true, limit: 1, reason: 'new rates' };
+    const body = { from, includeSucceeded: true, limit: 1, note: 'new rates' };
     const started = await made.send({ method: 'POST', path, body, as: 'operator' });
     expect(started).toMatchObject({ status: 202, json: { running: 1, paused: false, recorded: true } });
     await made.sim.clock.advance(20_000);
-    const origin = { actor: 'of-operator', channel: 'key', reason: 'new rates' };
+    const origin = { actor: 'of-operator', channel: 'key', note: 'new rates' };
     expect((await made.send({ path, as: 'viewer' })).json).toMatchObject({
       backfill: { state: 'done', dueTimes: 1, left: 0, outcomes: { succeeded: 1 }, origin, runId: null },
     });
@@ -406,7 +406,7 @@ describe('a back-fill over HTTP', () => {
     expect((await made.send({ method: 'DELETE', path, as: 'operator' })).json).toMatchObject({ code: 'NoBackfill' });
     expect(await audit(made)).toMatchObject([
       { action: 'backfill', state: 'refused' },
-      { action: 'backfill', target: 'a', state: 'done', reason: 'new rates', after: { running: 1 } },
+      { action: 'backfill', target: 'a', state: 'done', note: 'new rates', after: { running: 1 } },
     ]);
   });
 

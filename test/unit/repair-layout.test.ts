@@ -45,7 +45,7 @@ describe('a layout that something else wrote', () => {
     await sim.clock.advance(180_000);
     expect(await lastRun()).toBe(before);
 
-    const request = { method: 'POST', path: 'layout/repair', body: { reason: 'a target named it' } } as const;
+    const request = { method: 'POST', path: 'layout/repair', body: { note: 'a target named it' } } as const;
     expect(await send({ ...request, as: 'operator' })).toMatchObject({ status: 403 });
     const { json } = await send({ ...request, as: 'admin' });
     expect(json).toEqual({ repaired: [sim.store.location], recorded: true });

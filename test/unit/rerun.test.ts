@@ -15,7 +15,7 @@ import { rivalTicks } from '../support/rival-ticks';
 const T0 = Date.UTC(2026, 0, 1);
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
-const ANN = { actor: 'ann', channel: 'shell', reason: 'the bank was closed' };
+const ANN = { actor: 'ann', channel: 'shell', note: 'the bank was closed' };
 const JOB = jobSpec('bill', '@every 1h', { input: { day: 'today' } });
 
 interface Called {
@@ -226,7 +226,7 @@ describe('a rerun', () => {
 
 describe('an origin', () => {
   it('is cut to what a row has room for', () => {
-    const long = boundedOrigin({ actor: '漢'.repeat(300), channel: 'browser', reason: '漢'.repeat(300) });
+    const long = boundedOrigin({ actor: '漢'.repeat(300), channel: 'browser', note: '漢'.repeat(300) });
     expect(JSON.stringify(long).length).toBeLessThan(500);
     expect(long.actor).not.toBe('');
     expect(boundedOrigin(ANN)).toEqual(ANN);

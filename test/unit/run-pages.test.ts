@@ -100,10 +100,10 @@ describe('pages of runs', () => {
     expect(hourly).toMatchObject({ latenessMs: expect.any(Number) as number, durationMs: 0, trigger: 'schedule' });
   });
 
-  it('are chosen by trigger, actor, channel and reason, page after page', async () => {
+  it('are chosen by trigger, actor, channel and note, page after page', async () => {
     const made = await bench();
-    const requested = async (as: 'operator' | 'admin', reason = 'a test'): Promise<string> => {
-      const { json } = await made.send({ method: 'POST', path: 'jobs/never/runs', body: { reason }, as });
+    const requested = async (as: 'operator' | 'admin', note = 'a test'): Promise<string> => {
+      const { json } = await made.send({ method: 'POST', path: 'jobs/never/runs', body: { note }, as });
       await made.sim.clock.advance(90_000);
       return (json as { runId: string }).runId;
     };

@@ -32,7 +32,7 @@ describe('the actor of a command', () => {
     openStore({ storage: 'https://acme.blob.core.windows.net' });
     const origin = await shellOrigin('moving');
     expect(origin).toEqual({
-      ...{ actor: 'ann@example.com', identity: 'bbbb-2/aaaa-1', channel: 'shell', reason: 'moving' },
+      ...{ actor: 'ann@example.com', identity: 'bbbb-2/aaaa-1', channel: 'shell', note: 'moving' },
     });
     expect(isProven(origin)).toBe(true);
   });

@@ -26,7 +26,7 @@ const REASON = 'the table of the rates was empty, and nobody saw it until the ne
 
 const backfill = (id: string, given: Partial<Backfill> = {}): Backfill => ({
   ...{ id, from: minute(2), through: minute(2), order: 'oldest', includeSucceeded: true },
-  ...{ scheduleHash: ONCE.scheduleHash, origin: { actor: 'ann', channel: 'shell', reason: REASON } },
+  ...{ scheduleHash: ONCE.scheduleHash, origin: { actor: 'ann', channel: 'shell', note: REASON } },
   ...{ at: T0, stopped: undefined, ...given },
 });
 

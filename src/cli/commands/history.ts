@@ -60,7 +60,7 @@ export function addHistory(program: Command, done: Done): void {
     .addOption(new Option('--trigger <TRIGGER>', 'those that this started').choices(TRIGGERS))
     .option('--actor <NAME>', 'those that this person, or the key of this name, asked for')
     .addOption(new Option('--channel <CHANNEL>', 'those that were asked for from there').choices(CHANNELS))
-    .option('--note <TEXT>', 'those that were asked for with this text in the reason')
+    .option('--note <TEXT>', 'those that were asked for with this text in the note')
     .option('--since <TIME>', 'those due at TIME or later: in ISO 8601, as 21:42, or how long ago, such as 2h')
     .option('--until <TIME>', 'those due before TIME, written as for --since')
     .option('--limit <N>', 'number of records, 1 to 1000', wholeNumber(1, 1000), 20)
@@ -140,7 +140,7 @@ export function addAudit(program: Command, done: Done): void {
     .option('--cursor <CURSOR>', 'continue where a page ended')
     .option(
       '--json',
-      'print {entries: [{id, at, actor, identity, proven, channel, reason, action, target, state, before, after}, …], cursor}',
+      'print {entries: [{id, at, actor, identity, proven, channel, note, action, target, state, before, after}, …], cursor}',
     )
     .addHelpText('after', examples('cronlease audit', 'cronlease audit --limit 200 --json'))
     .action(async (options: AuditOptions) => done(await (await import('../audit.js')).audit(options)));

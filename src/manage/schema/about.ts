@@ -66,7 +66,7 @@ export const Audit = named(
         identity: z.string().nullable().describe('`TENANT/OBJECT` of Entra. Null: Entra has named nobody.'),
         proven: z.boolean().describe('Whether Entra or a key has proved who the actor is.'),
         channel: z.string().describe('`browser`, `shell`, `key` or `app`.'),
-        reason: z.string().nullable().describe('Why, as the person wrote.'),
+        note: z.string().nullable().describe('Why, as the person wrote.'),
         action: z.string().describe('The command: `run`, `rerun`, `cancel`, `pause`, `resume`, `ack`, …'),
         target: z.string().describe('The job or the deployment.'),
         state: z

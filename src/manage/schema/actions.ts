@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { change, Instant, jobName, Json, list, named, note, reason, until } from './common';
+import { change, Instant, jobName, Json, list, named, note, until, why } from './common';
 import { Acknowledgement, Pause } from './jobs';
 
 export const Requested = named(
@@ -75,12 +75,12 @@ export const AcknowledgeBody = named(
 
 const input = Json.optional().describe("In the place of the job's own input: JSON of at most 32 KB.");
 
-export const RunBody = named('RunBody', 'A run to request.', z.strictObject({ input, reason }));
+export const RunBody = named('RunBody', 'A run to request.', z.strictObject({ input, note: why }));
 
 export const RerunBody = named(
   'RerunBody',
   'A run to repeat. Without an input it gets the one that it had.',
-  z.strictObject({ input, reason }),
+  z.strictObject({ input, note: why }),
 );
 
 const choice = {
@@ -114,7 +114,7 @@ export const ResumeManyBody = named(
   z
     .strictObject({
       ...choice,
-      reason,
+      note: why,
       maintenance: z
         .string()
         .max(1_000)
@@ -126,4 +126,4 @@ export const ResumeManyBody = named(
     .refine(chooses, ONE_CHOICE),
 );
 
-export const ReasonBody = named('ReasonBody', 'The reason of a change.', z.strictObject({ reason }));
+export const NoteBody = named('NoteBody', 'The note of a change.', z.strictObject({ note: why }));

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { BACKFILL_AT_MOST, BACKFILL_STATES } from '../../core/backfill';
-import { change, Instant, instant, list, named, reason } from './common';
+import { change, Instant, instant, list, named, why } from './common';
 
 const order = z.enum(['oldest', 'newest']).describe('The due times that run first.');
 const limit = { least: 1, most: BACKFILL_AT_MOST };
@@ -31,7 +31,7 @@ export const BackfillBody = named(
     order: order.optional(),
     limit: z.int().min(limit.least).max(limit.most).optional().describe('How many run at most.'),
     includeSucceeded: z.boolean().optional().describe('Whether those that have succeeded run too.'),
-    reason,
+    note: why,
   }),
 );
 
@@ -91,7 +91,7 @@ export const BackfillStatus = named(
     through: Instant.describe('Its newest due time.'),
     order,
     includeSucceeded: z.boolean(),
-    origin: z.object({ actor: z.string(), channel: z.string(), reason: z.string().optional() }),
+    origin: z.object({ actor: z.string(), channel: z.string(), note: z.string().optional() }),
     at: Instant.describe('When it was asked for.'),
     stopped: Instant.nullable().describe('When it was stopped.'),
     dueTimes: z.int().describe('How many due times it has.'),

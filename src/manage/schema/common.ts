@@ -71,6 +71,6 @@ export const until = z.iso
   .optional()
   .describe('When the pause ends by itself. Default: when somebody ends it.');
 
-export const reason = note.optional().describe('Why: shown with the run, and recorded.');
+export const why = note.optional().describe('Why: shown with the run, and recorded.');
 
 export const Json = named('Json', 'Any JSON.', z.json());

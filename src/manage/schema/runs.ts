@@ -53,7 +53,7 @@ const runSummary = {
   startedAt: Instant.nullable(),
   endedAt: Instant.nullable(),
   origin: z
-    .object({ actor: z.string(), channel: z.string(), reason: z.string().optional() })
+    .object({ actor: z.string(), channel: z.string(), note: z.string().optional() })
     .nullable()
     .describe('Who asked for the run, from where and why. Null: the schedule started it, or nobody noted it.'),
   rerunOf: Instant.nullable().describe('The due time of the run that this one repeats: its handler sees that time.'),
