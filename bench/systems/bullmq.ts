@@ -1,5 +1,5 @@
 import { Queue, Worker } from 'bullmq';
-import { inParallel } from '../../src/operator/in-parallel';
+import { inParallel } from '../../src/core/in-parallel';
 import { cronOf } from '../load';
 import { handle } from '../record';
 import { endProcess } from './on-cron';

@@ -1,5 +1,5 @@
 import { BlobServiceClient, type BlockBlobClient, RestError } from '@azure/storage-blob';
-import { inParallel } from '../../src/operator/in-parallel';
+import { inParallel } from '../../src/core/in-parallel';
 import { handle } from '../record';
 import { endProcess, onCron } from './on-cron';
 import { work } from './worker';

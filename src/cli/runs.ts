@@ -5,7 +5,7 @@ import type { JobSpec } from '../core/job';
 import { ForeignMetadataError } from '../core/metadata';
 import { oneLine } from '../core/text';
 import type { Listing } from '../lease/store';
-import { inParallel } from '../operator/in-parallel';
+import { inParallel } from '../core/in-parallel';
 import { stateIn } from '../operator/job-state';
 import { jobsIn } from '../operator/list-jobs';
 import type { ShownRecord } from '../operator/list-runs';

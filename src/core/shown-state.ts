@@ -16,12 +16,26 @@ export const SHOWN_STATES = [
 ] as const;
 export type ShownState = (typeof SHOWN_STATES)[number];
 
+/**
+ * The state of a job without its episode, the first that applies:
+ *
+ * - `quarantined`: something other than cronlease wrote its row or control, so that it is left alone.
+ * - `paused`, `disabled`: nothing new is claimed, by an operator or by the jobs file.
+ * - `overdue`: it has been without a success for longer than its `alertAfter`.
+ * - `retrying`: its run waits for its next attempt, or its holder has died and a tick is about to take it over.
+ * - `running`: a handler runs, or the items of a fan-out do.
+ * - `waiting`: a due time is claimed ahead, or waits to be claimed, or a request does.
+ * - `idle`: none of these.
+ */
+export const JOB_STATES = SHOWN_STATES.filter((state) => state !== 'failing' && state !== 'acknowledged');
+export type JobStateName = (typeof JOB_STATES)[number];
+
 /** The states that want a person. */
 export const ATTENTION: readonly ShownState[] = ['quarantined', 'overdue', 'failing'];
 
 /** What a list has of a job. */
 interface ListedJob {
-  readonly state: Exclude<ShownState, 'failing' | 'acknowledged'>;
+  readonly state: JobStateName;
   /** How many runs in a row have failed. */
   readonly failures: number;
   readonly lastRun: { readonly outcome: string | null } | null;

@@ -150,8 +150,9 @@ export function sentence(text: string): string {
   return `${first}${text.slice(1)}${/[.!?…]$/.test(text) ? '' : '.'}`;
 }
 
-/** The platform's own page, which comes back to this address. */
+/** The platform's own page, which comes back to this address. Below `keyed/` the browser asks for a key. */
 export function LoginLink(): JSX.Element {
+  if (location.pathname.endsWith('/keyed/')) return <p>Load the page again, and give a key as the password.</p>;
   const back = encodeURIComponent(`${location.pathname}${location.search}`);
   return (
     <p>

@@ -31,15 +31,26 @@ const COMMON_HEADERS: Readonly<Record<string, string>> = {
 
 const ASSETS = 'assets/';
 
-/** Whether a path below `manage/` is the dashboard's: it has no data, so that it needs no role. */
-export function isOfDashboard(method: string, path: string): boolean {
-  return (method === 'GET' || method === 'HEAD') && (path === '' || path.startsWith(ASSETS));
+/** The path below which callers with a key have the dashboard, too. */
+const KEYED = 'keyed';
+
+/**
+ * The dashboard's part of a path below `manage/`: it has no data, so that it needs no role. Undefined: it is another's.
+ *
+ * Below `keyed/`, only the page itself asks for a key, so that the browser then sends it with all that the page reads.
+ */
+export function pathInDashboard(method: string, path: string): { path: string; needsKey: boolean } | undefined {
+  if (method !== 'GET' && method !== 'HEAD') return undefined;
+  const [, head, rest = ''] = /^(keyed)(?:\/(.*))?$/.exec(path) ?? [];
+  const own = head === KEYED ? rest : path;
+  if (own !== '' && !own.startsWith(ASSETS)) return undefined;
+  return { path: own, needsKey: head === KEYED && own === '' };
 }
 
 /**
  * The page, or a file of it.
  *
- * @param path below `manage/`
+ * @param path of {@link pathInDashboard}
  * @param url the request's
  */
 export function answerOfDashboard(
@@ -52,7 +63,11 @@ export function answerOfDashboard(
     const headers = { ...COMMON_HEADERS, 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' };
     // Browsers resolve names from the last slash: without it, the page would ask for `jobs` beside `manage`.
     if (!pathname.endsWith('/'))
-      return { status: 302, headers: { ...headers, location: `manage/${search}` }, body: '' };
+      return {
+        status: 302,
+        headers: { ...headers, location: `${pathname.split('/').at(-1) ?? ''}/${search}` },
+        body: '',
+      };
     return { status: 200, headers, body: index };
   }
   const name = path.slice(ASSETS.length);

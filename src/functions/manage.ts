@@ -10,7 +10,7 @@ import type { Poked } from '../core/poked';
 import { VERSION } from '../version';
 import type { Environment } from './app-settings';
 import type { Coordinators } from './coordinators';
-import { answerOfDashboard, isOfDashboard } from './dashboard';
+import { answerOfDashboard, pathInDashboard } from './dashboard';
 import { hostMember } from './settings';
 import { metricsJobs } from '../telemetry/settings';
 
@@ -40,23 +40,28 @@ export function manageHandler(options: ManageOptions): HttpHandler {
     const { pathname, searchParams } = url;
     const path = pathIn(request, belowManage(pathname));
     const method = request.method.toUpperCase();
-    if (path !== undefined && isOfDashboard(method, path)) {
+    const pageOf = async (part: string): Promise<HttpResponseInit> => {
       const accepted = request.headers.get('accept-encoding') ?? undefined;
-      const page = answerOfDashboard(await options.dashboard(), path, url, accepted);
+      const page = answerOfDashboard(await options.dashboard(), part, url, accepted);
       return { ...page, headers: { ...page.headers }, body: method === 'HEAD' ? '' : page.body };
-    }
+    };
+    const own = path === undefined ? undefined : pathInDashboard(method, path);
+    if (own !== undefined && !own.needsKey) return pageOf(own.path);
     manage ??= load(options);
     const answer = await (
       await manage
     )({
-      ...{ method, path },
-      query: searchParams,
+      method,
+      // Whoever may read this may have the page.
+      path: own === undefined ? path : 'keyed/me',
+      query: own === undefined ? searchParams : new URLSearchParams(),
       header: (name) => request.headers.get(name) ?? undefined,
       body: async () => new Uint8Array(await request.arrayBuffer()),
       poke: () => options.poke(context),
       reportBug: (what, error) => context.error(`${what} failed:`, error),
       reportRefusal: (line) => context.warn(line),
     });
+    if (own !== undefined && answer.status === 200) return pageOf(own.path);
     return packed(answer, request.headers.get('accept-encoding') ?? '');
   };
 }

@@ -42,6 +42,8 @@ export interface Denied {
   readonly place: string;
   readonly problem: string;
   readonly remedy: string;
+  /** Whether a browser may ask its person for the key. */
+  readonly asksForKey?: true;
 }
 
 export const KEY_HEADER = 'x-cronlease-key';
@@ -53,14 +55,8 @@ const PRINCIPAL_HEADER = 'x-ms-client-principal';
 /** A request that claims more than one identity gets the first of these; a wrong key is never passed over. */
 export function callerOf(settings: AccessSettings, knock: Knock): Caller | Denied {
   const key = keySent(knock);
-  if (key !== undefined) return callerByKey(settings, key);
-  if (knock.keyed) {
-    const problem = 'no key was sent, and this path accepts nothing else';
-    return {
-      ...nobody(KEY_HEADER, problem),
-      remedy: `send a key in ${KEY_HEADER}, or as the password of basic authentication`,
-    };
-  }
+  if (key !== undefined) return callerByKey(settings, key, knock);
+  if (knock.keyed) return withoutKey(settings);
   const secret = knock.header(DEV_HEADER);
   if (secret !== undefined) return callerUnderDev(settings, secret, knock);
   const principal = knock.header(PRINCIPAL_HEADER);
@@ -87,13 +83,25 @@ function basicKey({ header }: Knock): string | undefined {
   return password;
 }
 
-function callerByKey({ keys }: AccessSettings, presented: string): Caller | Denied {
+function withoutKey({ keys }: AccessSettings): Denied {
+  if (keys.length === 0) {
+    return { ...nobody(KEY_HEADER, 'this app has no keys'), remedy: 'list keys in CRONLEASE_API_KEYS' };
+  }
+  return {
+    ...nobody(KEY_HEADER, 'no key was sent, and this path accepts nothing else'),
+    remedy: `send a key in ${KEY_HEADER}, or as the password of basic authentication`,
+    asksForKey: true,
+  };
+}
+
+function callerByKey({ keys }: AccessSettings, presented: string, { keyed }: Knock): Caller | Denied {
   const key = keyOf(keys, presented);
   if (key !== undefined) return { ...key.rights, actor: key.name, channel: 'key' };
   return {
     ...{ status: 401, code: 'WrongKey', place: KEY_HEADER },
     problem: 'the key is not one of this app',
     remedy: 'send a key whose SHA-256 is in CRONLEASE_API_KEYS',
+    ...(keyed && { asksForKey: true }),
   };
 }
 

@@ -5,7 +5,7 @@ import { cancelOrEnd } from '../operator/end-left-run';
 import { cordonDeployment, endMaintenance, startMaintenance, uncordonDeployment } from '../operator/fleet';
 import type { Named } from '../operator/once';
 import { once } from '../operator/once';
-import { inParallel } from '../operator/in-parallel';
+import { inParallel } from '../core/in-parallel';
 import { pauseJob, resumeJob } from '../operator/pause';
 import { orRefusal } from '../operator/refusal';
 import type { RequestedRun } from '../operator/request';

@@ -12,7 +12,7 @@ import { explainTime } from '../operator/explain';
 import { explainLeft } from '../operator/explain-left';
 import type { JobEntry } from '../operator/list-jobs';
 import { listJobs } from '../operator/list-jobs';
-import { JOB_STATES } from '../operator/job-status';
+import { JOB_STATES } from '../core/shown-state';
 import { readOverview } from '../operator/overview';
 import { unknownAnywhere } from '../operator/subject';
 import { RequestError } from './problem';

@@ -77,8 +77,11 @@ function cut(value: string): string {
   return value.length <= VALUE ? value : `${value.slice(0, VALUE).replace(/[\uD800-\uDBFF]$/, '')}…`;
 }
 
-export function deniedError({ status, code, place, problem, remedy }: Denied): RequestError {
-  const headers: Record<string, string> = status === 401 ? { 'www-authenticate': 'CronleaseKey' } : {};
+export function deniedError({ status, code, place, problem, remedy, asksForKey }: Denied): RequestError {
+  const scheme = asksForKey
+    ? 'Basic realm="cronlease: any name, and a key as password", charset="UTF-8"'
+    : 'CronleaseKey';
+  const headers: Record<string, string> = status === 401 ? { 'www-authenticate': scheme } : {};
   return new RequestError(status, code, { place, value: null, problem, remedy }, headers);
 }
 

@@ -123,7 +123,7 @@ async function carryOut(
   const isPublic = found?.route.role === 'anybody';
   // Nobody learns without a login which routes exist.
   const caller = isPublic ? undefined : await letIn(access, wrongKeys, knock, signal);
-  if (found === undefined) throw matches.length === 0 ? noRoute(path) : wrongMethod(request.method, matches);
+  if (found === undefined) throw matches.length === 0 ? noRoute(path, keyed) : wrongMethod(request.method, matches);
   const { route, params } = found;
   if (caller !== undefined && route.role !== 'anybody') {
     const denied = mayCall(access, caller, route.role, route.method !== 'GET', knock);
@@ -198,12 +198,14 @@ function decoded(segment: string): string {
   }
 }
 
-function noRoute(path: string): RequestError {
+function noRoute(path: string, keyed: boolean): RequestError {
   return new RequestError(404, 'NoRoute', {
     place: 'path',
     value: path,
     problem: 'there is no such route',
-    remedy: 'see the OpenAPI document',
+    remedy: keyed
+      ? 'below keyed/ are the routes of manage/, for callers with a key: keyed/jobs, and all in keyed/openapi.json'
+      : 'see openapi.json, the OpenAPI document',
   });
 }
 

@@ -5,7 +5,7 @@ import type { JobSpec } from '../core/job';
 import { invertedTime, parseRecordKey } from '../core/key';
 import type { CallOptions, LedgerStore, LeaseStore, ListedRecord } from '../lease/store';
 import { recordOver } from './find-record';
-import { inParallel } from './in-parallel';
+import { inParallel } from '../core/in-parallel';
 import { readState } from './job-state';
 import type { JobState } from './job-state';
 import { OperatorError } from './operator-error';

@@ -5,7 +5,7 @@ import type { CallOptions, LeaseStore } from '../lease/store';
 import { recordsUnder } from './backfill-plan';
 import type { Explanation } from './explain';
 import { recordOf } from './find-record';
-import { inParallel } from './in-parallel';
+import { inParallel } from '../core/in-parallel';
 import type { JobState } from './job-state';
 import type { ShownRecord } from './list-runs';
 import { shown } from './list-runs';

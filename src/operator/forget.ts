@@ -5,7 +5,7 @@ import { attemptHistory, finalRecord, unknownRecord } from '../core/record';
 import type { Row } from '../core/row';
 import { forgottenRow, isOutcomeUnknown, lostAttempt, mayRecordBeGone, PAST_ATTEMPTS } from '../core/row';
 import { failuresAfter } from '../core/run';
-import { inParallel } from './in-parallel';
+import { inParallel } from '../core/in-parallel';
 import { currentRun, stateIn } from './job-state';
 import { leftNotice, missingNotices } from './left-notices';
 import type { LeftNotice } from './left-notices';

@@ -7,6 +7,7 @@ import { actualTime, nextDue } from '../core/job';
 import type { JobSpec } from '../core/job';
 import { isoOf } from '../core/iso';
 import { runIdAt, runIdOf } from '../core/key';
+import type { JobStateName } from '../core/shown-state';
 import { runWith } from '../core/recent';
 import type { RecentGap, RecentRun } from '../core/recent';
 import type { Row } from '../core/row';
@@ -15,30 +16,6 @@ import type { JobEpisode } from './episode';
 import { jobEpisode, outcomesOf, overdueFrom } from './episode';
 import type { JobState } from './job-state';
 import type { JobEntry } from './list-jobs';
-
-/**
- * The state of a job, the first that applies:
- *
- * - `quarantined`: something other than cronlease wrote its row or control, so that it is left alone.
- * - `paused`, `disabled`: nothing new is claimed, by an operator or by the jobs file.
- * - `overdue`: it has been without a success for longer than its `alertAfter`.
- * - `retrying`: its run waits for its next attempt, or its holder has died and a tick is about to take it over.
- * - `running`: a handler runs, or the items of a fan-out do.
- * - `waiting`: a due time is claimed ahead, or waits to be claimed, or a request does.
- * - `idle`: none of these.
- */
-export const JOB_STATES = [
-  'quarantined',
-  'overdue',
-  'retrying',
-  'running',
-  'waiting',
-  'idle',
-  'paused',
-  'disabled',
-] as const;
-
-export type JobStateName = (typeof JOB_STATES)[number];
 
 /** A run in progress. Times are ISO 8601 in UTC. */
 export interface CurrentRun {

@@ -8,7 +8,7 @@ import { decodeRow } from '../core/row';
 import { outcomeOf } from '../core/why';
 import { readRecord } from '../coordinator/ledger';
 import type { CallOptions, LedgerStore, Listing } from '../lease/store';
-import { inParallel } from './in-parallel';
+import { inParallel } from '../core/in-parallel';
 import type { JobState } from './job-state';
 
 /** An attempt of a ledger record, or the one that is running. */

@@ -2,7 +2,7 @@ import { lossError, lossNote, readLoss } from '../core/attempt-loss';
 import type { JobName } from '../core/brand';
 import { ForeignRecordError } from '../core/record';
 import type { CallOptions, LogStore } from '../lease/store';
-import { inParallel } from './in-parallel';
+import { inParallel } from '../core/in-parallel';
 import type { ShownRecord } from './list-runs';
 
 /** More than any note has. */

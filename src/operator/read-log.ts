@@ -6,7 +6,7 @@ import type { LedgerRecord } from '../core/record';
 import { ForeignRecordError } from '../core/record';
 import { readRecord } from '../coordinator/ledger';
 import type { CallOptions, LedgerStore, ListedLog, LogStore } from '../lease/store';
-import { inParallel } from './in-parallel';
+import { inParallel } from '../core/in-parallel';
 import { OperatorError } from './operator-error';
 
 /** The most logs that are read together. A run that fans out may have thousands. */

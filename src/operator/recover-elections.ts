@@ -1,7 +1,7 @@
 import type { JobName } from '../core/brand';
 import { MetadataReader } from '../core/metadata';
 import type { ElectionStore, ListedRow } from '../lease/store';
-import { inParallel } from './in-parallel';
+import { inParallel } from '../core/in-parallel';
 import type { Refusal } from './refusal';
 import { orRefusal } from './refusal';
 import { letGo, takeLease, writeMetadata } from './take-lease';

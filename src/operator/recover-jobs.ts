@@ -11,7 +11,7 @@ import { encodeRow, firstCursor, newRow, OWED_STRETCHES } from '../core/row';
 import { readRecord } from '../coordinator/ledger';
 import type { ListedRecord, ListedRow, Listing } from '../lease/store';
 import type { OwedNotice } from '../core/owed-notice';
-import { inParallel } from './in-parallel';
+import { inParallel } from '../core/in-parallel';
 import { createNotices, leftNotice, missingNotices } from './left-notices';
 import type { LeftNotice } from './left-notices';
 import type { JobState } from './job-state';

@@ -1,7 +1,7 @@
 import { ForeignRecordError } from '../core/record';
 import { readRecord } from '../coordinator/ledger';
 import type { CallOptions, LeaseStore } from '../lease/store';
-import { inParallel } from './in-parallel';
+import { inParallel } from '../core/in-parallel';
 import type { ShownRecord } from './list-runs';
 import type { ListedRun } from './run-pages';
 import { FAILED_OUTCOMES } from './run-pages';

@@ -10,7 +10,7 @@ import type { Row } from '../core/row';
 import { isAtRest } from '../core/row';
 import type { CallOptions, LedgerStore, ListedRecord } from '../lease/store';
 import { isWaiting } from '../core/why';
-import { inParallel } from './in-parallel';
+import { inParallel } from '../core/in-parallel';
 import type { JobState } from './job-state';
 import type { JobEntry } from './list-jobs';
 

@@ -4,7 +4,7 @@ import { ForeignRecordError } from '../core/record';
 import { decodeRow } from '../core/row';
 import { readRecord } from '../coordinator/ledger';
 import type { CallOptions, LeaseStore, Listing } from '../lease/store';
-import { inParallel } from './in-parallel';
+import { inParallel } from '../core/in-parallel';
 import type { Runs, ShownRecord } from './list-runs';
 import { shown, withOverlappedRuns } from './list-runs';
 import type { ListedRun } from './run-pages';

@@ -5,7 +5,7 @@ import { ForeignMetadataError } from '../core/metadata';
 import type { Row } from '../core/row';
 import { readRecord } from '../coordinator/ledger';
 import type { CallOptions, LeaseStore, Listing } from '../lease/store';
-import { inParallel } from './in-parallel';
+import { inParallel } from '../core/in-parallel';
 import type { JobState } from './job-state';
 import { currentRun, stateIn } from './job-state';
 import type { ShownAttempt, ShownRecord } from './list-runs';

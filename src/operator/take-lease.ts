@@ -9,7 +9,7 @@ import type { Row } from '../core/row';
 import { encodeRow } from '../core/row';
 import { readRecord } from '../coordinator/ledger';
 import type { LeaseStore, ListedRow, Metadata, RowStore } from '../lease/store';
-import { inParallel } from './in-parallel';
+import { inParallel } from '../core/in-parallel';
 import { OperatorError } from './operator-error';
 
 /**

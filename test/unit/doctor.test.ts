@@ -93,6 +93,27 @@ async function found(scene: Scene, check?: Finding['check']): Promise<readonly F
 }
 
 describe('doctor', () => {
+  it.each([
+    [
+      true,
+      /^instances delete records and logs after the "keep" of their job \(\w+\), with one listing a day\. A lifecycle/,
+    ],
+    [undefined, /, once an hour$/],
+  ])('says what deletes old records (daily: %s)', async (purgesDaily, message) => {
+    const store = { ...memoryService(clock).open(), purge: () => Promise.resolve('done' as const) };
+    const purging = purgesDaily === undefined ? store : { ...store, purgesDaily: true as const };
+    const findings = await diagnose(purging, [{ location: store.location, trial: WELL }], fileOf());
+    expect(findings.filter(({ check }) => check === 'retention')).toEqual([
+      {
+        check: 'retention',
+        status: 'ok',
+        subject: null,
+        message: expect.stringMatching(message) as string,
+        remedy: null,
+      },
+    ]);
+  });
+
   it('has one line for each check, and no more, where all is well', async () => {
     expect(await found({})).toEqual([]);
     const store = memoryService(clock).open();

@@ -291,10 +291,13 @@ describe('the list of keys', () => {
 });
 
 it('suggests no login where none counts', () => {
-  const settings = { platformAuth: true, keys: [], devSecret: undefined, readOnly: false };
+  const key = { name: 'ci', rights: { role: 'viewer', payloads: false }, digest: Buffer.alloc(32) } as const;
+  const settings = { platformAuth: true, keys: [key], devSecret: undefined, readOnly: false };
   const denied = callerOf(settings, knock({ 'x-ms-client-principal': 'x' }, true));
   expect(denied).toMatchObject({ status: 401, place: 'x-cronlease-key' });
   expect(JSON.stringify(denied)).toContain('basic authentication');
   expect(JSON.stringify(denied)).not.toMatch(/log in|Entra/);
   expect(JSON.stringify(callerOf(settings, knock({})))).toMatch(/log in/);
+  const without = callerOf({ ...settings, keys: [] }, knock({}, true));
+  expect(without).toMatchObject({ status: 401, remedy: 'list keys in CRONLEASE_API_KEYS' });
 });

@@ -134,6 +134,49 @@ describe('the function below manage/', () => {
   });
 });
 
+describe('the dashboard below keyed/', () => {
+  const basic = (password: string) => ({ authorization: `Basic ${Buffer.from(`any:${password}`).toString('base64')}` });
+
+  it('asks a browser for a key, and serves the page to whoever has one', async () => {
+    const send = functionOf({}, {}, {});
+    const unknown = await send('/api/manage/keyed/');
+    expect(unknown.status).toBe(401);
+    expect(unknown.headers['www-authenticate']).toMatch(/^Basic realm="/);
+    expect(await send('/api/manage/keyed/', { headers: basic('a guess') })).toMatchObject({ status: 401 });
+    const page = await send('/api/manage/keyed/?job=a', { headers: basic('the key') });
+    expect(page).toMatchObject({ status: 200, body: '<link href="assets/a.css">' });
+    expect(page.headers['cache-control']).toBe('no-store');
+    expect(await send('/api/manage/keyed?job=a', { headers: basic('the key') })).toMatchObject({
+      ...{ status: 302, headers: { location: 'keyed/?job=a' } },
+    });
+    expect(await send('/api/manage/keyed/assets/main-0.js')).toMatchObject({ status: 200 });
+    expect(await send('/api/manage/keyed/me', { headers: basic('the key') })).toMatchObject({ status: 200 });
+  });
+
+  it('lets no page of another site use the key that the browser remembers', async () => {
+    const send = functionOf({}, {}, { ...basic('the key'), 'content-type': 'application/json' });
+    const pause = (headers: Record<string, string>) =>
+      send('/api/manage/keyed/jobs/a/pause', { method: 'POST', headers, body: '{"note":"a test"}' });
+    expect(await pause({})).toMatchObject({ status: 403 });
+    expect(await pause({ 'x-cronlease-request': '1', 'sec-fetch-site': 'cross-site' })).toMatchObject({ status: 403 });
+    expect(await pause({ 'x-cronlease-request': '1', 'sec-fetch-site': 'same-origin' })).toMatchObject({ status: 200 });
+  });
+
+  it('asks nobody for a key where there is none, nor where a key would not help', async () => {
+    const without = await functionOf({}, { CRONLEASE_API_KEYS: '' }, {})('/api/manage/keyed/');
+    expect(without.headers['www-authenticate']).toBe('CronleaseKey');
+    expect(without.body).toContain('CRONLEASE_API_KEYS');
+    const send = functionOf({}, {}, {});
+    expect((await send('/api/manage/jobs')).headers['www-authenticate']).toBe('CronleaseKey');
+  });
+
+  it('says what is there where a route is not', async () => {
+    const answer = await functionOf({})('/api/manage/keyed/job/a');
+    expect(answer.status).toBe(404);
+    expect(answer.body).toContain('keyed/openapi.json');
+  });
+});
+
 describe('the environment', () => {
   it('has a name and a colour, which has a default', () => {
     expect(environmentSetting({})).toBeUndefined();

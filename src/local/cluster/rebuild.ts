@@ -3,12 +3,18 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { collectFiles } from './watch-files';
 
-const SOURCE = /\.[cm]?[jt]sx?$/;
+// A build writes declarations, which would start the next one.
+const SOURCE = /(?<!\.d)\.[cm]?[jt]sx?$/;
+const TYPESCRIPT = /(?<!\.d)\.[cm]?tsx?$/;
 
-/** The sources of an app: the code below `src`, or in its folder if it has none. */
+/**
+ * The sources of an app: the code below `src`, and TypeScript in its other folders, where JavaScript is what a build
+ * wrote. An app without `src` may have all of its code anywhere.
+ */
 export function sourceFiles(app: string): readonly string[] {
   const src = path.join(app, 'src');
-  return collectFiles(fs.existsSync(src) ? src : app, SOURCE);
+  if (!fs.existsSync(src)) return collectFiles(app, SOURCE);
+  return [...new Set([...collectFiles(src, SOURCE), ...collectFiles(app, TYPESCRIPT)])];
 }
 
 /** Runs a build command in the app's folder. Resolves to what it printed if it fails. */

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { RUN_FATES, UNRUN_FATES } from '../../core/fate';
-import { JOB_STATES } from '../../operator/job-status';
+import { JOB_STATES } from '../../core/shown-state';
 import { Instant, list, Milliseconds, named, Reason, Trigger } from './common';
 import { Deployment, Maintenance } from './deployments';
 

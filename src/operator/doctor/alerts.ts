@@ -7,7 +7,7 @@ import { countsFrom, overdueBy } from '../../core/overdue';
 import type { Row } from '../../core/row';
 import { lastSuccess } from '../../coordinator/ledger';
 import type { LedgerStore } from '../../lease/store';
-import { inParallel } from '../in-parallel';
+import { inParallel } from '../../core/in-parallel';
 import type { Finding } from './finding';
 import { okAbout, warning } from './finding';
 

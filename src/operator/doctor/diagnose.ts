@@ -7,6 +7,7 @@ import { checkDeployments } from './deployments';
 import type { Finding } from './finding';
 import { checkJobs, fileRead, noFile } from './jobs';
 import { checkLayouts } from './layouts';
+import { checkRetention } from './retention';
 import { checkStorage } from './storage';
 
 /** The jobs file, or the reason that there is none. */
@@ -35,6 +36,7 @@ export async function diagnose(
   const [list, presences] = await Promise.all([listJobs(store, file?.jobs ?? []), store.listPresences()]);
   return [
     ...storage,
+    ...checkRetention(store, file),
     about,
     ...(await checkJobs({ store, file, list })),
     ...checkDeployments(presences, file),

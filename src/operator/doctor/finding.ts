@@ -20,6 +20,7 @@ export type Check =
   | 'durability'
   | 'encryption'
   | 'audit'
+  | 'retention'
   | 'file'
   | 'calendars'
   | 'host'

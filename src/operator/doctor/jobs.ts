@@ -9,7 +9,7 @@ import { runIdOf } from '../../core/key';
 import { ForeignRecordError } from '../../core/record';
 import type { Row } from '../../core/row';
 import type { LeaseStore, ListedRow } from '../../lease/store';
-import { inParallel } from '../in-parallel';
+import { inParallel } from '../../core/in-parallel';
 import { currentRun } from '../job-state';
 import type { JobEntry, JobList, UnreadablePart } from '../list-jobs';
 import { checkAlerts } from './alerts';

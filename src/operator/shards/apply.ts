@@ -5,7 +5,7 @@ import { ForeignMetadataError } from '../../core/metadata';
 import { formOf } from '../../core/moved-row';
 import { ForeignRecordError } from '../../core/record';
 import { sleep } from '../../core/clock';
-import { inParallel } from '../in-parallel';
+import { inParallel } from '../../core/in-parallel';
 import { OperatorError } from '../operator-error';
 import type { History } from './history';
 import { makeLive, moveJob } from './move';

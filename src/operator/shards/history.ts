@@ -1,6 +1,6 @@
 import type { JobName } from '../../core/brand';
 import type { LedgerStore, ListedRecord, Metadata, PieceStore } from '../../lease/store';
-import { inParallel } from '../in-parallel';
+import { inParallel } from '../../core/in-parallel';
 
 /**
  * How much of a job's ledger is copied. `newest`: so much that `requires`, `why` and lists go on without a gap. `ended`:

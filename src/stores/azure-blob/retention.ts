@@ -1,6 +1,7 @@
 import type { ContainerClient } from '@azure/storage-blob';
 import type { EpochMs, JobName, Millis } from '../../core/brand';
 import type { Clock } from '../../core/clock';
+import { inParallel } from '../../core/in-parallel';
 import { invertedTime } from '../../core/key';
 import type { CallOptions, Retention } from '../../lease/store';
 import type { Ask } from './ask';
@@ -14,7 +15,6 @@ const DAY_MS: Millis = 86_400_000;
 const FOLDERS = [RUNS_PREFIX, LOGS_PREFIX, REQUESTS_PREFIX, AUDIT_PREFIX, NOTICES_PREFIX];
 /** At most so many blobs are deleted in one sweep: for a few seconds. */
 const PAGE = 1_000;
-const DELETES_AT_ONCE = 8;
 
 /** Where the next page of a folder begins. */
 interface Place {
@@ -43,20 +43,15 @@ export function retentionIn(container: ContainerClient, ask: Ask, askPage: AskPa
   }
 
   async function remove(blobs: readonly ListedBlob[], options: CallOptions | undefined): Promise<void> {
-    let next = 0;
-    const inTurn = async (): Promise<void> => {
-      for (let blob = blobs[next++]; blob !== undefined; blob = blobs[next++]) {
-        const { name, etag } = blob;
-        await ask({
-          what: `delete ${name}`,
-          no: NO.replace,
-          options,
-          send: (abortSignal) =>
-            container.getBlobClient(name).delete({ conditions: { ifMatch: quoted(etag) }, abortSignal }),
-        });
-      }
-    };
-    await Promise.all(Array.from({ length: DELETES_AT_ONCE }, inTurn));
+    await inParallel(blobs, ({ name, etag }) =>
+      ask({
+        what: `delete ${name}`,
+        no: NO.replace,
+        options,
+        send: (abortSignal) =>
+          container.getBlobClient(name).delete({ conditions: { ifMatch: quoted(etag) }, abortSignal }),
+      }),
+    );
   }
 
   return {
