@@ -4,9 +4,14 @@ import type { Moment } from '../lease/trust';
 import { moment } from '../lease/trust';
 import type { Coordinator, RunnableJob } from './coordinator';
 
+/** A job by its name alone: the jobs file may lack it. */
+export interface NamedJob {
+  readonly spec: Pick<RunnableJob['spec'], 'name'>;
+}
+
 /** The lease under which a row is written, and the ETag that the write must find. */
-export interface Guard {
-  readonly job: RunnableJob;
+export interface Guard<Job extends NamedJob = RunnableJob> {
+  readonly job: Job;
   readonly leaseId: LeaseId;
   /**
    * The length with which the lease was acquired, perhaps by an instance with another jobs file. The service renews it
@@ -33,7 +38,7 @@ export interface Acquired {
  */
 export async function acquire(
   coordinator: Coordinator,
-  { job, leaseId, leaseMs, etag }: Guard,
+  { job, leaseId, leaseMs, etag }: Guard<NamedJob>,
   remaining: () => Millis,
 ): Promise<Acquired | undefined> {
   const { clock, store } = coordinator;

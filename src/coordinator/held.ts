@@ -24,7 +24,7 @@ import { timeWithin } from '../lease/service-time';
 import { StoreError } from '../lease/store';
 import type { Moment, Trust } from '../lease/trust';
 import { moment } from '../lease/trust';
-import type { Guard } from './acquire';
+import type { Guard, NamedJob } from './acquire';
 import type { Coordinator, Report, RunnableJob } from './coordinator';
 import { renewalAnswers, renewalEnded, renewalTroubled } from './reachability';
 import { lookAfterLost } from './lost-run';
@@ -131,6 +131,22 @@ export async function holdRow(
   const claimed = { date, monotonic: coordinator.clock.monotonic() };
   const writer = rowWriter(coordinator, report, { ...guard, etag }, row, trustFrom(written));
   return { held: heldBy(writer, claimed), answerLost };
+}
+
+/** Writes a row that is at rest and owes nothing under its lease, and releases it: there are no records to wait for. */
+export async function writeAtRest(
+  coordinator: Coordinator,
+  guard: Guard<NamedJob>,
+  row: Row,
+  remaining: () => Millis,
+): Promise<boolean> {
+  const written = await writeRow(coordinator, guard, row, remaining);
+  if (written === undefined) return false;
+  const { job, leaseId } = guard;
+  await untilAnswered(coordinator, remaining, (signal) =>
+    coordinator.store.release(job.spec.name, leaseId, { ifMatch: written.etag, signal }),
+  );
+  return true;
 }
 
 /** The writer of a row, with its lease and trust. */
@@ -281,7 +297,7 @@ export interface Written {
  */
 async function writeRow(
   { store, clock, random, serviceTime }: Coordinator,
-  { job, leaseId, etag }: Guard,
+  { job, leaseId, etag }: Guard<NamedJob>,
   row: Row,
   remaining: () => Millis,
 ): Promise<Written | undefined> {

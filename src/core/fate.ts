@@ -91,7 +91,9 @@ export type Reason =
   /** disabled: The job was disabled in the jobs file. */
   | 'disabled'
   /** disabled: The schedule was replaced before the due time was decided, or was not yet this one. */
-  | 'scheduleChanged';
+  | 'scheduleChanged'
+  /** disabled: No deployment's jobs file had the job before the due time was decided. */
+  | 'notInFile';
 
 export function isRunFate(fate: Fate | null): fate is RunFate {
   return RUN_FATES.some((one) => one === fate);

@@ -4,7 +4,8 @@ import type { JobSpec } from './job';
 import { ForeignMetadataError, isoOrUndefined, MetadataReader, writeMetadata } from './metadata';
 
 /**
- * A deployment's own report: the metadata of `deployments/<deployment>`. `doctor` reads it; no decision depends on it.
+ * A deployment's own report: the metadata of `deployments/<deployment>`. `doctor` reads it, and a sweep that sees the row of
+ * a job which its own file lacks.
  */
 export interface Presence {
   /** The process that wrote it. */

@@ -110,6 +110,8 @@ export interface Row {
   readonly backfill: BackfillProgress | undefined;
   /** When an operator forgot the job. If the file has it again, the job counts as new. */
   readonly forgotten: EpochMs | undefined;
+  /** When a sweep saw that no deployment's file has the job. If one has it again, its due times count from then. */
+  readonly leftSince: EpochMs | undefined;
 }
 
 /**
@@ -168,6 +170,7 @@ export function newRow(cursor: EpochMs, revision: number, scheduleHash: string):
     manualTaken: 0,
     backfill: undefined,
     forgotten: undefined,
+    leftSince: undefined,
   };
 }
 
@@ -261,6 +264,7 @@ export function encodeRow(row: Row): Readonly<Record<string, string>> {
     manualtaken: row.manualTaken,
     backfill: storeProgress(row.backfill),
     forgotten: isoOrUndefined(row.forgotten),
+    leftsince: isoOrUndefined(row.leftSince),
   });
 }
 
@@ -315,6 +319,7 @@ export function decodeRow(metadata: Readonly<Record<string, string>>): Row {
     manualTaken: read.whole('manualtaken'),
     backfill: readProgress(read.optionalText('backfill')),
     forgotten: read.optionalInstant('forgotten'),
+    leftSince: read.optionalInstant('leftsince'),
   };
 }
 

@@ -234,9 +234,11 @@ const DECIDED_BY_TIME: ReadonlySet<Reason> = new Set<Reason>(['paused', 'catchUp
 /** A due time that has passed and is undecided. */
 function undecided(question: Question, row: Row): Omit<Answer, 'due'> {
   const { job, revision, time, control, required, now, runEnded } = question;
-  if (job.scheduleHash !== row.scheduleHash && revision > row.revision) {
-    return { fate: 'disabled', reason: 'scheduleChanged' };
+  const isOther = job.scheduleHash !== row.scheduleHash;
+  if (row.leftSince !== undefined && !(isOther && revision < row.revision)) {
+    return { fate: 'disabled', reason: 'notInFile' };
   }
+  if (isOther && revision > row.revision) return { fate: 'disabled', reason: 'scheduleChanged' };
   const view: FateView = { job, row, control, required, now, limit: now, lookAheadMs: 0 };
   const verdict = verdictOn(view, time);
   if (verdict.kind === 'suspended') return { fate: verdict.fate, reason: verdict.fate };

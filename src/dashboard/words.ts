@@ -92,6 +92,7 @@ const REASONS: Readonly<Record<Reason, string>> = {
   paused: 'the job was paused',
   disabled: 'the job was disabled in the jobs file',
   scheduleChanged: 'the schedule was changed before it was decided',
+  notInFile: 'no jobs file had the job before it was decided',
 };
 
 /** What started a run. */

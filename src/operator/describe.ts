@@ -102,12 +102,28 @@ function describeFate({ fate, reason, job, time, state, record }: Explanation, s
     case 'disabled':
       return 'The job is disabled in the jobs file.';
     case 'scheduleChanged':
-      return record?.through === undefined
-        ? 'Another schedule was in force. A changed schedule counts from the tick that first sees it.'
-        : `The schedule was changed. Undecided due times from ${show(Date.parse(record.scheduledFor))} to ${show(Date.parse(record.through))} were not run.`;
+    case 'notInFile':
+      return describeFreshStart(reason, record, show);
     default:
       return `Its outcome is ${fate}.`;
   }
+}
+
+/** The sentence for a due time from before its schedule began to count. */
+function describeFreshStart(
+  reason: 'scheduleChanged' | 'notInFile',
+  record: Pick<ShownRecord, 'scheduledFor' | 'through'> | null,
+  show: ShowTime,
+): string {
+  const isChange = reason === 'scheduleChanged';
+  if (record?.through === undefined) {
+    return isChange
+      ? 'Another schedule was in force. A changed schedule counts from the tick that first sees it.'
+      : 'No jobs file had the job. One that comes back counts from the tick that first sees it.';
+  }
+  const what = isChange ? 'The schedule was changed' : 'No jobs file had the job for a while';
+  const [from, to] = [record.scheduledFor, record.through].map((time) => show(Date.parse(time)));
+  return `${what}. Undecided due times from ${String(from)} to ${String(to)} were not run.`;
 }
 
 /** The sentence for a due time that nobody could run in time. */

@@ -71,6 +71,14 @@ class Life {
     return decision;
   }
 
+  /** No file has the job from now on, and a sweep sees that, unless the job has a run. */
+  leave(lasts: number): void {
+    this.settleIfOver();
+    if (this.runEnds !== undefined || this.leaseEnds !== undefined) return;
+    this.row = { ...this.row, leftSince: this.situation('available').listedAt };
+    this.now += lasts;
+  }
+
   /** The holder of the run dies. */
   die(): void {
     this.settleIfOver();
@@ -92,6 +100,8 @@ class Life {
     }
     const decision = this.decideFree();
     expect(decision.kind).not.toBe('readRequired');
+    // What came while no file had the job has its outcome before anything is claimed.
+    if (this.row.leftSince !== undefined) expect(decision.kind).toBe('record');
     if (decision.kind === 'record') this.write(decision.row);
     if (decision.kind !== 'claim') return;
     const { claim } = decision;
@@ -161,6 +171,7 @@ class Life {
     expect(decodeRow(encodeRow(row))).toEqual(row);
     for (const stretch of row.owed) this.record(stretch);
     this.row = { ...row, owed: [] };
+    expect(row.leftSince).toBeUndefined();
   }
 
   private record(stretch: Stretch): void {
@@ -179,7 +190,8 @@ class Life {
       count += 1;
       at = this.job.timetable.next(at);
     }
-    expect(count).toBe(stretch.count);
+    if (stretch.count === 0) expect(stretch).toMatchObject({ fate: 'disabled', reason: 'notInFile' });
+    else expect(count).toBe(stretch.count);
   }
 
   /** Whether the required job has a success that was due after the previous due time. */
@@ -313,6 +325,10 @@ const step = fc.oneof(
     arbitrary: fc.record({ kind: fc.constant('succeed' as const), late: fc.integer({ min: 0, max: 300_000 }) }),
   },
   { weight: 1, arbitrary: fc.constant({ kind: 'hide' as const }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant('leave' as const), lasts: fc.integer({ min: 1_000, max: 1_500_000 }) }),
+  },
 );
 
 describe('a job that requires another one', () => {
@@ -405,6 +421,9 @@ describe('decide', () => {
                   break;
                 case 'succeed':
                   life.required.succeed(life.now - taken.late, life.now);
+                  break;
+                case 'leave':
+                  life.leave(taken.lasts);
                   break;
                 case 'hide':
                   life.required.isHidden = true;

@@ -75,4 +75,5 @@ export const fullRow: Row = {
     },
   },
   forgotten: AT,
+  leftSince: AT,
 };

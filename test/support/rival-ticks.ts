@@ -56,6 +56,8 @@ export interface SimulationOptions {
   readonly random?: () => number;
   /** The sender of each instance, if it sends notices. */
   readonly outlet?: (process: Pick<Coordinator, 'store' | 'clock' | 'deployment'>) => Outlet;
+  /** Whether instances write the presence of their deployment. */
+  readonly presences?: boolean;
   /** Whether the tick timers of all instances are dead, so that only pokes tick. */
   readonly timersDead?: boolean;
 }
@@ -183,6 +185,14 @@ export function rivalTicks(options: SimulationOptions): RivalTicks {
         return `${String(ids).padStart(8, '0')}-0000-4000-8000-000000000000`;
       },
       deployment,
+      ...(options.presences === true && {
+        presence: {
+          instance: `i${String(instances.length)}`,
+          version: '0',
+          hubAccount: undefined,
+          tickEveryMs: TICK_MS,
+        },
+      }),
       ...(changes.place !== undefined && { place: changes.place }),
       revision: changes.revision ?? options.revision ?? 0,
       jobs: new Map(

@@ -69,6 +69,7 @@ const row: Row = {
     },
   },
   forgotten: at(16),
+  leftSince: at(25),
 };
 
 const control: Control = {
@@ -127,6 +128,7 @@ describe('what is stored', () => {
       manualtaken: '9',
       backfill: expect.any(String) as unknown,
       forgotten: '2026-01-31T03:00:16.000Z',
+      leftsince: '2026-01-31T03:00:25.000Z',
     });
     expect(JSON.parse(stored['notices'] ?? '')).toEqual([['recovered', recordKey(at(5)), at(20), 3, at(2), 1]]);
     expect(JSON.parse(stored['owed'] ?? '')).toEqual([

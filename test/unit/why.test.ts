@@ -232,6 +232,7 @@ describe('due, and not decided', () => {
       { ...behind(), revision: 1, job: { ...JOB, scheduleHash: 'x' } },
       is('disabled', 'scheduleChanged'),
     ],
+    ['of a job that no file had', old(3), behind({ leftSince: old(2) }), is('disabled', 'notInFile')],
     ['overlapped', old(15), { row: busy }, is('overlapped', 'overlapSkip')],
     ['queued', old(11), { row: busy, job: { ...JOB, overlap: 'queue' } }, is('pending', 'queued')],
     ['overlapped, queue', old(12), { row: busy, job: { ...JOB, overlap: 'queue' } }, is('overlapped', 'overlapNewer')],

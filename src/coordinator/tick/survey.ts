@@ -7,6 +7,7 @@ import { moment } from '../../lease/trust';
 import type { Coordinator, Report } from '../coordinator';
 import { decideOnAll, runnable } from './decide-on';
 import { createFirstSight } from './first-sight';
+import { leftRows } from './left-rows';
 import { burstPlanner } from './plan-bursts';
 import { heedCordon } from './cordon';
 import { claimsOf, heedLayout } from './layout';
@@ -64,6 +65,7 @@ export function createSurvey(state: TickState): Survey {
   const clockWasSet = clockSteps(clock);
   const planBursts = burstPlanner(state);
   const firstSight = createFirstSight(state);
+  const markLeft = leftRows(coordinator);
   const purge = createRetention(coordinator);
   const container = createContainerWatch(coordinator);
   const sweepEveryMs = sweepInterval(settings.sweepIntervalMs, coordinator.jobs.size);
@@ -168,7 +170,7 @@ export function createSurvey(state: TickState): Survey {
     tellStrays(coordinator, whole, fire.report);
     coordinator.telemetry?.swept(whole);
     if (claimsOf(coordinator) !== 'all') return;
-    startIf(state, purge(fire.report));
+    for (const work of [purge(fire.report), markLeft(whole, fire.report)]) startIf(state, work);
     firstSight.lacking(whole);
     const overdue = state.overdue.check(whole, fire.report);
     // A notice that a job is overdue needs the ledger's answer.

@@ -4,7 +4,7 @@ import { backoff } from '../run';
 import { firstCursor, newRow } from '../row';
 import { decideDue } from './due';
 import { watchHeld } from './held';
-import { adopt, adopts, carry, freshRun, isLeftBehind, recentOf, settled, settlesAt } from './next-row';
+import { adopt, carry, freshRun, isLeftBehind, recentOf, settled, settlesAt, startsAnew } from './next-row';
 import type { Decision, Situation } from './situation';
 import { boundedWait, earliest, HELD_WATCH_MS, seenBy } from './situation';
 import { decideUnfinished } from './unfinished';
@@ -21,7 +21,7 @@ export function decide(situation: Situation): Decision {
 
   const settleAt = settlesAt(situation);
   if (settleAt !== undefined && seenBy(situation) >= settleAt) return { kind: 'record', row: settled(situation) };
-  if (adopts(situation)) return { kind: 'record', row: adopt(situation) };
+  if (startsAnew(situation)) return { kind: 'record', row: adopt(situation) };
   const decision = job.kind === 'always' ? decideTerm(situation) : decideDue(situation);
   return decision.kind === 'nothing' ? { ...decision, checkAt: earliest(decision.checkAt, settleAt) } : decision;
 }

@@ -1,5 +1,6 @@
 import type { EpochMs, Millis } from '../brand';
 import type { Stretch } from '../fate';
+import type { JobSpec } from '../job';
 import { recordKey } from '../key';
 import { withGaps, withRun } from '../recent';
 import { settledRun } from '../recent-run';
@@ -20,6 +21,11 @@ export function carry(s: Situation): Row {
   };
 }
 
+/** For how long the records of a job are kept. */
+interface Kept {
+  readonly job: Pick<JobSpec, 'keepMs'>;
+}
+
 /** A delivered notice stays for a day at least. */
 const TOLD_FOR_MS: Millis = 43_200_000;
 
@@ -28,7 +34,7 @@ const TOLD_FOR_MS: Millis = 43_200_000;
  * owed. The records and notices that prove it are deleted one day. An acquisition without a claim then leaves an expired
  * row whose run looks unfinished. At half of their time, an acquisition that fails does no harm.
  */
-export function settlesAt({ lease, row, job }: Situation): EpochMs | undefined {
+export function settlesAt({ lease, row, job }: Pick<Situation, 'lease' | 'row'> & Kept): EpochMs | undefined {
   if (lease !== 'available') return undefined;
   const recordedMs = keptForMs(row, job.keepMs) / 2;
   const isProven = row.run !== undefined && (row.phase === 'running' || row.phase === 'idle');
@@ -50,24 +56,30 @@ export function adopts({ job, row, revision }: Situation): boolean {
   return job.scheduleHash !== row.scheduleHash && revision > row.revision;
 }
 
+/** Whether the schedule counts from now: it is another one than before, or no file had the job for a while. */
+export function startsAnew(s: Situation): boolean {
+  return adopts(s) || s.row.leftSince !== undefined;
+}
+
 /**
- * A higher revision's schedule counts from now. Of the old one the row has only a hash, so the due times since the
- * cursor are unknown: one stretch without a count records that none of them ran. A row that owes one stretch more than
- * others may is written as it is, and adopts once its records exist: it has no room for another.
+ * A higher revision's schedule counts from now, and so does that of a job that no file had. Of the old one the row has
+ * only a hash, and nobody knows which due times a job without a file had. So those since the cursor are unknown: one
+ * stretch without a count records that none of them ran. A row that owes one stretch more than others may is written as
+ * it is, and adopts once its records exist: it has no room for another.
  */
 export function adopt(s: Situation): Row {
   const base = carry(s);
   if (base.owed.length > OWED_STRETCHES) return base;
   const from = lastTime(base) + 1;
-  const through = Math.max(base.cursor, seenBy(s));
-  const change = { fate: 'disabled', reason: 'scheduleChanged', from, through, count: 0 } as const;
+  const through = Math.max(base.cursor, seenBy(s), base.leftSince ?? 0);
+  const reason = base.leftSince === undefined ? 'scheduleChanged' : 'notInFile';
+  const change = { fate: 'disabled', reason, from, through, count: 0 } as const;
   return {
     ...base,
     cursor: through,
     owed: from > through ? base.owed : [...base.owed, change],
-    revision: s.revision,
-    scheduleHash: s.job.scheduleHash,
-    scheduleSince: through,
+    leftSince: undefined,
+    ...(adopts(s) && { revision: s.revision, scheduleHash: s.job.scheduleHash, scheduleSince: through }),
   };
 }
 

@@ -2,7 +2,7 @@ import type { EpochMs, ETag } from '../../core/brand';
 import type { CallOptions, Metadata } from './call';
 import type { MissingAccount, Strays } from './job-rows';
 
-/** Reports that deployments write about themselves. Only `doctor` reads them. */
+/** Reports that deployments write about themselves. */
 export interface PresenceStore {
   /**
    * Replaces a deployment's presence; with `ifMatch` undefined, unconditionally. `refused`: somebody else has written

@@ -83,8 +83,8 @@ export function checkDecision(facts: JobFacts, before: Row, row: Row, acquisitio
     checkBackfilled(facts, { spec, controls: view.controls, viewAt: acquisition.viewAt }, row, report);
     checkNothingWaits(facts, view, row, report);
   } else if (first && row.run !== undefined) checkRequest(facts, view, before, row, report);
-  for (const stretch of decided)
-    checkStretch(facts, view, stretch, otherSchedule && revision > before.revision, report);
+  const startsAnew = before.leftSince !== undefined || (otherSchedule && revision > before.revision);
+  for (const stretch of decided) checkStretch(facts, view, stretch, startsAnew, report);
 }
 
 function viewOf(
@@ -235,7 +235,7 @@ function checkNothingWaits({ name }: JobFacts, view: View, row: Row, report: Rep
   report('backfillFirst', name, `${keyText(row.run?.key ?? '')} was claimed before the due time ${short(due)}`);
 }
 
-function checkStretch(facts: JobFacts, view: View, stretch: Stretch, adopts: boolean, report: Report): void {
+function checkStretch(facts: JobFacts, view: View, stretch: Stretch, startsAnew: boolean, report: Report): void {
   const { name } = facts;
   const { spec } = view;
   const verdict = `${stretch.fate} ${stretch.reason}`;
@@ -243,7 +243,7 @@ function checkStretch(facts: JobFacts, view: View, stretch: Stretch, adopts: boo
     report('wrongFate', name, `${short(due)} got the outcome ${verdict}, and should ${should}`);
   };
   if (stretch.fate === 'disabled') {
-    if (!adopts || stretch.through > view.to + 1_000) wrong(stretch.from, 'be what its schedule says');
+    if (!startsAnew || stretch.through > view.to + 1_000) wrong(stretch.from, 'be what its schedule says');
     return;
   }
   if (stretch.request !== undefined) {

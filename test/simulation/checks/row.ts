@@ -5,9 +5,10 @@ import type { Row } from '../../../src/core/row';
 import { tokenRaised } from './failover';
 import { checkDecision } from './decision';
 import { leftToItems } from './items';
+import { checkLeft } from './left';
 import { checkToldBeforeRelease, countedIn } from './notices';
 import { checkNotBefore } from './wait';
-import type { Acquisition, Actor, ClaimFact, JobFacts, Report } from '../world/facts';
+import type { Acquisition, Actor, ClaimFact, JobFacts, PresenceFacts, Report } from '../world/facts';
 import { DATE_BEHIND_MS, isFinal, keyText, short } from '../world/facts';
 
 /** A row, with the process that sent it, and when it did so first. */
@@ -16,12 +17,13 @@ interface WrittenRow {
   readonly leaseId: LeaseId;
   readonly actor: Actor;
   readonly sentAt: number;
+  readonly presences: PresenceFacts;
 }
 
 /** Checks a row that storage has just accepted under a lease. */
 export function rowWritten(
   facts: JobFacts,
-  { row, leaseId, actor, sentAt }: WrittenRow,
+  { row, leaseId, actor, sentAt, presences }: WrittenRow,
   now: number,
   report: Report,
 ): void {
@@ -38,6 +40,7 @@ export function rowWritten(
   checkGrowth(facts, before, row, report);
   checkReign(facts, before, row, actor, report);
   checkTimes(facts, before, row, actor, now, report);
+  checkLeft(facts, before, row, { actor, presences, now }, report);
   const spec = actor.spec(facts.name);
   if (spec !== undefined) checkNotBefore(facts, row, spec, now, report);
   const acquisition = facts.acquisitions.get(leaseId);

@@ -8,6 +8,7 @@ import { draining, nights, slowHub } from './mix-hand-overs';
 import { migrations } from './mix-migrations';
 import { notices } from './mix-notices';
 import { people } from './mix-people';
+import { removals } from './mix-removals';
 import { requiringJobs } from './mix-requires';
 import { byTime, clocks, draw, fans, hubs, kills, loss, outages, pauses, wide, withoutFaults } from './mix-troubles';
 import type { Plan } from './plan';
@@ -43,6 +44,7 @@ export const MIX_NAMES = [
   'groups',
   'slots',
   'migrations',
+  'removals',
 ] as const;
 export type MixName = (typeof MIX_NAMES)[number];
 
@@ -120,6 +122,11 @@ export const MIXES: Readonly<Record<MixName, Mix>> = {
     share: 330,
     change: moves,
   },
+  removals: {
+    what: 'jobs are removed from the file and come back, beside the plain faults',
+    share: 150,
+    change: removals,
+  },
   retention: { what: 'months pass, and old records are deleted while rows stay', share: 330, change: retentionPlan },
   draining: {
     what: 'hosts are shut down, beside a healthy deployment',
@@ -150,7 +157,7 @@ const SECOND = 1_000;
  */
 const IN_ORDER: readonly MixName[] = [
   ...(['plain', 'draining', 'slowHub', 'nights', 'foreign', 'hubs', 'fans'] as const),
-  ...(['notices', 'backfills', 'requires', 'groups', 'slots', 'schedules'] as const),
+  ...(['notices', 'backfills', 'requires', 'groups', 'slots', 'schedules', 'removals'] as const),
   ...(['wide', 'loss', 'clocks', 'pauses', 'kills', 'outages', 'retention', 'elections', 'people'] as const),
   ...(['failover', 'migrations'] as const),
 ];

@@ -18,6 +18,8 @@ export interface PlannedJob {
   readonly behaviours: Readonly<Record<Behaviour, number>>;
   /** A second schedule of the same revision, which some deployments have. */
   readonly rival?: JobSpec;
+  /** The file of this revision does not have it. */
+  readonly absentIn?: number;
   /** It fans out. */
   readonly fanOut: PlannedFanOut | undefined;
 }

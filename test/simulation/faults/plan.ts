@@ -39,6 +39,8 @@ export interface Plan {
   readonly claimsPerSecond?: number;
   /** How many handlers each instance runs at once. */
   readonly maxConcurrentRuns?: number;
+  /** Deployments write their presences. */
+  readonly presences?: boolean;
   /** Operators' calls fail as others do, and their processes die. */
   readonly people?: boolean;
   /** Programs compete for an election, beside the jobs. */

@@ -29,6 +29,32 @@ export const MONTHS_FAULTS: readonly Planted[] = [
     ],
   },
   {
+    name: 'left-ignored',
+    what: 'the mark of a job that no file had is ignored',
+    mix: 'removals',
+    edits: [
+      {
+        file: 'core/decide/next-row.ts',
+        in: 'startsAnew',
+        from: 'return adopts(s) || s.row.leftSince !== undefined;',
+        to: 'return adopts(s);',
+      },
+    ],
+  },
+  {
+    name: 'left-marked-in-use',
+    what: 'the row of a job is marked although another deployment has the job',
+    mix: 'removals',
+    edits: [
+      {
+        file: 'coordinator/tick/left-rows.ts',
+        in: 'mayHaveOthers',
+        from: 'return other.jobs !== ownHash && (',
+        to: 'return ownHash.length < 0 && (',
+      },
+    ],
+  },
+  {
     name: 'change-leaves-no-record',
     what: 'undecided due times of the old schedule get no record when a new one is adopted',
     mix: 'schedules',

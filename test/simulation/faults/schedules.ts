@@ -63,6 +63,11 @@ function drawSchedule(
 }
 
 /** A deployment's versions of a job: one half of the deployments have the rival, if there is one. */
-export function specFor({ specs, rival }: PlannedJob, revision: number, deployment: number): JobSpec | undefined {
+export function specFor(
+  { specs, rival, absentIn }: PlannedJob,
+  revision: number,
+  deployment: number,
+): JobSpec | undefined {
+  if (revision === absentIn) return undefined;
   return revision === RIVAL_REVISION && rival !== undefined && deployment % 2 === 1 ? rival : specs[revision];
 }

@@ -52,6 +52,9 @@ export interface Actor {
   readonly views: Map<JobName, ListedView>;
 }
 
+/** The last writer of each deployment's presence, and when it was written. */
+export type PresenceFacts = ReadonlyMap<string, { readonly actor: Actor; readonly at: number }>;
+
 /** Whether it is a command of people: they belong to no deployment. */
 export function isPerson({ deployment }: Actor): boolean {
   return deployment === '';

@@ -56,6 +56,7 @@ export interface InstanceOptions {
   readonly trace: Trace | undefined;
   readonly claimsPerSecond: number | undefined;
   readonly maxConcurrentRuns: number | undefined;
+  readonly presences: boolean;
   /** The job's control could not be read again before its handler. */
   readonly controlUnread: (job: JobName) => void;
   readonly handlerOf: (job: JobName, instance: Instance) => RunnableJob['handler'];
@@ -98,6 +99,9 @@ export function startInstance(options: InstanceOptions): Instance {
       }),
     },
     ...(options.maxConcurrentRuns !== undefined && { slots: createSlots(process.clock, options.maxConcurrentRuns) }),
+    ...(options.presences && {
+      presence: { instance: process.id, version: '0', hubAccount: undefined, tickEveryMs: TICK_MS },
+    }),
     health: new Health(),
     running: new Set(),
     ticks: new Set(),

@@ -89,6 +89,7 @@ export function createObserver(
     trace?.add('!!!', `${job}: ${text}`);
   };
   const layouts = createLayouts(now, report);
+  const presences = new Map<string, { readonly actor: Actor; readonly at: number }>();
   let owing = (): void => undefined;
   const check = (): void => {
     for (const facts of all) {
@@ -111,6 +112,7 @@ export function createObserver(
         factsOf,
         groups,
         layouts,
+        presences,
         madeAt,
         sentAt,
         now,
@@ -267,6 +269,7 @@ interface Watching {
   readonly factsOf: (name: string) => JobFacts;
   readonly groups: ReadonlyMap<string, GroupFacts>;
   readonly layouts: Layouts;
+  readonly presences: Map<string, { readonly actor: Actor; readonly at: number }>;
   readonly madeAt: WeakMap<Listing, number>;
   readonly sentAt: WeakMap<object, number>;
   readonly now: () => number;
@@ -283,12 +286,18 @@ function watchStore(store: LeaseStore & LeaseBreaking, watching: Watching): Leas
     ...watchLeases(store, watching),
     ...watchRecords(store, watching),
     ...watchGroups(store, watching),
+    async writePresence(deployment, ...rest) {
+      const answer = await store.writePresence(deployment, ...rest);
+      const { actor, presences, now } = watching;
+      if (answer.kind === 'written') presences.set(deployment, { actor, at: now() });
+      return answer;
+    },
   };
 }
 
 function watchRows(
   store: LeaseStore,
-  { actor, factsOf, layouts, madeAt, sentAt, now, report, trace }: Watching,
+  { actor, factsOf, layouts, presences, madeAt, sentAt, now, report, trace }: Watching,
 ): Pick<LeaseStore, 'list' | 'createRow' | 'writeRow' | 'writeControl' | 'removeControl'> {
   const { location } = store;
   return {
@@ -340,7 +349,8 @@ function watchRows(
         const row = decodeRow(metadata);
         facts.etag = answer.etag;
         const { leaseId } = guard;
-        rowWritten(facts, { row, leaseId, actor, sentAt: sentAt.get(metadata) ?? now() }, now(), report);
+        const sent = sentAt.get(metadata) ?? now();
+        rowWritten(facts, { row, leaseId, actor, sentAt: sent, presences }, now(), report);
         if (before !== undefined && row.token > before.token && row.attempt === 1) {
           layouts.claimed(facts, row, facts.acquisitions.get(guard.leaseId));
         }

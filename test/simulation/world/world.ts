@@ -227,6 +227,7 @@ export function start(world: World, place: PlannedInstance): void {
     process,
     deployment,
     specs,
+    presences: plan.presences === true,
     store: storeOver(
       network,
       process,
