@@ -186,7 +186,9 @@ function checkCovered(
   let missing = due === undefined ? 0 : -1;
   for (const stretch of decided) if (stretch.request === undefined) missing -= stretch.count;
   let at = spec.timetable.next(from);
-  for (let seen = 0; at !== undefined && at <= to && seen < 20_000; seen += 1) {
+  for (let seen = 0; at !== undefined && at <= to; seen += 1) {
+    // A job that is due each few seconds, and months that nobody was there. To count them all takes too long.
+    if (seen === 20_000) return;
     missing += 1;
     at = spec.timetable.next(at);
   }

@@ -2,7 +2,7 @@ import { jobSpec } from '../../support/job';
 import type { Disturbance } from './disturbance';
 import type { Plan } from './plan';
 import type { PlannedJob } from './plan-job';
-import { BEHAVIOURS, rescheduled, REVISIONS } from './plan-job';
+import { BEHAVIOURS, HANGS_AT_MOST_MS, rescheduled, REVISIONS } from './plan-job';
 import type { Random } from './random';
 
 /** Each stretch of this length has one disturbance, which ends with it: only one deployment at a time is not well. */
@@ -112,7 +112,7 @@ export function calm(plan: Plan, deployments: number, instances: number): Plan {
 
 /** Its handler returns soon. */
 export function quickJob(index: number, schedule: string, leaseMs: number): PlannedJob {
-  const spec = jobSpec(`j${String(index)}`, schedule, { leaseMs });
+  const spec = jobSpec(`j${String(index)}`, schedule, { leaseMs, timeoutMs: HANGS_AT_MOST_MS });
   const behaviours = Object.fromEntries(BEHAVIOURS.map((behaviour) => [behaviour, behaviour === 'quick' ? 1 : 0]));
   return {
     index,

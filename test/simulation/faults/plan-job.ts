@@ -50,8 +50,11 @@ const SCHEDULES = [
   ...(['@every 2s', '@every 5s', '@always', '@manual', '@at'] as const),
 ] as const;
 
-/** A leader job has no timeout. If it becomes another kind of job, it gets this one: no handler hangs for longer. */
-const HANGS_AT_MOST_MS = 120_000;
+/**
+ * No handler hangs for longer, so that a history soon sees the end of its runs. A leader job has no timeout; if it becomes
+ * another kind of job, it gets this one.
+ */
+export const HANGS_AT_MOST_MS = 120_000;
 
 /** The job with other schedules or settings, by revision. All that decides its due times is part of the row's hash. */
 export function rescheduled(
