@@ -9,7 +9,7 @@ describe('a planted fault', () => {
   it('is told by a history that is much smaller than the one that showed it', { timeout: 300_000 }, async () => {
     const name = 'monotonic-only';
     const planted = PLANTED.filter((one) => one.name === name);
-    const [caught] = await catchPlanted(ROOT, () => undefined, planted);
+    const [caught] = await catchPlanted(ROOT, () => undefined, { all: planted });
     const seed = caught?.failure?.seed ?? 0;
     const { failures, text, shrunk } = await withWorker(ROOT, planted[0], (bundle) =>
       explainIn(bundle, { seed, mix: 'plain', planted: name }),

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { beforeAll, expect, it } from 'vitest';
 import { MIX_NAMES, MIXES, PAIRS } from './faults/mixes';
@@ -78,12 +79,20 @@ export const EVERYDAY_PLANTED = PLANTED.filter(isEveryday);
 /** The faults that only `npm run test:all` plants. */
 export const LONG_PLANTED = PLANTED.filter((planted, index) => !isEveryday(planted, index));
 
+/** The table of planted faults says which history has shown each. */
+function seedsInDocs(): Readonly<Record<string, number>> {
+  const page = readFileSync(path.join(ROOT, 'docs/reliability.md'), 'utf8');
+  return Object.fromEntries(
+    [...page.matchAll(/^\| `([a-z-]+)` *\| [^|]* \| (\d+) /gm)].map(([, name, seed]) => [name ?? '', Number(seed)]),
+  );
+}
+
 /** A test for each of these faults. All are planted before the first of them. */
 export function testPlanted(all: readonly Planted[]): void {
   let results: ReadonlyMap<string, Caught>;
 
   beforeAll(async () => {
-    const caught = await catchPlanted(ROOT, () => undefined, all);
+    const caught = await catchPlanted(ROOT, () => undefined, { all, seeds: seedsInDocs() });
     results = new Map(caught.map((one) => [one.planted.name, one]));
   }, 1_800_000);
 

@@ -18,7 +18,7 @@ import { ARRIVES_WITHIN_MS, operate } from '../world/people';
 import { createWorld, leave, restart, START, start, wake } from '../world/world';
 import type { World } from '../world/world';
 
-/** More events than any history needs: something loops. */
+/** More events than any history of one mix needs: something loops. */
 const EVENTS_AT_MOST = 400_000;
 /** Once the faults have ended, everything that they left is to be settled within this, backlogs apart. */
 const SETTLED_WITHIN_MS = 330_000;
@@ -87,14 +87,15 @@ function watchAlerts(world: World): void {
 }
 
 /** Lets time pass, and checks all promises after each event. */
-function until({ timeline, observer, counts, election, troubled }: World, instant: number): Promise<void> {
+function until({ plan, timeline, observer, counts, election, troubled }: World, instant: number): Promise<void> {
   return timeline.runUntil(instant, () => {
     counts.events += 1;
     observer.check();
     election?.check();
     if (!troubled)
       for (const facts of observer.groups.values()) checkTaken(facts, START + timeline.now(), observer.report);
-    if (counts.events > EVENTS_AT_MOST) observer.report('endless', 'all', 'the history does not come to an end');
+    if (counts.events > plan.mixes.length * EVENTS_AT_MOST)
+      observer.report('endless', 'all', 'the history does not come to an end');
     return observer.violations.length === 0;
   });
 }

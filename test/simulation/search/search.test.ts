@@ -24,7 +24,7 @@ describe('a fault that is to be planted', () => {
     ],
   ])('is refused where it makes the source crash: %s', { timeout: 300_000 }, async (_where, file, from, to) => {
     const crashing = { name: 'crashing', what: '', edits: [{ file, from, to }] };
-    const [caught] = await catchPlanted(ROOT, () => undefined, [crashing]);
+    const [caught] = await catchPlanted(ROOT, () => undefined, { all: [crashing] });
     expect(caught?.refused).toBeInstanceOf(PlantingError);
     expect(caught?.refused?.message).toContain('"crashing" makes the source crash');
   });
