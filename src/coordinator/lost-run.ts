@@ -1,13 +1,14 @@
 import { asideKey } from '../core/backfill';
-import type { LeaseId, Millis } from '../core/brand';
+import type { ETag, LeaseId, Millis } from '../core/brand';
 import { ForeignMetadataError } from '../core/metadata';
 import type { Row } from '../core/row';
 import { decodeRow, mayRecordBeGone } from '../core/row';
-import { untilAnswered } from '../lease/deadline';
+import { untilAnswered, within } from '../lease/deadline';
 import type { ListedRow } from '../lease/store';
 import { StoreError } from '../lease/store';
 import { elapsedSince, moment } from '../lease/trust';
 import { acquire } from './acquire';
+import type { Coordinator, Report, RunnableJob } from './coordinator';
 import { readUnlessForeign } from './ledger';
 import type { Ask, RowWriter } from './row-writer';
 import { runKey, writeOutcomeUnknown } from './settle';
@@ -23,7 +24,7 @@ const LIMIT_MS: Millis = 10_000;
 export async function lookAfterLost(writer: RowWriter): Promise<void> {
   const { coordinator, job, row, report } = writer;
   const { clock, store } = coordinator;
-  const { name, keepMs, leaseMs } = job.spec;
+  const { name, keepMs } = job.spec;
   const since = moment(clock);
   const remaining = (): Millis => LIMIT_MS - elapsedSince(clock, since);
   const ask: Ask = (call) => untilAnswered(coordinator, remaining, (signal) => call(store, signal));
@@ -34,15 +35,48 @@ export async function lookAfterLost(writer: RowWriter): Promise<void> {
     if (mayRecordBeGone(row, keepMs, coordinator.serviceTime.now() + LIMIT_MS)) return;
     const found = await ask((ledger, signal) => readUnlessForeign(ledger, name, runKey(row), signal));
     if (found === 'foreign' || found?.record.state === 'final') return;
-    report.log('warn', `job "${name}": somebody has released its lease during a run`);
-    if (passedTo === 'nobody') {
-      const leaseId = coordinator.newId() as LeaseId;
-      await acquire(coordinator, { job, leaseId, leaseMs, etag: seen.etag }, remaining);
-    } else await writeOutcomeUnknown({ ...writer, ask });
+    if (passedTo === 'nobody') await letExpire(coordinator, job, { ...seen, remaining }, report);
+    else await writeOutcomeUnknown({ ...writer, ask });
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
     report.log('debug', `job "${name}": the row of its lost run could not be read:`, error);
   }
+}
+
+/**
+ * Looks after the run of a free row, whose job has no due time to come: otherwise the next claim does. One call, and only
+ * after a run that took several attempts, as no other has an open record.
+ */
+export async function lookAfterLeft(
+  coordinator: Coordinator,
+  job: RunnableJob,
+  { row, etag }: { readonly row: Row; readonly etag: ETag },
+  report: Report,
+): Promise<void> {
+  const { clock, store } = coordinator;
+  const since = moment(clock);
+  const remaining = (): Millis => LIMIT_MS - elapsedSince(clock, since);
+  const { name } = job.spec;
+  try {
+    const found = await within(clock, LIMIT_MS, (signal) => readUnlessForeign(store, name, runKey(row), signal));
+    if (found === undefined || found === 'foreign' || found.record.state === 'final') return;
+    await letExpire(coordinator, job, { etag, remaining }, report);
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error;
+    report.log('debug', `job "${name}": the record of its last run could not be read:`, error);
+  }
+}
+
+/** Acquires a free row's lease and does not renew it, so that a tick takes the run over as that of a dead holder. */
+async function letExpire(
+  coordinator: Coordinator,
+  job: RunnableJob,
+  { etag, remaining }: { readonly etag: ETag; readonly remaining: () => Millis },
+  report: Report,
+): Promise<void> {
+  const { name, leaseMs } = job.spec;
+  report.log('warn', `job "${name}": somebody has released its lease during a run`);
+  await acquire(coordinator, { job, leaseId: coordinator.newId() as LeaseId, leaseMs, etag }, remaining);
 }
 
 /** Who has the row by which a run would continue; undefined: the run continues, or is over. */

@@ -88,11 +88,17 @@ describe('an open record under a free row', () => {
   const run = { key: recordKey(T0), scheduledFor: T0, trigger: 'schedule', since: T0 - 5 * SECOND } as const;
 
   /** Somebody has released the row of a dead holder during the second attempt of its run. */
-  async function left(spec: JobSpec, changes: Partial<Row> = {}): Promise<RivalTicks> {
+  async function left(
+    spec: JobSpec,
+    changes: Partial<Row> = {},
+    state: 'open' | 'final' = 'open',
+  ): Promise<RivalTicks> {
     const sim = rivalTicks({ jobs: [spec], start: T0 });
     await sim.clock.advance(20 * SECOND);
     const row = ranRow(spec, { run, cursor: T0, attempt: 2, token: 2 as Row['token'], execution: 'dead', ...changes });
-    await sim.store.createRecord(A, run.key, storeRecord(openRecord(spec, row, [])));
+    const open = openRecord(spec, row, []);
+    const record = state === 'open' ? open : ({ ...open, state, outcome: 'succeeded', reason: 'completed' } as const);
+    await sim.store.createRecord(A, run.key, storeRecord(record));
     await leaveRow(sim, A, row, 'letGo');
     return sim;
   }
@@ -118,20 +124,32 @@ describe('an open record under a free row', () => {
     },
   );
 
+  describe('of a job with no due time to come', () => {
+    const once = jobSpec('a', `@at ${new Date(T0 + DAY).toISOString()}`);
+    const past = { cursor: once.at ?? T0 };
+
+    it('is found by the next sweep', async () => {
+      const sim = await left(once, past);
+      await sim.clock.advance(3 * MINUTE);
+      expect(startsOf(sim)).toEqual([['00:00:00', 3, expect.any(Number)]]);
+      expect(await endsOf(sim)).toEqual(['00:00:00 final succeeded completed']);
+    });
+
+    it('costs one call after a run of several attempts, and none after others', async () => {
+      const readsAfter = async (attempt: number): Promise<number> => {
+        const sim = await left(once, { ...past, attempt }, 'final');
+        await sim.clock.advance(10 * MINUTE);
+        expect(sim.calls).toEqual([]);
+        return firstInstance(sim).calls.get('readRecord') ?? 0;
+      };
+      expect([await readsAfter(1), await readsAfter(2)]).toEqual([0, 1]);
+    });
+  });
+
   it('costs the run that follows one of several attempts a call, and others none', async () => {
     const often = jobSpec('a', '* * * * *');
     const readsAfter = async (attempt: number): Promise<number> => {
-      const sim = rivalTicks({ jobs: [often], start: T0 });
-      await sim.clock.advance(20 * SECOND);
-      const row = ranRow(often, { run, cursor: T0, attempt });
-      const record = {
-        ...openRecord(often, row, []),
-        state: 'final',
-        outcome: 'succeeded',
-        reason: 'completed',
-      } as const;
-      await sim.store.createRecord(A, run.key, storeRecord(record));
-      await leaveRow(sim, A, row, 'letGo');
+      const sim = await left(often, { attempt }, 'final');
       await sim.clock.advance(3 * MINUTE);
       expect(sim.calls.map(({ attempt: number }) => number)).toEqual([1, 1, 1]);
       return firstInstance(sim).calls.get('readRecord') ?? 0;

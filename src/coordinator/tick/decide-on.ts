@@ -5,6 +5,7 @@ import { act } from './act';
 import type { Fire, TickState } from './fire';
 import type { JobDecision, Seen } from '../decide-row';
 import { isForeign } from '../decide-row';
+import { lookAfterLeft } from '../lost-run';
 import { readAndDecide } from './read-and-decide';
 import type { JobNotes } from './notes';
 import { afterCheck, checkStarted, checkTime, requiredMoved, SWEEP, upcomingAt } from './notes';
@@ -77,7 +78,7 @@ async function decideOn(
   const { coordinator, board, required } = state;
   const { serviceTime } = coordinator;
   const notes = board.notes(job.spec.name);
-  const before = notes.next;
+  const { next: before, decidedOn } = notes;
   notes.next = checkStarted(before, serviceTime.now());
   const versions = required.versions(job.spec);
   const decided = await readAndDecide(state, job, notes, listed, fire.report);
@@ -95,7 +96,21 @@ async function decideOn(
   if (required.versions(job.spec) !== versions) notes.next = requiredMoved(notes.next, serviceTime.now());
   notes.upcoming = decision.kind === 'nothing' ? upcomingAt(job.spec, decision.upcoming) : undefined;
   notes.inFlight = isInFlight(decided);
+  if (version !== decidedOn && isLeft(decided)) {
+    state.actions.start(state.gate(() => lookAfterLeft(coordinator, job, decided, fire.report)));
+  }
   act(state, fire, job, decided);
+}
+
+/** Whether no claim will find out how the run of several attempts ended that has this free row. */
+function isLeft({ decision, row, lease }: JobDecision): boolean {
+  return (
+    decision.kind === 'nothing' &&
+    decision.upcoming === undefined &&
+    lease === 'available' &&
+    row.phase === 'running' &&
+    row.attempt > 1
+  );
 }
 
 function isActing({ next }: JobNotes): boolean {
