@@ -6,9 +6,9 @@ export interface ClientOptions {
   /** The address of the API: `https://HOST/api/manage`, or `/api/manage` in a page of the app itself. */
   readonly baseUrl: string;
   /** A key of `CRONLEASE_API_KEYS`. */
-  readonly key?: string;
+  readonly key?: string | undefined;
   /** Gets a token of Microsoft Entra for each request. A page of the app itself needs none. */
-  readonly getToken?: () => string | Promise<string>;
+  readonly getToken?: (() => string | Promise<string>) | undefined;
   /** Default: the global one. */
   readonly fetch?: typeof fetch;
 }

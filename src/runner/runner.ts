@@ -29,14 +29,14 @@ export type RunnerLog = LevelLog;
 /** The options of {@link createRunner}. What they leave out comes from the environment variables of a function app. */
 export interface RunnerOptions extends CoordinatorOptions {
   /** The storage that coordinates the jobs, in the forms of `CRONLEASE_STORAGE`. Default: that variable. */
-  readonly store?: string;
+  readonly store?: string | undefined;
   /** The coordination container. Default: `CRONLEASE_CONTAINER`, or else `cronlease`. */
-  readonly container?: string;
+  readonly container?: string | undefined;
   /**
    * The name of this process among all deployments that share the jobs. No two may have the same one. Default:
    * `CRONLEASE_DEPLOYMENT`, or else the host name.
    */
-  readonly deployment?: string;
+  readonly deployment?: string | undefined;
   /** Default: `console`. */
   readonly log?: RunnerLog;
 }

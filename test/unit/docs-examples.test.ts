@@ -1,29 +1,14 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { loadJobs } from '../../src/config/load';
 import { isRecord } from '../../src/config/readers';
 import { noticeSettings } from '../../src/functions/notice-settings';
 import { keyOf, signatureHeaders } from '../../src/notices/signature';
+import type { Example } from '../support/doc-examples';
+import { docExamples } from '../support/doc-examples';
 
-const root = path.join(__dirname, '../..');
-
-interface Example {
-  readonly file: string;
-  readonly language: string;
-  readonly code: string;
-}
-
-const examples: readonly Example[] = [
-  'README.md',
-  ...readdirSync(path.join(root, 'docs'), { recursive: true, encoding: 'utf8' })
-    .filter((file) => file.endsWith('.md'))
-    .map((file) => path.join('docs', file)),
-].flatMap((file) =>
-  [...readFileSync(path.join(root, file), 'utf8').matchAll(/^ *```(\w+)[^\n]*\n(.*?)^ *```$/gms)].map(
-    ([, language = '', code = '']) => ({ file, language, code }),
-  ),
-);
+const examples = docExamples();
 
 const jsonOf = ({ code }: Example): unknown => JSON.parse(code);
 const named = (all: readonly Example[]): [string, Example][] => all.map((each) => [each.file, each]);
@@ -94,4 +79,20 @@ describe('the examples of the documents', () => {
     expect(verify(`whsec_${Buffer.alloc(32, 8).toString('base64')}`, headers, notice.body)).toBe(false);
     expect(verify(secret, signatureHeaders([key], { ...notice, at: Date.now() - 400_000 }), notice.body)).toBe(false);
   });
+});
+
+it('JavaScript says whether it is CommonJS or an ES module', () => {
+  for (const { file, language, code, before } of examples) {
+    if (language !== 'js') continue;
+    const wanted = code.includes('require(') ? /CommonJS/ : /ES module|\.mjs/;
+    expect(before, `${file}: ${code.slice(0, 80)}`).toMatch(wanted);
+  }
+});
+
+it('nothing is installed from a registry that lacks it', () => {
+  for (const file of new Set(examples.map(({ file }) => file))) {
+    expect(readFileSync(path.join(__dirname, '../..', file), 'utf8')).not.toMatch(
+      /npm (?:install|i|add)(?: --?\S+)* cronlease(?: [a-z]|\s*$)/m,
+    );
+  }
 });
