@@ -47,6 +47,56 @@ locals {
       window      = "PT30M"
     }
   }
+
+  log_rules = merge(
+    # The app logs the overdue jobs at each sweep: a log query looks back two days at most, and alertAfter may be longer.
+    {
+      for key in(length(local.overdue_jobs) > 0 ? ["overdue"] : []) : key => {
+        name        = "${var.name}-overdue"
+        title       = "a job is overdue"
+        description = "The job has had no success for longer than its alertAfter."
+        severity    = 1
+        query       = "${local.events}| where event == 'overdue'"
+        operator    = "GreaterThan"
+        threshold   = 0
+        dimensions  = { job = local.overdue_jobs }
+        frequency   = "PT5M"
+        window      = "PT15M"
+        periods     = 1
+      }
+    },
+    {
+      for key, rule in local.event_rules : key => {
+        name        = "${var.name}-${key}"
+        title       = rule.title
+        description = rule.description
+        severity    = 2
+        query       = "${local.events}| where ${rule.filter}"
+        operator    = "GreaterThan"
+        threshold   = rule.more_than
+        dimensions  = { (rule.dimension) = ["*"] }
+        frequency   = "PT15M"
+        window      = rule.window
+        periods     = 1
+      }
+    },
+    # One rule for each app: a rule that is split by app would see no row of a silent one. Late logs are no silence.
+    {
+      for key, _ in var.deployments : "silent-${key}" => {
+        name        = "${local.app_names[key]}-silent"
+        title       = "no tick from ${local.app_names[key]}"
+        description = "The app has not ticked for 10 minutes, or its logs do not arrive. The others run its jobs."
+        severity    = 2
+        query       = "AppTraces | where Message startswith \"Executed 'Functions.cronleaseTick'\" and AppRoleName =~ '${local.app_names[key]}'"
+        operator    = "LessThan"
+        threshold   = 1
+        dimensions  = {}
+        frequency   = "PT5M"
+        window      = "PT5M"
+        periods     = 2
+      }
+    },
+  )
 }
 
 resource "azurerm_monitor_action_group" "people" {
@@ -67,113 +117,41 @@ resource "azurerm_monitor_action_group" "people" {
   }
 }
 
-# The app logs the overdue jobs at each sweep: a log query looks back two days at most, and alertAfter may be longer.
-resource "azurerm_monitor_scheduled_query_rules_alert_v2" "overdue" {
-  count = length(local.overdue_jobs) > 0 ? 1 : 0
+resource "azurerm_monitor_scheduled_query_rules_alert_v2" "log" {
+  for_each = local.log_rules
 
-  name                    = "alert-${var.name}-overdue"
+  name                    = "alert-${each.value.name}"
   resource_group_name     = azurerm_resource_group.shared.name
   location                = var.location
-  display_name            = "cronlease: a job is overdue"
-  description             = "The job has had no success for longer than its alertAfter."
-  severity                = 1
+  display_name            = "cronlease: ${each.value.title}"
+  description             = each.value.description
+  severity                = each.value.severity
   scopes                  = [local.log_workspace_id]
-  evaluation_frequency    = "PT5M"
-  window_duration         = "PT15M"
+  evaluation_frequency    = each.value.frequency
+  window_duration         = each.value.window
   auto_mitigation_enabled = true
   # A new workspace has no such table until the first app logs.
   skip_query_validation = true
   tags                  = var.tags
 
   criteria {
-    query                   = "${local.events}| where event == 'overdue'"
+    query                   = each.value.query
     time_aggregation_method = "Count"
-    operator                = "GreaterThan"
-    threshold               = 0
+    operator                = each.value.operator
+    threshold               = each.value.threshold
 
-    dimension {
-      name     = "job"
-      operator = "Include"
-      values   = local.overdue_jobs
+    dynamic "dimension" {
+      for_each = each.value.dimensions
+      content {
+        name     = dimension.key
+        operator = "Include"
+        values   = dimension.value
+      }
     }
 
     failing_periods {
-      number_of_evaluation_periods             = 1
-      minimum_failing_periods_to_trigger_alert = 1
-    }
-  }
-
-  action {
-    action_groups = local.groups
-  }
-}
-
-resource "azurerm_monitor_scheduled_query_rules_alert_v2" "events" {
-  for_each = local.event_rules
-
-  name                    = "alert-${var.name}-${each.key}"
-  resource_group_name     = azurerm_resource_group.shared.name
-  location                = var.location
-  display_name            = "cronlease: ${each.value.title}"
-  description             = each.value.description
-  severity                = 2
-  scopes                  = [local.log_workspace_id]
-  evaluation_frequency    = "PT15M"
-  window_duration         = each.value.window
-  auto_mitigation_enabled = true
-  skip_query_validation   = true
-  tags                    = var.tags
-
-  criteria {
-    query                   = "${local.events}| where ${each.value.filter}"
-    time_aggregation_method = "Count"
-    operator                = "GreaterThan"
-    threshold               = each.value.more_than
-
-    dimension {
-      name     = each.value.dimension
-      operator = "Include"
-      values   = ["*"]
-    }
-
-    failing_periods {
-      number_of_evaluation_periods             = 1
-      minimum_failing_periods_to_trigger_alert = 1
-    }
-  }
-
-  action {
-    action_groups = local.groups
-  }
-}
-
-# One rule for each app: a rule that is split by app would see no row of a silent one.
-resource "azurerm_monitor_scheduled_query_rules_alert_v2" "silent" {
-  for_each = var.deployments
-
-  name                    = "alert-${local.app_names[each.key]}-silent"
-  resource_group_name     = azurerm_resource_group.shared.name
-  location                = var.location
-  display_name            = "cronlease: no tick from ${local.app_names[each.key]}"
-  description             = "The app has not ticked for 10 minutes, or its logs do not arrive. The others run its jobs."
-  severity                = 2
-  scopes                  = [local.log_workspace_id]
-  evaluation_frequency    = "PT5M"
-  window_duration         = "PT5M"
-  auto_mitigation_enabled = true
-  skip_query_validation   = true
-  tags                    = var.tags
-
-  criteria {
-    query                   = "AppTraces | where Message startswith \"Executed 'Functions.cronleaseTick'\" and AppRoleName =~ '${local.app_names[each.key]}'"
-    time_aggregation_method = "Count"
-    operator                = "LessThan"
-    threshold               = 1
-
-    # Late logs are no silence.
-    failing_periods {
-      number_of_evaluation_periods             = 2
-      minimum_failing_periods_to_trigger_alert = 2
+      number_of_evaluation_periods             = each.value.periods
+      minimum_failing_periods_to_trigger_alert = each.value.periods
     }
   }
 
