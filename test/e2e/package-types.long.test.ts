@@ -40,7 +40,7 @@ registerCoordinator({ jobs: 1, handlers: {} });
 createClient({ baseUrl: '' }).nothing();
 `;
 
-/** The compilers by their major version: that of the stock template, and the one that the linter of packages brings. */
+/** The compilers by their major version. The template of `func init` has 5, and had 4 before: apps still have it. */
 const compilers: Record<string, string> = {};
 let app: string;
 let tarball: Buffer;

@@ -68,8 +68,12 @@ describe("an app's folder", () => {
     ['./dist/app.js', ['dist/app.js']],
     ['dist/functions/*.js', ['dist/functions/a.js', 'dist/functions/b.js']],
     ['dist/{app.js,functions/*.js}', ['dist/app.js', 'dist/functions/a.js', 'dist/functions/b.js']],
+    // What `func init` writes, and the extension of VS Code.
+    ['dist/src/functions/*.js', ['dist/src/functions/c.js']],
+    ['dist/src/{index.js,functions/*.js}', ['dist/src/functions/c.js']],
   ])('finds what "main": %j names', (main, expected) => {
-    for (const file of ['dist/app.js', 'dist/functions/a.js', 'dist/functions/b.js']) write(file, '');
+    const built = ['dist/app.js', 'dist/functions/a.js', 'dist/functions/b.js', 'dist/src/functions/c.js'];
+    for (const file of built) write(file, '');
     write('package.json', { main });
     const found = readPackage(folder).entryPoints;
     expect(found).toEqual(expected.map((file) => path.join(folder, file)));
