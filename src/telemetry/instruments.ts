@@ -212,7 +212,7 @@ export const INSTRUMENTS = {
     name: 'cronlease.deployment.tick.age',
     kind: 'gauge',
     unit: 's',
-    description: 'Since the last tick that the deployment has reported. It reports every five minutes.',
+    description: 'Since the last tick that the deployment has reported. It reports every minute.',
     attributes: ['cronlease.deployment'],
     source: 'deployments',
   },
