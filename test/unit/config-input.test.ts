@@ -52,11 +52,4 @@ describe('the input of a job', () => {
       expect.stringMatching(/^jobs\.job\.input = "\{…\}": has 33 KB of JSON\. .* 32 KB; store it elsewhere/),
     ]);
   });
-
-  it('is searched for secrets in a time that grows with its length', () => {
-    const before = process.cpuUsage();
-    warningsOf({ list: Array.from({ length: 100 }, () => 'a'.repeat(100_000)) });
-    const { user } = process.cpuUsage(before);
-    expect(user / 1000).toBeLessThan(3000);
-  });
 });
