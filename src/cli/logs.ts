@@ -1,5 +1,5 @@
 import { sleep } from '../core/clock';
-import type { LogEntry, LogLevel, Progress } from '../core/log-entry';
+import type { LogLevel, Progress } from '../core/log-entry';
 import { machineZone, showTime } from '../core/show-time';
 import { oneLine, printableJson } from '../core/text';
 import type { LeaseStore } from '../lease/store';
@@ -124,7 +124,7 @@ function lines({ runId }: FoundRun, options: TimeOptions): (entries: readonly To
       .join('\n');
 }
 
-function attemptName({ attempt, item }: LogEntry): string {
+function attemptName({ attempt, item }: TokenedEntry): string {
   return item === undefined ? `attempt ${String(attempt)}` : 'items';
 }
 
@@ -134,10 +134,11 @@ const COLOURS: Readonly<Partial<Record<LogLevel, 'yellow' | 'red' | 'gray'>>> = 
   error: 'red',
 };
 
-function line(clock: string, entry: LogEntry): string {
+function line(clock: string, entry: TokenedEntry): string {
   const item = entry.item === undefined ? '' : `item ${String(entry.item)}: `;
   if ('progress' in entry) return `${clock}        ${item}${progressText(entry.progress)}`;
   if ('gap' in entry) return `${clock}        ${item}${gapText(entry.gap)}`;
+  if ('error' in entry) return `${clock} ${style('red', 'error')}  ${indented(entry.error)}`;
   const level = entry.level.padEnd(5);
   const colour = COLOURS[entry.level];
   return `${clock} ${colour === undefined ? level : style(colour, level)}  ${item}${indented(entry.text)}`;

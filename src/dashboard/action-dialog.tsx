@@ -82,7 +82,7 @@ function OpenDialog({ action }: { readonly action: Action }): JSX.Element {
           <button type="button" onClick={close}>
             {action.decline}
           </button>
-          <button type="submit" class={action.danger === true ? 'danger' : 'primary'} disabled={busy}>
+          <button type="submit" class={action.danger === true ? 'danger' : 'primary'} disabled={busy} aria-busy={busy}>
             {action.verb}
           </button>
         </div>

@@ -1,12 +1,16 @@
 import type { JSX } from 'preact';
 import { changed, pageOf, param } from './address';
 import type { Audit } from './model';
-import { Badge, Link, Notice, sentence, Skeleton, Time } from './parts';
+import { Badge, Exact, Link, Notice, sentence, Skeleton } from './parts';
 import { FailureNotice } from './failure-notice';
+import { SearchBox } from './search-box';
 import { useLive } from './use-live';
 import type { Label } from './words';
 
 type Entry = Audit['entries'][number];
+
+/** So many changes a search looks through at once. */
+const SEARCHED = 200;
 
 const LABELS: Readonly<Record<Entry['state'], Label>> = {
   done: { word: 'Done', icon: 'check', tone: 'good' },
@@ -17,12 +21,20 @@ const LABELS: Readonly<Record<Entry['state'], Label>> = {
 /** What people changed, the newest first. */
 export function AuditPage(): JSX.Element {
   const cursor = param('cursor');
+  const words = wordsOf(param('q'));
+  const limit = words.length === 0 ? 50 : SEARCHED;
   const { body, failure } = useLive(
-    `audit?${new URLSearchParams({ limit: '50', ...(cursor === undefined ? {} : { cursor }) }).toString()}`,
+    `audit?${new URLSearchParams({ limit: String(limit), ...(cursor === undefined ? {} : { cursor }) }).toString()}`,
   );
   return (
     <>
-      <h1>Changes</h1>
+      <div class="title">
+        <h1>Changes</h1>
+        {words.length > 0 && <p class="muted">those of {SEARCHED} that match</p>}
+        <div class="narrow">
+          <SearchBox of="changes" />
+        </div>
+      </div>
       {body === undefined ? (
         failure === undefined ? (
           <Skeleton rows={10} what="changes" />
@@ -30,18 +42,33 @@ export function AuditPage(): JSX.Element {
           <FailureNotice failure={failure} what="The changes" />
         )
       ) : (
-        <Loaded audit={body as Audit} isFirst={cursor === undefined} />
+        <Loaded audit={found(body as Audit, words)} isFirst={cursor === undefined} isSearch={words.length > 0} />
       )}
     </>
   );
 }
 
+function wordsOf(query = ''): readonly string[] {
+  return query.toLowerCase().split(/\s+/).filter(Boolean);
+}
+
+/** The changes that have each word in their actor, channel, action, job, state or reason. */
+function found(audit: Audit, words: readonly string[]): Audit {
+  const entries = audit.entries.filter(({ actor, channel, action, target, state, reason }) => {
+    const text = [actor, channel, action, target, state, reason ?? ''].join(' ').toLowerCase();
+    return words.every((word) => text.includes(word));
+  });
+  return { ...audit, entries };
+}
+
 function Loaded({
   audit: { entries, problems, cursor },
   isFirst,
+  isSearch,
 }: {
   readonly audit: Audit;
   readonly isFirst: boolean;
+  readonly isSearch: boolean;
 }): JSX.Element {
   return (
     <>
@@ -51,7 +78,11 @@ function Loaded({
         </p>
       ))}
       {entries.length === 0 ? (
-        <Notice title={isFirst ? 'Nobody has changed anything yet' : 'There are no older changes'}>
+        <Notice
+          title={
+            isSearch ? 'No change matches' : isFirst ? 'Nobody has changed anything yet' : 'There are no older changes'
+          }
+        >
           <p>Whatever a person or a key changes is recorded here: who, when, from where, and why.</p>
         </Notice>
       ) : (
@@ -90,7 +121,7 @@ function Row({ entry }: { readonly entry: Entry }): JSX.Element {
   return (
     <tr role="row">
       <td role="cell">
-        <Time at={at} zone={null} />
+        <Exact at={at} />
         <span class="second">
           <Badge label={LABELS[state]} />
         </span>

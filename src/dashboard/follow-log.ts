@@ -32,6 +32,11 @@ export function useLog(runId: string): FollowedLog {
   return log;
 }
 
+/** The error of an attempt comes when the run is over, and stands behind what the attempt said. */
+function inOrder(entries: readonly LogEntry[]): readonly LogEntry[] {
+  return entries.toSorted((a, b) => a.token - b.token);
+}
+
 function followLog(runId: string, set: (change: (last: FollowedLog) => FollowedLog) => void): () => void {
   let timer: number | undefined;
   let from: string | undefined;
@@ -51,7 +56,7 @@ function followLog(runId: string, set: (change: (last: FollowedLog) => FollowedL
       from = next;
       failures = 0;
       set((last) => ({
-        ...{ entries: entries.length === 0 ? last.entries : [...last.entries, ...entries] },
+        ...{ entries: entries.length === 0 ? last.entries : inOrder([...last.entries, ...entries]) },
         ...{ progress: progress ?? last.progress, leftOut: Math.max(leftOut, last.leftOut) },
         ...{ ended, loaded: true, failure: undefined },
       }));

@@ -42,7 +42,7 @@ export function LanesPage(): JSX.Element {
         <h1>Lanes</h1>
         <p class="muted">{body === undefined ? '' : countsOf(body as Lanes, hours)}</p>
         <div class="narrow">
-          <SearchBox />
+          <SearchBox of="jobs" />
           <TagSelect lanes={body as Lanes | undefined} />
           <Reaches hours={hours} />
         </div>

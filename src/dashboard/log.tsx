@@ -64,10 +64,13 @@ function Lines({ runId, log, isOpen }: LinesProps): JSX.Element {
   const [query, setQuery] = useState('');
   const [wrap, setWrap] = useState(true);
   const [hit, setHit] = useState(0);
+  const [item, setItem] = useState<number>();
+  const items = [...new Set(log.entries.flatMap((entry) => entry.item ?? []))].sort((a, b) => a - b);
+  const entries = item === undefined ? log.entries : log.entries.filter((entry) => entry.item === item);
   const box = useRef<HTMLDivElement>(null);
-  const { follows, jump, onScroll } = useFollowing(box, log.entries.length, isOpen);
+  const { follows, jump, onScroll } = useFollowing(box, entries.length, isOpen);
   const wanted = query.toLowerCase();
-  const hits = wanted === '' ? [] : log.entries.filter((entry) => textOf(entry).toLowerCase().includes(wanted));
+  const hits = wanted === '' ? [] : entries.filter((entry) => textOf(entry).toLowerCase().includes(wanted));
   const chosen = hits[hit % Math.max(1, hits.length)];
   const linked = param('line');
   useEffect(() => {
@@ -79,12 +82,26 @@ function Lines({ runId, log, isOpen }: LinesProps): JSX.Element {
       <div class="section-head">
         <h2>Log</h2>
         <div class="line">
+          {items.length > 0 && (
+            <select
+              aria-label="Lines of"
+              value={item ?? ''}
+              onChange={({ currentTarget: { value } }) => setItem(value === '' ? undefined : Number(value))}
+            >
+              <option value="">All lines</option>
+              {items.map((one) => (
+                <option key={one} value={one}>
+                  Item {one}
+                </option>
+              ))}
+            </select>
+          )}
           <Find query={query} hits={hits.length} hit={hit} setQuery={setQuery} setHit={setHit} />
           <label class="check">
             <input type="checkbox" checked={wrap} onChange={({ currentTarget }) => setWrap(currentTarget.checked)} />{' '}
             Wrap
           </label>
-          <button type="button" onClick={() => download(runId, log.entries)}>
+          <button type="button" onClick={() => download(runId, entries)}>
             Download
           </button>
           {isOpen && (
@@ -105,10 +122,10 @@ function Lines({ runId, log, isOpen }: LinesProps): JSX.Element {
         aria-live="off"
       >
         <ol>
-          {log.entries.map((entry, index) => (
+          {entries.map((entry, index) => (
             <Fragment key={index}>
-              {index > 0 && entry.attempt !== log.entries[index - 1]?.attempt && (
-                <li class="next-attempt">Attempt {entry.attempt}</li>
+              {index > 0 && entry.token !== entries[index - 1]?.token && (
+                <li class="next-attempt">{entry.item === undefined ? `Attempt ${String(entry.attempt)}` : 'Items'}</li>
               )}
               <Line entry={entry} mark={entry === chosen || (linked !== undefined && idOf(entry) === linked)} />
             </Fragment>
@@ -179,21 +196,27 @@ function idOf({ token, item, n, text }: LogEntry): string | undefined {
     : `${String(token)}.${item === undefined ? '' : `${String(item)}.`}${String(n)}`;
 }
 
-function textOf({ text, gap, progress }: LogEntry): string {
+function textOf({ text, gap, progress, error }: LogEntry): string {
   if (text !== undefined) return text;
+  if (error !== undefined) return error;
   if (gap !== undefined) return `${plural(gap.lines, 'line')} missing: more than is kept`;
   const { note = '', fraction } = progress ?? {};
   return `progress ${fraction === undefined ? '' : `${String(Math.round(fraction * 100))} % `}${note}`;
 }
 
+function itemOf({ item }: LogEntry): string {
+  return item === undefined ? '' : `item ${String(item)}: `;
+}
+
 function Line({ entry, mark }: { readonly entry: LogEntry; readonly mark: boolean }): JSX.Element {
-  const { n, at, level, text, attempt, item } = entry;
+  const { n, at, text, attempt, item, error } = entry;
+  const level = error === undefined ? entry.level : 'error';
   const id = idOf(entry);
   const instant = Date.parse(at);
   return (
     <li
       id={id === undefined ? undefined : `line-${id}`}
-      class={`${text === undefined ? 'aside-line' : (level ?? '')} ${mark ? 'marked' : ''}`}
+      class={`${text === undefined && error === undefined ? 'aside-line' : (level ?? '')} ${mark ? 'marked' : ''}`}
     >
       {id === undefined ? (
         <span class="n" />
@@ -215,6 +238,7 @@ function Line({ entry, mark }: { readonly entry: LogEntry; readonly mark: boolea
       </time>
       <span class="level">{level === undefined || level === 'info' ? '' : level}</span>
       <span class="said foreign">
+        {item !== undefined && <span class="item">item {item}</span>}
         <TerminalText text={textOf(entry)} />
       </span>
     </li>
@@ -223,7 +247,7 @@ function Line({ entry, mark }: { readonly entry: LogEntry; readonly mark: boolea
 
 /** All that has come by now, as plain text. */
 function download(runId: string, entries: readonly LogEntry[]): void {
-  const text = entries.map((entry) => `${entry.at} ${entry.level ?? ''}\t${textOf(entry)}\n`).join('');
+  const text = entries.map((entry) => `${entry.at} ${entry.level ?? ''}\t${itemOf(entry)}${textOf(entry)}\n`).join('');
   const url = URL.createObjectURL(new Blob([text], { type: 'text/plain' }));
   const link = document.createElement('a');
   link.href = url;

@@ -206,7 +206,7 @@ function Search({ jobs }: { readonly jobs: readonly Job[] }): JSX.Element {
   const tags = [...new Set(jobs.flatMap((job) => job.tags))].sort();
   return (
     <div class="narrow">
-      <SearchBox />
+      <SearchBox of="jobs" />
       <SortSelect />
       {(tags.length > 0 || tag !== undefined) && (
         <select

@@ -2,7 +2,7 @@ import type { ComponentChildren, JSX, TargetedMouseEvent } from 'preact';
 import { go } from './address';
 import { now } from './clock';
 import type { HeldOrder } from './held-order';
-import { fullTime, relative, shortTime, span, zoneOf } from './time';
+import { exactTime, fullTime, relative, shortTime, span, zoneOf } from './time';
 import type { IconName, Label } from './words';
 
 const PATHS: Readonly<Record<IconName, string>> = {
@@ -90,6 +90,16 @@ export function Time({ at, zone }: TimeProps): JSX.Element {
   return (
     <time dateTime={at} title={inBothZones(instant, zone)}>
       {shortTime(instant, zoneOf(zone), now.value)}
+    </time>
+  );
+}
+
+/** As {@link Time}, with seconds. */
+export function Exact({ at }: Pick<TimeProps, 'at'>): JSX.Element {
+  const instant = Date.parse(at);
+  return (
+    <time dateTime={at} title={fullTime(instant, 'UTC')}>
+      {exactTime(instant, zoneOf(null), now.value)}
     </time>
   );
 }

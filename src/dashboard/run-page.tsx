@@ -5,13 +5,14 @@ import { Log } from './log';
 import { pageOf } from './address';
 import { now } from './clock';
 import type { OneRun, Runs } from './model';
-import { Badge, Link, Notice, sentence, Skeleton, Time } from './parts';
+import { Badge, Exact, Link, Notice, sentence, Skeleton, Time } from './parts';
 import { HelpLink } from './help-link';
 import { topicOf } from './help-topics';
 import { FailureNotice } from './failure-notice';
+import { RunWithoutRecord } from './requested-run';
 import { triggerWord } from './runs-table';
 import { mayAct } from './session';
-import { duration, exactTime, fullTime, span, zoneOf } from './time';
+import { duration, exactTime, span, zoneOf } from './time';
 import { runHref } from './timeline';
 import { useLive } from './use-live';
 import { useRead } from './use-read';
@@ -34,13 +35,7 @@ export function RunPage({ id }: { readonly id: string }): JSX.Element {
       {failure === undefined ? (
         <Skeleton rows={6} what="the run" />
       ) : failure.status === 404 ? (
-        <Notice title="This run has no record">
-          <p>
-            If it was just requested, it appears here as soon as a deployment claims it: within seconds if nothing else
-            of its job is in progress.
-          </p>
-          <p>If it is old, its record may have been deleted by "keep".</p>
-        </Notice>
+        <RunWithoutRecord id={id} />
       ) : (
         <FailureNotice failure={failure} what="The run" />
       )}
@@ -212,15 +207,6 @@ function OriginFact({
         {note === undefined ? '' : `: ${note}`}
       </span>
     </Fact>
-  );
-}
-
-function Exact({ at }: { readonly at: string }): JSX.Element {
-  const instant = Date.parse(at);
-  return (
-    <time dateTime={at} title={fullTime(instant, 'UTC')}>
-      {exactTime(instant, zoneOf(null), now.value)}
-    </time>
   );
 }
 

@@ -2,8 +2,8 @@ import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { changed, go, param } from './address';
 
-/** Searches names, descriptions and tags of jobs. `/` leads to it. */
-export function SearchBox(): JSX.Element {
+/** Searches what the page lists. `/` leads to it. */
+export function SearchBox({ of }: { readonly of: string }): JSX.Element {
   const box = useRef<HTMLInputElement>(null);
   useEffect(() => {
     const onKey = (event: KeyboardEvent): void => {
@@ -19,10 +19,12 @@ export function SearchBox(): JSX.Element {
     <input
       ref={box}
       type="search"
-      aria-label="Search jobs"
-      placeholder="Search jobs   /"
+      aria-label={`Search ${of}`}
+      placeholder={`Search ${of}   /`}
       value={param('q') ?? ''}
-      onInput={({ currentTarget: { value } }) => go(changed({ q: value, page: undefined }), 'replace')}
+      onInput={({ currentTarget: { value } }) =>
+        go(changed({ q: value, page: undefined, cursor: undefined }), 'replace')
+      }
     />
   );
 }

@@ -4,6 +4,8 @@ import { linesOf } from '../core/log-buffer';
 import { parseEntries } from '../core/log-entry';
 import type { LedgerRecord } from '../core/record';
 import { ForeignRecordError } from '../core/record';
+import { errorTrace, mapTexts } from '../core/recorded-error';
+import { userFrames } from '../core/stack';
 import { readRecord } from '../coordinator/ledger';
 import type { CallOptions, LedgerStore, ListedLog, LogStore } from '../lease/store';
 import { inParallel } from '../core/in-parallel';
@@ -14,6 +16,8 @@ const LOGS_AT_MOST = 200;
 /** The most names that are listed, with all that are left out. */
 const NAMES_AT_MOST = 20_000;
 const NAMES_A_PAGE = 5_000;
+/** Where cronlease lies in an app is not known here, and no path has it: frames of packages are left out anyway. */
+const NO_FOLDER = '\n';
 /** The bytes of one page, unless the request says otherwise. */
 const PAGE_BYTES = 512 * 1024;
 /** More than any line of a log, so that each read has a whole line at least. */
@@ -30,8 +34,15 @@ export interface LogRequest {
   readonly bytes?: number;
 }
 
+/** What an attempt threw. It stands behind all that the attempt said, and `n` is the number of its last line. */
+export interface ThrownError extends Pick<LogEntry, 'n' | 'at' | 'attempt'> {
+  readonly item?: undefined;
+  /** The error with its causes and inner errors, each with the frames of the job's own code. */
+  readonly error: string;
+}
+
 /** An entry with the token of the attempt that said it, or whose items did. */
-export type TokenedEntry = LogEntry & { readonly token: number };
+export type TokenedEntry = (LogEntry | ThrownError) & { readonly token: number };
 
 export interface LogPage {
   /** In order: by attempt, and within it by time. */
@@ -79,7 +90,7 @@ export async function readLog(
   for (const { name, bytes: size } of logs) isAll &&= (cursor.logs.get(name)?.at ?? 0) >= size;
   if (record !== undefined && isAll && !cursor.hasRecord && item === undefined) {
     cursor.hasRecord = true;
-    entries.push(...unseenOf(record, cursor));
+    entries.push(...unseenOf(record, cursor), ...errorsOf(record, cursor));
   }
   return {
     entries: inOrder(entries),
@@ -91,7 +102,7 @@ export async function readLog(
 }
 
 /** Of an attempt: items have their own. */
-function lastProgress(entries: readonly LogEntry[]): Progress | undefined {
+function lastProgress(entries: readonly TokenedEntry[]): Progress | undefined {
   return entries.flatMap((entry) => ('progress' in entry && entry.item === undefined ? [entry.progress] : [])).at(-1);
 }
 
@@ -114,13 +125,13 @@ async function finalRecordOf(
   job: JobName,
   key: string,
   options: CallOptions | undefined,
-): Promise<Pick<LedgerRecord, 'log' | 'progress' | 'token'> | undefined> {
+): Promise<Pick<LedgerRecord, 'log' | 'progress' | 'token' | 'attempts'> | undefined> {
   try {
     const found = await readRecord(store, job, key, options);
     return found?.record.state === 'final' ? found.record : undefined;
   } catch (error) {
     // It stands in the place of a final record. The logs are there all the same.
-    if (error instanceof ForeignRecordError) return { token: null };
+    if (error instanceof ForeignRecordError) return { token: null, attempts: [] };
     throw error;
   }
 }
@@ -188,6 +199,17 @@ function unseenOf({ log, token }: Pick<LedgerRecord, 'log' | 'token'>, cursor: C
   return (log?.entries ?? []).flatMap((entry) => {
     const unseen = after(entry, last);
     return unseen === undefined ? [] : [{ ...unseen, token: token ?? 0 }];
+  });
+}
+
+/** What the attempts threw. The record has it without secrets, and cut. */
+function errorsOf({ attempts, log }: Pick<LedgerRecord, 'attempts' | 'log'>, cursor: Cursor): readonly TokenedEntry[] {
+  return attempts.flatMap(({ attempt, token, error, endedAt }) => {
+    if (error === null || endedAt === null) return [];
+    const inRecord = log?.entries.filter((entry) => entry.attempt === attempt && entry.item === undefined) ?? [];
+    const n = Math.max(cursor.logs.get(String(token))?.n ?? 0, lastNumber(inRecord) ?? 0);
+    const own = mapTexts(error, (text) => userFrames(text, NO_FOLDER));
+    return [{ n, at: endedAt, attempt, token, error: errorTrace(own) }];
   });
 }
 

@@ -66,8 +66,8 @@ inBrowser('somebody on call', () => {
     await page.getByRole('link', { name: 'Need attention 1' }).click();
     await page.getByRole('link', { name: 'rebuild-search-index' }).click();
     await failedRun().click();
-    await page.locator('.error').waitFor();
-    const error = await page.locator('.error').innerText();
+    await page.locator('.attempts .error').waitFor();
+    const error = await page.locator('.attempts .error').innerText();
     expect(error).toContain('NonRetryableError: The index "products" is read-only');
     expect(error).toContain('at rebuildSearchIndex (');
     expect(error).not.toContain('node_modules');

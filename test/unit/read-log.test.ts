@@ -8,7 +8,7 @@ import { finalRecord, openRecord, storeRecord, stretchRecord } from '../../src/c
 import type { RecordedEnd } from '../../src/core/record';
 import type { LeaseStore } from '../../src/lease/store';
 import { findRun } from '../../src/operator/find-run';
-import type { LogRequest } from '../../src/operator/read-log';
+import type { LogRequest, TokenedEntry } from '../../src/operator/read-log';
 import { inOrder, readLog } from '../../src/operator/read-log';
 import { memoryService } from '../../src/stores/memory/store';
 import { settableClock } from '../../src/testing/clock';
@@ -50,7 +50,7 @@ async function end(said: Pick<RecordedEnd, 'log' | 'progress'>, token = 1, on = 
   await on.createRecord(A, row.run?.key ?? '', storeRecord(record));
 }
 
-const texts = (entries: readonly LogEntry[]): string[] =>
+const texts = (entries: readonly (LogEntry | TokenedEntry)[]): string[] =>
   entries.map((one) => ('text' in one ? one.text : JSON.stringify(one)));
 
 async function read(request: LogRequest = {}) {
@@ -68,6 +68,32 @@ describe('the log of a run', () => {
     await end({ progress: { fraction: 1 }, log: { kept: 'inline', entries: [entry(1, 'a'), entry(2, 'b')] } });
     expect(await read()).toMatchObject({ texts: ['a', 'b'], ended: true, progress: { fraction: 1 } });
     expect(calls).toEqual(['readRecord']);
+  });
+
+  it('ends with what each attempt threw, with its causes and without the frames of packages', async () => {
+    const sim = rivalTicks({
+      jobs: [
+        jobSpec('a', '@hourly', { retry: { attempts: 2, backoffMs: 0, factor: 1, maxBackoffMs: 0, jitter: 'none' } }),
+      ],
+      handler({ log, attempt }) {
+        log(`attempt ${String(attempt)}`);
+        const cause = Object.assign(new Error(''), { code: 'ECONNREFUSED', stack: undefined });
+        const error = new TypeError('fetch failed', { cause });
+        error.stack =
+          'TypeError: fetch failed\n    at charge (/app/charge.js:4:2)\n    at run (/app/node_modules/x/y.js:1:1)';
+        throw error;
+      },
+    });
+    await sim.clock.advance(65 * 60_000);
+    const { records } = await sim.store.listRecords(A, { limit: 1 });
+    const page = await readLog(sim.store, A, records[0]?.key ?? '');
+    const thrown = 'TypeError: fetch failed\n    at charge (/app/charge.js:4:2)\nCaused by: Error: ECONNREFUSED';
+    expect(page.entries.map((one) => ('error' in one ? one.error : texts([one])[0]))).toEqual([
+      ...['attempt 1', thrown, 'attempt 2', thrown],
+    ]);
+    expect(page.entries[1]).toMatchObject({ n: 1, attempt: 1, token: page.entries[0]?.token });
+    // Whoever follows it gets each of them once.
+    expect((await readLog(sim.store, A, records[0]?.key ?? '', { from: page.next })).entries).toEqual([]);
   });
 
   it('is followed from page to page, each line once, for two calls and one for each log that grew', async () => {
@@ -193,7 +219,7 @@ describe('the log of a run', () => {
         expect(page.ended).toBe(true);
         const whole = await readLog(own, A, KEY, { bytes: Infinity });
         expect(whole.entries).toHaveLength(said.length + 1);
-        const sorted = (entries: readonly LogEntry[]): string[] => texts(entries).toSorted();
+        const sorted = (entries: readonly TokenedEntry[]): string[] => texts(entries).toSorted();
         expect(sorted(found)).toEqual(sorted(whole.entries));
         expect(inOrder(whole.entries)).toEqual(whole.entries);
       }),

@@ -142,7 +142,11 @@ const LogEntry = named(
   'LogEntry',
   'A line of a log, a report of progress, or a gap.',
   z.object({
-    n: z.int().describe('The number of the line among those of its attempt, from 1. Of progress: of the line before.'),
+    n: z
+      .int()
+      .describe(
+        'The number of the line among those of its attempt, from 1. Of progress and an error: of the line before.',
+      ),
     at: z.string().describe('When it was said, in RFC 3339.'),
     attempt: z.int().describe('The attempt; of the item, where there is one.'),
     token: z.int().describe('The fencing token of the attempt.'),
@@ -154,6 +158,12 @@ const LogEntry = named(
       .object({ lines: z.int() })
       .optional()
       .describe('Lines that are missing: the attempt said more than is kept.'),
+    error: z
+      .string()
+      .optional()
+      .describe(
+        'What the attempt threw, with its causes. It ends what the attempt said, and comes when the run is over.',
+      ),
   }),
 );
 

@@ -36,7 +36,7 @@ function linesBySpeaker(entries: readonly TokenedEntry[]): Map<string, number[]>
   const speakers = new Map<string, number[]>();
   for (const entry of entries) {
     // Two calls of one item may be under way at once.
-    if (entry.item !== undefined) continue;
+    if (entry.item !== undefined || 'error' in entry) continue;
     const numbers = speakers.get(String(entry.token)) ?? [];
     speakers.set(String(entry.token), numbers);
     for (let more = 0; more < linesOf(entry); more += 1) numbers.push(entry.n + more);
