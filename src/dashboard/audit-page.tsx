@@ -52,10 +52,10 @@ function wordsOf(query = ''): readonly string[] {
   return query.toLowerCase().split(/\s+/).filter(Boolean);
 }
 
-/** The changes that have each word in their actor, channel, action, job, state or reason. */
+/** The changes that have each word in their actor, channel, action, job, state or note. */
 function found(audit: Audit, words: readonly string[]): Audit {
-  const entries = audit.entries.filter(({ actor, channel, action, target, state, reason }) => {
-    const text = [actor, channel, action, target, state, reason ?? ''].join(' ').toLowerCase();
+  const entries = audit.entries.filter(({ actor, channel, action, target, state, note }) => {
+    const text = [actor, channel, action, target, state, note ?? ''].join(' ').toLowerCase();
     return words.every((word) => text.includes(word));
   });
   return { ...audit, entries };
