@@ -38,9 +38,9 @@ function piecesOf(tokens) {
       case 'strong':
         return { text: token.text, as: 'strong' };
       case 'link':
-        // Other pages of the documentation are not part of the app.
+        // Other pages of the documentation are not part of the app: their names stand, and no path of the repository.
         if (token.href.startsWith('#')) return { text: token.text, anchor: token.href.slice(1) };
-        return { text: `${token.text} (docs/${token.href.replace(/#.*/, '')})` };
+        return { text: token.text };
       default:
         throw new Error(`docs/on-call.md: the help page cannot show a ${token.type}: ${token.raw.slice(0, 60)}`);
     }

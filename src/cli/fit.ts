@@ -14,8 +14,11 @@ export interface Column {
   readonly name: string;
   readonly cells: readonly (readonly Span[])[];
   readonly align?: 'right';
-  /** What remains of a text that is too long. Default: its start, before an ellipsis. `newest`: its end, without one. */
-  readonly cut?: 'middle' | 'newest';
+  /**
+   * What remains of a text that is too long. Default: its start, before an ellipsis. `newest`: its end, without one.
+   * `parts`: the spans that fit whole, so that no number loses its unit.
+   */
+  readonly cut?: 'middle' | 'newest' | 'parts';
 }
 
 /** How a column gives way where the line is too short: to this width, or, for 0, entirely. */
@@ -98,6 +101,10 @@ function cutSpans(cell: readonly Span[], width: number, how: Column['cut']): rea
       const text = `${characters.slice(0, width - 1 - end).join('')}…${end === 0 ? '' : characters.slice(-end).join('')}`;
       return [{ text, format: parts[0]?.format }];
     }
+    case 'parts': {
+      const tooLong = parts.findIndex((_, index) => widthOf(textOf(parts.slice(0, index + 1))) > width);
+      return tooLong === 0 ? fitLine(parts, width) : parts.slice(0, tooLong);
+    }
     default:
       return fitLine(parts, width);
   }
@@ -124,13 +131,18 @@ export function fitLine(parts: readonly Span[], width: number): readonly Span[] 
     let part = '';
     for (const character of graphemes(text)) {
       const size = widthOf(character);
-      if (size > left) return [...kept, { text: `${part}…`, format }];
+      if (size > left) return [...kept, { text: `${withoutBareNumber(part)}…`, format }];
       part += character;
       left -= size;
     }
     kept.push({ text: part, format });
   }
   return kept;
+}
+
+/** Without a number at the end that the cut would take its unit from. */
+function withoutBareNumber(text: string): string {
+  return text.replace(/\s+\d[\d.,]* ?[a-z]?$/, '');
 }
 
 /** Groups of spans, two spaces apart, on as many lines as they need. */

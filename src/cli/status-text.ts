@@ -154,7 +154,7 @@ function jobLines(jobs: readonly JobStatus[], view: StatusView): readonly JobLin
       column('JOB', ({ name }) => [{ text: name }], { cut: 'middle' }),
       column('STATE', (job) => [{ text: stateText(job, view), format: STATE_FORMATS[shownState(job)] }]),
       column('OUTCOMES', marksOf, { cut: 'newest' }),
-      column('LAST RUN', (job) => lastRunCell(job, view)),
+      column('LAST RUN', (job) => lastRunCell(job, view), { cut: 'parts' }),
       column('TOOK', ({ lastRun }) => [{ text: lastRun === null ? '' : spanText(lastRun.durationMs) }], RIGHT),
       column('LATE', ({ lastRun }) => [{ text: lastRun === null ? '' : spanText(lastRun.latenessMs) }], RIGHT),
       column('NEXT', (job) => nextCell(job, view)),

@@ -43,7 +43,7 @@ const RECENT = 20;
 export function marksOf(lane: Lane, now: number, apartMs: number): Marks {
   const { recent, currentRun, offsetMs, medianMs, isComplete, planned } = lane;
   const usual = medianMs ?? 0;
-  const past = recent.map((item) => pastMark(item, offsetMs));
+  const past = recent.map((item, index) => pastMark(item, offsetMs, recent[index - 1]));
   const due = planned.map((at) => Date.parse(at));
   const from = currentRun === null ? 0 : Date.parse(currentRun.startedAt ?? currentRun.scheduledFor);
   const current = currentRun === null ? undefined : { from, until: now, expected: Math.max(now, from + usual) };
@@ -58,11 +58,14 @@ export function marksOf(lane: Lane, now: number, apartMs: number): Marks {
   };
 }
 
-function pastMark(item: Past, offsetMs: number): PastMark {
+function pastMark(item: Past, offsetMs: number, before: Past | undefined): PastMark {
   const scheduledFor = Date.parse(item.scheduledFor);
   if (item.kind === 'gap') {
-    const at = scheduledFor + offsetMs;
-    return { item, dueAt: at, from: at, until: at };
+    const until = scheduledFor + offsetMs;
+    // Of its due times a row has the newest and the number: they lie as far apart as the outcome before them does.
+    const since = before === undefined ? until : Math.min(until, Date.parse(before.scheduledFor) + offsetMs);
+    const from = since + (until - since) / Math.max(1, item.count);
+    return { item, dueAt: from, from, until };
   }
   // A request is due at once.
   const dueAt = scheduledFor + (item.runId.includes('Z-m-') ? 0 : offsetMs);

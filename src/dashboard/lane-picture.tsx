@@ -14,6 +14,12 @@ const TOP = 10;
 const BAR = 22;
 /** A run of a moment can still be seen, and hit. */
 const LEAST = 3;
+
+/** Bars of good runs shorter than a pixel touch each other: many are a strip of one tone, in which others stand out. */
+export function barWidth(px: number, isGood: boolean): number {
+  return Math.max(isGood && px < 1 ? 1 : LEAST, px);
+}
+
 /** Planned runs with less than this between them are drawn as one. */
 const APART = 2;
 
@@ -39,15 +45,16 @@ export function LanePicture({ lane, scale, now }: LanePictureProps): JSX.Element
     >
       <rect class="ahead" x={today} y={0} width={scale.width - today} height={HEIGHT} />
       {marks.knownFrom !== undefined && marks.knownFrom > scale.from && (
-        <rect class="faded" x={0} y={TOP + BAR / 2 - 1} width={x(marks.knownFrom)} height={2} />
+        <rect class="beyond" x={0} y={TOP} width={x(marks.knownFrom)} height={BAR} fill="url(#beyond)" />
       )}
       {marks.plannedUntil !== undefined && (
         <rect
-          class="faded"
+          class="beyond"
           x={x(marks.plannedUntil)}
-          y={TOP + BAR / 2 - 1}
+          y={TOP}
           width={scale.width - x(marks.plannedUntil)}
-          height={2}
+          height={BAR}
+          fill="url(#beyond)"
         />
       )}
       {past.map(({ item, dueAt, from, until }) => (
@@ -55,7 +62,7 @@ export function LanePicture({ lane, scale, now }: LanePictureProps): JSX.Element
           key={`${item.scheduledFor} ${item.kind === 'run' ? item.runId : 'gap'}`}
           item={item}
           lane={lane}
-          box={[x(from), Math.max(LEAST, x(until) - x(from))]}
+          box={[x(from), x(until) - x(from)]}
           due={x(dueAt)}
         />
       ))}
@@ -129,24 +136,30 @@ interface PastItemProps {
   readonly due: number;
 }
 
-function PastItem({ item, lane, box: [x, width], due }: PastItemProps): JSX.Element {
+function PastItem({ item, lane, box: [x, length], due }: PastItemProps): JSX.Element {
   const { outcome } = item;
+  const width = barWidth(length, outcome === 'succeeded');
+  // A due time has no length, and a gap of one is still seen.
+  const [gapX, gapWidth] = length < 5 ? [x + length / 2 - 2, 5] : [x, length];
   const href = item.kind === 'run' ? pageOf({ run: item.runId }) : pageOf({ job: lane.name, at: item.scheduledFor });
   return (
     <Item kind="past" href={href} title={pastTitle(item, lane)}>
       {item.kind === 'gap' ? (
         <>
-          <rect class="hit" x={x - 3} y={TOP} width={7} height={HEIGHT - TOP} />
-          {outcome !== 'overlapped' && <rect class="bar gap" x={x - 2} y={TOP + 6.5} width={5} height={BAR - 7} />}
+          <rect class="hit" x={gapX - 1} y={TOP} width={gapWidth + 2} height={HEIGHT - TOP} />
+          {outcome !== 'overlapped' && (
+            <rect class="bar gap" x={gapX} y={TOP + 6.5} width={gapWidth} height={BAR - 7} />
+          )}
         </>
       ) : (
         <>
+          {width < LEAST && <rect class="hit" x={x - 1} y={TOP} width={LEAST} height={BAR} />}
           {x - due > 1 && <path class="late" d={`M${String(due)} ${String(TOP + BAR / 2)}H${String(x)}`} />}
           <rect class={`bar ${outcomeLabel(outcome).tone}`} x={x} y={TOP} width={width} height={BAR} />
         </>
       )}
       {outcome !== null && isBad(outcome) && <rect class="mark" x={x} y={TOP - 5} width={width} height={3} />}
-      {outcome === 'overlapped' && <rect class="overlap" x={x - 2} y={TOP + BAR + 3} width={5} height={3} />}
+      {outcome === 'overlapped' && <rect class="overlap" x={gapX} y={TOP + BAR + 3} width={gapWidth} height={3} />}
     </Item>
   );
 }

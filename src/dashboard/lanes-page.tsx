@@ -21,7 +21,7 @@ import { plural, STATE_LABELS } from './words';
 const PAGE = 50;
 const HOUR = 3_600_000;
 const LEGEND =
-  'A pale bar is a planned run, as long as usual. A line below: runs overlap. A thin line: more than is listed here.';
+  'A bar is a run, a pale one is planned, as long as usual. A frame: due times that did not run. A line below: runs overlap. ';
 const REACHES = [1, 3, 12] as const;
 const LABEL = 90;
 const AXIS = 24;
@@ -163,6 +163,16 @@ function Table({ lanes, hours }: { readonly lanes: readonly Lane[]; readonly hou
   return (
     <div class="panel lanes" onKeyDown={move} onMouseOver={point} onFocusCapture={point}>
       <OrderChanged order={held} />
+      <p class="legend muted">
+        {LEGEND}
+        <svg width={28} height={12} aria-hidden="true">
+          <pattern id="beyond" width={6} height={6} patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
+            <rect width={1.5} height={6} />
+          </pattern>
+          <rect width={28} height={12} fill="url(#beyond)" />
+        </svg>{' '}
+        more than is listed: a lane has the last 20 outcomes and the next 200 due times.
+      </p>
       <div class="lane axis" aria-hidden="true">
         <span class="muted">Planned at once</span>
         <div ref={element}>{width > 0 && <Axis scale={scale} lanes={lanes} />}</div>
@@ -185,7 +195,7 @@ function Table({ lanes, hours }: { readonly lanes: readonly Lane[]; readonly hou
         })}
       </ol>
       <p class={`readout foreign ${pointed === '' ? '' : 'pointed'}`} aria-hidden="true">
-        {pointed === '' ? LEGEND : pointed}
+        {pointed === '' ? 'Point at a run to read about it.' : pointed}
       </p>
     </div>
   );

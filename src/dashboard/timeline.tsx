@@ -5,6 +5,7 @@ import { now } from './clock';
 import type { DueTimes, RunSummary } from './model';
 import type { Scale } from './scale';
 import { instantAt, positionOf, ticksOf } from './scale';
+import { barWidth } from './lane-picture';
 import { duration, exactTime, fullTime, zoneOf } from './time';
 import { useWidth } from './use-width';
 import { OUTCOME_LABELS, plural, reasonText } from './words';
@@ -85,10 +86,7 @@ function Picture({ runs, due, zone, width, lengthMs }: PictureProps): JSX.Elemen
   const at = now.value;
   const scale: Scale = { from: at - lengthMs, until: at + (lengthMs * AHEAD) / (1 - AHEAD), width };
   const asked = Date.parse(param('at') ?? '');
-  // Gaps last: they lie over the run that was in progress then.
-  const shown = runs
-    .filter((run) => endOf(run, at) >= scale.from)
-    .toSorted((a, b) => Number(a.trigger === null) - Number(b.trigger === null));
+  const shown = runs.filter((run) => endOf(run, at) >= scale.from).toSorted((a, b) => layerOf(a) - layerOf(b));
   const today = positionOf(scale, at);
   return (
     <svg
@@ -129,6 +127,11 @@ function Picture({ runs, due, zone, width, lengthMs }: PictureProps): JSX.Elemen
   );
 }
 
+/** What went wrong lies over what went well, and gaps over the run that was in progress then. */
+function layerOf({ trigger, outcome }: RunSummary): number {
+  return trigger === null ? 2 : isBad(outcome) ? 1 : 0;
+}
+
 function endOf({ endedAt, through, scheduledFor, startedAt }: RunSummary, at: number): number {
   if (endedAt !== null) return Date.parse(endedAt);
   return startedAt === null ? Date.parse(through ?? scheduledFor) : at;
@@ -163,7 +166,7 @@ function Item({ run, scale, at, zone }: ItemProps): JSX.Element {
   const start = startedAt === null ? due : positionOf(scale, Date.parse(startedAt));
   const { tone } = OUTCOME_LABELS[outcome];
   const isOpen = outcome === 'running' || outcome === 'retrying';
-  const width = Math.max(LEAST, end - start);
+  const width = barWidth(end - start, outcome === 'succeeded');
   return (
     <g>
       {title}

@@ -198,6 +198,12 @@ describe('the table of status', () => {
     expect(lines({ ...OVERVIEW, deployments: [] })).toContain('No deployment has reported a tick in the last week.');
   });
 
+  it('never cuts a time from its unit, at any width', () => {
+    for (let width = 40; width <= 120; width += 1) {
+      expect(lines(OVERVIEW, { width }).filter((line) => /\d ?[a-z]?…/.test(line))).toEqual([]);
+    }
+  });
+
   it.each([200, 100, 80, 60, 40, 20])('is never wider than %i columns', (width) => {
     for (const line of lines(OVERVIEW, { width })) expect(widthOf(line), line).toBeLessThanOrEqual(width);
     expect(lines(OVERVIEW, { width }).join('')).toContain('quarantined'.slice(0, Math.min(11, width - 12)));

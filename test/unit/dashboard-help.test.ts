@@ -47,7 +47,7 @@ describe('the help of the dashboard', () => {
       {
         kind: 'text',
         pieces: [
-          ...[{ text: 'See ' }, { text: 'b', anchor: 'b' }, { text: ', ' }, { text: 'c (docs/c.md)' }],
+          ...[{ text: 'See ' }, { text: 'b', anchor: 'b' }, { text: ', ' }, { text: 'c' }],
           ...[{ text: ' and ' }, { text: 'code', as: 'code' }, { text: '.' }],
         ],
       },

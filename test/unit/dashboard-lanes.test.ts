@@ -49,6 +49,23 @@ describe('the marks of a lane', () => {
     ]);
   });
 
+  it('draw an outage as wide as it lasted', () => {
+    const gap = (minutes: number, count: number): Lane['recent'][number] => ({
+      ...{ kind: 'gap', scheduledFor: at(minutes), outcome: 'collapsed', reason: 'catchUpLatest', count },
+    });
+    const { past } = marksOf(lane({ recent: [run(-180), gap(-60, 12), run(-50), gap(-40, 1)] }), T0, 0);
+    expect(past.map(({ from, until }) => [(from - T0) / MINUTE, (until - T0) / MINUTE])).toEqual([
+      ...[
+        [-180, -179],
+        [-170, -60],
+        [-50, -49],
+        [-40, -40],
+      ],
+    ]);
+    // Nothing tells when the first of them was due.
+    expect(marksOf(lane({ recent: [gap(-60, 12)] }), T0, 0).past).toMatchObject([{ from: T0 - 60 * MINUTE }]);
+  });
+
   it('draw planned runs as long as the median, and those too close to each other as one', () => {
     const planned = [5, 10, 30].map(at);
     const apart = marksOf(lane({ planned, medianMs: MINUTE }), T0, MINUTE).planned;

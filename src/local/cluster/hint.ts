@@ -3,6 +3,7 @@ import { ATTEMPT_ENDS } from './event-line';
 
 /** A handler that runs for longer than this leaves a person enough time to kill it. */
 const LONG_MS = 2_000;
+const KILL = process.platform === 'win32' ? 'taskkill /F /PID' : 'kill -9';
 
 /**
  * Suggests once which process to kill, when an attempt runs for long enough.
@@ -29,7 +30,7 @@ export function killHint(
   const suggest = ({ job = '', deployment, pid }: ClusterEvent): void => {
     stop();
     const who = others ? 'another instance takes the run over' : 'its next instance takes the run over';
-    hint(`\n${job} is running on ${deployment}.\nKill that process, and ${who}:\n\n  kill -9 ${pid}\n`);
+    hint(`\n${job} is running on ${deployment}.\nKill that process, and ${who}:\n\n  ${KILL} ${pid}\n`);
   };
   return {
     stop,
