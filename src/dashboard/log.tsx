@@ -65,7 +65,6 @@ function Lines({ runId, log, isOpen }: LinesProps): JSX.Element {
   const [wrap, setWrap] = useState(true);
   const [hit, setHit] = useState(0);
   const [item, setItem] = useState<number>();
-  const items = [...new Set(log.entries.flatMap((entry) => entry.item ?? []))].sort((a, b) => a - b);
   const entries = item === undefined ? log.entries : log.entries.filter((entry) => entry.item === item);
   const box = useRef<HTMLDivElement>(null);
   const { follows, jump, onScroll } = useFollowing(box, entries.length, isOpen);
@@ -82,20 +81,7 @@ function Lines({ runId, log, isOpen }: LinesProps): JSX.Element {
       <div class="section-head">
         <h2>Log</h2>
         <div class="line">
-          {items.length > 0 && (
-            <select
-              aria-label="Lines of"
-              value={item ?? ''}
-              onChange={({ currentTarget: { value } }) => setItem(value === '' ? undefined : Number(value))}
-            >
-              <option value="">All lines</option>
-              {items.map((one) => (
-                <option key={one} value={one}>
-                  Item {one}
-                </option>
-              ))}
-            </select>
-          )}
+          <ItemSelect entries={log.entries} item={item} setItem={setItem} />
           <Find query={query} hits={hits.length} hit={hit} setQuery={setQuery} setHit={setHit} />
           <label class="check">
             <input type="checkbox" checked={wrap} onChange={({ currentTarget }) => setWrap(currentTarget.checked)} />{' '}
@@ -136,6 +122,32 @@ function Lines({ runId, log, isOpen }: LinesProps): JSX.Element {
         <p class="muted">The logs of {plural(log.leftOut, 'more item')} are not shown: "cronlease logs" reads them.</p>
       )}
     </>
+  );
+}
+
+interface ItemSelectProps {
+  readonly entries: readonly LogEntry[];
+  readonly item: number | undefined;
+  readonly setItem: (item: number | undefined) => void;
+}
+
+/** Limits the log of a fan-out to one of its items. */
+function ItemSelect({ entries, item, setItem }: ItemSelectProps): JSX.Element | null {
+  const items = [...new Set(entries.flatMap((entry) => entry.item ?? []))].sort((a, b) => a - b);
+  if (items.length === 0) return null;
+  return (
+    <select
+      aria-label="Lines of"
+      value={item ?? ''}
+      onChange={({ currentTarget: { value } }) => setItem(value === '' ? undefined : Number(value))}
+    >
+      <option value="">All lines</option>
+      {items.map((one) => (
+        <option key={one} value={one}>
+          Item {one}
+        </option>
+      ))}
+    </select>
   );
 }
 
