@@ -55,7 +55,9 @@ it('shows what jobs that were added, changed and removed do and cost', () => {
   const costs = text.slice(text.indexOf('### Costs'));
   expect(costs).toMatch(/\$[\d.]+ a month at main, \$[\d.]+ now: \+\$/);
   expect(costs).toMatch(/^greet +43,200 +30 /m);
-  expect(text.split('\n').filter((line) => line.startsWith('```'))).toHaveLength(4);
+  // The skipped time is a warning, too, which says what to do.
+  expect(text.slice(text.indexOf('### Warnings'))).toContain('jobs.greet.schedule = "30 2 * * *"');
+  expect(text.split('\n').filter((line) => line.startsWith('```'))).toHaveLength(6);
 });
 
 it('says when nothing changed', () => {
