@@ -1,5 +1,6 @@
 import { asideKey } from '../core/backfill';
 import type { ETag, LeaseId, Millis } from '../core/brand';
+import type { Clock } from '../core/clock';
 import { ForeignMetadataError } from '../core/metadata';
 import type { Row } from '../core/row';
 import { decodeRow, mayRecordBeGone } from '../core/row';
@@ -25,8 +26,7 @@ export async function lookAfterLost(writer: RowWriter): Promise<void> {
   const { coordinator, job, row, report } = writer;
   const { clock, store } = coordinator;
   const { name, keepMs } = job.spec;
-  const since = moment(clock);
-  const remaining = (): Millis => LIMIT_MS - elapsedSince(clock, since);
+  const remaining = startLimit(clock);
   const ask: Ask = (call) => untilAnswered(coordinator, remaining, (signal) => call(store, signal));
   try {
     const seen = await ask((rows, signal) => rows.readRow(name, { signal }));
@@ -54,8 +54,7 @@ export async function lookAfterLeft(
   report: Report,
 ): Promise<void> {
   const { clock, store } = coordinator;
-  const since = moment(clock);
-  const remaining = (): Millis => LIMIT_MS - elapsedSince(clock, since);
+  const remaining = startLimit(clock);
   const { name } = job.spec;
   try {
     const found = await within(clock, LIMIT_MS, (signal) => readUnlessForeign(store, name, runKey(row), signal));
@@ -65,6 +64,12 @@ export async function lookAfterLeft(
     if (!(error instanceof StoreError)) throw error;
     report.log('debug', `job "${name}": the record of its last run could not be read:`, error);
   }
+}
+
+/** Returns what is left of {@link LIMIT_MS} from now. */
+function startLimit(clock: Clock): () => Millis {
+  const since = moment(clock);
+  return () => LIMIT_MS - elapsedSince(clock, since);
 }
 
 /** Acquires a free row's lease and does not renew it, so that a tick takes the run over as that of a dead holder. */
