@@ -1,7 +1,7 @@
 import { leftJob } from '../config/left-job';
 import { formatDuration } from '../core/duration';
 import { backfilledRuns } from '../operator/backfilled';
-import { describe, firstWaits } from '../operator/describe';
+import { describe, firstWaits, itemCounts } from '../operator/describe';
 import { explainTime } from '../operator/explain';
 import { explainLeft } from '../operator/explain-left';
 import type { ShownInput } from '../operator/run-input';
@@ -127,9 +127,31 @@ function recordLines(
     ['input', input === undefined ? '' : inputText(input)],
     ['result', record.result === undefined ? '' : JSON.stringify(record.result)],
     ['changed', record.resultChanges?.join('; ') ?? ''],
+    ['items', record.items === undefined ? '' : itemCounts(record.items)],
   ];
   const facts = lines.filter(([, value]) => value !== '').map(([name, value]) => `  ${name.padEnd(8)} ${value}`);
-  return [...facts, ...record.attempts.flatMap((attempt) => attemptLines(attempt, at, verbose))];
+  return [
+    ...facts,
+    ...itemLines(record, verbose),
+    ...record.attempts.flatMap((attempt) => attemptLines(attempt, at, verbose)),
+  ];
+}
+
+/** Failed items in a terminal, unless it is verbose. */
+const ITEMS_SHOWN = 5;
+
+/** The items of a run that failed. */
+export function itemLines({ items }: Pick<ShownRecord, 'items'>, verbose: boolean): readonly string[] {
+  if (items === undefined) return [];
+  const failed = items.lines.filter(({ state }) => state === 'failed').slice(0, verbose ? Infinity : ITEMS_SHOWN);
+  const more = items.failed - failed.length;
+  return [
+    ...failed.map(({ index, attempts, error = '' }) => {
+      const calls = attempts === 1 ? '' : ` after ${String(attempts)} calls`;
+      return `  item ${String(index)} failed${calls}: ${oneLine(error)}`;
+    }),
+    ...(more > 0 ? [`  and ${String(more)} more`] : []),
+  ];
 }
 
 /** Nobody knows what became of a lost attempt: a holder that could not settle in time looks the same as a dead one. */

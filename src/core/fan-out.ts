@@ -90,22 +90,23 @@ export function lanesOf(items: readonly PlannedItem[], concurrency: number): rea
 }
 
 /** The final outcome of one item. */
-export type ItemEnd =
+export type ItemEnd = {
+  readonly attempts: number;
+  /** How long the last call took. Undefined: no call of the handler is known. */
+  readonly durationMs?: Millis | undefined;
+} & (
   | { readonly state: 'succeeded'; readonly result?: unknown }
-  | { readonly state: 'failed'; readonly error: RecordedError; readonly attempts: number };
-
-export function storeItemEnd(end: ItemEnd): { readonly body: string; readonly summary: Record<string, string> } {
-  return { body: JSON.stringify(end), summary: { state: end.state } };
-}
+  | { readonly state: 'failed'; readonly error: RecordedError }
+);
 
 /** Undefined if the text is not an item's end. */
 export function parseItemEnd(body: string): ItemEnd | undefined {
   const value = parseJson(body);
   if (!isObject(value)) return undefined;
-  if (value['state'] === 'succeeded') return { state: 'succeeded', result: value['result'] };
-  const { state, error, attempts } = value;
-  if (state !== 'failed' || !isRecordedError(error) || typeof attempts !== 'number') return undefined;
-  return { state, attempts, error };
+  const { state, error, attempts, result } = value;
+  if (typeof attempts !== 'number') return undefined;
+  if (state === 'succeeded') return { state, attempts, result };
+  return state === 'failed' && isRecordedError(error) ? { state, attempts, error } : undefined;
 }
 
 /** Undefined if the text is not JSON. */

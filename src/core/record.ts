@@ -2,6 +2,8 @@ import { lossError } from './attempt-loss';
 import type { EpochMs, JobName, Millis } from './brand';
 import type { AttemptOutcome, ClaimedFate, Fate, Reason, Stretch, Trigger } from './fate';
 import { extentOf } from './fate';
+import type { ItemTable } from './item-table';
+import { isItemTable } from './item-table';
 import type { JobSpec } from './job';
 import { parseRecordKey, recordKey, runIdOf } from './key';
 import type { LogEntry, Progress } from './log-entry';
@@ -102,6 +104,8 @@ export interface LedgerRecord {
   readonly count?: number;
   /** The last progress that the last attempt reported, where it reported any. */
   readonly progress?: Progress;
+  /** The items of a run that fans out, as they were at its end. Absent where it planned none. */
+  readonly items?: ItemTable;
   /** What the handler said. Absent where it said nothing. Lists of records leave it out. */
   readonly log?: RecordLog;
   /** An id of its writer, by which a writer whose answer was lost recognises its own record. */
@@ -155,7 +159,7 @@ export function openRecord(job: RecordedJob, row: Row, attempts: readonly Attemp
 }
 
 /** The end of a run, as its record keeps it. */
-export interface RecordedEnd extends Pick<LedgerRecord, 'progress' | 'log'> {
+export interface RecordedEnd extends Pick<LedgerRecord, 'progress' | 'log' | 'items'> {
   readonly fate: ClaimedFate;
   readonly reason: Reason;
   readonly at: EpochMs;
@@ -182,6 +186,7 @@ export function finalRecord(
     ...(end.result === undefined ? {} : { result: end.result }),
     ...(end.resultChanges === undefined ? {} : { resultChanges: end.resultChanges }),
     ...(end.progress === undefined ? {} : { progress: end.progress }),
+    ...(end.items === undefined ? {} : { items: end.items }),
     ...(end.log === undefined ? {} : { log: end.log }),
   };
 }
@@ -322,10 +327,11 @@ export function parseRecord(job: JobName, key: string, body: string): LedgerReco
   return withReadableLog(parsed);
 }
 
-/** Of the handler's own words, what cannot be read is left out: it must not make a record foreign. */
-function withReadableLog({ log, progress, ...record }: LedgerRecord): LedgerRecord {
+/** Of the handler's own words, and of its items, what cannot be read is left out: it must not make a record foreign. */
+function withReadableLog({ log, progress, items, ...record }: LedgerRecord): LedgerRecord {
   return {
     ...record,
+    ...(isItemTable(items) ? { items } : {}),
     ...(isProgress(progress) ? { progress } : {}),
     ...(isRecordLog(log) ? { log: { kept: log.kept, entries: log.entries.filter(isLogEntry) } } : {}),
   };

@@ -58,6 +58,15 @@ export function errorText(error: RecordedError): string {
   return `${headOf(error)}${inner}${cause === undefined ? '' : `, caused by ${errorText(cause)}`}`;
 }
 
+/** In a list, an error is cut to this many characters. */
+const LINE_CHARACTERS = 200;
+
+/** The first line of the error, cut. */
+export function firstLine({ name, message }: RecordedError): string {
+  const [first = ''] = message.split('\n', 1);
+  return `${name}: ${first}`.slice(0, LINE_CHARACTERS).replace(/[\uD800-\uDBFF]$/, '');
+}
+
 /** The stacks of the error and of what lies behind it, each below the other. */
 export function errorTrace(error: RecordedError): string {
   const { stack, cause, errors = [] } = error;

@@ -22,13 +22,18 @@ const NOTHING: FollowedLog = {
 const DEFAULT_MS = 2_000;
 const LAST_RETRY_MS = 60_000;
 
-/** What the handler of a run says, page after page, until the run is over. It asks nothing while the page is hidden. */
-export function useLog(runId: string): FollowedLog {
+/**
+ * What the handler of a run says, page after page, until the run is over. It asks nothing while the page is hidden.
+ *
+ * @param item only what this item of a fan-out says
+ */
+export function useLog(runId: string, item: number | undefined): FollowedLog {
   const [log, setLog] = useState(NOTHING);
   useEffect(() => {
     setLog(NOTHING);
-    return followLog(runId, (change) => setLog(change));
-  }, [runId]);
+    const of: Record<string, string> = item === undefined ? {} : { item: String(item) };
+    return followLog(runId, of, (change) => setLog(change));
+  }, [runId, item]);
   return log;
 }
 
@@ -37,7 +42,11 @@ function inOrder(entries: readonly LogEntry[]): readonly LogEntry[] {
   return entries.toSorted((a, b) => a.token - b.token);
 }
 
-function followLog(runId: string, set: (change: (last: FollowedLog) => FollowedLog) => void): () => void {
+function followLog(
+  runId: string,
+  of: Readonly<Record<string, string>>,
+  set: (change: (last: FollowedLog) => FollowedLog) => void,
+): () => void {
   let timer: number | undefined;
   let from: string | undefined;
   let failures = 0;
@@ -46,10 +55,10 @@ function followLog(runId: string, set: (change: (last: FollowedLog) => FollowedL
   const ask = async (): Promise<void> => {
     if (state !== 'waiting' || document.hidden) return;
     state = 'asking';
-    const query = from === undefined ? '' : `?${new URLSearchParams({ from }).toString()}`;
+    const query = new URLSearchParams({ ...of, ...(from === undefined ? {} : { from }) }).toString();
     let waitMs: number;
     try {
-      const { body, leastPollMs } = await read(`runs/${encodeURIComponent(runId)}/log${query}`);
+      const { body, leastPollMs } = await read(`runs/${encodeURIComponent(runId)}/log${query && `?${query}`}`);
       const { entries, next, ended, progress, leftOut } = body as RunLog;
       if (isOver()) return;
       const isMore = next !== from && entries.length > 0;

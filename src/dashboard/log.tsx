@@ -5,6 +5,7 @@ import { changed, go, param } from './address';
 import type { FollowedLog, LogEntry } from './follow-log';
 import { useLog } from './follow-log';
 import { Notice, Skeleton } from './parts';
+import { chosenItem } from './run-items';
 import { FailureLine } from './failure-notice';
 import { TerminalText } from './terminal-text';
 import { exactTime, fullTime, zoneOf } from './time';
@@ -15,11 +16,14 @@ interface LogProps {
   readonly runId: string;
   /** Whether the run is in progress. */
   readonly isOpen: boolean;
+  /** The items of a fan-out that have ended. */
+  readonly items?: readonly number[] | undefined;
 }
 
 /** What the handler of a run said. */
-export function Log({ runId, isOpen }: LogProps): JSX.Element {
-  const log = useLog(runId);
+export function Log({ runId, isOpen, items = [] }: LogProps): JSX.Element {
+  const item = chosenItem();
+  const log = useLog(runId, item);
   return (
     <section>
       {isOpen && log.progress !== null && <ProgressBar progress={log.progress} />}
@@ -33,13 +37,16 @@ export function Log({ runId, isOpen }: LogProps): JSX.Element {
         </>
       ) : log.entries.length === 0 ? (
         <>
-          <h2>Log</h2>
+          <div class="section-head">
+            <h2>Log</h2>
+            <ItemSelect entries={log.entries} items={items} />
+          </div>
           <Notice title={isOpen ? 'Its handler has not said anything yet' : 'Its handler said nothing'}>
             <p>Lines of ctx.log appear here, unless the job has "logs": "none".</p>
           </Notice>
         </>
       ) : (
-        <Lines runId={runId} log={log} isOpen={isOpen} />
+        <Lines runId={runId} log={log} isOpen={isOpen} items={items} />
       )}
     </section>
   );
@@ -60,12 +67,11 @@ interface LinesProps extends LogProps {
   readonly log: FollowedLog;
 }
 
-function Lines({ runId, log, isOpen }: LinesProps): JSX.Element {
+function Lines({ runId, log, isOpen, items = [] }: LinesProps): JSX.Element {
   const [query, setQuery] = useState('');
   const [wrap, setWrap] = useState(true);
   const [hit, setHit] = useState(0);
-  const [item, setItem] = useState<number>();
-  const entries = item === undefined ? log.entries : log.entries.filter((entry) => entry.item === item);
+  const { entries } = log;
   const box = useRef<HTMLDivElement>(null);
   const { follows, jump, onScroll } = useFollowing(box, entries.length, isOpen);
   const wanted = query.toLowerCase();
@@ -81,7 +87,7 @@ function Lines({ runId, log, isOpen }: LinesProps): JSX.Element {
       <div class="section-head">
         <h2>Log</h2>
         <div class="line">
-          <ItemSelect entries={log.entries} item={item} setItem={setItem} />
+          <ItemSelect entries={entries} items={items} />
           <Find query={query} hits={hits.length} hit={hit} setQuery={setQuery} setHit={setHit} />
           <label class="check">
             <input type="checkbox" checked={wrap} onChange={({ currentTarget }) => setWrap(currentTarget.checked)} />{' '}
@@ -119,7 +125,7 @@ function Lines({ runId, log, isOpen }: LinesProps): JSX.Element {
         </ol>
       </div>
       {log.leftOut > 0 && (
-        <p class="muted">The logs of {plural(log.leftOut, 'more item')} are not shown: "cronlease logs" reads them.</p>
+        <p class="muted">The logs of {plural(log.leftOut, 'more item')} are not shown: choose one to read its log.</p>
       )}
     </>
   );
@@ -127,26 +133,30 @@ function Lines({ runId, log, isOpen }: LinesProps): JSX.Element {
 
 interface ItemSelectProps {
   readonly entries: readonly LogEntry[];
-  readonly item: number | undefined;
-  readonly setItem: (item: number | undefined) => void;
+  readonly items: readonly number[];
 }
 
 /** Limits the log of a fan-out to one of its items. */
-function ItemSelect({ entries, item, setItem }: ItemSelectProps): JSX.Element | null {
-  const items = [...new Set(entries.flatMap((entry) => entry.item ?? []))].sort((a, b) => a - b);
-  if (items.length === 0) return null;
+function ItemSelect({ entries, items }: ItemSelectProps): JSX.Element | null {
+  const item = chosenItem();
+  const all = [
+    ...new Set([...items, ...(item === undefined ? [] : [item]), ...entries.flatMap((one) => one.item ?? [])]),
+  ];
+  if (all.length === 0) return null;
   return (
     <select
       aria-label="Lines of"
       value={item ?? ''}
-      onChange={({ currentTarget: { value } }) => setItem(value === '' ? undefined : Number(value))}
+      onChange={({ currentTarget: { value } }) => go(changed({ item: value }))}
     >
       <option value="">All lines</option>
-      {items.map((one) => (
-        <option key={one} value={one}>
-          Item {one}
-        </option>
-      ))}
+      {all
+        .sort((a, b) => a - b)
+        .map((one) => (
+          <option key={one} value={one}>
+            Item {one}
+          </option>
+        ))}
     </select>
   );
 }

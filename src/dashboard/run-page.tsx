@@ -10,6 +10,7 @@ import { HelpLink } from './help-link';
 import { topicOf } from './help-topics';
 import { FailureNotice } from './failure-notice';
 import { RunWithoutRecord } from './requested-run';
+import { ItemsOf } from './run-items';
 import { triggerWord } from './runs-table';
 import { mayAct } from './session';
 import { duration, exactTime, span, zoneOf } from './time';
@@ -98,7 +99,8 @@ function Loaded({ run }: { readonly run: OneRun }): JSX.Element {
         </section>
       )}
       {ran && attempts.length === 0 && <Notice title="No attempt has ended yet" />}
-      {ran && <Log runId={runId} isOpen={isOpen} />}
+      {run.items !== undefined && <ItemsOf items={run.items} isOpen={isOpen} />}
+      {ran && <Log runId={runId} isOpen={isOpen} items={run.items?.lines.map(({ index }) => index)} />}
       <Input run={run} />
       <Result run={run} />
     </>

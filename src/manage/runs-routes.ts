@@ -163,6 +163,7 @@ function showRecord(
     ...(hasPayloads
       ? { ...payloadsOf(record), ...(input === undefined ? {} : { input }) }
       : { resultHidden: record.result !== undefined, inputHidden: input !== undefined }),
+    ...(record.items === undefined ? {} : { items: { ...record.items, lines: [...record.items.lines] } }),
     overlappedRunId: record.overlappedRunId ?? null,
   };
 }

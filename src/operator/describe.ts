@@ -5,6 +5,7 @@ import { currentPause, pauseAt } from '../core/control';
 import { formatDuration } from '../core/duration';
 import { actualTime } from '../core/job';
 import { showSpan } from '../core/show-time';
+import type { ItemTable } from '../core/item-table';
 import { runIdOf } from '../core/key';
 import { waitsFor } from '../core/requires';
 import { isDue } from '../core/why';
@@ -28,6 +29,12 @@ export function describe(explanation: Explanation, show: ShowTime): string {
       return explanation.record === null ? `${sentence} The ledger does not have the record yet.` : sentence;
     }
   }
+}
+
+/** How far the items of a run have come: `40 of 300 done, 2 failed`. */
+export function itemCounts({ planned, succeeded, failed }: ItemTable): string {
+  const failures = failed === 0 ? '' : `, ${String(failed)} failed`;
+  return `${String(succeeded + failed)} of ${String(planned)} done${failures}`;
 }
 
 /** The sentences for a lateness that comes from the limit of a group, or of handlers. */
@@ -173,7 +180,7 @@ function pausedBy(control: Control, now: EpochMs, show: ShowTime): string {
 
 /** The sentence for an instant that has no outcome yet, or never will. */
 function describeOpen(explanation: Explanation, show: ShowTime): string {
-  const { reason, job, time, state } = explanation;
+  const { reason, job, time, state, items } = explanation;
   const { row, control, now } = state;
   const current = row?.run === undefined ? 'the current run' : `run ${runIdOf(job.name, row.run.key)}`;
   switch (reason) {
@@ -184,7 +191,7 @@ function describeOpen(explanation: Explanation, show: ShowTime): string {
     case 'claimed':
       return `It is claimed${by(row?.incumbent)}. The handler starts at ${show(row?.started ?? now)}.`;
     case 'fanningOut':
-      return 'Its items are running.';
+      return items === undefined ? 'Its items are running.' : `Its items are running: ${itemCounts(items)}.`;
     case 'takeOverDue':
       return `The instance that ran attempt ${row?.attempt ?? 1} died or lost its lease: the next tick takes the run over.`;
     case 'backOff':

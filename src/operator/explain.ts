@@ -2,6 +2,7 @@ import type { EpochMs, JobName } from '../core/brand';
 import type { JobSpec } from '../core/job';
 import { actualTime } from '../core/job';
 import { ForeignGroupError, inOrder, readGroup } from '../core/group';
+import type { ItemTable } from '../core/item-table';
 import { recordKey } from '../core/key';
 import { ForeignRecordError, isUncounted } from '../core/record';
 import type { RequiredJob, RequiredJobs } from '../core/requires';
@@ -17,6 +18,7 @@ import { currentRun, readState } from './job-state';
 import { withNotedLosses } from './noted-losses';
 import type { ShownRecord } from './list-runs';
 import { isOverlappedBy, shown } from './list-runs';
+import { readItems } from './run-items';
 
 export interface Explanation extends Answer {
   readonly job: JobSpec;
@@ -27,6 +29,8 @@ export interface Explanation extends Answer {
   readonly state: JobState;
   /** The required jobs that an undecided due time waits for, and until when. */
   readonly waitsFor?: { readonly jobs: readonly JobName[]; readonly until: EpochMs };
+  /** Of a run whose items are at work. */
+  readonly items?: ItemTable;
   /** Of a run that waits for a place in its group. */
   readonly inGroup?: PlaceInGroup;
   /** Reasons to doubt the answer. */
@@ -56,6 +60,8 @@ export async function explainTime(
   const answer = explain(question);
   const place = answer.reason === 'attemptRunning' ? await placeInGroup(store, job, row, options) : undefined;
   const inGroup = typeof place === 'string' ? undefined : place;
+  const run = answer.reason === 'fanningOut' ? row?.run : undefined;
+  const items = run && (await readItems(store, job.name, run.key, options));
   // A job that was first seen after the oldest kept records were written has lost none of its own.
   const isUnseen = answer.reason === 'recordGone' && !(await wasSeen(store, job, state, options));
   const record =
@@ -69,6 +75,7 @@ export async function explainTime(
       state,
       warnings: [...warningsOf(job, revision, row), ...(typeof place === 'string' ? [place] : [])],
     },
+    ...(items === undefined ? {} : { items }),
     ...(inGroup === undefined ? {} : { reason: 'waitsForGroup' as const, inGroup }),
     ...(answer.reason === 'waitsForRequired' ? awaited(job, required, { time, now }) : {}),
   };

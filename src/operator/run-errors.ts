@@ -1,4 +1,5 @@
 import { ForeignRecordError } from '../core/record';
+import { firstLine } from '../core/recorded-error';
 import { readRecord } from '../coordinator/ledger';
 import type { CallOptions, LeaseStore } from '../lease/store';
 import { inParallel } from '../core/in-parallel';
@@ -6,8 +7,6 @@ import type { ShownRecord } from './list-runs';
 import type { ListedRun } from './run-pages';
 import { FAILED_OUTCOMES } from './run-pages';
 
-/** An error in a list is cut to this many characters. */
-const ERROR_LINE = 200;
 /** Of a page, the newest failures have their errors read. */
 const READ_AT_MOST = 100;
 /** A record that is final never changes, so whoever looks again costs no read. */
@@ -25,9 +24,7 @@ export function errorLine({
   readonly attempts: ShownRecord['attempts'];
 }): string | undefined {
   const error = attempts.at(-1)?.error ?? undefined;
-  if (error === undefined || outcome === 'succeeded') return undefined;
-  const [first = ''] = error.message.split('\n', 1);
-  return `${error.name}: ${first}`.slice(0, ERROR_LINE);
+  return error === undefined || outcome === 'succeeded' ? undefined : firstLine(error);
 }
 
 /** The first lines of the errors of the failed runs of a page, by run. */

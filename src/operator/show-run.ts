@@ -9,6 +9,7 @@ import { withOverlappedRun } from './explain';
 import type { ShownRecord } from './list-runs';
 import { withNotedLosses } from './noted-losses';
 import { shown } from './list-runs';
+import { withItems } from './run-items';
 import { runsNow } from './runs-now';
 
 /**
@@ -32,7 +33,7 @@ export async function showRun(
   const running = await runsNow(store, [job], listing, options);
   const current = running.find(({ runId }) => runId === runIdOf(job, key));
   const seen = current ?? (found && shown(found.record, key, readableRow(listing, job)));
-  return seen && complete(seen);
+  return seen && complete(await withItems(store, seen, key, options));
 }
 
 function readableRow({ jobs }: Listing, job: JobName): Row | undefined {

@@ -18,7 +18,12 @@ beforeAll(async () => {
   browser = await openBrowser();
   // Time stands still, so that no deployment claims anything until the test moves it.
   server = await serveDashboard({
-    jobs: [jobSpec('import', '@manual'), jobSpec('bad', '*/2 * * * *'), jobSpec('parts', '*/2 * * * *')],
+    jobs: [
+      jobSpec('import', '@manual'),
+      jobSpec('bad', '*/2 * * * *'),
+      jobSpec('parts', '*/2 * * * *'),
+      jobSpec('many', '*/2 * * * *'),
+    ],
     ...{ deployments: 1, pastMs: 5 * MINUTE, timePasses: false, sweepIntervalMs: 1_000 },
     handler({ job, log }) {
       log('it begins');
@@ -26,6 +31,15 @@ beforeAll(async () => {
       throw new NonRetryableError('the import failed', { cause: new TypeError('the answer is no JSON') });
     },
     fanOut: {
+      many: () =>
+        defineFanOut<number, string>({
+          ...{ onItemFailure: 'collect', plan: () => Array.from({ length: 30 }, (_, index) => index) },
+          gather: () => 'done',
+          each({ index }) {
+            if (index % 10 === 7 && index < 20) throw new NonRetryableError(`no account ${String(index)}`);
+            return 'done';
+          },
+        }),
       parts: () =>
         defineFanOut<number, number>({
           plan: () => [10, 20, 30],
@@ -100,6 +114,29 @@ describe('a run that was requested', () => {
   });
 });
 
+describe('the items of a run', () => {
+  it.each([1280, 360])('are a table with failed ones first, %i px wide', async (width) => {
+    await visit(`?run=${await lastRun('many')}`);
+    await page.setViewportSize({ width, height: 800 });
+    await page.getByText('30 items · 2 failed · 28 succeeded').waitFor();
+    const rows = page.getByRole('table', { name: 'Items' }).getByRole('row');
+    expect(await rows.count()).toBe(21);
+    expect((await rows.nth(1).innerText()).split(/\s*[\n\t]\s*/)).toEqual([
+      '7',
+      'Failed',
+      'NonRetryableError: no account 7',
+      '1',
+      '0 ms',
+    ]);
+    expect(await rows.nth(2).innerText()).toMatch(/^17\s/);
+    expect(await rows.nth(3).innerText()).toMatch(/^0\s+Succeeded/);
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
+    await page.getByRole('button', { name: 'Show all 30' }).click();
+    await expect.poll(() => rows.count()).toBe(31);
+    expect(await seriousFindings(page)).toEqual([]);
+  });
+});
+
 describe('the log of a run', () => {
   it('that failed ends with its error and the cause', async () => {
     await visit(`?run=${await lastRun('bad')}`);
@@ -118,6 +155,12 @@ describe('the log of a run', () => {
     await page.getByLabel('Lines of').selectOption('Item 2');
     await expect.poll(() => lines.allInnerTexts()).toHaveLength(1);
     expect(await lines.innerText()).toContain('part 2 is done');
+    await page.getByRole('table', { name: 'Items' }).getByRole('link', { name: '1', exact: true }).click();
+    await expect.poll(() => lines.allInnerTexts()).toEqual([expect.stringContaining('part 1 is done')]);
+    await page.reload();
+    await expect.poll(() => lines.allInnerTexts()).toEqual([expect.stringContaining('part 1 is done')]);
+    await page.getByLabel('Lines of').selectOption('All lines');
+    await expect.poll(() => lines.allInnerTexts()).toHaveLength(3);
     expect(await seriousFindings(page)).toEqual([]);
   });
 });

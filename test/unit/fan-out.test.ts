@@ -131,6 +131,30 @@ describe('a job that fans out', () => {
     expect(record.latenessMs).toBe(0);
   });
 
+  it('keeps the state, the attempts and the duration of each item in its record, failed ones first', async () => {
+    const each = async (context: ItemContext, item: number, on: Instance): Promise<string> => {
+      if (context.index === 4) throw new Error(`no room\n${'x'.repeat(500)}`);
+      if (context.index === 1 && context.attempt === 1) throw new Error('not yet');
+      return work(context, item, on);
+    };
+    const setup = setUp({ each, onItemFailure: 'collect' });
+    await setup.sim.clock.advance(11 * MINUTE);
+    const done = { state: 'succeeded', attempts: 1, durationMs: 1_000 };
+    expect((await last(setup.sim)).items).toEqual({
+      ...{ planned: 6, succeeded: 5, failed: 1, leftOut: 0 },
+      lines: [
+        { index: 4, state: 'failed', attempts: 3, durationMs: 0, error: 'Error: no room' },
+        { index: 0, ...done },
+        { index: 1, ...done, attempts: 2 },
+        ...[2, 3, 5].map((index) => ({ index, ...done })),
+      ],
+    });
+    expect(setup.gathered[0]).toContainEqual({
+      ...{ state: 'failed', index: 4, item: 40, attempts: 3 },
+      error: expect.objectContaining({ name: 'Error' }) as unknown,
+    });
+  });
+
   it('leaves nothing behind, and does all of it anew at the next due time', async () => {
     const setup = setUp();
     await setup.sim.clock.advance(21 * MINUTE);
@@ -270,7 +294,10 @@ describe('a run that is cancelled while its items run', () => {
     await setup.sim.clock.advance(MINUTE);
     expect(setup.items.map(({ outcome }) => outcome)).toEqual(['aborted', 'aborted', 'aborted']);
     expect(Math.max(...setup.items.map(({ ended = Infinity }) => ended)) - T0).toBeLessThan(10 * MINUTE + 15_000);
-    expect(await last(setup.sim)).toMatchObject({ outcome: 'cancelled', reason: 'cancelRequested' });
+    expect(await last(setup.sim)).toMatchObject({
+      ...{ outcome: 'cancelled', reason: 'cancelRequested' },
+      items: { planned: 9, succeeded: 0, failed: 0, lines: [], leftOut: 0 },
+    });
     expect(setup.gathered).toEqual([]);
     expect(await pieces(setup.sim)).toEqual([]);
   });

@@ -37,6 +37,7 @@ import type { Attempted, HandlerCall } from './run-handler';
 import { notCalled, runHandler, watchForCancel } from './run-handler';
 import { endedBy } from './ended-by';
 import type { Stage } from './fan-out';
+import { itemTable } from '../../core/item-table';
 import { fanOutStage, itemLanes, leftoversOf } from './fan-out';
 import { runItem } from './item';
 import type { AttemptTrace } from './trace-attempt';
@@ -154,7 +155,7 @@ async function underLease(
     if (mark?.kind === 'final') {
       await held.settleFound(mark.record);
       traceFound(held, mark.record);
-      return { kind: 'ended', record: mark.record };
+      return ended(mark.record);
     }
     const end = input.kind === 'handedOver' ? input.end : null;
     // A fan-out whose items ran out of time still reads its pieces: all items may be done by now.
@@ -286,17 +287,21 @@ async function endRun(
 ): Promise<AttemptResult> {
   const { handlerCall } = stage;
   const at = handlerCall?.endedAt ?? timeOf(held);
+  const leftovers = isFanOut(held.job.handler) ? leftoversOf(held) : undefined;
+  // A run that ends without its handler has not listed its pieces: it lists them once, before its record.
+  const items = itemTable(stage.pieces ?? (await leftovers?.list()) ?? []);
   const end: RunEnd = {
     fate,
     reason,
     at,
     result: handlerCall?.result,
     ...changesOf(handlerCall),
+    ...(items === undefined ? {} : { items }),
     ...(await log.conclude()),
   };
-  const leftovers = isFanOut(held.job.handler) ? leftoversOf(held) : undefined;
   const attempts = isRunFate(fate) ? withAttempt(held, history, handlerCall, fate) : history;
-  const record = await held.settle(attempts, end, leftovers?.list);
+  const beforeRelease = stage.pieces === undefined ? undefined : async () => void (await leftovers?.list());
+  const record = await held.settle(attempts, end, beforeRelease);
   if (record === undefined) return await lost(held, "a successor's record stands");
   await leftovers?.remove();
   tellEnd(held, record, { fate, reason, at });
@@ -304,6 +309,12 @@ async function endRun(
   // The lease is released. An invocation that has ended may be frozen with its process.
   await untilSent(held.coordinator, SENDS_WITHIN_MS);
   logFailure(held, stage);
+  return ended(record);
+}
+
+/** Durable has no use for the items, and a large answer takes a blob of its own. */
+function ended(whole: LedgerRecord): AttemptResult {
+  const { items: _, ...record } = whole;
   return { kind: 'ended', record };
 }
 

@@ -37,6 +37,8 @@ export interface Stage {
   readonly handlerCall: HandlerCall | undefined;
   /** The run continues once these items are done. */
   readonly items: readonly PlannedItem[];
+  /** The pieces of the run, where the attempt has listed them. */
+  readonly pieces?: readonly ListedPiece[];
 }
 
 /** A handler that fans out, with the input of this run, which its schema has accepted. */
@@ -60,11 +62,12 @@ interface Ways {
  * @param afterItems the run's own orchestration has finished with the items, or their time is over
  */
 export async function fanOutStage(held: HeldRow, fanOut: FanOut, ways: Ways, afterItems: boolean): Promise<Stage> {
+  const pieces = await listPieces(held, held.key);
   try {
-    return await stageOf(held, fanOut, ways, afterItems);
+    return { ...(await stageOf(held, fanOut, ways, { afterItems, pieces })), pieces };
   } catch (error) {
     if (!(error instanceof ForeignRecordError)) throw error;
-    return { handlerCall: endedBy(held, 'foreign', describeError(error)), items: [] };
+    return { handlerCall: endedBy(held, 'foreign', describeError(error)), items: [], pieces };
   }
 }
 
@@ -72,11 +75,10 @@ async function stageOf(
   held: HeldRow,
   { handler, input }: FanOut,
   { call, place }: Ways,
-  afterItems: boolean,
+  { afterItems, pieces }: { readonly afterItems: boolean; readonly pieces: readonly ListedPiece[] },
 ): Promise<Stage> {
   const { name } = held.job.spec;
   const { policy } = handler;
-  const pieces = await listPieces(held, held.key);
   if (!pieces.some((piece) => piece.name === PLAN_PIECE)) {
     if (afterItems) return { handlerCall: outOfTime(held, `the plan of job "${name}" is gone`), items: [] };
     let items: readonly PlannedItem[] = [];
@@ -142,8 +144,12 @@ export function itemLanes(
  * its own.
  */
 interface Leftovers {
-  /** Call it under the lease: later, the list might contain the pieces of a successor's run. */
-  list(): Promise<void>;
+  /**
+   * Call it under the lease: later, the list might contain the pieces of a successor's run.
+   *
+   * @returns the pieces of this run
+   */
+  list(): Promise<readonly ListedPiece[]>;
   /** Deletes the listed pieces; needs no lease. */
   remove(): Promise<void>;
 }
@@ -162,11 +168,13 @@ export function leftoversOf(held: HeldRow): Leftovers {
     }
   };
   return {
-    list: () =>
-      trying(async () => {
+    async list() {
+      await trying(async () => {
         const spared = asideKey(held.row.backfill);
         pieces = (await listPieces(held, undefined)).filter(({ key }) => key !== spared);
-      }),
+      });
+      return pieces.filter(({ key }) => key === held.key);
+    },
     remove: () => trying(() => eachOf(pieces, (piece) => coordinator.store.deletePiece(name, piece.key, piece.name))),
   };
 }
@@ -223,8 +231,9 @@ async function readOutcomes(
   await eachOf(plan, async ({ index, item }) => {
     const end = await readItemEnd(held, index);
     const which = { index, item: JSON.parse(item) as unknown };
+    const { state, attempts } = end;
     outcomes[index] =
-      end.state === 'failed' ? { ...which, ...end } : { ...which, state: end.state, result: end.result };
+      state === 'failed' ? { ...which, state, error: end.error, attempts } : { ...which, state, result: end.result };
   });
   return outcomes;
 }

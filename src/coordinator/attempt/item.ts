@@ -1,6 +1,7 @@
 import type { EpochMs, JobName, Millis, Token } from '../../core/brand';
 import type { ItemEnd } from '../../core/fan-out';
-import { BEAT_EVERY_MS, itemPiece, ITEMS_MARGIN_MS, parseItemEnd, STOP_PIECE, storeItemEnd } from '../../core/fan-out';
+import { BEAT_EVERY_MS, itemPiece, ITEMS_MARGIN_MS, parseItemEnd, STOP_PIECE } from '../../core/fan-out';
+import { itemSummary } from '../../core/item-table';
 import { parseRecordKey, runIdOf } from '../../core/key';
 import { ITEM_LOG } from '../../core/log-buffer';
 import { ForeignMetadataError } from '../../core/metadata';
@@ -140,7 +141,10 @@ function logOf({ coordinator, report, trust, job: { spec }, input }: Item): Atte
   return createAttemptLog({ ...place, speaker: { attempt, item: index }, limits: ITEM_LOG });
 }
 
-async function afterCall(item: Item, end: Handled | Ended | 'notCalled', aborter: Aborter): Promise<ItemResult> {
+/** The end of a call, and how long it took. */
+type ItemCall = (Handled | Ended) & { readonly tookMs?: Millis };
+
+async function afterCall(item: Item, end: ItemCall | 'notCalled', aborter: Aborter): Promise<ItemResult> {
   const { coordinator, report, job, handler, input, trust } = item;
   const { retry } = handler.policy;
   const { attempt } = input;
@@ -149,9 +153,10 @@ async function afterCall(item: Item, end: Handled | Ended | 'notCalled', aborter
   if (end.kind === 'aborted' && end.code === 'cancelled') return { kind: 'item', state: 'stopped' };
   if (end.kind === 'aborted' && end.code === 'draining') return again(item, SEND_AGAIN_MS);
   if (end.kind === 'returned') {
-    const { result, changes } = end;
+    const { result, changes, tookMs } = end;
     if (changes.length > 0) warnOfChanges(item, changes);
-    return finishLate(item, { state: 'succeeded', ...(result === undefined ? {} : { result }) });
+    const facts = { attempts: attempt, durationMs: tookMs };
+    return finishLate(item, { state: 'succeeded', ...facts, ...(result === undefined ? {} : { result }) });
   }
   // As after a lost lease, the call counts as an attempt. The next call checks whether the item is still wanted.
   if (!trust.holds) return again(item, SEND_AGAIN_MS, attempt + 1);
@@ -164,14 +169,14 @@ async function afterCall(item: Item, end: Handled | Ended | 'notCalled', aborter
   if (retryable && attempt < retry.attempts) {
     return again(item, backoff(retry, attempt, coordinator.random()), attempt + 1);
   }
-  return finish(item, { state: 'failed', error, attempts: attempt });
+  return finish(item, { state: 'failed', error, attempts: attempt, durationMs: end.tookMs });
 }
 
 async function callItem(
   item: Item,
   { runInput, log }: { readonly runInput: unknown; readonly log: AttemptLog },
   aborter: Aborter,
-): Promise<Handled | Ended | 'notCalled'> {
+): Promise<ItemCall | 'notCalled'> {
   const { coordinator, report, job, handler, input, trust } = item;
   const { clock, settings, slots } = coordinator;
   const { name, timeoutMs, stallAfterMs, graceMs } = job.spec;
@@ -189,7 +194,8 @@ async function callItem(
     // This process may have stood still while it waited.
     if (slots !== undefined && (slot === undefined || !trust.holds)) return 'notCalled';
     const { traceparent, traced } = traceItem(item);
-    return await traced(() =>
+    const calledAt = clock.monotonic();
+    const end = await traced(() =>
       callBounded(clock, aborter, bounds, (progress) => {
         const said = { aborter, fence, progress: reportProgress(log, progress), log, traceparent };
         const context = itemContext(name, input, said, { report, redact: coordinator.redact });
@@ -202,6 +208,7 @@ async function callItem(
         );
       }),
     );
+    return { ...end, tookMs: Math.round(clock.monotonic() - calledAt) };
   } finally {
     slot?.giveBack();
     stopWatching();
@@ -285,7 +292,10 @@ async function finishLate(item: Item, end: ItemEnd): Promise<ItemResult> {
 
 /** Stores the item's end. Of two ends the first one stands. */
 async function finish(item: Item, end: ItemEnd): Promise<ItemResult> {
-  const answer = await createPiece(item, itemPiece(item.input.index), storeItemEnd(end));
+  const answer = await createPiece(item, itemPiece(item.input.index), {
+    body: JSON.stringify(end),
+    summary: itemSummary(end),
+  });
   // The stored end may be our own, after a lost answer, or another call's.
   const stands = answer === 'created' ? end : await storedEnd(item);
   return afterEnd(item, stands ?? end);

@@ -79,6 +79,26 @@ export const Runs = named(
   }),
 );
 
+const Items = named(
+  'Items',
+  'The items of a run that fans out.',
+  z.object({
+    planned: z.int().describe('How many items its plan has.'),
+    succeeded: z.int(),
+    failed: z.int().describe('How many of them failed for good. The others have not ended.'),
+    lines: list(
+      z.object({
+        index: z.int().describe('Its place in the plan, from 0.'),
+        state: z.enum(['succeeded', 'failed']),
+        attempts: z.int().describe('How often it was called.'),
+        durationMs: Milliseconds.optional().describe('How long its last call took. Absent: it was lost.'),
+        error: z.string().optional().describe('The first line of its error, where it failed.'),
+      }),
+    ).describe('The items that have ended, failed ones first, then by index: 64 KB of them at most.'),
+    leftOut: z.int().describe('How many items that have ended are not in `lines`.'),
+  }),
+);
+
 export const OneRun = named(
   'OneRun',
   'A run with its attempts.',
@@ -102,6 +122,7 @@ export const OneRun = named(
     result: z.unknown().optional().describe('The value that the handler returned.'),
     resultHidden: z.boolean().optional().describe('Whether there is a result that needs the role `payloads`.'),
     resultChanges: list(z.string()).optional().describe('What the result had that JSON cannot hold.'),
+    items: Items.optional().describe('The items of a fan-out, as they are now, or were at its end. Absent: none.'),
     overlappedRunId: z.string().nullable().describe('The run that was in progress, for an overlapped due time.'),
   }),
 );

@@ -1,0 +1,127 @@
+import type { Millis } from './brand';
+import type { ItemEnd } from './fan-out';
+import { parseItemPiece, PLAN_PIECE } from './fan-out';
+import { asciiJson, isObject } from './metadata';
+import { firstLine } from './recorded-error';
+
+/** One item of a fan-out that has ended. */
+export interface ItemLine {
+  /** Its place in the plan, from 0. */
+  readonly index: number;
+  /** Whether its handler returned, or it failed for good. */
+  readonly state: ItemEnd['state'];
+  /** How often it was called. */
+  readonly attempts: number;
+  /** How long its last call took, in milliseconds. Absent where the call was lost with its instance. */
+  readonly durationMs?: number;
+  /** The first line of its error, where it failed. */
+  readonly error?: string;
+}
+
+/** The items of a run that fans out. */
+export interface ItemTable {
+  /** How many items its plan has. */
+  readonly planned: number;
+  /** How many of them succeeded. */
+  readonly succeeded: number;
+  /** How many of them failed for good. The others have not ended. */
+  readonly failed: number;
+  /** The items that have ended, failed ones first, then by index: 64 KB of them at most. */
+  readonly lines: readonly ItemLine[];
+  /** How many items that have ended are not in `lines`. */
+  readonly leftOut: number;
+}
+
+/** In characters of JSON: enough for a thousand items that succeeded. */
+const LINES_LIMIT = 64 * 1024;
+
+/** The part of an item's end that a listing shows. */
+export function itemSummary(end: ItemEnd): Record<string, string> {
+  const { state, attempts, durationMs } = end;
+  return {
+    state,
+    attempts: String(attempts),
+    ...(durationMs === undefined ? {} : { took: String(durationMs) }),
+    ...(end.state === 'failed' ? { error: asciiJson(firstLine(end.error)) } : {}),
+  };
+}
+
+/** A stored piece of a run, as a listing shows it. */
+interface Piece {
+  readonly name: string;
+  readonly summary: Readonly<Record<string, string>>;
+}
+
+/** The table of a run's items, from a listing of its pieces. Undefined: it has no plan. */
+export function itemTable(pieces: readonly Piece[]): ItemTable | undefined {
+  const plan = pieces.find(({ name }) => name === PLAN_PIECE);
+  if (plan === undefined) return undefined;
+  const ends = pieces.flatMap(({ name, summary }) => lineOf(parseItemPiece(name), summary) ?? []);
+  const failed = ends.filter(({ state }) => state === 'failed');
+  const succeeded = ends.filter(({ state }) => state === 'succeeded');
+  const lines: ItemLine[] = [];
+  let left = LINES_LIMIT;
+  for (const line of [...failed.sort(byIndex), ...succeeded.sort(byIndex)]) {
+    left -= asciiJson(line).length + 1;
+    if (left < 0) break;
+    lines.push(line);
+  }
+  return {
+    planned: Math.max(wholeOf(plan.summary['items']) ?? 0, ends.length),
+    ...{ succeeded: succeeded.length, failed: failed.length },
+    ...{ lines, leftOut: ends.length - lines.length },
+  };
+}
+
+export function isItemTable(value: unknown): value is ItemTable {
+  if (!isObject(value)) return false;
+  const { planned, succeeded, failed, leftOut, lines } = value;
+  return [planned, succeeded, failed, leftOut].every(isWhole) && Array.isArray(lines) && lines.every(isItemLine);
+}
+
+function isItemLine(value: unknown): value is ItemLine {
+  if (!isObject(value)) return false;
+  const { index, state, attempts, durationMs, error } = value;
+  return (
+    isWhole(index) &&
+    (state === 'succeeded' || state === 'failed') &&
+    isWhole(attempts) &&
+    (durationMs === undefined || isWhole(durationMs)) &&
+    (error === undefined || typeof error === 'string')
+  );
+}
+
+/** Undefined: the piece is no item's, or something else has changed its summary. */
+function lineOf(index: number | undefined, { state, attempts, took, error }: Piece['summary']): ItemLine | undefined {
+  if (index === undefined || (state !== 'succeeded' && state !== 'failed')) return undefined;
+  const durationMs: Millis | undefined = wholeOf(took);
+  const text = textOf(error);
+  return {
+    ...{ index, state, attempts: wholeOf(attempts) ?? 1 },
+    ...(durationMs === undefined ? {} : { durationMs }),
+    ...(text === undefined ? {} : { error: text }),
+  };
+}
+
+function textOf(json: string | undefined): string | undefined {
+  if (json === undefined) return undefined;
+  try {
+    const text: unknown = JSON.parse(json);
+    return typeof text === 'string' ? text : undefined;
+  } catch {
+    // Something else wrote it.
+    return undefined;
+  }
+}
+
+function wholeOf(text: string | undefined): number | undefined {
+  return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : undefined;
+}
+
+function isWhole(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
+}
+
+function byIndex(a: ItemLine, b: ItemLine): number {
+  return a.index - b.index;
+}
