@@ -1,5 +1,5 @@
 // Draws docs/dashboard/*.png anew from the real pages: npm run dashboard:pictures. Needs Chromium.
-// With --only and the name of a world it draws the pictures of that one. With --serve it prints the address of the dashboard of a shop instead, and serves it until Ctrl+C.
+// With --only and the name of a world it draws the pictures of that one. With --serve it prints the address of the dashboard of a shop, or of the world that follows, instead, and serves it until Ctrl+C.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -149,5 +149,6 @@ async function draw() {
   await browser.close();
 }
 
-if (process.argv.includes('--serve')) console.log((await serve('shop')).url);
+const served = process.argv.indexOf('--serve');
+if (served > 0) console.log((await serve(process.argv[served + 1] ?? 'shop')).url);
 else await draw();

@@ -3,6 +3,7 @@ import { ABILITIES, encodePresence } from '../../src/core/presence';
 import { pauseJob } from '../../src/operator/pause';
 import type { DashboardServer } from './dashboard';
 import { serveDashboard } from './dashboard';
+import { MANY_FAN_OUTS, MANY_JOBS, manyHandler, writeHistory } from './dashboard-history';
 import { SHOP, shopHandler } from './dashboard-world';
 import { jobSpec } from './job';
 
@@ -30,25 +31,14 @@ function empty(): Promise<DashboardServer> {
   return serveDashboard({ ...COMMON, jobs: [], deployments: 1, pastMs: 0, reported: false });
 }
 
-/** 1,000 jobs, of which some fail, and 60 deployments. */
+/** 305 jobs with two days of history, of which some fail, and 60 deployments. */
 async function many(): Promise<DashboardServer> {
-  const jobs = Array.from({ length: 1_000 }, (_, index) =>
-    jobSpec(
-      `report-${String(index).padStart(4, '0')}`,
-      index % 10 === 0 ? '* * * * *' : `${String(index % 60)} * * * *`,
-      {
-        description: `Report ${String(index)}`,
-        tags: [['billing', 'mail', 'stock'][index % 3] ?? ''],
-      },
-    ),
-  );
   const server = await serveDashboard({
-    ...{ ...COMMON, jobs, deployments: 1, pastMs: 12 * MINUTE },
-    handler: ({ job }) => {
-      if (job.endsWith('70')) throw new Error('The report has no data');
-    },
+    ...{ ...COMMON, jobs: MANY_JOBS, deployments: 2, pastMs: 6 * MINUTE },
+    ...{ handler: manyHandler, fanOut: MANY_FAN_OUTS },
+    before: (store, until) => writeHistory(store, MANY_JOBS, until),
   });
-  for (let index = 1; index < 60; index += 1) await presence(server, `region-${String(index).padStart(2, '0')}`, {});
+  for (let index = 1; index < 59; index += 1) await presence(server, `region-${String(index).padStart(2, '0')}`, {});
   return server;
 }
 

@@ -1,3 +1,5 @@
+import type { EpochMs } from '../../src/core/brand';
+import type { LeaseStore } from '../../src/lease/store';
 import { HttpRequest, InvocationContext } from '@azure/functions';
 import { once } from 'node:events';
 import http from 'node:http';
@@ -29,6 +31,8 @@ export interface DashboardServer {
 interface ServerOptions extends SimulationOptions {
   /** How long the simulation has run when the server starts. */
   readonly pastMs: number;
+  /** Writes what is older than the simulation. */
+  readonly before?: (store: LeaseStore, until: EpochMs) => Promise<void>;
   /** Whether the deployments have reported a tick. Default: they have. */
   readonly reported?: boolean;
   readonly environment?: ShownEnvironment;
@@ -44,7 +48,9 @@ let built: Promise<Dashboard> | undefined;
 export async function serveDashboard(options: ServerOptions): Promise<DashboardServer> {
   built ??= buildDashboard();
   const dashboard = await built;
-  const sim = rivalTicks({ sweepIntervalMs: 1_000, ...options, start: Date.now() - options.pastMs });
+  const start = Date.now() - options.pastMs;
+  const sim = rivalTicks({ sweepIntervalMs: 1_000, ...options, start });
+  await options.before?.(sim.store, start);
   await sim.clock.advance(Math.round(options.pastMs));
   for (const { deployment } of options.reported === false ? [] : sim.instances) {
     await sim.store.writePresence(deployment, presence(sim, options.revision ?? 0), undefined);
