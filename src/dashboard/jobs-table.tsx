@@ -8,7 +8,7 @@ import type { Job } from './model';
 import { Ago, Badge, InHowLong, Link, OrderChanged, Time } from './parts';
 import { HelpLink } from './help-link';
 import { topicOfState } from './help-topics';
-import { duration, span } from './time';
+import { duration, shortTime, span, zoneOf } from './time';
 import { outcomeLabel, plural, STATE_LABELS } from './words';
 
 interface TableProps {
@@ -179,7 +179,7 @@ function detailOf(job: Job, at: number): string {
     case 'overdue':
       return overdueSince === null ? '' : `for ${span(Math.max(0, at - Date.parse(overdueSince)))}`;
     case 'failing': {
-      const failed = failures > 0 ? plural(failures, 'failure in a row', 'failures in a row') : '';
+      const failed = failures > 0 ? plural(failures, 'failure in a row', 'failures in a row') + sinceWhen(job, at) : '';
       const progress = progressOf(job, at);
       return [failed, job.state === 'running' && progress !== '' ? `running ${progress}` : progress]
         .filter(Boolean)
@@ -197,6 +197,11 @@ function detailOf(job: Job, at: number): string {
     case 'idle':
       return detail ?? '';
   }
+}
+
+function sinceWhen({ episode, timeZone }: Job, at: number): string {
+  if (episode === null) return '';
+  return `, since ${episode.isWhole ? '' : 'before '}${shortTime(Date.parse(episode.since), zoneOf(timeZone), at)}`;
 }
 
 /** How far the run in progress is: `attempt 2, for 4 min`, `attempt 2 in 20 s`. */

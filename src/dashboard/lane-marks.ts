@@ -37,7 +37,7 @@ interface Marks {
 }
 
 /** As many outcomes as a row has. */
-const RECENT = 20;
+export const RECENT = 20;
 
 /** @param apartMs planned runs with less than this between them are drawn as one */
 export function marksOf(lane: Lane, now: number, apartMs: number): Marks {

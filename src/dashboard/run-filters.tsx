@@ -46,7 +46,7 @@ const HOURS = [
 export function RunFilters({ ofAll = false }: { readonly ofAll?: boolean }): JSX.Element {
   const outcomes = Object.entries(OUTCOME_LABELS).map(([outcome, { word }]) => [outcome, word] as const);
   return (
-    <div class="line">
+    <div class="line filters">
       {ofAll && <Choice filter="hours" label="When the runs were due" all="Any time" options={HOURS} />}
       {ofAll && <Words filter="of" label="The job of the runs" hint="Job" most={63} />}
       {ofAll && <Words filter="tag" label="The tag of the jobs" hint="Tag" most={100} />}
@@ -54,7 +54,7 @@ export function RunFilters({ ofAll = false }: { readonly ofAll?: boolean }): JSX
         filter="outcome"
         label="Outcome of the runs"
         all="All outcomes"
-        options={[['bad', 'Failed, timed out or stalled'], ...outcomes]}
+        options={[['bad', 'Failed in any way'], ...outcomes]}
       />
       <Choice
         filter="trigger"

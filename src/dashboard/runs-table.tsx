@@ -155,7 +155,7 @@ function Rows({ runs, zone, selection }: RowsProps): JSX.Element {
     ...COLUMNS,
   ];
   return (
-    <div class={`table slim ${selection === undefined ? '' : 'all-runs'}`}>
+    <div class={`table slim runs ${selection === undefined ? '' : 'all-runs'}`}>
       <table role="table" aria-label="Runs">
         <thead role="rowgroup">
           <tr role="row">
@@ -215,7 +215,7 @@ function OfAllJobs({
 }
 
 function RunRow({ run, zone, selection }: RunRowProps): JSX.Element {
-  const { runId, scheduledFor, outcome, reason, trigger, latenessMs, durationMs, count, origin, error } = run;
+  const { runId, scheduledFor, through, outcome, reason, trigger, latenessMs, durationMs, count, origin, error } = run;
   const isPlain = reason === null || reason === 'completed';
   const late = latenessMs === null || latenessMs < 1_000 ? undefined : duration(latenessMs);
   return (
@@ -227,6 +227,7 @@ function RunRow({ run, zone, selection }: RunRowProps): JSX.Element {
             {runTitle(scheduledFor, zone)}
           </time>
         </Link>
+        {through !== null && <span class="second">to {runTitle(through, zone)}</span>}
       </td>
       <td role="cell" class="r-outcome">
         <Badge label={OUTCOME_LABELS[outcome]} />{' '}

@@ -1,7 +1,9 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { NonRetryableError } from '../../src/handler/handler';
-import { openBrowser, openPage, pageWidth, seriousFindings } from '../support/browser';
+import { storeRecord, stretchRecord } from '../../src/core/record';
+import { encodeRow, newRow } from '../../src/core/row';
+import { cutTexts, openBrowser, openPage, pageWidth, seriousFindings } from '../support/browser';
 import type { DashboardServer } from '../support/dashboard';
 import { serveDashboard } from '../support/dashboard';
 import { jobSpec } from '../support/job';
@@ -10,10 +12,13 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const SECRET = '<img src=x onerror="document.title=1">';
 
+const LONG = 'reconcile-marketplace-payouts-with-the-ledger-of-the-holding';
+
 /** Jobs with more than a day behind them, some of which fail. */
 const JOBS = [
   jobSpec('charge-subscriptions', '0 */2 * * *', { tags: ['billing'], input: { currency: 'EUR' } }),
   jobSpec('export-ledger', '30 */6 * * *', { tags: ['billing'] }),
+  jobSpec(LONG, '@manual'),
   ...Array.from({ length: 10 }, (_, n) => jobSpec(`report-${String(n)}`, `${String(n)} ${String(n * 2)} * * *`)),
 ];
 
@@ -25,6 +30,15 @@ beforeAll(async () => {
   browser = await openBrowser();
   server = await serveDashboard({
     ...{ jobs: JOBS, deployments: 1, pastMs: 26 * HOUR, sweepIntervalMs: 30_000 },
+    async before(store, start) {
+      const spec = JOBS.find(({ name }) => name === LONG);
+      if (spec === undefined) throw new Error('there is no job with a long name');
+      const [from, through] = [start + HOUR, start + 2 * HOUR];
+      const missed = { fate: 'expired', reason: 'groupFull', from, through, count: 2 } as const;
+      const { key, record } = stretchRecord(spec.name, missed);
+      await store.createRow(spec.name, encodeRow({ ...newRow(start, 0, spec.scheduleHash), cursor: through }));
+      await store.createRecord(spec.name, key, storeRecord(record));
+    },
     handler: ({ job }) => {
       if (job === 'charge-subscriptions') throw new NonRetryableError(`the bank said no ${SECRET}\nin its second line`);
       if (job === 'report-7') throw new NonRetryableError('no report today');
@@ -114,6 +128,23 @@ describe('the page of all runs', () => {
       expect.stringMatching(/^\d+ \w+ \d\d:\d\d:\d\d$/),
     );
     expect(await pageWidth(page)).toBeLessThanOrEqual(width);
+  });
+});
+
+describe('a row of runs', () => {
+  it.each([1280, 360])('cuts neither the name of a job nor a reason with its due times at %i px', async (width) => {
+    const page = (open.page = await openPage(browser, { viewport: { width, height: 800 } }));
+    for (const query of ['?view=runs&outcome=expired', `?job=${LONG}`]) {
+      await page.goto(`${server.url}${query}`);
+      await page.getByText('(2 due times)').waitFor();
+      await page.getByText(/^to .*\d\d:\d\d:\d\d$/).waitFor();
+      expect(await cutTexts(page, '.r-job, .r-outcome, .r-took, .r-late')).toEqual([]);
+      expect(await pageWidth(page)).toBeLessThanOrEqual(width);
+    }
+    await page.goto(server.url);
+    await page.locator('td.c-state', { hasText: /since/ }).first().waitFor();
+    expect(await cutTexts(page, 'a.job, .c-state, .c-last')).toEqual([]);
+    await page.getByText(/^At least \d+ runs failed|^\d+ runs failed/).waitFor();
   });
 });
 

@@ -75,6 +75,17 @@ export async function setHidden(page: Page, hidden: boolean): Promise<void> {
   `);
 }
 
+/** The texts of these elements, and of those in them, that have no room and are cut. */
+export function cutTexts(page: Page, selector: string): Promise<readonly string[]> {
+  return page.evaluate<string[]>(`
+    [...document.querySelectorAll('${selector}')]
+      .flatMap((one) => [one, ...one.querySelectorAll('*')])
+      .filter((one) => getComputedStyle(one).overflow !== 'visible')
+      .filter((one) => one.scrollWidth > one.clientWidth + 1 || one.scrollHeight > one.clientHeight + 1)
+      .map(({ textContent }) => textContent)
+  `);
+}
+
 /** How wide the page is, with what one would have to scroll to. */
 export function pageWidth(page: Page): Promise<number> {
   return page.evaluate<number>('document.documentElement.scrollWidth');
