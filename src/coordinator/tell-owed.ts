@@ -2,10 +2,12 @@ import { decodeControl, isPausedFor } from '../core/control';
 import { runIdOf } from '../core/key';
 import { ForeignMetadataError } from '../core/metadata';
 import { endNotice } from '../core/notice';
+import { isToldAsOverdue } from '../core/notice-sweep';
 import type { OwedNotice } from '../core/owed-notice';
 import type { LedgerRecord } from '../core/record';
 import type { Row } from '../core/row';
 import { readUnlessForeign } from './ledger';
+import { listNotices, readListed } from './list-notices';
 import type { RowWriter } from './row-writer';
 import { tell } from './tell';
 
@@ -39,10 +41,23 @@ export async function tellOwed(
   if (notify === undefined) return;
   for (const owed of telling) {
     if (owed.change === 'paused' && !(await wasPausedFor(writer, owed))) continue;
+    if (owed.change === 'failed' && (await isKnownTrouble(writer, owed))) continue;
     const isOwn = record !== undefined && owed.of === row.run?.key;
     const known = isOwn ? record : await detailsOf(writer, owed);
     await tell(coordinator, report, ask, { notify, notice: endNotice(job.spec, owed, known) });
   }
+}
+
+/**
+ * Whether the receivers know already that the job has no success. Only a job that has had none for longer than its
+ * `alertAfter` needs a listing for that, at the beginning of an episode.
+ */
+async function isKnownTrouble({ job, row, ask }: RowWriter, { at }: OwedNotice): Promise<boolean> {
+  const { name, notify, alertAfterMs } = job.spec;
+  const since = row.lastGoodAt ?? 0;
+  if (notify === undefined || alertAfterMs === undefined || at - since <= alertAfterMs) return false;
+  const own = (await listNotices(ask)).flatMap((one) => readListed(one) ?? []).filter((one) => one.job === name);
+  return isToldAsOverdue(notify, own, since);
 }
 
 /** The record of a run whose holder died before its notice. Without it, the notice has fewer details. */

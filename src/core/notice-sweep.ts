@@ -122,11 +122,22 @@ function isFailing(job: SweptJob, row: Row): boolean {
 function isToldAsFailing(job: SweptJob, own: readonly Listed[], since: EpochMs): boolean {
   const { notify, state } = job;
   if (state.kind !== 'read' || !isFailing(job, state.row) || !isWanted(job, 'recovery')) return false;
-  const begun = lasting(own, 'failure');
+  return isToldToAll(lasting(own, 'failure'), notify, since);
+}
+
+/**
+ * Whether all receivers know that the job is overdue: that its runs fail, too, is then no other trouble. Its next
+ * success ends both.
+ *
+ * @param since when the job last succeeded, as far as that is known
+ */
+export function isToldAsOverdue(notify: NotifySettings, own: readonly Listed[], since: EpochMs): boolean {
+  return notify.on.includes('overdue') && isToldToAll(lasting(own, 'overdue'), notify, since);
+}
+
+function isToldToAll(begun: Listed | undefined, { to }: NotifySettings, since: EpochMs): boolean {
   if (begun === undefined || begun.delivery.at < since) return false;
-  return notify.to.every((receiver) =>
-    begun.delivery.to.some(({ name, end }) => name === receiver && end !== 'givenUp'),
-  );
+  return to.every((receiver) => begun.delivery.to.some(({ name, end }) => name === receiver && end !== 'givenUp'));
 }
 
 /** One reminder for each period since the beginning was told. Periods that nobody saw are left out. */

@@ -91,6 +91,7 @@ function Rows({ lines }: Pick<Items, 'lines'>): JSX.Element {
               </td>
               <td role="cell" class="r-took">
                 {durationMs === undefined ? '' : duration(durationMs)}
+                {attempts > 1 && <span class="second on-phone">{plural(attempts, 'attempt')}</span>}
               </td>
             </tr>
           ))}

@@ -32,7 +32,7 @@ beforeAll(async () => {
     },
     fanOut: {
       many: () =>
-        defineFanOut<number, string>({
+        defineFanOut<unknown, number, string>({
           ...{ onItemFailure: 'collect', plan: () => Array.from({ length: 30 }, (_, index) => index) },
           gather: () => 'done',
           each({ index }) {

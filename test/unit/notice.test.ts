@@ -19,7 +19,7 @@ import { recordKey } from '../../src/core/key';
 import { noticeId, noticesOfEnd, parseNoticeId, readNotice } from '../../src/core/notice';
 import { freshRun } from '../../src/core/decide/next-row';
 import type { Listed, SweptJob } from '../../src/core/notice-sweep';
-import { noticesOfSweep, outdated } from '../../src/core/notice-sweep';
+import { noticesOfSweep, outdated, isToldAsOverdue } from '../../src/core/notice-sweep';
 import type { NotifySettings } from '../../src/core/notify';
 import { NOTICE_TOPICS } from '../../src/core/notify';
 import { readOwedNotices } from '../../src/core/owed-notice';
@@ -270,6 +270,22 @@ describe('a sweep', () => {
       // Without them, nobody would be told of the end.
       expect(ids(swept(read(both), { on: ['failure', 'overdue'] }), [failed])).toEqual([overdue.id]);
       expect(ids(swept(read({ ...both, row: ranRow(job(), { failures: 0 }) })), [failed])).toEqual([overdue.id]);
+    });
+
+    it('does not tell the failure, if its receivers know that it is overdue', () => {
+      const isTold = (own: readonly Listed[], since = T0 - HOUR, notify: Partial<NotifySettings> = {}): boolean =>
+        isToldAsOverdue({ ...ALL, ...notify }, own, since);
+      const punctual = told(`a_punctual_${String(T0 - HOUR)}`, T0 + HOUR);
+      expect(isTold([overdue])).toBe(true);
+      expect(isTold([])).toBe(false);
+      expect(isTold([overdue, punctual])).toBe(false);
+      expect(isTold([overdue, recovered])).toBe(false);
+      // It has succeeded since.
+      expect(isTold([overdue], T0 + 1)).toBe(false);
+      expect(isTold([overdue], T0 - HOUR, { to: ['ops', 'team'] })).toBe(false);
+      expect(isTold([overdue], T0 - HOUR, { on: ['failure'] })).toBe(false);
+      const lost = { ...overdue.delivery, to: [{ name: 'ops', tries: 9, next: 0, end: 'givenUp' as const }] };
+      expect(isTold([{ ...overdue, delivery: lost }])).toBe(false);
     });
 
     it('tells one end', () => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { JobName, LeaseId } from '../../src/core/brand';
+import { type Clock, sleep } from '../../src/core/clock';
 import { decodeDelivery } from '../../src/core/delivery';
 import type { JobSpec } from '../../src/core/job';
 import type { NotifySettings } from '../../src/core/notify';
@@ -269,6 +270,61 @@ describe('a run whose success a holder counted before it died, and that fails af
     expect(await sim.records('a')).toMatchObject([{ outcome: 'failed' }, { outcome: 'failed' }]);
     expect((await sim.row('a')).failures).toBe(2);
     expect(ops.received.map(({ type }) => type)).toEqual(['cronlease.job.failed']);
+  });
+});
+
+describe('one outage of a job', () => {
+  const alerted = (settings: Partial<JobSpec> = {}): JobSpec =>
+    told('@hourly', { alertAfterMs: 90 * MINUTE, ...settings });
+
+  it('leads to two notices where it is overdue first and fails then', async () => {
+    const ops = fakeReceiver();
+    const sim = rivalTicks({
+      jobs: [alerted()],
+      outlet: ops.outlet,
+      async handler({ scheduledFor }, { coordinator }) {
+        // The first run hangs until the job is overdue.
+        if (scheduledFor.getTime() < T0 + 2 * HOUR) await sleep(coordinator.clock, 2 * HOUR);
+        if (scheduledFor.getTime() < T0 + 6 * HOUR) no();
+      },
+    });
+    await sim.clock.advance(2 * HOUR);
+    expect(ops.received.map(({ type }) => type)).toEqual(['cronlease.job.overdue']);
+    await sim.clock.advance(3 * HOUR);
+    expect((await sim.row('a')).failures).toBeGreaterThan(1);
+    await sim.clock.advance(4 * HOUR);
+    expect(ops.received.map(({ type }) => type)).toEqual(['cronlease.job.overdue', 'cronlease.job.recovered']);
+    // The next one fails first.
+    expect(await ids(sim)).not.toContainEqual(expect.stringContaining('a_failed_'));
+  });
+
+  it('leads to a notice of its failure where a receiver was not told that it is overdue', async () => {
+    const ops = fakeReceiver();
+    const handler = async (
+      { scheduledFor }: { scheduledFor: Date },
+      { coordinator }: { coordinator: { clock: Clock } },
+    ) => {
+      if (scheduledFor.getTime() < T0 + 2 * HOUR) await sleep(coordinator.clock, 2 * HOUR);
+      no();
+    };
+    const sim = rivalTicks({
+      jobs: [alerted({ notify: { ...NOTIFY, on: ['failure'] } })],
+      outlet: ops.outlet,
+      handler,
+    });
+    await sim.clock.advance(4 * HOUR);
+    expect(ops.received.map(({ type }) => type)).toEqual(['cronlease.job.failed']);
+  });
+
+  it('costs a listing only at the beginning of an episode of a job that may be overdue', async () => {
+    const listings = async (settings: Partial<JobSpec>): Promise<number> => {
+      const sim = rivalTicks({ jobs: [alerted(settings)], handler: no, sweepIntervalMs: 24 * HOUR });
+      await sim.clock.advance(6 * HOUR);
+      return totals(sim, 'listNotices');
+    };
+    const sweeps = await listings({ alertAfterMs: undefined });
+    expect(await listings({})).toBe(sweeps);
+    expect(await listings({ alertAfterMs: 30 * MINUTE })).toBe(sweeps + 1);
   });
 });
 

@@ -1,26 +1,26 @@
 import type { Millis } from '../../core/brand';
 import { controlOf } from '../../core/control';
 import type { Delivery } from '../../core/delivery';
-import { decodeDelivery, encodeDelivery, mayTakeOver, SEND_WITHIN_MS } from '../../core/delivery';
+import { encodeDelivery, mayTakeOver, SEND_WITHIN_MS } from '../../core/delivery';
 import type { JobSpec } from '../../core/job';
 import { ForeignMetadataError } from '../../core/metadata';
 import { noticeId, readNotice } from '../../core/notice';
 import type { NotifySettings } from '../../core/notify';
 import type { Listed, SweptJob } from '../../core/notice-sweep';
-import { listedNotice, noticesOfSweep, outdated } from '../../core/notice-sweep';
+import { noticesOfSweep, outdated } from '../../core/notice-sweep';
 import { ForeignRecordError } from '../../core/record';
 import { checkAhead, decodeRow } from '../../core/row';
 import { CALL_LIMIT_MS, within } from '../../lease/deadline';
 import type { Listing, ListedNotice, NoticeStore } from '../../lease/store';
 import { StoreError } from '../../lease/store';
 import type { Coordinator, Report } from '../coordinator';
+import { listNotices, readDelivery, readListed } from '../list-notices';
 import { tell } from '../tell';
 import type { OverdueWatch } from './overdue';
 import { overdueWatch } from './overdue';
 
 /** Any listing of all jobs delays the next sweep, so one that comes a little early must not be left out. */
 const SWEEP_SHARE = 0.75;
-const NOTICES_A_PAGE = 500;
 /** The most notices that one sweep takes over. A receiver that was away gets the others with the next ones. */
 const TAKEN_AT_ONCE = 200;
 const DELETED_AT_ONCE = 50;
@@ -92,19 +92,9 @@ function noticeWatch(coordinator: Coordinator, overdue: OverdueWatch): NoticeWat
   }
 
   async function listAll(): Promise<readonly Listed[]> {
-    const found: ListedNotice[] = [];
-    let continuation: string | undefined;
-    do {
-      const request = { limit: NOTICES_A_PAGE, ...(continuation === undefined ? {} : { continuation }) };
-      const page = await ask((store, signal) => store.listNotices(request, { signal }));
-      found.push(...page.notices);
-      continuation = page.continuation;
-    } while (continuation !== undefined);
+    const found = await listNotices(ask);
     await heedOff(found);
-    return found.flatMap(({ id, etag, metadata }) => {
-      const delivery = readDelivery(metadata);
-      return (delivery && listedNotice(id, etag, delivery)) ?? [];
-    });
+    return found.flatMap((one) => readListed(one) ?? []);
   }
 
   /** A receiver that was switched off long ago gets another chance: only its owner knows whether it is back. */
@@ -185,14 +175,4 @@ function isOwed({ jobs }: Listing, { id, job }: Listed): boolean {
 /** The receivers whose addresses this process has. Others are left to deployments that have theirs. */
 function knownPart(delivery: Delivery, receivers: ReadonlySet<string>): Delivery {
   return { ...delivery, to: delivery.to.filter(({ name }) => receivers.has(name)) };
-}
-
-function readDelivery(metadata: Readonly<Record<string, string>>): Delivery | undefined {
-  try {
-    return decodeDelivery(metadata);
-  } catch (error) {
-    // Something else wrote the blob: nothing depends on it.
-    if (error instanceof ForeignMetadataError) return undefined;
-    throw error;
-  }
 }

@@ -56,11 +56,17 @@ function outcomeOf({ records }: JobFacts, key: string): RunFate | undefined {
   return record?.state === 'final' && isRunFate(record.outcome) ? record.outcome : undefined;
 }
 
+/** A job that was told to be overdue may fail without another notice. */
+function isOverdueTold({ told }: JobFacts): boolean {
+  return [...told.keys()].some((id) => parseNoticeId(id)?.change === 'overdue');
+}
+
 /** Nobody releases a row that names a notice which does not exist. A pause may not have happened after all. */
 export function checkToldBeforeRelease(facts: JobFacts, report: Report): void {
   if (facts.failedOver !== undefined) return;
   for (const { change, of } of facts.row?.telling ?? []) {
     if (change === 'paused' || facts.told.has(noticeId(facts.name, change, of))) continue;
+    if (change === 'failed' && isOverdueTold(facts)) continue;
     report('releasedUntold', facts.name, `released before ${change} of run ${keyText(of)} was told`);
   }
 }
@@ -73,6 +79,7 @@ export function checkTold({ observer, failovers }: World): void {
       const outcome = outcomeOf(facts, key);
       const isRecovery = parseNoticeId(id)?.change === 'recovered';
       if (outcome === undefined || outcome === 'cancelled' || (outcome === 'succeeded') !== isRecovery) continue;
+      if (!isRecovery && isOverdueTold(facts)) continue;
       if (!facts.told.has(id) && isFinal(facts, key)) observer.report('notTold', facts.name, `${id} was never told`);
     }
   }

@@ -1,0 +1,39 @@
+import type { Delivery } from '../core/delivery';
+import { decodeDelivery } from '../core/delivery';
+import { ForeignMetadataError } from '../core/metadata';
+import type { Listed } from '../core/notice-sweep';
+import { listedNotice } from '../core/notice-sweep';
+import type { ListedNotice, NoticeStore } from '../lease/store';
+
+const NOTICES_A_PAGE = 500;
+
+/** All stored notices, and what else lies among them: mostly one call. */
+export async function listNotices(
+  ask: <T>(call: (store: NoticeStore, signal: AbortSignal) => Promise<T>) => Promise<T>,
+): Promise<readonly ListedNotice[]> {
+  const found: ListedNotice[] = [];
+  let continuation: string | undefined;
+  do {
+    const request = { limit: NOTICES_A_PAGE, ...(continuation === undefined ? {} : { continuation }) };
+    const page = await ask((store, signal) => store.listNotices(request, { signal }));
+    found.push(...page.notices);
+    continuation = page.continuation;
+  } while (continuation !== undefined);
+  return found;
+}
+
+/** Undefined: it is no notice of a job. */
+export function readListed({ id, etag, metadata }: ListedNotice): Listed | undefined {
+  const delivery = readDelivery(metadata);
+  return delivery && listedNotice(id, etag, delivery);
+}
+
+export function readDelivery(metadata: ListedNotice['metadata']): Delivery | undefined {
+  try {
+    return decodeDelivery(metadata);
+  } catch (error) {
+    // Something else wrote the blob: nothing depends on it.
+    if (error instanceof ForeignMetadataError) return undefined;
+    throw error;
+  }
+}
