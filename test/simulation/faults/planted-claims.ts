@@ -1,3 +1,20 @@
+import {
+  argument,
+  become,
+  before,
+  behind,
+  branch,
+  call,
+  drop,
+  imported,
+  never,
+  operand,
+  operation,
+  property,
+  returned,
+  test,
+  value,
+} from './edit';
 import type { Planted } from './planted';
 
 /** Rules of acquisition, claim, records and release. */
@@ -5,293 +22,175 @@ export const CLAIM_FAULTS: readonly Planted[] = [
   {
     name: 'acquire-without-if-match',
     what: 'no If-Match on the acquisition',
-    edits: [
-      {
-        file: 'stores/memory/rows.ts',
-        in: 'acquire',
-        from: "if (row === undefined || row.etag !== ifMatch) return { kind: 'lost' };\n      const lease = acquire(",
-        to: "if (row === undefined) return { kind: 'lost' };\n      const lease = acquire(",
-      },
-    ],
+    edits: [drop('stores/memory/rows.ts:acquire', operation('!=='))],
   },
   {
     name: 'claim-without-if-match',
     what: 'no If-Match on the claim',
     mix: 'hubs',
-    edits: [
-      {
-        file: 'stores/memory/rows.ts',
-        in: 'writeRow',
-        from: 'row === undefined || row.etag !== ifMatch || !mayWrite(',
-        to: 'row === undefined || !mayWrite(',
-      },
-    ],
+    edits: [drop('stores/memory/rows.ts:writeRow', operation('!=='))],
   },
   {
     name: 'stale-etag-accepted',
     what: 'the store accepts a stale ETag, in every call',
     edits: [
-      {
-        file: 'stores/memory/rows.ts',
-        in: 'acquire',
-        from: "if (row === undefined || row.etag !== ifMatch) return { kind: 'lost' };\n      const lease = acquire(",
-        to: "if (row === undefined) return { kind: 'lost' };\n      const lease = acquire(",
-      },
-      {
-        file: 'stores/memory/rows.ts',
-        in: 'writeRow',
-        from: 'row === undefined || row.etag !== ifMatch || !mayWrite(',
-        to: 'row === undefined || !mayWrite(',
-      },
-      {
-        file: 'stores/memory/ledger.ts',
-        in: 'put',
-        from: 'if (ledger.get(key)?.etag !== ifMatch) return undefined;',
-        to: '',
-      },
+      drop('stores/memory/rows.ts:acquire', operation('!==')),
+      drop('stores/memory/rows.ts:writeRow', operation('!==')),
+      drop('stores/memory/ledger.ts:put', branch()),
     ],
   },
   {
     name: 'record-over-record',
     what: 'records are written over those that exist',
-    edits: [
-      {
-        file: 'stores/memory/ledger.ts',
-        in: 'put',
-        from: 'if (ledger.get(key)?.etag !== ifMatch) return undefined;',
-        to: '',
-      },
-    ],
+    edits: [drop('stores/memory/ledger.ts:put', branch())],
   },
   {
     name: 'hold-back-is-the-guard',
     what: 'hold-back as the only guard: neither lease nor ETag keeps a second claim out',
     edits: [
-      {
-        file: 'stores/memory/rows.ts',
-        in: 'writeRow',
-        from: 'row === undefined || row.etag !== ifMatch || !mayWrite(row.lease, leaseId, clock.monotonic())',
-        to: 'row === undefined',
-      },
-      {
-        file: 'stores/memory/rows.ts',
-        in: 'acquire',
-        from: "if (row === undefined || row.etag !== ifMatch) return { kind: 'lost' };\n      const lease = acquire(row.lease, leaseId",
-        to: "if (row === undefined) return { kind: 'lost' };\n      const lease = acquire(NO_LEASE, leaseId",
-      },
+      drop('stores/memory/rows.ts:writeRow', operation('!==')),
+      drop('stores/memory/rows.ts:writeRow', call('mayWrite')),
+      drop('stores/memory/rows.ts:acquire', operation('!==')),
+      become('stores/memory/rows.ts:acquire', argument('acquire', 0), 'NO_LEASE'),
     ],
   },
   {
     name: 'no-mark',
     what: 'a claim that may not be the first writes no mark',
-    edits: [
-      {
-        file: 'coordinator/attempt/attempt.ts',
-        in: 'underLease',
-        from: 'const mark = mayNotBeFirst ? await',
-        to: 'const mark = mayNotBeFirst && false ? await',
-      },
-    ],
+    edits: [never('coordinator/attempt/attempt.ts:underLease', test('mayNotBeFirst'))],
   },
   {
     name: 'mark-ignores-final',
     what: 'the mark is written over a final record',
-    edits: [
-      {
-        file: 'coordinator/settle.ts',
-        in: 'writeMark',
-        from: "if (record.state === 'final') return { kind: 'final', record };",
-        to: '',
-      },
-    ],
+    edits: [drop('coordinator/settle.ts:writeMark', branch('state'))],
   },
   {
     name: 'final-record-ignored',
     what: 'a final record is ignored before a take-over',
     edits: [
-      {
-        file: 'coordinator/decide-row.ts',
-        in: 'decideRow',
-        from: "if (record !== 'unreadable' && record?.state === 'final') learn({ ended: recordedEnd(record) });",
-        to: "if (known === 'final') known = 'none';",
-      },
-      {
-        file: 'core/decide/unfinished.ts',
-        in: 'decideUnfinished',
-        from: "|| s.record === 'final') return undefined;",
-        to: ') return undefined;',
-      },
+      become('coordinator/decide-row.ts:decideRow', branch('unreadable'), "if (known === 'final') known = 'none';"),
+      drop('core/decide/unfinished.ts:decideUnfinished', operand('final')),
     ],
   },
   {
     name: 'records-before-row',
     what: 'records of due times that did not run are written before the row',
     edits: [
-      {
-        file: 'coordinator/tick/write-decided.ts',
-        in: 'writeDecided',
-        from: 'const written = await holdRow(',
-        to:
-          'for (const stretch of row.owed) {\n' +
-          '    const { key, record } = stretchRecord(job.spec.name, stretch);\n' +
-          '    const body = storeRecord(record);\n' +
-          '    const make = (signal) => coordinator.store.createRecord(job.spec.name, key, body, { signal });\n' +
-          '    await untilAnswered(coordinator, remaining, make);\n' +
-          '  }\n' +
-          '  const written = await holdRow(',
-      },
-      {
-        file: 'coordinator/tick/write-decided.ts',
-        from: "import type { Row } from '../../core/row';",
-        to:
-          "import { untilAnswered } from '../../lease/deadline';\n" +
-          "import { storeRecord, stretchRecord } from '../../core/record';\n" +
-          "import type { Row } from '../../core/row';",
-      },
+      imported('coordinator/tick/write-decided.ts', `{ untilAnswered } from '../../lease/deadline'`),
+      imported('coordinator/tick/write-decided.ts', `{ storeRecord, stretchRecord } from '../../core/record'`),
+      before(
+        'coordinator/tick/write-decided.ts:writeDecided',
+        call('holdRow'),
+        `for (const stretch of row.owed) {
+    const { key, record } = stretchRecord(job.spec.name, stretch);
+    const body = storeRecord(record);
+    const make = (signal) => coordinator.store.createRecord(job.spec.name, key, body, { signal });
+    await untilAnswered(coordinator, remaining, make);
+  }`,
+      ),
     ],
   },
   {
     name: 'record-before-news',
     what: 'a run is recorded before the row holds its end, and its record is not read',
     edits: [
-      {
-        file: 'coordinator/settle.ts',
-        in: 'settle',
-        from: 'const rowIsOurs = await writeNews(writer, { ...end, ...times });',
-        to:
-          'const early = await writeFinal(writer, finalRecord(writer.job.spec, writer.row, attempts, end));\n' +
-          '  if (early === undefined) return undefined;\n' +
-          '  const rowIsOurs = await writeNews(writer, { ...end, ...times });',
-      },
-      {
-        file: 'coordinator/settle.ts',
-        in: 'settle',
-        from: 'const own = await writeFinal(writer, record);',
-        to: 'const own = early;',
-      },
-      {
-        file: 'coordinator/decide-row.ts',
-        in: 'situationOf',
-        from: 'row: ended === undefined ? row : withRecordedEnd(row, ended, spec),',
-        to: 'row,',
-      },
+      before(
+        'coordinator/settle.ts:settle',
+        call('writeNews'),
+        `const early = await writeFinal(writer, finalRecord(writer.job.spec, writer.row, attempts, end));
+if (early === undefined) return undefined;`,
+      ),
+      become('coordinator/settle.ts:settle', value('own'), 'early'),
+      become('coordinator/decide-row.ts:situationOf', property('row', 'withRecordedEnd'), 'row'),
     ],
   },
   {
     name: 'release-before-record',
     what: 'the lease is released before the record is written',
     edits: [
-      {
-        file: 'coordinator/settle.ts',
-        in: 'settle',
-        from: 'const own = await writeFinal(writer, record);',
-        to: 'await writer.release().catch(() => undefined);\n  const own = await writeFinal(writer, record);',
-      },
+      before('coordinator/settle.ts:settle', call('writeFinal'), 'await writer.release().catch(() => undefined);'),
     ],
   },
   {
     name: 'release-on-loss',
     what: 'a lost lease is released',
     edits: [
-      {
-        file: 'coordinator/held.ts',
-        in: 'keepAlive',
-        from: 'stopRenewing = renewing(writer, lease, listener);',
-        to:
-          'const onLost = (why) => {\n' +
-          '        listener.onLost(why);\n' +
-          '        void coordinator.store.release(job.spec.name, leaseId, { ifMatch: writer.etag }).catch(() => undefined);\n' +
-          '      };\n' +
-          '      stopRenewing = renewing(writer, lease, { ...listener, onLost });',
-      },
+      before(
+        'coordinator/held.ts:keepAlive',
+        call('renewing'),
+        `const onLost = (why) => {
+  listener.onLost(why);
+  void coordinator.store.release(job.spec.name, leaseId, { ifMatch: writer.etag }).catch(() => undefined);
+};`,
+      ),
+      become('coordinator/held.ts:keepAlive', argument('renewing', 2), '{ ...$, onLost }'),
     ],
   },
   {
     name: 'release-without-if-match',
     what: 'a release carries no ETag, so a late one may end a later claim',
-    edits: [
-      {
-        file: 'coordinator/held.ts',
-        in: 'release',
-        from: '{ ifMatch: writer.etag, signal }',
-        to: '{ signal }',
-      },
-    ],
+    edits: [drop('coordinator/held.ts:release', property('ifMatch'))],
   },
   {
     name: 'release-over-owed',
     what: 'the lease is released before the owed records are written',
-    edits: [
-      {
-        file: 'coordinator/settle.ts',
-        in: 'settle',
-        from: 'await writeOwed(writer);',
-        to: '',
-      },
-    ],
+    edits: [drop('coordinator/settle.ts:settle', call('writeOwed'))],
   },
   {
     name: 'drain-without-row',
     what: 'a drained attempt releases without a row write',
     edits: [
-      {
-        file: 'coordinator/settle.ts',
-        in: 'suspend',
-        from: 'const { row } = writer;\n  const past =',
-        to:
-          "const { row } = writer;\n  if (next.outcome === 'draining') {\n" +
-          '    await letGo(writer);\n    return true;\n  }\n  const past =',
-      },
+      before(
+        'coordinator/settle.ts:suspend',
+        call('pastAttempt'),
+        `if (next.outcome === 'draining') {
+    await letGo(writer);
+    return true;
+  }`,
+      ),
     ],
   },
   {
     name: 'late-execution-uses-lease',
     what: 'a late execution releases the lease whose id it has',
     edits: [
-      {
-        file: 'coordinator/attempt/claim.ts',
-        in: 'claimAttempt',
-        from: "if (claimed === undefined) return 'another execution",
-        to:
-          'if (claimed === undefined) await coordinator.store.release(job.spec.name, taken.lease.id).catch(() => undefined);\n' +
-          "  if (claimed === undefined) return 'another execution",
-      },
+      behind(
+        'coordinator/attempt/claim.ts:claimAttempt',
+        branch('claimed', 'handedOver'),
+        'if (claimed === undefined) await coordinator.store.release(job.spec.name, taken.lease.id).catch(() => undefined);',
+      ),
     ],
   },
   {
     name: 'token-not-raised',
     what: 'the token is not raised at a take-over',
     edits: [
-      {
-        file: 'coordinator/attempt/claim.ts',
-        in: 'claimedRow',
-        from: 'token: (decided.token + 1) as Token,',
-        to: "token: (input.kind === 'handedOver' && input.what === 'takeOver' ? decided.token : decided.token + 1) as Token,",
-      },
+      become(
+        'coordinator/attempt/claim.ts:claimedRow',
+        operation('+', 'token'),
+        "input.kind === 'handedOver' && input.what === 'takeOver' ? decided.token : $",
+      ),
     ],
   },
   {
     name: 'one-orchestration-id',
     what: 'a new acquisition uses the orchestration id of the last one',
-    edits: [{ file: 'core/key.ts', in: 'orchestrationId', from: "'')}-${leaseId.slice(0, 8)}`", to: "'')}`" }],
+    edits: [become('core/key.ts:orchestrationId', call('slice'), "''")],
   },
   {
     name: 'retry-reads-etag',
     what: 'a retry reads its ETag afresh',
     edits: [
-      {
-        file: 'coordinator/attempt/claim.ts',
-        in: 'claimAttempt',
-        from: 'const etag = input.etag as ETag;',
-        to:
-          "const fresh = input.kind === 'again' ? await coordinator.store.readRow(job.spec.name).catch(() => undefined) : undefined;\n" +
-          '  const etag = fresh?.etag ?? (input.etag as ETag);',
-      },
+      become(
+        'coordinator/attempt/claim.ts:claimAttempt',
+        value('etag'),
+        "(input.kind === 'again' ? await coordinator.store.readRow(job.spec.name).catch(() => undefined) : undefined)?.etag ?? ($)",
+      ),
     ],
   },
   {
     name: 'unproven-hub-races',
     what: 'a deployment races with an unproven task hub',
-    edits: [{ file: 'coordinator/tick/hub-watch.ts', in: 'mayRace', from: 'return isProven;', to: 'return true;' }],
+    edits: [become('coordinator/tick/hub-watch.ts:mayRace', returned(), 'true')],
   },
 ];

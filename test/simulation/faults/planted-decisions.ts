@@ -1,3 +1,20 @@
+import {
+  argument,
+  become,
+  before,
+  branch,
+  call,
+  drop,
+  never,
+  operand,
+  operation,
+  property,
+  returned,
+  spread,
+  summand,
+  test,
+  value,
+} from './edit';
 import type { Planted } from './planted';
 
 /** Rules of what a tick decides, and of cursor and owed records. */
@@ -5,256 +22,137 @@ export const DECISION_FAULTS: readonly Planted[] = [
   {
     name: 'no-cursor',
     what: 'the claim does not move the cursor',
-    edits: [
-      {
-        file: 'core/decide/due.ts',
-        in: 'dueClaim',
-        from: 'row: freshRun({ ...base, cursor: Math.max(base.cursor, next.scheduledFor) }),',
-        to: 'row: freshRun(base),',
-      },
-    ],
+    edits: [become('core/decide/due.ts:dueClaim', argument('freshRun', 0), 'base')],
   },
   {
     name: 'retrying-read-as-settled',
     what: 'an expired row that is retrying counts as settled',
     edits: [
-      {
-        file: 'core/decide/unfinished.ts',
-        in: 'decideUnfinished',
-        from: "if (row.run === undefined) return undefined;\n  if (row.phase === 'idle') {",
-        to: "if (row.run === undefined || (row.phase === 'retrying' && s.lease === 'expired')) return undefined;\n  if (row.phase === 'idle') {",
-      },
+      become(
+        'core/decide/unfinished.ts:decideUnfinished',
+        test('run'),
+        "$ || (row.phase === 'retrying' && s.lease === 'expired')",
+      ),
     ],
   },
   {
     name: 'retrying-forgotten',
     what: 'an expired row that is retrying is never resumed',
     edits: [
-      {
-        file: 'core/decide/unfinished.ts',
-        in: 'decideUnfinished',
-        from: 'const cancel = cancelReason(s);',
-        to: "if (row.phase === 'retrying' && s.lease === 'expired') return { kind: 'nothing', checkAt: undefined };\n  const cancel = cancelReason(s);",
-      },
+      before(
+        'core/decide/unfinished.ts:decideUnfinished',
+        call('cancelReason'),
+        "if (row.phase === 'retrying' && s.lease === 'expired') return { kind: 'nothing', checkAt: undefined };",
+      ),
     ],
   },
   {
     name: 'expired-read-as-settled',
     what: "an expired row counts as settled, and its holder's death is not noticed",
-    edits: [
-      {
-        file: 'core/decide/unfinished.ts',
-        in: 'decideUnfinished',
-        from: "if (s.lease === 'available' || s.record",
-        to: "if (s.lease !== 'held' || s.record",
-      },
-    ],
+    edits: [become('core/decide/unfinished.ts:decideUnfinished', operand('available'), "s.lease !== 'held'")],
   },
   {
     name: 'owed-dropped',
     what: 'the owed records of an expired row are dropped',
-    edits: [
-      {
-        file: 'core/decide/next-row.ts',
-        in: 'carry',
-        from: "owed: s.lease === 'expired' ? row.owed : [],",
-        to: 'owed: [],',
-      },
-    ],
+    edits: [become('core/decide/next-row.ts:carry', value('owed'), '[]')],
   },
   {
     name: 'no-fast-clock-cap',
     what: "due times are decided past the listing's limit",
-    edits: [
-      { file: 'core/decide/due.ts', in: 'fateView', from: 'limit: listedBy + lookAheadMs', to: 'limit: Infinity' },
-    ],
+    edits: [become('core/decide/due.ts:fateView', value('limit'), 'Infinity')],
   },
   {
     name: 'busy-until-forgotten',
     what: 'the row does not hold the end of the last run',
-    edits: [
-      {
-        file: 'coordinator/settle.ts',
-        in: 'newsOf',
-        from: '...(passed || waits ? { busyUntil: at } : {})',
-        to: '...{}',
-      },
-    ],
+    edits: [drop('coordinator/settle.ts:newsOf', spread('waits'))],
   },
   {
     name: 'standstill-overlaps',
     what: 'a due time is overlapped by a run that nobody was at work on',
     mix: 'kills',
-    edits: [
-      {
-        file: 'core/decide/verdict.ts',
-        in: 'duringLastRun',
-        from: 'return standstillAt(row, instant) === undefined;',
-        to: 'return true;',
-      },
-    ],
+    edits: [become('core/decide/verdict.ts:duringLastRun', returned('standstillAt'), 'true')],
   },
   {
     name: 'attempt-ends-with-claim',
     what: "a holder counts as dead from the end of its claim's first lease on",
     mix: 'kills',
-    edits: [
-      {
-        file: 'core/standstill.ts',
-        in: 'standsFrom',
-        from: ' + limits.attemptLimitMs;',
-        to: ';',
-      },
-    ],
+    edits: [drop('core/standstill.ts:standsFrom', summand('attemptLimitMs'))],
   },
   {
     name: 'pause-ignored',
     what: 'a pause is ignored',
     edits: [
-      {
-        file: 'core/decide/verdict.ts',
-        in: 'verdictOn',
-        from: 'const pause = pauseAt(control, actual);',
-        to: 'const pause = pauseAt({ ...control, pauses: [] }, actual);',
-      },
-      {
-        file: 'core/decide/verdict.ts',
-        in: 'fatesOf',
-        from: 'if (pause !== undefined) return end(',
-        to: 'if (pause !== undefined && false) return end(',
-      },
+      become('core/decide/verdict.ts:verdictOn', value('pause'), 'pauseAt({ ...control, pauses: [] }, actual)'),
+      never('core/decide/verdict.ts:fatesOf', operation('!==')),
     ],
   },
   {
     name: 'young-collapsed',
     what: 'due times collapse before they are 30 s old',
-    edits: [
-      { file: 'core/decide/verdict.ts', in: 'ON_TIME_MS', from: 'ON_TIME_MS = 30_000', to: 'ON_TIME_MS = 3_000' },
-    ],
+    edits: [become('core/decide/verdict.ts:ON_TIME_MS', value('ON_TIME_MS'), '3_000')],
   },
   {
     name: 'window-ignored',
     what: 'due times older than catchUpWindow run all the same',
-    edits: [
-      {
-        file: 'core/decide/verdict.ts',
-        in: 'verdictOn',
-        from: "if (age > job.catchUpWindowMs) return unrun('expired', 'catchUpWindow');",
-        to: '',
-      },
-    ],
+    edits: [drop('core/decide/verdict.ts:verdictOn', branch('catchUpWindowMs'))],
   },
   {
     name: 'missed-runs',
     what: 'catchUp "none" runs missed due times',
-    edits: [
-      {
-        file: 'core/decide/verdict.ts',
-        in: 'verdictOn',
-        from: "if (isMissed && job.catchUp === 'none')",
-        to: "if (isMissed && job.catchUp === 'none' && age < 0)",
-      },
-    ],
+    edits: [become('core/decide/verdict.ts:verdictOn', operation('&&', 'catchUp'), '$ && age < 0')],
   },
   {
     name: 'lower-revision-decides',
     what: 'an older jobs file decides over a newer schedule',
-    edits: [
-      {
-        file: 'core/decide/decide.ts',
-        in: 'decide',
-        from: "if (job.scheduleHash !== row.scheduleHash && revision < row.revision) return { kind: 'lowerRevision' };",
-        to: '',
-      },
-    ],
+    edits: [drop('core/decide/decide.ts:decide', branch('scheduleHash'))],
   },
   {
     name: 'disabled-runs',
     what: 'a disabled job runs',
-    edits: [
-      {
-        file: 'core/decide/verdict.ts',
-        in: 'verdictOn',
-        from: "if (!job.enabled) return { kind: 'suspended', fate: 'disabled' };",
-        to: '',
-      },
-    ],
+    edits: [drop('core/decide/verdict.ts:verdictOn', branch('enabled'))],
   },
   {
     name: 'request-taken-twice',
     what: 'the row does not remember the last request that was taken',
-    edits: [{ file: 'core/decide/due.ts', in: 'manualClaim', from: ', manualTaken: request.number })', to: ' })' }],
+    edits: [drop('core/decide/due.ts:manualClaim', property('manualTaken'))],
   },
   {
     name: 'attempts-not-counted',
     what: 'a take-over does not count as an attempt',
-    edits: [
-      {
-        file: 'core/decide/unfinished.ts',
-        in: 'takeOver',
-        from: 'const usedUp = row.attempt - row.uncountedAttempts >= s.job.retry.attempts;',
-        to: 'const usedUp = false;',
-      },
-    ],
+    edits: [never('core/decide/unfinished.ts:takeOver', operation('>='))],
   },
   {
     name: 'unmarked-counts',
     what: 'a lost attempt counts although it could not mark its run',
-    edits: [
-      {
-        file: 'core/decide/unfinished.ts',
-        in: 'counts',
-        from: "record === 'marked'",
-        to: "record !== 'final'",
-      },
-    ],
+    edits: [become('core/decide/unfinished.ts:counts', operand('marked'), "record !== 'final'")],
   },
   {
     name: 'first-start-not-counted',
     what: 'a lost first attempt, which needs no mark, does not count',
-    edits: [
-      {
-        file: 'core/decide/unfinished.ts',
-        in: 'counts',
-        from: 'row.attempt === 1 || ',
-        to: '',
-      },
-    ],
+    edits: [drop('core/decide/unfinished.ts:counts', operand('attempt'))],
   },
   {
     name: 'cursor-skips',
     what: 'the cursor passes a due time without an outcome',
     edits: [
-      {
-        file: 'core/decide/verdict.ts',
-        in: 'fatesOf',
-        from: "if (verdict.kind === 'suspended') return end(suspendedBy(verdict.pause));",
-        to: "if (verdict.kind === 'suspended') return end(suspendedBy(verdict.pause));\n    if (verdict.reason === 'catchUpLatest') {\n      cursor = scheduledFor;\n      continue;\n    }",
-      },
+      before(
+        'core/decide/verdict.ts:fatesOf',
+        branch('waits'),
+        `if (verdict.reason === 'catchUpLatest') {
+      cursor = scheduledFor;
+      continue;
+    }`,
+      ),
     ],
   },
   {
     name: 'late-hand-over-expires',
     what: 'a due time of catchUp none expires after 30 s, however long its lease is',
-    edits: [
-      {
-        file: 'core/decide/verdict.ts',
-        in: 'verdictOn',
-        from: 'const isMissed = age > onTimeMs(job);',
-        to: 'const isMissed = age > ON_TIME_MS;',
-      },
-    ],
+    edits: [become('core/decide/verdict.ts:verdictOn', call('onTimeMs'), 'ON_TIME_MS')],
   },
   {
     name: 'collapsed-into-pause',
     what: 'a missed due time collapses into one that lies in a pause',
-    edits: [
-      {
-        file: 'core/decide/verdict.ts',
-        in: 'verdictOn',
-        from: '(at) => pauseAt(control, at) ?? skippedAt(view, at)',
-        to: '(at) => skippedAt(view, at)',
-      },
-    ],
+    edits: [drop('core/decide/verdict.ts:verdictOn', operand('pauseAt'))],
   },
 ];

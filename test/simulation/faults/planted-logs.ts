@@ -1,3 +1,4 @@
+import { become, behind, operand, value } from './edit';
 import type { Planted } from './planted';
 
 /** Rules for the logs of runs. */
@@ -7,12 +8,7 @@ export const LOG_FAULTS: readonly Planted[] = [
     what: 'lines whose append failed are not sent again',
     mix: 'loss',
     edits: [
-      {
-        file: 'coordinator/attempt/log-writer.ts',
-        in: 'createLogWriter',
-        from: 'problem = error;',
-        to: 'problem = error; batch = undefined;',
-      },
+      behind('coordinator/attempt/log-writer.ts:createLogWriter', value('problem', 'error'), 'batch = undefined;'),
     ],
   },
   {
@@ -20,25 +16,17 @@ export const LOG_FAULTS: readonly Planted[] = [
     what: 'an append that failed is sent again behind what it may have written',
     mix: 'loss',
     edits: [
-      {
-        file: 'coordinator/attempt/log-writer.ts',
-        in: 'createLogWriter',
-        from: 'problem = error;',
-        to: 'problem = error; if (batch !== undefined && isCreated) bytes += batch.text.length;',
-      },
+      behind(
+        'coordinator/attempt/log-writer.ts:createLogWriter',
+        value('problem', 'error'),
+        'if (batch !== undefined && isCreated) bytes += batch.text.length;',
+      ),
     ],
   },
   {
     name: 'log-shown-twice',
     what: 'lines of the record are shown although the log has them',
     mix: 'loss',
-    edits: [
-      {
-        file: 'operator/read-log.ts',
-        in: 'after',
-        from: 'entry.n > line) return entry;',
-        to: 'entry.n > 0) return entry;',
-      },
-    ],
+    edits: [become('operator/read-log.ts:after', operand('n'), 'entry.n > 0')],
   },
 ];

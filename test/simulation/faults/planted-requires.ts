@@ -1,7 +1,5 @@
+import { become, drop, last, never, operation, operator, returned, statement, test } from './edit';
 import type { Planted } from './planted';
-
-const REQUIRES = 'core/requires.ts';
-const VERDICT = 'core/decide/verdict.ts';
 
 /** Rules of due times that wait for other jobs. */
 export const REQUIRES_FAULTS: readonly Planted[] = [
@@ -9,103 +7,56 @@ export const REQUIRES_FAULTS: readonly Planted[] = [
     name: 'requires-ignored',
     what: 'a due time does not wait for the jobs that it requires',
     mix: 'requires',
-    edits: [{ file: REQUIRES, in: 'requirementOf', from: 'job.requires.length === 0', to: 'job.requires.length >= 0' }],
+    edits: [operator('core/requires.ts:requirementOf', operation('===', 'requires', '0'), '>=')],
   },
   {
     name: 'requires-last-run',
     what: 'the run of the last due time counts for the next one too',
     mix: 'requires',
-    edits: [{ file: REQUIRES, in: 'requirementOf', from: '-Infinity) <= since);', to: '-Infinity) < since);' }],
+    edits: [operator('core/requires.ts:requirementOf', operation('<='), '<')],
   },
   {
     name: 'requires-one',
     what: 'one of several required jobs is enough',
     mix: 'requires',
-    edits: [
-      {
-        file: REQUIRES,
-        in: 'requirementOf',
-        from: "if (jobs.length === 0) return { kind: 'met' };",
-        to: "if (jobs.length < job.requires.length) return { kind: 'met' };",
-      },
-    ],
+    edits: [become('core/requires.ts:requirementOf', test('jobs'), 'jobs.length < job.requires.length')],
   },
   {
     name: 'requires-old-absence',
     what: 'a due time expires by an old reading of the ledger of a required job',
     mix: 'requires',
-    edits: [
-      {
-        file: REQUIRES,
-        in: 'requirementOf',
-        from: 'return isOver && known.readAt + DATE_RESOLUTION_MS < until;',
-        to: 'return false;',
-      },
-    ],
+    edits: [never('core/requires.ts:requirementOf', operation('&&'))],
   },
   {
     name: 'requires-after-overlap',
     what: 'a due time that waits for required jobs is overlapped by the last run',
     mix: 'requires',
     edits: [
-      {
-        file: VERDICT,
-        in: 'verdictOn',
-        from: "if (requirement.kind !== 'met') return requirement;",
-        to: "if (requirement.kind !== 'met' && !duringLastRun(view.row, actual)) return requirement;",
-      },
+      become('core/decide/verdict.ts:verdictOn', operation('!==', 'kind'), '$ && !duringLastRun(view.row, actual)'),
     ],
   },
   {
     name: 'requires-newer-waits',
     what: 'a due time collapses into a newer one that still waits',
     mix: 'requires',
-    edits: [
-      {
-        file: VERDICT,
-        in: 'insteadOfNewer',
-        from: "return requirement.kind === 'met' ? verdicts.newer : verdicts.own;",
-        to: 'return verdicts.newer;',
-      },
-    ],
+    edits: [become('core/decide/verdict.ts:insteadOfNewer', returned('kind'), 'verdicts.newer')],
   },
   {
     name: 'requires-missed',
     what: 'a due time that waited counts as missed',
     mix: 'requires',
-    edits: [
-      {
-        file: VERDICT,
-        in: 'onTimeMs',
-        from: 'return requires.length === 0 ? onTime : requireWithinMs + onTime;',
-        to: 'return onTime;',
-      },
-    ],
+    edits: [become('core/decide/verdict.ts:onTimeMs', returned(), 'onTime')],
   },
   {
     name: 'requires-unwoken',
     what: 'a job that waits is not looked at when a required job has succeeded',
     mix: 'requires',
-    edits: [
-      {
-        file: 'coordinator/tick/notes.ts',
-        in: 'requiredMoved',
-        from: "return next.kind === 'awaits' ? { kind: 'awaits', at: Math.min(next.at, now) } : next;",
-        to: 'return next;',
-      },
-    ],
+    edits: [become('coordinator/tick/notes.ts:requiredMoved', returned(), 'next')],
   },
   {
     name: 'requires-forgotten',
     what: 'a success whose record retention has deleted is not known any more',
     mix: 'requires+retention',
-    edits: [
-      {
-        file: 'coordinator/required.ts',
-        in: 'requiredWatch',
-        from: 'note.succeeded = newer(note.succeeded, rememberedSuccess(row.metadata, row.lease));',
-        to: 'void rememberedSuccess;',
-      },
-    ],
+    edits: [drop('coordinator/required.ts:requiredWatch', last(statement('rememberedSuccess')))],
   },
 ];

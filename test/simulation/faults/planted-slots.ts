@@ -1,7 +1,5 @@
+import { become, call, drop, last, never, operation, value } from './edit';
 import type { Planted } from './planted';
-
-const SLOTS = 'coordinator/slots.ts';
-const WAIT = 'coordinator/attempt/wait-for-slot.ts';
 
 /** Rules of instances that run few handlers at once. */
 export const SLOT_FAULTS: readonly Planted[] = [
@@ -9,38 +7,24 @@ export const SLOT_FAULTS: readonly Planted[] = [
     name: 'slots-unlimited',
     what: 'an instance runs more handlers at once than it may',
     mix: 'slots',
-    edits: [{ file: SLOTS, in: 'createSlots', from: 'let free = limit;', to: 'let free = limit + 1;' }],
+    edits: [become('coordinator/slots.ts:createSlots', value('free', 'limit'), '$ + 1')],
   },
   {
     name: 'slot-for-nobody',
     what: 'an attempt that ended while it waited for a slot stays in the queue, and gets it',
     mix: 'slots',
-    edits: [{ file: SLOTS, in: 'leave', from: 'remove();', to: '' }],
+    edits: [drop('coordinator/slots.ts:leave', call('remove'))],
   },
   {
     name: 'slot-not-given-back',
     what: 'an attempt that got a slot and calls no handler keeps the slot',
     mix: 'slots',
-    edits: [
-      {
-        file: 'coordinator/attempt/run-handler.ts',
-        in: 'runHandler',
-        from: '} finally {\n    slot?.giveBack();\n  }',
-        to: '} finally {\n  }',
-      },
-    ],
+    edits: [drop('coordinator/attempt/run-handler.ts:runHandler', last(call('giveBack')))],
   },
   {
     name: 'slot-waiter-unpausable',
     what: 'a run that waited long for a slot starts although its job was paused meanwhile',
     mix: 'slots',
-    edits: [
-      {
-        file: WAIT,
-        in: 'waitForTurn',
-        from: 'isLong && (await isPausedMeanwhile(held, waiter));',
-        to: 'false;',
-      },
-    ],
+    edits: [never('coordinator/attempt/wait-for-slot.ts:waitForTurn', operation('&&'))],
   },
 ];

@@ -1,3 +1,4 @@
+import type { Edit } from './edit';
 import type { Mixture } from './mixes';
 import { BACKFILL_FAULTS } from './planted-backfills';
 import { CLAIM_FAULTS } from './planted-claims';
@@ -16,16 +17,6 @@ import { REQUIRES_FAULTS } from './planted-requires';
 import { SLOT_FAULTS } from './planted-slots';
 import { TIME_FAULTS } from './planted-time';
 import { TRUST_FAULTS } from './planted-trust';
-
-/** One text of a source file under `src`, and its replacement. */
-export interface Edit {
-  readonly file: string;
-  /** The function that holds the rule, or the constant that states it. Undefined: an import that the edit needs. */
-  readonly in?: string;
-  /** Must be in that function exactly once. */
-  readonly from: string;
-  readonly to: string;
-}
 
 /** A planted fault: a rule of the product that is left out. */
 export interface Planted {

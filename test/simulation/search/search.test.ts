@@ -1,6 +1,7 @@
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { PlantingError } from './bundle';
+import { argument, become, before, call, spread, statement, value } from '../faults/edit';
+import { PlantingError } from './planting';
 import type { Slice } from './search';
 import { catchPlanted, searchSlices, withWorker } from './search';
 
@@ -10,20 +11,16 @@ describe('a fault that is to be planted', () => {
   it.each([
     [
       'in a decision',
-      'core/decide/verdict.ts',
-      'pause = pauseAt(control, actual)',
-      'pause = pauseAt(undefined as never, actual)',
+      become('core/decide/verdict.ts:verdictOn', value('pause'), 'pauseAt(undefined as never, actual)'),
     ],
-    ['in an attempt', 'coordinator/settle.ts', '...(passed || waits ?', '...(nobody || waits ?'],
-    ['in a hand-over, which is logged', 'coordinator/tick/race.ts', 'row: packRow(row),', 'row: packRow(none),'],
+    ['in an attempt', become('coordinator/settle.ts:newsOf', spread('waits'), '...at.none.such')],
+    ['in a hand-over, which is logged', become('coordinator/tick/race.ts:start', argument('packRow', 0), 'undefined')],
     [
       'as an error of its own',
-      'core/decide/unfinished.ts',
-      'const cancel = cancelReason(s);',
-      "throw new Error('moved');",
+      before('core/decide/unfinished.ts:decideUnfinished', call('cancelReason'), "throw new Error('moved');"),
     ],
-  ])('is refused where it makes the source crash: %s', { timeout: 300_000 }, async (_where, file, from, to) => {
-    const crashing = { name: 'crashing', what: '', edits: [{ file, from, to }] };
+  ])('is refused where it makes the source crash: %s', { timeout: 300_000 }, async (_where, edit) => {
+    const crashing = { name: 'crashing', what: '', edits: [edit] };
     const [caught] = await catchPlanted(ROOT, () => undefined, { all: [crashing] });
     expect(caught?.refused).toBeInstanceOf(PlantingError);
     expect(caught?.refused?.message).toContain('"crashing" makes the source crash');
@@ -52,7 +49,7 @@ describe('a search by slices', () => {
   });
 
   it('ends at a failure, and does not count its slice', { timeout: 300_000 }, async () => {
-    const edits = [{ file: 'core/decide/unfinished.ts', from: 'const cancel = cancelReason(s);', to: 'throw 1;' }];
+    const edits = [become('core/decide/unfinished.ts:decideUnfinished', statement('cancelReason'), 'throw 1;')];
     const played: Slice[] = [];
     let asked = 0;
     const failure = await withWorker(ROOT, { name: 'failing', what: '', edits }, (bundle) =>

@@ -1,12 +1,13 @@
 import { rmSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
-import { bundleWorker, ofEachKind, PlantingError, plantedSources } from './bundle';
+import { bundleWorker, ofEachKind } from './bundle';
 import { onAllCores } from './cores';
 import type { Subject } from './explain';
 import { scratchFolder } from '../../support/scratch';
 import type { Mixture } from '../faults/mixes';
 import type { Planted } from '../faults/planted';
+import { PlantingError, plantedSources } from './planting';
 import { PLANTED } from '../faults/planted';
 import type { Failure, Found, Request } from './worker';
 
