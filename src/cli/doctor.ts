@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
-import { ConfigError } from '../config/config-error';
+import { ConfigError, placeText } from '../config/config-error';
 import type { ConfigIssue } from '../config/config-error';
+import { ISSUES_SHOWN } from '../config/report';
 import { hostAdvice } from '../functions/host-advice';
 import { checkAudit } from '../operator/doctor/audit';
 import { diagnose } from '../operator/doctor/diagnose';
@@ -28,7 +29,7 @@ export async function doctor(options: DoctorOptions): Promise<number> {
   const { seen, warnings } = readFile(options);
   const found = await diagnose(store, await tryStorage(options), seen);
   const audit = await checkAudit(openSecondAudit(options));
-  const findings = [...found, ...audit, ...calendarFindings(warnings), ...hostFindings(options)];
+  const findings = [...found, ...audit, ...fileFindings(warnings), ...hostFindings(options)];
   const number = (status: Severity): number => findings.filter((finding) => finding.status === status).length;
   const isWell = number('problem') === 0;
   if (options.json) {
@@ -43,7 +44,7 @@ export async function doctor(options: DoctorOptions): Promise<number> {
 function readFile(options: FileOptions): { readonly seen: FileSeen; readonly warnings: readonly ConfigIssue[] } {
   const { file: source = DEFAULT_FILE } = options;
   try {
-    const { jobsFile: file, warnings } = loadFile(options);
+    const { jobsFile: file, warnings } = loadFile(options, { clockChanges: true });
     return { seen: { kind: 'read', source, file }, warnings };
   } catch (error) {
     if (isNoJobsFile(error)) {
@@ -58,11 +59,15 @@ function readFile(options: FileOptions): { readonly seen: FileSeen; readonly war
   }
 }
 
-/** The calendars that end, or that leave out nothing. */
-function calendarFindings(warnings: readonly ConfigIssue[]): readonly Finding[] {
-  return warnings
-    .filter(({ path: place }) => place.startsWith('calendars'))
-    .map(({ path: place, message, remedy }) => warning('calendars', place, message, remedy));
+/** What `validate` warns of in the jobs file: each job of a large file may have a warning. */
+function fileFindings(warnings: readonly ConfigIssue[]): readonly Finding[] {
+  const shown = warnings.slice(0, ISSUES_SHOWN).map((issue): Finding => {
+    const check = issue.path.startsWith('calendars') ? 'calendars' : 'file';
+    return warning(check, issue.path, placeText(issue) + issue.message, issue.remedy);
+  });
+  const more = warnings.length - shown.length;
+  if (more === 0) return shown;
+  return [...shown, warning('file', null, `has ${count(more, 'more warning')}`, 'list them with "cronlease validate"')];
 }
 
 /** Checks the settings of Durable's queues. Without a host.json above the jobs file, this is no app's folder. */
@@ -70,8 +75,8 @@ function hostFindings({ file = DEFAULT_FILE }: FileOptions): readonly Finding[] 
   const folder = appFolderOf(file);
   if (!existsSync(path.join(folder, 'host.json'))) return [];
   const { errors, warnings } = hostAdvice(process.env, folder);
-  const said = ({ path: member, value, message }: ConfigIssue): string =>
-    `${member}${typeof value === 'string' ? ` = "${value}"` : ''}: ${message}`;
+  const said = ({ path: member, value, message, ...issue }: ConfigIssue): string =>
+    `${placeText(issue)}${member}${typeof value === 'string' ? ` = "${value}"` : ''}: ${message}`;
   const found = [
     ...errors.map((issue) => problem('host', null, said(issue), issue.remedy)),
     ...warnings.map((issue) => warning('host', null, said(issue), issue.remedy)),

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { ConfigError, formatIssue } from '../config/config-error';
 import { loadJobs } from '../config/load';
-import type { LoadedJobs } from '../config/load';
+import type { LoadedJobs, LoadOptions } from '../config/load';
 import type { JobSpec } from '../core/job';
 import { nearest } from '../config/suggest';
 import { readDevFile } from '../local/cluster/dev-file';
@@ -21,11 +21,15 @@ export interface FileOptions {
   readonly file?: string | undefined;
 }
 
-/** Reads the jobs without handlers. Throws `ConfigError`, or `CliError` `NoJobsFile` if no file is named or found. */
-export function loadFile({ file }: FileOptions): LoadedJobs {
+/**
+ * Reads the jobs without handlers. Throws `ConfigError`, or `CliError` `NoJobsFile` if no file is named or found.
+ *
+ * @param more further checks
+ */
+export function loadFile({ file }: FileOptions, more: Pick<LoadOptions, 'clockChanges'> = {}): LoadedJobs {
   try {
     const source = file ?? readDevFile('.')?.jobs ?? DEFAULT_FILE;
-    return loadJobs(source, { leaseMs: STORE_LIMITS.leaseMs, now: Date.now() });
+    return loadJobs(source, { leaseMs: STORE_LIMITS.leaseMs, now: Date.now(), ...more });
   } catch (error) {
     if (file !== undefined || !(error instanceof ConfigError) || !isMissing(error)) throw error;
     const message = `there is no ${DEFAULT_FILE} in ${process.cwd()}, and this command needs the jobs file: add --file FILE`;

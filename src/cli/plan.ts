@@ -47,7 +47,7 @@ export function plan(options: PlanOptions): number {
   const until = to === undefined ? from + DAY_MS : instant(to, '--to');
   if (until <= from) throw new UsageError('--to must be later than --from');
   if (until > from + LONGEST_MS) throw new UsageError('--to must be within 5 years of --from: due times end there');
-  const loaded = loadFile(options);
+  const loaded = loadFile(options, { clockChanges: true });
   if (against !== undefined) return compare(jobsAt(against, options), { loaded, at: from, options });
   printWarnings(loaded);
   const specs = options.tag === undefined ? loaded.jobsFile.jobs : jobsWithTag(loaded, options.tag, options);

@@ -47,6 +47,7 @@ function check(file: string): Findings {
       functionTimeoutMs: functionTimeout(process.env, appFolder),
       leaseMs: STORE_LIMITS.leaseMs,
       now: Date.now(),
+      clockChanges: true,
     });
     return {
       jobs: jobsFile.jobs.length,

@@ -13,7 +13,7 @@ export interface ConfigIssue {
   readonly message: string;
   /** The remedy, as an instruction. */
   readonly remedy: string;
-  /** In the jobs file. Absent if the jobs are an object, or if the issue is about another file or the whole of this one. */
+  /** In the jobs file or host.json. Absent if the jobs are an object, or if the issue is about an app setting or a whole file. */
   readonly place?: Place;
 }
 
@@ -69,10 +69,16 @@ export class ConfigError extends Error {
 }
 
 /** One issue as one line: place, path, value, problem, remedy. An issue of the whole file names the file itself. */
-export function formatIssue({ place, path, value, message, remedy }: ConfigIssue): string {
-  const at = place === undefined ? '' : `${place.file}:${place.line}:${place.column}: `;
+export function formatIssue(issue: ConfigIssue): string {
+  const { path, value, message, remedy } = issue;
+  const at = placeText(issue);
   if (path === '$' && value === null) return `${at}${message}; ${remedy}`;
   return `${at}${path}${value === null ? '' : ` = ${excerpt(value)}`}: ${message}; ${remedy}`;
+}
+
+/** `jobs.json:12:5: `; empty if the place is unknown. */
+export function placeText({ place }: Pick<ConfigIssue, 'place'>): string {
+  return place === undefined ? '' : `${place.file}:${place.line}:${place.column}: `;
 }
 
 const EXCERPT_LENGTH = 80;

@@ -28,6 +28,8 @@ import { countOf, issuesOf } from './zod-issues';
 export interface JobLimits extends DurationLimits {
   /** The current time, to warn of due times in the past. Undefined: unknown, and not checked. */
   readonly now?: EpochMs | undefined;
+  /** Whether to warn of changes of clocks too. */
+  readonly clockChanges?: boolean;
   /** Undefined: they could not be read, which has been reported. */
   readonly calendars: Calendars | undefined;
   /** The file's `notify`. */
@@ -72,7 +74,7 @@ export function readJob(name: string, raw: unknown, report: IssueReport, limits:
     warnOfGaps(job, compiled.timetable);
     if (limits.now !== undefined) {
       warnOfPast(job, compiled, limits.now);
-      warnOfClockChanges(job, compiled, limits.now);
+      if (limits.clockChanges === true) warnOfClockChanges(job, compiled, limits.now);
     }
   }
   checkDurations(job, limits);

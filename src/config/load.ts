@@ -28,6 +28,8 @@ export interface LoadOptions {
   readonly leaseMs?: DurationLimits['leaseMs'];
   /** The current time, to warn of due times in the past. Undefined: not checked. */
   readonly now?: EpochMs | undefined;
+  /** Whether to warn of changes of clocks too: that takes a look at a year of each schedule. */
+  readonly clockChanges?: boolean;
   /** The registry of handlers, if the jobs will run here. Each job needs a handler that accepts its input. */
   readonly handlers?: Registry;
 }

@@ -91,6 +91,8 @@ export function createCoordinators(options: CoordinatorOptions, { env, host, fee
   const { jobsFile, warnings, inputs } = loadJobs(source, {
     ...{ baseFolder: process.cwd(), functionTimeoutMs: host.functionTimeoutMs, handlers },
     now: systemClock.now(),
+    // Where the app is developed. On Azure, no start of an instance looks at a year of each schedule.
+    clockChanges: env['AZURE_FUNCTIONS_ENVIRONMENT'] === 'Development',
     leaseMs: STORE_LIMITS.leaseMs,
   });
   const notices = noticeSettings(env);

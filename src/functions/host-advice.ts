@@ -1,6 +1,7 @@
 import type { ConfigIssue } from '../config/config-error';
 import { formatDuration, parseTimeSpan } from '../core/duration';
 import type { Environment } from './app-settings';
+import { hostPlace } from './host-place';
 import { hostMember } from './settings';
 
 const MINUTE_MS = 60_000;
@@ -73,7 +74,7 @@ export function hostAdvice(env: Environment, appFolder: string): HostAdvice {
   for (const { member, preset, effect, best, mostMs, range } of RULES) {
     const value = settingOf(env, appFolder, [...PROVIDER, member]);
     const ms = parseTimeSpan(value ?? preset);
-    const issue = { path: `host.json: ${[...PROVIDER, member].join('.')}`, value: value ?? null };
+    const issue = { ...placeOf(env, appFolder, [...PROVIDER, member]), value: value ?? null };
     const remedy = `set it to "${best}"`;
     if (ms === undefined) errors.push({ ...issue, message: 'this is not a time span', remedy });
     else if (range !== undefined && (ms < range[0] || ms > range[1])) {
@@ -131,7 +132,18 @@ export function limitAdvice(limit: number | undefined, atOnce: number): readonly
   ];
 }
 
+/** The place of a member of host.json, or of what it is missing in. An app setting goes before the file. */
+function placeOf(env: Environment, appFolder: string, member: readonly string[]): Pick<ConfigIssue, 'path' | 'place'> {
+  const isInFile = env[settingName(member)] === undefined;
+  const place = isInFile ? hostPlace(appFolder, member) : undefined;
+  return place === undefined ? { path: `host.json: ${member.join('.')}` } : { path: member.join('.'), place };
+}
+
+function settingName(member: readonly string[]): string {
+  return ['AzureFunctionsJobHost', ...member].join('__');
+}
+
 function settingOf(env: Environment, appFolder: string, member: readonly string[]): string | undefined {
-  const value = env[['AzureFunctionsJobHost', ...member].join('__')] ?? hostMember(appFolder, ...member);
+  const value = env[settingName(member)] ?? hostMember(appFolder, ...member);
   return typeof value === 'string' ? value : undefined;
 }

@@ -79,3 +79,28 @@ describe('a calendar that ends', () => {
     expect(JSON.stringify(found)).toContain(date(SOON));
   });
 });
+
+describe('a jobs file with warnings', () => {
+  it('has them in doctor too, each with its place', async () => {
+    const input = { password: 'cO2!kd83-qpzM1xw', text: 'x'.repeat(40_000) };
+    const clocks = { schedule: '30 2 * * *', timeZone: 'Europe/Paris' };
+    fleet.folder.write('warned.json', { jobs: { exports: { schedule: '0 4 * * *', input }, clocks } });
+    const validated = JSON.parse((await run('validate', '--file', 'warned.json', '--json')).stdout) as {
+      readonly warnings: readonly { readonly path: string; readonly place: { readonly line: number } }[];
+    };
+    expect(validated.warnings.map(({ path }) => path).toSorted()).toEqual([
+      ...['jobs.clocks.schedule', 'jobs.exports.input', 'jobs.exports.input.password'],
+    ]);
+    const { stdout } = await run('doctor', '--file', 'warned.json', '--json');
+    const { findings } = JSON.parse(stdout) as {
+      readonly findings: readonly { readonly check: string; readonly status: string; readonly subject: string }[];
+    };
+    const found = findings.filter(({ check, status }) => check === 'file' && status === 'warning');
+    expect(found).toMatchObject(
+      validated.warnings.map(({ path }) => ({
+        ...{ subject: path, message: expect.stringMatching(/^warned\.json:\d+:\d+: /) as unknown },
+      })),
+    );
+    expect(stdout).not.toContain(input.password);
+  });
+});

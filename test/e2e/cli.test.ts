@@ -160,10 +160,11 @@ describe.concurrent('validate', () => {
     folder.write('queues/host.json', { version: '2.0', extensions: { durableTask: { storageProvider } } });
     folder.write('queues/jobs.json', { jobs: { nightly: { schedule: '@daily' } } });
     const report = await folder.json<object>(inFolder(['validate', '--file', 'queues/jobs.json', '--json']), 1);
-    const member = (name: string): string => `host.json: extensions.durableTask.storageProvider.${name}`;
+    const member = (name: string): string => `extensions.durableTask.storageProvider.${name}`;
+    const place = { file: path.join('queues', 'host.json'), line: 1 };
     expect(report).toMatchObject({
       ok: false,
-      errors: [{ path: member('controlQueueVisibilityTimeout'), value: '00:00:30' }],
+      errors: [{ path: member('controlQueueVisibilityTimeout'), value: '00:00:30', place }],
       warnings: [
         { path: member('maxQueuePollingInterval'), value: null },
         { path: member('workItemQueueVisibilityTimeout'), value: null },

@@ -33,6 +33,10 @@ function adviceOn(storageProvider: object, env: Record<string, string> = {}) {
   return { errors: errors.map(formatIssue), warnings: warnings.map(formatIssue) };
 }
 
+function withoutPlace(text: string): string {
+  return text.replace(/^\S*host\.json:\d+:\d+: /, '');
+}
+
 const GOOD = {
   maxQueuePollingInterval: '00:00:02',
   workItemQueueVisibilityTimeout: '00:00:30',
@@ -54,19 +58,19 @@ describe('the advice on host.json', () => {
 
   it('warns of the defaults of Durable, which the host.json of "func init" leaves as they are', () => {
     const defaults = [
-      'host.json: extensions.durableTask.storageProvider.maxQueuePollingInterval: is not set, and an idle host looks ' +
+      'extensions.durableTask.storageProvider.maxQueuePollingInterval: is not set, and an idle host looks ' +
         'for work every 30s, and an attempt starts late by up to that long; set it to "00:00:02"',
-      'host.json: extensions.durableTask.storageProvider.workItemQueueVisibilityTimeout: is not set, and the items and ' +
+      'extensions.durableTask.storageProvider.workItemQueueVisibilityTimeout: is not set, and the items and ' +
         'attempts that a killed host had taken stay hidden for 5m, and a fan-out waits for them; set it to "00:00:30"',
-      'host.json: extensions.durableTask.storageProvider.controlQueueVisibilityTimeout: is not set, and the results and ' +
+      'extensions.durableTask.storageProvider.controlQueueVisibilityTimeout: is not set, and the results and ' +
         'timers that a killed host had taken stay hidden for 5m, and a fan-out waits for them; set it to "00:01:00"',
     ];
-    expect(adviceOn({}).warnings).toEqual(defaults);
+    expect(adviceOn({}).warnings.map(withoutPlace)).toEqual(defaults);
     const folder = folderWith(STOCK);
-    expect(hostAdvice({}, folder).warnings.map(formatIssue)).toEqual(defaults);
+    expect(hostAdvice({}, folder).warnings.map(formatIssue).map(withoutPlace)).toEqual(defaults);
     // registerCoordinator prints what the host of its process has.
     const { warnings } = functionsHost({ WEBSITE_HOSTNAME: 'localhost:7071' }, folder);
-    expect(warnings.map(formatIssue)).toEqual(defaults);
+    expect(warnings.map(formatIssue).map(withoutPlace)).toEqual(defaults);
     expect(adviceOn({ ...GOOD, maxQueuePollingInterval: '00:00:10' }).warnings).toEqual([
       expect.stringContaining('= "00:00:10": an idle host looks for work every 10s'),
     ]);
@@ -101,9 +105,31 @@ describe('the advice on host.json', () => {
     },
   );
 
+  it('names the line of the member, or of what it is missing in, past comments', () => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'cronlease-host-'));
+    const write = (text: string): void => writeFileSync(path.join(folder, 'host.json'), text);
+    const places = () => hostAdvice({}, folder).warnings.map(({ place }) => place && [place.line, place.column]);
+    write(
+      `\uFEFF{ // "extensions": {\n  /* two\n lines */ "extensions": {\n    "durableTask": { "storageProvider": {\n` +
+        `      "maxQueuePollingInterval": "00:01:00", "partitionCount": 4\n    } }\n  },\n  "x": "// no comment"\n}`,
+    );
+    expect(places()).toEqual([
+      [5, 7],
+      [4, 22],
+      [4, 22],
+    ]);
+    expect(hostAdvice({}, folder).warnings[0]?.place?.file).toBe(path.relative('.', path.join(folder, 'host.json')));
+    // The host takes a comma too many, and a place that is not known is none.
+    write('{"version": "2.0",}');
+    expect(places()).toEqual([undefined, undefined, undefined]);
+    expect(hostAdvice({}, folder).warnings[0]?.path).toMatch(/^host\.json: extensions\./);
+  });
+
   it('goes by an app setting before the file', () => {
     const setting = 'AzureFunctionsJobHost__extensions__durableTask__storageProvider__workItemQueueVisibilityTimeout';
-    expect(adviceOn(GOOD, { [setting]: '00:10:00' }).warnings).toEqual([expect.stringContaining('hidden for 10m')]);
+    expect(adviceOn(GOOD, { [setting]: '00:10:00' }).warnings).toEqual([
+      expect.stringMatching(/^host\.json: .*hidden for 10m/),
+    ]);
   });
 
   it('has nothing to say of another storage provider, nor where there is no host.json', () => {
