@@ -76,25 +76,27 @@ function Loaded({ job }: { readonly job: OneJob }): JSX.Element {
       <Facts job={job} />
       <RunsTable runs={runs.body} failure={runs.failure} zone={timeZone} job={name} />
       {/* Nothing stands below what has not its height yet. */}
-      {hasCome && <Below job={job} runs={runs.body?.runs ?? []} due={due} failure={next.failure} />}
+      {hasCome && <Below job={job} listed={runs.body} due={due} failure={next.failure} />}
     </>
   );
 }
 
 interface BelowProps {
   readonly job: OneJob;
-  readonly runs: Runs['runs'];
+  /** Its latest runs, or those that were asked for. */
+  readonly listed: Runs | undefined;
   readonly due: Due['jobs'][number] | undefined;
   /** Why the due times are not here. */
   readonly failure: Failure | undefined;
 }
 
-function Below({ job, runs, due, failure }: BelowProps): JSX.Element {
+function Below({ job, listed, due, failure }: BelowProps): JSX.Element {
   const { name, timeZone } = job;
+  const runs = listed?.runs ?? [];
   const inFile = job.settings !== null;
   return (
     <>
-      <Timeline runs={runs} due={due?.due ?? []} zone={timeZone} />
+      <Timeline runs={runs} isPart={listed?.cursor != null} due={due?.due ?? []} zone={timeZone} />
       {inFile && <WhyPanel job={name} zone={timeZone} version={job} />}
       <div class="two">
         <Trend runs={runs} zone={timeZone} />

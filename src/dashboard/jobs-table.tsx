@@ -8,7 +8,7 @@ import type { Job } from './model';
 import { Ago, Badge, InHowLong, Link, OrderChanged, Time } from './parts';
 import { HelpLink } from './help-link';
 import { topicOfState } from './help-topics';
-import { duration, shortTime, span, zoneOf } from './time';
+import { duration, span } from './time';
 import { outcomeLabel, plural, STATE_LABELS } from './words';
 
 interface TableProps {
@@ -179,11 +179,11 @@ function detailOf(job: Job, at: number): string {
     case 'overdue':
       return overdueSince === null ? '' : `for ${span(Math.max(0, at - Date.parse(overdueSince)))}`;
     case 'failing': {
-      const failed = failures > 0 ? plural(failures, 'failure in a row', 'failures in a row') + sinceWhen(job, at) : '';
+      const failed = failures > 0 ? plural(failures, 'failure in a row', 'failures in a row') : '';
       const progress = progressOf(job, at);
-      return [failed, job.state === 'running' && progress !== '' ? `running ${progress}` : progress]
-        .filter(Boolean)
-        .join(', ');
+      // One line has no room for both, and a second one would move the rows below.
+      if (progress === '') return failed === '' ? '' : failed + howLong(job, at);
+      return [failed, job.state === 'running' ? `running ${progress}` : progress].filter(Boolean).join(', ');
     }
     case 'acknowledged':
       return acknowledgedText(job);
@@ -199,9 +199,9 @@ function detailOf(job: Job, at: number): string {
   }
 }
 
-function sinceWhen({ episode, timeZone }: Job, at: number): string {
+function howLong({ episode }: Job, at: number): string {
   if (episode === null) return '';
-  return `, since ${episode.isWhole ? '' : 'before '}${shortTime(Date.parse(episode.since), zoneOf(timeZone), at)}`;
+  return `, ${episode.isWhole ? 'for' : 'over'} ${span(Math.max(0, at - Date.parse(episode.since)))}`;
 }
 
 /** How far the run in progress is: `attempt 2, for 4 min`, `attempt 2 in 20 s`. */

@@ -106,6 +106,12 @@ function overlapsOf(stretches: readonly Stretch[]): readonly Stretch[] {
   return overlaps;
 }
 
+/** Until when each of the lanes has all of its due times. */
+export function listedUntil(lanes: readonly Lane[], end: number): number {
+  const ends = lanes.flatMap(({ isComplete, planned }) => (isComplete ? [] : [Date.parse(planned.at(-1) ?? '')]));
+  return Math.min(end, ...ends);
+}
+
 /** How many planned runs are in progress at once, from one instant of change to the next. */
 export function atOnce(
   lanes: readonly Lane[],

@@ -2,7 +2,7 @@ import type { ComponentChildren, JSX } from 'preact';
 import { isBad } from '../core/shown-state';
 import { pageOf } from './address';
 import type { Lane, Past, PlannedMark } from './lane-marks';
-import { atOnce, marksOf } from './lane-marks';
+import { atOnce, listedUntil, marksOf } from './lane-marks';
 import { SvgLink } from './parts';
 import type { Scale } from './scale';
 import { instantAt, positionOf } from './scale';
@@ -18,6 +18,15 @@ const LEAST = 3;
 /** Bars of good runs shorter than a pixel touch each other: many are a strip of one tone, in which others stand out. */
 export function barWidth(px: number, isGood: boolean): number {
   return Math.max(isGood && px < 1 ? 1 : LEAST, px);
+}
+
+/** What hatches mean: there is more than is listed. */
+export function Hatching(): JSX.Element {
+  return (
+    <pattern id="beyond" width={6} height={6} patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
+      <rect width={1.5} height={6} />
+    </pattern>
+  );
 }
 
 /** Planned runs with less than this between them are drawn as one. */
@@ -212,21 +221,26 @@ interface AtOnceProps {
   readonly height: number;
 }
 
-/** How many of the planned runs are in progress at once. */
+/** How many of the planned runs are in progress at once, as long as all of them are listed. */
 export function AtOnce({ lanes, scale, height }: AtOnceProps): JSX.Element {
-  const steps = atOnce(lanes, (scale.from + scale.until) / 2);
+  const until = listedUntil(lanes, scale.until);
+  const steps = atOnce(lanes, (scale.from + scale.until) / 2).filter(({ at }) => at <= until);
+  const end = positionOf(scale, until);
   const most = Math.max(1, ...steps.map(({ count }) => count));
   const today = scale.width / 2;
   const path = steps.map(({ at, count }) => {
-    const x = Math.min(scale.width, positionOf(scale, at));
+    const x = Math.min(end, positionOf(scale, at));
     return `H${x.toFixed(1)}V${(height - (count / most) * (height - 4)).toFixed(1)}`;
   });
   return (
     <>
       <path
         class="at-once"
-        d={`M${String(today)} ${String(height)}${path.join('')}H${String(scale.width)}V${String(height)}Z`}
+        d={`M${String(today)} ${String(height)}${path.join('')}H${end.toFixed(1)}V${String(height)}Z`}
       />
+      {end < scale.width && (
+        <rect class="beyond" x={end} y={4} width={scale.width - end} height={height - 4} fill="url(#beyond)" />
+      )}
       <text x={today - 6} y={height - 4} text-anchor="end">
         up to {most}
       </text>

@@ -4,7 +4,7 @@ import { shownState } from '../core/shown-state';
 import { changed, go, pageOf, param } from './address';
 import { coarseNow } from './clock';
 import { useHeldOrder } from './held-order';
-import { AtOnce, LanePicture } from './lane-picture';
+import { AtOnce, Hatching, LanePicture } from './lane-picture';
 import type { Lane } from './lane-marks';
 import type { Lanes } from './model';
 import { pageNumber, Pages } from './pages';
@@ -111,7 +111,7 @@ function Loaded({ body, hours }: { readonly body: Lanes; readonly hours: number 
   if (lanes.length === 0) return <Nothing body={body} hours={hours} />;
   return (
     <>
-      <Table lanes={lanes} hours={hours} />
+      <Table lanes={lanes} hours={hours} isPart={lanes.length < busy} />
       <Pages page={pageNumber()} size={PAGE} count={busy} of="lanes" />
     </>
   );
@@ -145,7 +145,14 @@ function Nothing({ body: { busy, empty }, hours }: { readonly body: Lanes; reado
   );
 }
 
-function Table({ lanes, hours }: { readonly lanes: readonly Lane[]; readonly hours: number }): JSX.Element {
+interface TableProps {
+  readonly lanes: readonly Lane[];
+  readonly hours: number;
+  /** Whether there are more lanes, on other pages. */
+  readonly isPart: boolean;
+}
+
+function Table({ lanes, hours, isPart }: TableProps): JSX.Element {
   const [element, width] = useWidth();
   const [pointed, setPointed] = useState('');
   const choice = JSON.stringify([hours, param('q'), param('tag'), param('page')]);
@@ -166,15 +173,13 @@ function Table({ lanes, hours }: { readonly lanes: readonly Lane[]; readonly hou
       <p class="legend muted">
         {LEGEND}
         <svg width={28} height={12} aria-hidden="true">
-          <pattern id="beyond" width={6} height={6} patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
-            <rect width={1.5} height={6} />
-          </pattern>
+          <Hatching />
           <rect width={28} height={12} fill="url(#beyond)" />
         </svg>{' '}
         more than is listed: a lane has the last 20 outcomes and the next 200 due times.
       </p>
       <div class="lane axis" aria-hidden="true">
-        <span class="muted">Planned at once</span>
+        <span class="muted">Planned at once{isPart ? `, of ${String(lanes.length)} jobs` : ''}</span>
         <div ref={element}>{width > 0 && <Axis scale={scale} lanes={lanes} />}</div>
       </div>
       <ol aria-label="Lanes">
@@ -183,7 +188,7 @@ function Table({ lanes, hours }: { readonly lanes: readonly Lane[]; readonly hou
           return (
             <li key={name} class="lane">
               {lane === undefined ? (
-                <span class="muted">{name} is no longer listed</span>
+                <span class="muted">{name} is no longer on this page</span>
               ) : (
                 <>
                   <Heading lane={lane} />

@@ -5,7 +5,7 @@ import { now } from './clock';
 import type { DueTimes, RunSummary } from './model';
 import type { Scale } from './scale';
 import { instantAt, positionOf, ticksOf } from './scale';
-import { barWidth } from './lane-picture';
+import { barWidth, Hatching } from './lane-picture';
 import { duration, exactTime, fullTime, zoneOf } from './time';
 import { useWidth } from './use-width';
 import { OUTCOME_LABELS, plural, reasonText } from './words';
@@ -30,12 +30,14 @@ const AHEAD = 0.15;
 
 interface TimelineProps {
   readonly runs: readonly RunSummary[];
+  /** Whether there are older ones, which are not listed. */
+  readonly isPart: boolean;
   readonly due: DueTimes['jobs'][number]['due'];
   readonly zone: string | null;
 }
 
 /** The runs of a job over time. A click asks why, for that instant. */
-export function Timeline({ runs, due, zone }: TimelineProps): JSX.Element {
+export function Timeline({ runs, isPart, due, zone }: TimelineProps): JSX.Element {
   const [element, width] = useWidth();
   const chosen = RANGES.find(([name]) => name === param('range')) ?? fitting(runs);
   return (
@@ -60,11 +62,11 @@ export function Timeline({ runs, due, zone }: TimelineProps): JSX.Element {
         </nav>
       </div>
       <div class="panel picture" ref={element}>
-        {width > 0 && <Picture runs={runs} due={due} zone={zone} width={width} lengthMs={chosen[1]} />}
+        {width > 0 && <Picture runs={runs} isPart={isPart} due={due} zone={zone} width={width} lengthMs={chosen[1]} />}
       </div>
       <p class="legend muted">
         A bar is as long as its run, and a line before it shows how late it began. Hollow: due times that did not run.
-        Click anywhere to ask why.
+        {isPart && ` Hatched: before the ${String(runs.length)} runs that are listed.`} Click anywhere to ask why.
       </p>
     </section>
   );
@@ -82,12 +84,13 @@ interface PictureProps extends TimelineProps {
   readonly lengthMs: number;
 }
 
-function Picture({ runs, due, zone, width, lengthMs }: PictureProps): JSX.Element {
+function Picture({ runs, isPart, due, zone, width, lengthMs }: PictureProps): JSX.Element {
   const at = now.value;
   const scale: Scale = { from: at - lengthMs, until: at + (lengthMs * AHEAD) / (1 - AHEAD), width };
   const asked = Date.parse(param('at') ?? '');
   const shown = runs.filter((run) => endOf(run, at) >= scale.from).toSorted((a, b) => layerOf(a) - layerOf(b));
   const today = positionOf(scale, at);
+  const listedFrom = positionOf(scale, Math.min(...runs.map(({ scheduledFor }) => Date.parse(scheduledFor))));
   return (
     <svg
       class="timeline"
@@ -98,6 +101,19 @@ function Picture({ runs, due, zone, width, lengthMs }: PictureProps): JSX.Elemen
       onClick={(event) => askWhy(event, scale, runs, due)}
     >
       <rect class="ahead" x={today} y={0} width={width - today} height={BASE} />
+      {isPart && listedFrom > 0 && (
+        <>
+          <Hatching />
+          <rect
+            class="beyond"
+            x={0}
+            y={BASE - BAR}
+            width={Math.min(width, listedFrom)}
+            height={BAR}
+            fill="url(#beyond)"
+          />
+        </>
+      )}
       <path class="base" d={`M0 ${String(BASE + 0.5)}H${String(width)}`} />
       {ticksOf(scale, zoneOf(zone), LABEL).map((tick) => (
         <g key={tick.at}>

@@ -4,7 +4,7 @@ import type { JobSpec } from '../core/job';
 import type { JobEntry } from './list-jobs';
 import type { JobStatus } from './job-status';
 import { statusOf } from './job-status';
-import { worstFirst } from './overview';
+import { worstSteadily } from './overview';
 
 /** The most due times of one job. */
 const PLANNED = 200;
@@ -35,7 +35,7 @@ interface LanesQuery {
 }
 
 export interface Lanes {
-  /** {@link worstFirst}. */
+  /** {@link worstSteadily}. */
   readonly lanes: readonly Lane[];
   /** How many of the jobs that were asked for have anything in the window. */
   readonly busy: number;
@@ -59,7 +59,7 @@ export function lanesOf(
   return {
     ...{ busy: busy.length, empty: chosen.length - busy.length },
     lanes: busy
-      .toSorted((a, b) => worstFirst(a.status, b.status))
+      .toSorted((a, b) => worstSteadily(a.status, b.status))
       .slice(skip, skip + limit)
       .map(({ spec, status }) => ({
         ...status,

@@ -111,6 +111,11 @@ export function worstFirst(a: JobStatus, b: JobStatus): number {
   return rankOf(a) - rankOf(b) || compare(nextOf(a), nextOf(b)) || compare(a.name, b.name);
 }
 
+/** As {@link worstFirst}, but a run that starts or ends moves no job: pages of a list stay the same while one reads. */
+export function worstSteadily(a: JobStatus, b: JobStatus): number {
+  return rankOf(a) - rankOf(b) || compare(a.name, b.name);
+}
+
 /**
  * Whether a person should look at the job. One that was paused or disabled on purpose is left alone, and so is one whose
  * episode somebody has acknowledged.

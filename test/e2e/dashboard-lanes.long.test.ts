@@ -1,7 +1,7 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { NonRetryableError } from '../../src/handler/handler';
-import { layoutShift, openBrowser, openPage, pageWidth, seriousFindings } from '../support/browser';
+import { layoutShift, leastContrast, openBrowser, openPage, pageWidth, seriousFindings } from '../support/browser';
 import type { DashboardServer } from '../support/dashboard';
 import { serveDashboard } from '../support/dashboard';
 import { jobSpec } from '../support/job';
@@ -124,6 +124,71 @@ describe('the lanes', () => {
     await page.locator('svg[role=group]').first().waitFor();
     expect(await seriousFindings(page)).toEqual([]);
     expect(await pageWidth(page)).toBeLessThanOrEqual(width);
+    // axe measures no text of a picture: "planned at once", and the times below.
+    expect(await page.locator('.axis text').first().textContent()).toMatch(/^up to \d$/);
+    expect(await leastContrast(page, '.axis text, .axis .muted', '.lane.axis')).toBeGreaterThanOrEqual(4.5);
+  });
+
+  it('draw runs shorter than a pixel as one strip in which others stand out, and hatch what is not listed', async () => {
+    await start();
+    const page = await visit('?view=lanes');
+    const laneOf = (name: string) => page.locator('li.lane').filter({ hasText: name });
+    await laneOf('often').locator('rect.bar').nth(19).waitFor();
+    /** All rectangles at one instant: the picture moves on with the time. */
+    const drawn = async (name: string) => {
+      const all = await laneOf(name)
+        .locator('rect')
+        .evaluateAll((rects) =>
+          rects.map((one) => [
+            one.getAttribute('class') ?? '',
+            ...['x', 'width'].map((side) => Number(one.getAttribute(side))),
+          ]),
+        );
+      const of = (wanted: string) =>
+        all.filter(([names]) => names === wanted).map(([, x, width]) => ({ x: Number(x), width: Number(width) }));
+      return { good: of('bar good'), bad: of('bar bad'), marks: of('mark'), beyond: of('beyond') };
+    };
+    const often = await drawn('often');
+    expect(often.good.map(({ width }) => width)).toEqual(Array.from({ length: 20 }, () => 1));
+    const ends = often.good.map(({ x, width }) => x + width);
+    expect(often.good.slice(1).every(({ x }, index) => x <= (ends[index] ?? 0))).toBe(true);
+    expect([often.bad, often.marks]).toEqual([[], []]);
+    const bad = await drawn('bad');
+    expect(bad.bad.length).toBeGreaterThan(5);
+    expect(bad.bad.every(({ width }) => width >= 3)).toBe(true);
+    expect(bad.marks).toEqual(bad.bad);
+    expect(bad.beyond).toEqual([]);
+    // Twenty outcomes reach 20 minutes back, and 200 due times 200 minutes ahead.
+    const width = Number(await laneOf('often').locator('svg[role=group]').getAttribute('width'));
+    const [before, after] = often.beyond;
+    expect(before).toEqual({ x: 0, width: often.good[0]?.x });
+    expect(after?.x).toBeCloseTo(width * (0.5 + 200 / 60 / 24), -1);
+    expect((after?.x ?? 0) + (after?.width ?? 0)).toBeCloseTo(width, 3);
+    await page.getByText('more than is listed: a lane has the last 20 outcomes').waitFor();
+    // Nor is it known how many run at once then.
+    const [atOnce = []] = await page
+      .locator('.axis rect.beyond')
+      .evaluateAll((all) => all.map((one) => [Number(one.getAttribute('x'))]));
+    expect(atOnce[0]).toBeCloseTo(after?.x ?? 0, -1);
+  });
+
+  it('leave the hatch to the timeline of a job whose older runs are not listed', async () => {
+    await start({ pastMs: 70 * MINUTE });
+    const page = await visit('?job=often&range=6h');
+    await page.getByText('Hatched: before the 50 runs that are listed. Click').waitFor();
+    const edge = async (rect: string) =>
+      page
+        .locator(`svg.timeline ${rect}`)
+        .evaluateAll((all) => all.map((one) => Number(one.getAttribute('x')) + Number(one.getAttribute('width'))));
+    const bars = await edge('rect.bar');
+    expect(bars).toHaveLength(50);
+    const [beyond = 0] = await edge('rect.beyond');
+    expect(beyond).toBeGreaterThan(100);
+    expect(Math.abs(Math.min(...bars) - beyond)).toBeLessThan(4);
+    await page.goto(`${server?.url ?? ''}?job=bad&range=6h`);
+    await page.locator('svg.timeline rect.bar').nth(5).waitFor();
+    expect(await edge('rect.beyond')).toEqual([]);
+    expect(await page.getByText('Hatched').count()).toBe(0);
   });
 
   it('of 1,000 jobs come in pages of 50', async () => {

@@ -142,7 +142,10 @@ describe('a row of runs', () => {
       expect(await pageWidth(page)).toBeLessThanOrEqual(width);
     }
     await page.goto(server.url);
-    await page.locator('td.c-state', { hasText: /since/ }).first().waitFor();
+    await page
+      .locator('td.c-state', { hasText: /failures? in a row, for \d+ h/ })
+      .first()
+      .waitFor();
     expect(await cutTexts(page, 'a.job, .c-state, .c-last')).toEqual([]);
     await page.getByText(/^At least \d+ runs failed|^\d+ runs failed/).waitFor();
   });

@@ -75,6 +75,24 @@ export async function setHidden(page: Page, hidden: boolean): Promise<void> {
   `);
 }
 
+/** The least contrast that any of these texts of a picture has with the surface below it, by the formula of WCAG. */
+export function leastContrast(page: Page, texts: string, surface: string): Promise<number> {
+  return page.evaluate<number>(`(() => {
+    const luminance = (color) => {
+      const [r, g, b] = color.match(/[\\d.]+/g).map((part) => part / 255)
+        .map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
+      return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    };
+    const below = luminance(getComputedStyle(document.querySelector('${surface}')).backgroundColor);
+    const all = [...document.querySelectorAll('${texts}')].map((text) => {
+      const style = getComputedStyle(text);
+      const [dark, light] = [below, luminance(text instanceof SVGElement ? style.fill : style.color)].sort((a, b) => a - b);
+      return (light + 0.05) / (dark + 0.05);
+    });
+    return Math.min(...all);
+  })()`);
+}
+
 /** The texts of these elements, and of those in them, that have no room and are cut. */
 export function cutTexts(page: Page, selector: string): Promise<readonly string[]> {
   return page.evaluate<string[]>(`

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Lane } from '../../src/dashboard/lane-marks';
-import { atOnce, marksOf } from '../../src/dashboard/lane-marks';
+import { atOnce, listedUntil, marksOf } from '../../src/dashboard/lane-marks';
 
 const T0 = Date.UTC(2026, 0, 1, 12);
 const MINUTE = 60_000;
@@ -120,4 +120,14 @@ it('the planned runs of all lanes are counted where they run at once', () => {
     [15, 1],
     [20, 0],
   ]);
+});
+
+describe('the end of what is planned', () => {
+  it('is that of the lane with the least of it, where a lane has more due times than are listed', () => {
+    const whole = lane({ planned: [at(1)] });
+    const often = lane({ planned: [at(1), at(200)], isComplete: false });
+    const oftener = lane({ planned: [at(1), at(90)], isComplete: false });
+    expect(listedUntil([whole], T0 + 720 * MINUTE)).toBe(T0 + 720 * MINUTE);
+    expect(listedUntil([whole, often, oftener], T0 + 720 * MINUTE)).toBe(T0 + 90 * MINUTE);
+  });
 });

@@ -76,6 +76,15 @@ describe('the lanes', () => {
     expect((await lane('b', '?hours=5')).planned).toEqual([4, 5, 6].map((hour) => at(T0 + hour * HOUR)));
   });
 
+  it('keep their order while a run starts and ends', async () => {
+    const { sim, lanes } = play([jobSpec('a', '30 * * * *'), jobSpec('b', '0 * * * *')]);
+    const names = async (): Promise<string[]> => (await lanes()).lanes.map(({ name }) => name);
+    await sim.clock.advance(61 * MINUTE);
+    expect([await names(), (await lanes()).lanes[1]?.state]).toEqual([['a', 'b'], 'running']);
+    await sim.clock.advance(20 * MINUTE);
+    expect(await names()).toEqual(['a', 'b']);
+  });
+
   it('are the worst first, page by page, without the jobs that have nothing in the window', async () => {
     const jobs = [
       ...[jobSpec('bad', '*/5 * * * *'), jobSpec('good', '*/5 * * * *', { tags: ['x'], description: 'Sends mails' })],
