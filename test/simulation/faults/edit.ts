@@ -199,7 +199,10 @@ export function isNode(value: unknown): value is TreeNode {
 
 /** The nodes right below one, each with the key that leads to it. */
 export function childrenOf(node: TreeNode): readonly (readonly [key: string, child: TreeNode])[] {
-  return Object.entries(node).flatMap(([key, child]) =>
-    [child].flat().flatMap((one) => (isNode(one) ? [[key, one] as const] : [])),
-  );
+  const found: [string, TreeNode][] = [];
+  for (const [key, child] of Object.entries(node)) {
+    if (isNode(child)) found.push([key, child]);
+    else if (Array.isArray(child)) for (const one of child) if (isNode(one)) found.push([key, one]);
+  }
+  return found;
 }
