@@ -2,6 +2,7 @@ import { parseLoad } from './load';
 import type { Machine } from './machine';
 import type { IdleResult } from './measure/idle';
 import type { KillResult } from './measure/kill';
+import type { LogsResult } from './measure/logs';
 import type { Result } from './measure/result';
 import type { Starts } from './measure/start';
 
@@ -25,11 +26,12 @@ export interface Sitting {
   readonly idles: readonly IdleResult[];
   /** One, or none. */
   readonly starts: readonly Starts[];
+  readonly logs: readonly LogsResult[];
   /** What could not be measured. */
   readonly failures: readonly { readonly run: string; readonly reason: string }[];
   /** The CPU of a run by part. */
   readonly profile?: Table;
-  /** For tables of earlier sittings, by {@link tableOf} or by `kills`, `idles`, `starts` and `profile`. */
+  /** For tables of earlier sittings, by {@link tableOf} or by `kills`, `idles`, `starts`, `logs` and `profile`. */
   readonly made?: Readonly<Record<string, Made>>;
 }
 
@@ -47,12 +49,12 @@ export function joined(old: Sitting, now: Sitting): Sitting {
   const measured = new Set(now.results.map(tableOf));
   const kept = old.results.filter((result) => !measured.has(tableOf(result)));
   const tables = [...new Set(kept.map(tableOf))];
-  const take = <Part extends 'kills' | 'idles' | 'starts'>(part: Part): Sitting[Part] => {
+  const take = <Part extends 'kills' | 'idles' | 'starts' | 'logs'>(part: Part): Sitting[Part] => {
     if (now[part].length > 0 || old[part].length === 0) return now[part];
     tables.push(part);
     return old[part];
   };
-  const [kills, idles, starts] = [take('kills'), take('idles'), take('starts')];
+  const [kills, idles, starts, logs] = [take('kills'), take('idles'), take('starts'), take('logs')];
   const profile = now.profile ?? old.profile;
   if (now.profile === undefined && profile !== undefined) tables.push('profile');
   const { leftOut, failures } = now.results.length > 0 ? now : old;
@@ -60,7 +62,7 @@ export function joined(old: Sitting, now: Sitting): Sitting {
     ...now,
     ...{ leftOut, failures },
     results: [...kept, ...now.results].toSorted((a, b) => rankOf(a) - rankOf(b)),
-    ...{ kills, idles, starts },
+    ...{ kills, idles, starts, logs },
     ...(profile === undefined ? {} : { profile }),
     made: Object.fromEntries(tables.map((table) => [table, madeOf(old, table)])),
   };

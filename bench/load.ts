@@ -12,6 +12,8 @@ export interface BenchJob {
   readonly schedule: Schedule;
   /** How long its handler takes. */
   readonly handlerMs: number;
+  /** How many lines it writes to its log in that time. */
+  readonly lines?: number;
 }
 
 /** How long a handler takes that does nothing but note its start. */

@@ -13,7 +13,7 @@ or into .tmp/bench if options leave something out.
                         one repetition, no skew, no kills: under 20 minutes
   --systems NAME,…      these systems only; --list names them
   --parts PART,…        these parts only: loads, kill (kill -9 of a worker), idle (jobs that are not due),
-                        start (an app until its functions are registered)
+                        start (an app until its functions are registered), logs (of a run that writes 1,500 lines)
   --loads LOAD,…        these loads only, such as 100/s,1000/min
   --repetitions N       each load so many times, in turn (2); a whole run with 2 takes about three hours
   --seconds N           how long a rate is measured (20)
@@ -35,7 +35,7 @@ export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-const PARTS = ['loads', 'kill', 'idle', 'start'] as const;
+const PARTS = ['loads', 'kill', 'idle', 'start', 'logs'] as const;
 
 export type Part = (typeof PARTS)[number];
 
@@ -107,7 +107,7 @@ function parse(args: readonly string[]) {
   }
 }
 
-function systemNamed(name: string): System {
+export function systemNamed(name: string): System {
   const found = systems.find((system) => system.name === name);
   if (found !== undefined) return found;
   const names = systems.map((system) => system.name).join(', ');

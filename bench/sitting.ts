@@ -7,12 +7,13 @@ import type { Machine } from './machine';
 import type { Sitting } from './kept';
 import { idleOnce, type IdleResult } from './measure/idle';
 import { killOnce, type KillResult } from './measure/kill';
+import { logsOnce, type LogsResult } from './measure/logs';
 import type { Result } from './measure/result';
 import { runOnce } from './measure/run';
 import { measureStarts, type Starts } from './measure/start';
-import type { Options } from './options';
+import { type Options, systemNamed } from './options';
 import { plannedName, planRuns } from './plan';
-import { figuresLine, idleLine, killLine, startLine } from './report/line';
+import { figuresLine, idleLine, killLine, logsLine, startLine } from './report/line';
 import type { System } from './systems/system';
 
 /** What every measurement needs. */
@@ -76,8 +77,9 @@ export async function sit(
   const kills: KillResult[] = [];
   const idles: IdleResult[] = [];
   const starts: Starts[] = [];
+  const logs: LogsResult[] = [];
   const failures: { run: string; reason: string }[] = [];
-  const sitting: Sitting = { machine, leftOut, results, kills, idles, starts, failures };
+  const sitting: Sitting = { machine, leftOut, results, kills, idles, starts, logs, failures };
 
   const make = async <T>({ name, measure, line, into }: Measurement<T>, at: string): Promise<void> => {
     signal.throwIfAborted();
@@ -103,6 +105,7 @@ export async function sit(
   const side = createGate(IDLE_AT_ONCE);
   await Promise.all(resting.map((run) => side(() => make(run, '-'))));
   if (has('start')) await make(startRun(room, starts), '-');
+  if (has('logs')) for (const run of logsRuns(room, logs)) await make(run, '-');
   return sitting;
 }
 
@@ -144,6 +147,19 @@ function idleRuns(
       into,
     })),
   );
+}
+
+/** So many other jobs are due each second. */
+const BESIDE_LOGS = [0, 40];
+
+function logsRuns(room: Room, into: LogsResult[]): Measurement<LogsResult>[] {
+  const system = systemNamed('cronlease');
+  return BESIDE_LOGS.map((beside) => ({
+    name: `log beside ${String(beside)} jobs each second`,
+    measure: () => logsOnce({ ...room, system, beside }),
+    line: logsLine,
+    into,
+  }));
 }
 
 function startRun({ root, scratch, signal }: Room, into: Starts[]): Measurement<Starts> {

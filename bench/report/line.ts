@@ -1,5 +1,6 @@
 import type { IdleResult } from '../measure/idle';
 import type { KillResult } from '../measure/kill';
+import type { LogsResult } from '../measure/logs';
 import type { Result } from '../measure/result';
 import type { Starts } from '../measure/start';
 import { milliseconds, perRun, seconds, share, totalCalls } from './numbers';
@@ -37,6 +38,10 @@ export function idleLine({ workerShare, serverShare, callsPerHour, workerMb }: I
     ...(callsPerHour === undefined ? [] : [`${callsPerHour.toFixed(0)} calls an hour`]),
     `${workerMb.toFixed(0)} MB`,
   ].join(', ');
+}
+
+export function logsLine({ lines, seconds: wrote, kept, load }: LogsResult): string {
+  return `${String(kept)} of ${String(lines)} lines of ${String(wrote)} s kept at load ${load.toFixed(1)}`;
 }
 
 export function startLine({ apps }: Starts): string {

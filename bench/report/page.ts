@@ -11,6 +11,7 @@ import {
   killTable,
   loadTables,
   loadTitle,
+  logsTable,
   markdownTable,
   packagesTable,
   startTable,
@@ -26,7 +27,7 @@ export function plotFile(load: string): string {
 
 /** The page, as Markdown. */
 export function pageOf(sitting: Sitting): string {
-  const { results, kills, idles } = sitting;
+  const { results, kills, idles, logs } = sitting;
   return [
     '# Performance',
     'This page compares cronlease with what people would use instead. All ran the same jobs on one machine, one ' +
@@ -45,6 +46,7 @@ export function pageOf(sitting: Sitting): string {
     ...(kills.length === 0 ? [] : [...KILLED, markdownTable(killTable(kills)), madeAt(sitting, 'kills')]),
     ...(idles.length === 0 ? [] : [...IDLE, markdownTable(idleTable(idles)), madeAt(sitting, 'idles')]),
     ...started(sitting),
+    ...(logs.length === 0 ? [] : [...LOGS, markdownTable(logsTable(logs)), madeAt(sitting, 'logs')]),
     ...calls(sitting),
     ...cpuByPart(sitting),
     ...caveats(sitting),
@@ -116,6 +118,12 @@ const IDLE = [
   '## Nothing due',
   'Jobs that are not due for hours. The calls of an hour are extrapolated. Calls are requests to blob storage, ' +
     'commands of Redis (those inside its scripts too), messages to etcd, and transactions of PostgreSQL.',
+];
+
+const LOGS = [
+  '## Logs under load',
+  'One run of cronlease writes 1,500 lines in some seconds, alone and beside jobs that take all of the machine. The ' +
+    'first and the last 1,000 lines of an attempt are kept, whatever the load.',
 ];
 
 /** Tables may outlive the sitting that made them. */

@@ -26,9 +26,9 @@ export function readSitting(folder: string): Sitting {
   const sitting = JSON.parse(readFileSync(path.join(folder, RESULTS), 'utf8'), (_key, value: unknown) =>
     // JSON has no NaN: a lateness of no starts.
     value === null ? Number.NaN : value,
-  ) as Omit<Sitting, 'starts'> & Partial<Sitting>;
-  // Results of before this part have none.
-  return { ...sitting, starts: sitting.starts ?? [] };
+  ) as Omit<Sitting, 'starts' | 'logs'> & Partial<Sitting>;
+  // Results of before these parts have none.
+  return { ...sitting, starts: sitting.starts ?? [], logs: sitting.logs ?? [] };
 }
 
 /** Writes the page and its plots. */

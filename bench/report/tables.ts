@@ -1,6 +1,7 @@
 import type { Figures } from '../figures/judge';
 import type { IdleResult } from '../measure/idle';
 import type { KillResult } from '../measure/kill';
+import type { LogsResult } from '../measure/logs';
 import type { Result } from '../measure/result';
 import type { Starts } from '../measure/start';
 import type { Sitting, Table } from '../kept';
@@ -126,6 +127,17 @@ export function idleTable(idles: readonly IdleResult[]): Table {
   };
 }
 
+export function logsTable(logs: readonly LogsResult[]): Table {
+  return {
+    title: 'the log of a run that says much',
+    header: ['other jobs each second', 'load average', 'lines', 'in, s', 'kept', 'in a gap that the log names', 'lost'],
+    rows: logs.map(({ beside, load, lines, seconds: wrote, kept, missing }) => [
+      ...[String(beside), load.toFixed(1), lines.toLocaleString('en-US'), wrote.toFixed(1)],
+      ...[kept.toLocaleString('en-US'), String(missing), String(lines - kept - missing)],
+    ]),
+  };
+}
+
 const MEGABYTE = 1024 * 1024;
 
 export function startTable({ turns, apps }: Pick<Starts, 'turns' | 'apps'>): Table {
@@ -202,12 +214,13 @@ export function markdownTable({ header, rows }: Table): string {
   return [line(header), line(header.map((_, index) => (index === 0 ? '---' : '--:'))), ...rows.map(line)].join('\n');
 }
 
-export function plainTables({ results, kills, idles, starts }: Sitting): string {
+export function plainTables({ results, kills, idles, starts, logs }: Sitting): string {
   return [
     ...loadTables(results),
     ...(kills.length === 0 ? [] : [killTable(kills)]),
     ...(idles.length === 0 ? [] : [idleTable(idles)]),
     ...starts.flatMap((one) => [startTable(one), packagesTable(one)]),
+    ...(logs.length === 0 ? [] : [logsTable(logs)]),
   ]
     .map(plainTable)
     .join('\n')

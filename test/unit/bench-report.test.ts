@@ -64,6 +64,7 @@ const sitting: Sitting = {
       packages: packageMedians([{ cronlease: 30, zod: 20 }, { cronlease: 40 }]),
     },
   ],
+  logs: [{ beside: 40, load: 6.5, lines: 1_500, seconds: 7.6, kept: 1_400, missing: 90 }],
   failures: [{ run: 'naive-lease 300/s (1)', reason: 'the emulator has gone' }],
 };
 
@@ -120,6 +121,10 @@ describe('tables', () => {
       rows: [['cronlease', '1.0', '0.50']],
     });
     expect(callsTable([result({ usage: { ...result().usage, calls: { commands: 5 } } })], '100/s')).toBeUndefined();
+  });
+
+  it('have the lines of a log that are kept, and those that nobody has', () => {
+    expect(logsTable(sitting.logs).rows).toEqual([['40', '6.5', '1,500', '7.6', '1,400', '90', '10']]);
   });
 
   it('name the packages that take longest at a start, and add up the others', () => {
@@ -225,7 +230,7 @@ describe('the page', () => {
   it('keeps the tables of an earlier sitting that a later one has not measured, each with its own commit', async () => {
     const folder = mkdtempSync(path.join(tmpdir(), 'bench-'));
     const machine = { ...sitting.machine, commit: 'abcdefabcd', at: '2026-11-23T03:00:00Z' };
-    const nothing = { leftOut: [], results: [], kills: [], idles: [], starts: [], failures: [] };
+    const nothing = { leftOut: [], results: [], kills: [], idles: [], starts: [], logs: [], failures: [] };
     const profile = { title: 'CPU of cronlease by part', header: ['part', 'ms a run'], rows: [['storage SDK', '2.0']] };
     const later = { ...nothing, machine, results: [result({ load: '1/s' }), result({ runs: 7 })] };
     const last = { ...nothing, machine: { ...machine, commit: '1111111111' }, profile };

@@ -25,7 +25,7 @@ interface CronleaseOptions {
   readonly backend?: Exclude<BackendName, 'none'>;
 }
 
-const CONTAINER = 'cronlease';
+export const CONTAINER = 'cronlease';
 const SETTLED_MS = 180_000;
 const POLL_MS = 500;
 const PAGE = 1_000;
@@ -36,12 +36,12 @@ function prepareApp(folder: string, jobs: readonly BenchJob[]): void {
   cpSync(path.join(__dirname, 'app.js'), path.join(folder, 'app.js'));
   writeFileSync(path.join(folder, 'host.json'), hostFile(jobs.length));
   writeFileSync(path.join(folder, 'package.json'), JSON.stringify({ main: 'app.js' }));
-  const entries = jobs.map(({ name, schedule, handlerMs }) => [
+  const entries = jobs.map(({ name, schedule, handlerMs, lines }) => [
     name,
     {
       schedule: cronOf(schedule),
-      handler: 'bench',
-      input: { ms: handlerMs },
+      ...(lines === undefined ? { handler: 'bench', input: { ms: handlerMs } } : {}),
+      ...(lines === undefined ? {} : { handler: 'talk', input: { ms: handlerMs, lines } }),
     },
   ]);
   writeFileSync(path.join(folder, 'jobs.json'), JSON.stringify({ jobs: Object.fromEntries(entries) as object }));
