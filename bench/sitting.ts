@@ -150,7 +150,7 @@ function idleRuns(
 }
 
 /** So many other jobs are due each second. */
-const BESIDE_LOGS = [0, 40];
+const BESIDE_LOGS = [0, 15];
 
 function logsRuns(room: Room, into: LogsResult[]): Measurement<LogsResult>[] {
   const system = systemNamed('cronlease');

@@ -122,8 +122,9 @@ const IDLE = [
 
 const LOGS = [
   '## Logs under load',
-  'One run of cronlease writes 1,500 lines in some seconds, alone and beside jobs that take all of the machine. The ' +
-    'first and the last 1,000 lines of an attempt are kept, whatever the load.',
+  'One run of cronlease writes 1,500 lines in some seconds, alone and beside jobs that are due each second. The load ' +
+    'average is that of the machine at the end of the run. The first and the last 1,000 lines of an attempt are kept, ' +
+    'whatever the load.',
 ];
 
 /** Tables may outlive the sitting that made them. */

@@ -233,11 +233,20 @@ export function hostMember(appFolder: string, ...members: readonly string[]): un
   }
   let value: unknown;
   try {
-    // The host allows comments in this file.
-    value = JSON5.parse(text.replace(/^\uFEFF/, ''));
+    value = parseHost(text.replace(/^\uFEFF/, ''));
   } catch (cause) {
     throw new SettingError(`${members.join('.')} (host.json)`, file, `the file cannot be read: ${String(cause)}`);
   }
   for (const member of members) value = isObject(value) ? value[member] : undefined;
   return value;
+}
+
+/** The host allows comments in this file. Most have none, and each start of an app reads it many times. */
+function parseHost(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    return JSON5.parse(text);
+  }
 }

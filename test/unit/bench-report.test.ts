@@ -13,7 +13,7 @@ import { median, milliseconds, perRun, seconds, share } from '../../bench/report
 import { pageOf } from '../../bench/report/page';
 import { plotRanges } from '../../bench/report/plot';
 import { readSitting, writeReport, writeResults } from '../../bench/report/publish';
-import { callsTable, loadTables, markdownTable, packagesTable } from '../../bench/report/tables';
+import { callsTable, loadTables, logsTable, markdownTable, packagesTable } from '../../bench/report/tables';
 import type { Sitting } from '../../bench/kept';
 import { joined } from '../../bench/kept';
 
@@ -259,6 +259,7 @@ describe('the page', () => {
       ['A killed worker', '0123456789'],
       ['Nothing due', '0123456789'],
       ['The start of an app', '0123456789'],
+      ['Logs under load', '0123456789'],
       ['Where the CPU goes', '1111111111'],
     ]);
   });
