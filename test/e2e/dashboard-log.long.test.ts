@@ -125,7 +125,8 @@ describe('the items of a run', () => {
       '7',
       'Failed',
       'NonRetryableError: no account 7',
-      '1',
+      // A phone shows more than one attempt below the duration.
+      ...(width < 760 ? [] : ['1']),
       '0 ms',
     ]);
     expect(await rows.nth(2).innerText()).toMatch(/^17\s/);
