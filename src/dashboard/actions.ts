@@ -3,7 +3,6 @@ import { ApiError, change } from './api';
 import { go, pageOf } from './address';
 import type { Job, OneJob, OneRun, Poked, Resumed, RunSummary } from './model';
 import { reportPassedOver } from './passed-over';
-import { noteRequested } from './requested-run';
 import { plural } from './words';
 
 function jobPath(job: string): string {
@@ -44,7 +43,6 @@ export function runJob({ name }: Pick<Job, 'name'>): Action {
     ...{ verb: 'Run now', decline: 'Do not run', note: 'possible', input: 'the input of the job' },
     async carryOut(given) {
       const { runId } = (await change(`${jobPath(name)}/runs`, bodyOf(given), given)) as { readonly runId: string };
-      noteRequested(runId);
       go(pageOf({ run: runId }));
       return `A run of ${name} is requested`;
     },
@@ -87,7 +85,6 @@ export function rerun(runId: string, input: OneRun['input']): Action {
     async carryOut(given) {
       const path = `${runPath(runId)}/rerun`;
       const answer = (await change(path, bodyOf(given), given)) as { readonly runId: string };
-      noteRequested(answer.runId);
       go(pageOf({ run: answer.runId }));
       return 'The run is requested';
     },

@@ -36,7 +36,7 @@ export function RunPage({ id }: { readonly id: string }): JSX.Element {
       {failure === undefined ? (
         <Skeleton rows={6} what="the run" />
       ) : failure.status === 404 ? (
-        <RunWithoutRecord id={id} />
+        <RunWithoutRecord id={id} code={failure.code} />
       ) : (
         <FailureNotice failure={failure} what="The run" />
       )}

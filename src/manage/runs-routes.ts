@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { JobName } from '../core/brand';
 import { TRIGGERS } from '../core/fate';
-import { parseRunId } from '../core/key';
+import { parseRecordKey, parseRunId } from '../core/key';
 import { CHANNELS } from '../core/origin';
 import { tookMs } from '../core/record';
 import type { ShownRecord } from '../operator/list-runs';
@@ -11,7 +11,7 @@ import type { ListedRun, PageStart } from '../operator/run-pages';
 import { FAILED_OUTCOMES, pagedJob, pageOfRuns } from '../operator/run-pages';
 import { inputOfRun } from '../operator/run-input';
 import type { ShownInput } from '../operator/run-input';
-import { showRun } from '../operator/show-run';
+import { showRequestedRun, showRun } from '../operator/show-run';
 import { readCursor, writeCursor, wrongCursor } from './cursor';
 import { entriesOf, entryOf } from './jobs-routes';
 import { RequestError } from './problem';
@@ -83,7 +83,12 @@ export const runsRoutes = [
       if (parts === undefined) throw unknownRun(params.run);
       const [job, key] = [parts.job as JobName, parts.key];
       const listing = await sweeps.jobs();
-      const record = await showRun(store, job, key, listing, { signal });
+      let record = await showRun(store, job, key, listing, { signal });
+      if (record === undefined && parseRecordKey(key)?.request !== undefined) {
+        const found = await showRequestedRun(store, job, key, { signal });
+        if (found.isRequested) throw requestedRun(params.run);
+        record = found.record;
+      }
       if (record === undefined) throw unknownRun(params.run);
       const wanted = { job, key, spec: jobs.find(({ name }) => name === job), redact };
       const input = record.trigger === null ? undefined : await inputOfRun(store, wanted, { signal });
@@ -116,6 +121,15 @@ export function unknownRun(id: string): RequestError {
     value: id,
     problem: 'the ledger has no such run, and none is in progress',
     remedy: 'use an id that GET runs lists; old records are deleted by "keep"',
+  });
+}
+
+function requestedRun(id: string): RequestError {
+  return new RequestError(404, 'RunRequested', {
+    place: 'path: run',
+    value: id,
+    problem: 'the run is requested, and no deployment has claimed it yet',
+    remedy: 'ask again in a few seconds',
   });
 }
 

@@ -1,11 +1,13 @@
 import type { JobName } from '../core/brand';
-import { runIdOf } from '../core/key';
+import { pendingRequests } from '../core/control';
+import { recordKey, runIdOf } from '../core/key';
 import { ForeignMetadataError } from '../core/metadata';
 import type { Row } from '../core/row';
 import { decodeRow } from '../core/row';
 import { readRecord } from '../coordinator/ledger';
 import type { CallOptions, LeaseStore, Listing } from '../lease/store';
 import { withOverlappedRun } from './explain';
+import { stateIn } from './job-state';
 import type { ShownRecord } from './list-runs';
 import { withNotedLosses } from './noted-losses';
 import { shown } from './list-runs';
@@ -34,6 +36,35 @@ export async function showRun(
   const current = running.find(({ runId }) => runId === runIdOf(job, key));
   const seen = current ?? (found && shown(found.record, key, readableRow(listing, job)));
   return seen && complete(await withItems(store, seen, key, options));
+}
+
+/** What a listing shows of a run without a record. */
+export interface RunAskedFor {
+  readonly record: ShownRecord | undefined;
+  /** It was requested, and no deployment has taken it yet. */
+  readonly isRequested: boolean;
+}
+
+/** As {@link showRun}, for a run that was requested after the last sweep, maybe from another instance: one more call. */
+export async function showRequestedRun(
+  store: LeaseStore,
+  job: JobName,
+  key: string,
+  options?: CallOptions,
+): Promise<RunAskedFor> {
+  const listing = await store.list({ ...options, job });
+  const record = await showRun(store, job, key, listing, options);
+  return { record, isRequested: record === undefined && isPending(listing, job, key) };
+}
+
+function isPending(listing: Listing, job: JobName, key: string): boolean {
+  try {
+    const { row, control } = stateIn(listing, job);
+    return pendingRequests(control, row?.manualTaken ?? 0).some(({ time, id }) => recordKey(time, id) === key);
+  } catch (error) {
+    if (!(error instanceof ForeignMetadataError)) throw error;
+    return false;
+  }
 }
 
 function readableRow({ jobs }: Listing, job: JobName): Row | undefined {

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { AuditEntry } from '../../src/core/audit';
 import { decodeAudit, encodeAudit } from '../../src/core/audit';
+import type { JobName } from '../../src/core/brand';
+import { recordKey, runIdOf } from '../../src/core/key';
 import { StoreUnavailableError } from '../../src/lease/store';
 import { selects } from '../../src/operator/select-jobs';
 import { checkMetadata } from '../../src/stores/limits';
@@ -156,6 +158,27 @@ describe('each change is recorded', () => {
       entries: [{ action: 'pause' }],
       problems: [expect.stringContaining('audit/0: ') as string],
     });
+  });
+});
+
+describe('a run that was requested of another instance', () => {
+  it('is waited for, and then shown, although the listing of this one is older', async () => {
+    const made = await bench();
+    made.sim.instances[0]?.pause();
+    await made.send({ path: 'jobs', as: 'viewer' });
+    // As the other instance makes the request: this one keeps its listing.
+    const [id, time] = ['abcdefgh', made.sim.clock.now()];
+    await made.sim.control('b', (control) => ({ ...control, requests: [{ number: 1, id, time }] }));
+    const ask = async (run: string): Promise<unknown> => (await made.send({ path: `runs/${run}`, as: 'viewer' })).json;
+    const [runId, unknown] = ['abcdefgh', 'other'].map((one) => runIdOf('b' as JobName, recordKey(time, one)));
+    expect(await ask(runId ?? '')).toMatchObject({ status: 404, code: 'RunRequested' });
+    expect(await ask(unknown ?? '')).toMatchObject({ status: 404, code: 'UnknownRun' });
+    const before = made.calls.get('list');
+    expect(await ask('b-19990101T000000Z')).toMatchObject({ status: 404, code: 'UnknownRun' });
+    expect(made.calls.get('list')).toBe(before);
+    made.sim.instances[0]?.wake();
+    await made.sim.clock.advance(20_000);
+    expect(await ask(runId ?? '')).toMatchObject({ outcome: 'succeeded', trigger: 'manual' });
   });
 });
 
