@@ -43,16 +43,17 @@ createClient({ baseUrl: '' }).nothing();
 /** The compilers by their major version. The template of `func init` has 5, and had 4 before: apps still have it. */
 const compilers: Record<string, string> = {};
 let app: string;
+let packed: string;
 let tarball: Buffer;
 
 /** An app with the tarball, and with the packages of this clone in place of those that npm would install. */
 beforeAll(() => {
   app = mkdtempSync(path.join(tmpdir(), 'cronlease-types-'));
-  const file = packInto(app);
-  tarball = readFileSync(file);
+  packed = packInto(app);
+  tarball = readFileSync(packed);
   const modules = path.join(app, 'node_modules');
   mkdirSync(path.join(modules, '@types'), { recursive: true });
-  execFileSync('tar', ['-xzf', file, '-C', modules]);
+  execFileSync('tar', ['-xzf', packed, '-C', modules]);
   renameSync(path.join(modules, 'package'), path.join(modules, 'cronlease'));
   const ours = path.join(root, 'node_modules');
   for (const name of readdirSync(ours)) {
@@ -78,6 +79,65 @@ function compile(typescript: '4' | '5', name: string, options: object): string {
   writeFileSync(path.join(app, 'tsconfig.json'), JSON.stringify(config));
   return spawnSync(process.execPath, [compilers[typescript] ?? '', '-p', app], { encoding: 'utf8' }).stdout;
 }
+
+/** What `func init --worker-runtime node --language typescript --model V4` writes, as far as npm and tsc read it. */
+const TEMPLATE = {
+  'package.json': {
+    ...{ name: '', version: '1.0.0', description: '', main: 'dist/src/functions/*.js' },
+    scripts: {
+      ...{ build: 'tsc', watch: 'tsc -w', clean: 'rimraf dist' },
+      ...{ prestart: 'npm run clean && npm run build', start: 'func start', test: 'echo "No tests yet..."' },
+    },
+    dependencies: { '@azure/functions': '^4.0.0' },
+    devDependencies: { '@types/node': '18.x', typescript: '^5.0.0', rimraf: '^5.0.0' },
+  },
+  'tsconfig.json': {
+    compilerOptions: {
+      ...{ module: 'commonjs', target: 'es6', outDir: 'dist', rootDir: '.', sourceMap: true, strict: false },
+      esModuleInterop: true,
+    },
+  },
+};
+
+/** A snippet of the page for apps that exist. */
+function snippet(language: 'ts' | 'json', having: string): string {
+  const page = readFileSync(path.join(root, 'docs/existing-app.md'), 'utf8');
+  const found = [...page.matchAll(/^```(\w+)\n([^]*?)^```$/gm)].find(
+    ([, of, text = '']) => of === language && text.includes(having),
+  );
+  return found?.[2] ?? '';
+}
+
+/** Loads an app by its `main`, as a Functions worker does, and returns the names of its functions. */
+function functionsOf(folder: string, file: string): readonly string[] {
+  const program = path.join(root, 'test/support/start-process.cjs');
+  const env = { PATH: process.env['PATH'], CRONLEASE_STORAGE: 'UseDevelopmentStorage=true' };
+  const { stdout, stderr } = spawnSync(process.execPath, [program, file], { cwd: folder, encoding: 'utf8', env });
+  if (stdout === '') throw new Error(stderr);
+  return (JSON.parse(stdout) as { functions: readonly string[] }).functions;
+}
+
+describe('the tarball in an app of "func init"', () => {
+  it('is built by the scripts of the app with the code of the page, and registers its functions', () => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'cronlease-template-'));
+    for (const [name, content] of Object.entries(TEMPLATE)) {
+      writeFileSync(path.join(folder, name), JSON.stringify(content, undefined, 2));
+    }
+    const npm = (...args: readonly string[]): string =>
+      execFileSync('npm', args, { cwd: folder, encoding: 'utf8', shell: process.platform === 'win32' });
+    npm('install', '--no-audit', '--no-fund', '--prefer-offline', packed);
+    mkdirSync(path.join(folder, 'src/functions'), { recursive: true });
+    writeFileSync(path.join(folder, 'src/functions/cronlease.ts'), snippet('ts', 'registerCoordinator'));
+    writeFileSync(path.join(folder, 'jobs.json'), snippet('json', '"jobs": {'));
+    writeFileSync(path.join(folder, 'host.json'), snippet('json', '"durableTask"'));
+    npm('run', 'clean');
+    npm('run', 'build');
+    expect(functionsOf(folder, 'dist/src/functions/cronlease.js')).toEqual(
+      expect.arrayContaining(['cronleaseTick', 'cronleaseRun', 'cronleaseAttempt', 'cronleaseManage']),
+    );
+    expect(npm('exec', '--', 'cronlease', 'validate')).toContain('jobs.json is valid: 1 job.');
+  }, 240_000);
+});
 
 describe('the types of the tarball', () => {
   it('are found by every resolution, and the package has no fault that its linters know', async () => {
