@@ -1,43 +1,73 @@
 import type { JobName, Millis, Token } from '../core/brand';
-import { BEAT_EVERY_MS, beatPiece, isSilent } from '../core/fan-out';
+import { BEAT_EVERY_MS, beatPiece, isSilent, newestBeat } from '../core/fan-out';
 import type { Row } from '../core/row';
 import { CALL_LIMIT_MS, untilAnswered, within } from '../lease/deadline';
-import { StoreError } from '../lease/store';
+import type { ListedPiece } from '../lease/store';
+import { StoreError, StoreUnavailableError } from '../lease/store';
 import type { Moment } from '../lease/trust';
 import { elapsedSince, moment } from '../lease/trust';
 import type { Coordinator } from './coordinator';
 import type { HeldRow } from './held';
 import type { ItemInput } from './message';
+import type { Ask } from './row-writer';
 
 /** After this long without a beat, none of the run's items is in this process any more. */
 const FORGET_AFTER_MS = 60_000;
+const PIECES_PER_PAGE = 500;
+const EMPTY = { body: '{}', summary: {} };
 
 /** The run that items belong to, under one claim. */
-type Fanning = Pick<ItemInput, 'job' | 'key' | 'token'>;
+export type Fanning = Pick<ItemInput, 'job' | 'key' | 'token'>;
 
-interface Beats {
+/** The heartbeat of this process for a run. */
+export interface Beats extends Fanning {
+  /** Its piece's name. A process that has forgotten a run begins another one. */
+  readonly piece: string;
   /** When this entry was made, or its beat last written. */
   since: Moment;
   /** When the last beat that was written was sent. */
   at: Moment | undefined;
   writing: Promise<void> | undefined;
-  /** An older version planned the run, which has no heartbeat: nobody takes it over before its deadline. */
-  isNone: boolean;
+  /** The piece has been created, and not been found deleted since. */
+  exists: boolean;
+  /** The calls for items that are under way here, from before their first beat to their very end. */
+  readonly items: Set<Promise<unknown>>;
 }
 
 /** The heartbeats that this process writes, by run and token. */
 const beatsOf = new WeakMap<Coordinator, Map<string, Beats>>();
 
+/** Carries out a call for an item. Until it is over, this process counts as working on the run. */
+export async function whileAtWork<T>(coordinator: Coordinator, run: Fanning, call: () => Promise<T>): Promise<T> {
+  const { items } = entryOf(coordinator, run);
+  const done = call();
+  items.add(done);
+  try {
+    return await done;
+  } finally {
+    items.delete(done);
+  }
+}
+
+/** The runs on whose items this process works, or has worked of late. */
+export function runsAtWork(coordinator: Coordinator): readonly Beats[] {
+  return [...(beatsOf.get(coordinator)?.values() ?? [])].filter(({ exists, items }) => exists || items.size > 0);
+}
+
 /**
- * Keeps the heartbeat of a run alive for all its items in this process, with one write every 15 s.
+ * Keeps the heartbeat of this process alive for all items of a run in it, with one write every 15 s.
  *
- * @returns when the last successful beat was sent; undefined if the run has no heartbeat
+ * @returns when the last successful beat was sent, and whether it is the first one
  * @throws StoreError when no beat has succeeded so far
  */
-export async function beat(coordinator: Coordinator, run: Fanning): Promise<Moment | undefined> {
+export async function beat(
+  coordinator: Coordinator,
+  run: Fanning,
+): Promise<{ readonly at: Moment; readonly isFirst: boolean }> {
   const beats = entryOf(coordinator, run);
-  if (beats.at === undefined || elapsedSince(coordinator.clock, beats.at) >= BEAT_EVERY_MS) {
-    beats.writing ??= write(coordinator, run, beats).finally(() => {
+  const { at: before } = beats;
+  if (before === undefined || elapsedSince(coordinator.clock, before) >= BEAT_EVERY_MS) {
+    beats.writing ??= write(coordinator, beats).finally(() => {
       beats.writing = undefined;
     });
     try {
@@ -47,41 +77,78 @@ export async function beat(coordinator: Coordinator, run: Fanning): Promise<Mome
       if (beats.at === undefined || !(error instanceof StoreError)) throw error;
     }
   }
-  return beats.at;
+  if (beats.at === undefined) throw new StoreUnavailableError('the heartbeat of its items was ended');
+  return { at: beats.at, isFirst: before === undefined };
 }
 
-async function write(coordinator: Coordinator, { job, key, token }: Fanning, beats: Beats): Promise<void> {
-  if (beats.isNone) return;
-  const { clock, store } = coordinator;
+async function write({ clock, store }: Coordinator, beats: Beats): Promise<void> {
+  const { job, key, piece } = beats;
   const sent = moment(clock);
-  const answer = await within(clock, CALL_LIMIT_MS, (signal) =>
-    store.touchPiece(job as JobName, key, beatPiece(token as Token), { signal }),
-  );
+  const answer = await within(clock, CALL_LIMIT_MS, async (signal) => {
+    // An earlier creation may have taken effect without an answer, and is older than this beat.
+    const created = beats.exists || (await store.createPiece(job as JobName, key, piece, EMPTY, { signal }));
+    beats.exists = true;
+    return created === 'created' ? created : store.touchPiece(job as JobName, key, piece, { signal });
+  });
   if (answer === 'gone') {
-    beats.isNone = true;
-    return;
+    beats.exists = false;
+    throw new StoreUnavailableError(`heartbeat ${piece} of run ${key} was deleted`);
   }
   beats.at = sent;
   beats.since = sent;
 }
 
-function entryOf(coordinator: Coordinator, { job, key, token }: Fanning): Beats {
+/** Whether a row waits for the items of this claim. */
+export function isLeftToItems({ phase, itemsLeftAt, run, token }: Row, claim: Fanning): boolean {
+  return phase === 'fanning' && itemsLeftAt === undefined && run?.key === claim.key && token === claim.token;
+}
+
+/** Ends the heartbeat of this process. Call it once no item of the run trusts here, or can trust again. */
+export async function endBeats({ clock, store }: Coordinator, beats: Beats): Promise<void> {
+  const { job, key, piece } = beats;
+  await within(clock, CALL_LIMIT_MS, (signal) => store.deletePiece(job as JobName, key, piece, { signal }));
+  beats.exists = false;
+  beats.at = undefined;
+}
+
+export function entryOf(coordinator: Coordinator, { job, key, token }: Fanning): Beats {
   const all = beatsOf.get(coordinator) ?? new Map<string, Beats>();
   beatsOf.set(coordinator, all);
   const { clock } = coordinator;
-  for (const [run, { since, writing }] of all) {
-    if (writing === undefined && elapsedSince(clock, since) > FORGET_AFTER_MS) all.delete(run);
+  for (const [run, { since, writing, items }] of all) {
+    const isIdle = writing === undefined && items.size === 0;
+    if (isIdle && elapsedSince(clock, since) > FORGET_AFTER_MS) all.delete(run);
   }
   const id = `${job} ${key} ${String(token)}`;
-  const beats = all.get(id) ?? { since: moment(clock), at: undefined, writing: undefined, isNone: false };
+  const beats = all.get(id) ?? newBeats(coordinator, { job, key, token });
   all.set(id, beats);
   return beats;
 }
 
-/** Creates the heartbeat of a run before its items go to their lanes. Items beat only for a run that has one. */
+function newBeats({ clock, newId }: Coordinator, run: Fanning): Beats {
+  const piece = beatPiece(run.token as Token, newId());
+  const { job, key, token } = run;
+  const since = moment(clock);
+  return { job, key, token, piece, since, at: undefined, writing: undefined, exists: false, items: new Set() };
+}
+
+/** Creates the first heartbeat of a claim, before its items go to their lanes. It counts until they have begun. */
 export async function beginBeats({ job, key, row, ask }: HeldRow): Promise<void> {
-  const piece = { body: '{}', summary: {} };
-  await ask((store, signal) => store.createPiece(job.spec.name, key, beatPiece(row.token), piece, { signal }));
+  await ask((store, signal) => store.createPiece(job.spec.name, key, beatPiece(row.token), EMPTY, { signal }));
+}
+
+/** The heartbeats of a claim, and pieces whose names begin alike. */
+export async function listBeats(ask: Ask, { job, key, token }: Fanning): Promise<readonly ListedPiece[]> {
+  const found: ListedPiece[] = [];
+  let continuation: string | undefined;
+  do {
+    const from = continuation === undefined ? {} : { continuation };
+    const request = { key, prefix: beatPiece(token as Token), limit: PIECES_PER_PAGE, ...from };
+    const page = await ask((store, signal) => store.listPieces(job as JobName, request, { signal }));
+    found.push(...page.pieces);
+    continuation = page.continuation;
+  } while (continuation !== undefined);
+  return found;
 }
 
 /**
@@ -97,8 +164,6 @@ export async function itemsAreSilent(
   remaining: () => Millis,
 ): Promise<boolean> {
   if (run === undefined) return false;
-  const last = await untilAnswered(coordinator, remaining, (signal) =>
-    coordinator.store.pieceWritten(job, run.key, beatPiece(token), { signal }),
-  );
-  return last !== undefined && isSilent(last);
+  const ask: Ask = (call) => untilAnswered(coordinator, remaining, (signal) => call(coordinator.store, signal));
+  return isSilent(newestBeat(await listBeats(ask, { job, key: run.key, token }), token));
 }

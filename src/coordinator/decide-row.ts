@@ -5,7 +5,7 @@ import type { Clock } from '../core/clock';
 import type { Decision, Situation } from '../core/decide/situation';
 import { decide } from '../core/decide/decide';
 import type { LastBeat } from '../core/fan-out';
-import { beatPiece, isSilent, ITEMS_MARGIN_MS, itemsDeadlineMs, silentFrom } from '../core/fan-out';
+import { isSilent, ITEMS_MARGIN_MS, itemsDeadlineMs, newestBeat, silentFrom } from '../core/fan-out';
 import type { JobSpec } from '../core/job';
 import { marginOf } from '../core/job';
 import type { LedgerRecord } from '../core/record';
@@ -18,8 +18,10 @@ import { CALL_LIMIT_MS, within } from '../lease/deadline';
 import type { ListedControl, ListedRow } from '../lease/store';
 import type { Coordinator, RunnableJob } from './coordinator';
 import type { BackfillWatch } from './backfills';
+import { listBeats } from './beat';
 import { readUnlessForeign } from './ledger';
 import type { RequiredWatch } from './required';
+import type { Ask } from './row-writer';
 
 /** One job in a listing. */
 export interface Seen {
@@ -44,8 +46,8 @@ export interface RowVersion {
   readonly firstSeenAt: EpochMs;
   /** The end of its run, if the run is known to have a final record. */
   readonly ended?: RecordedEnd;
-  /** The last beat of its items; `none`: they have no heartbeat. */
-  readonly beat?: LastBeat | 'none' | undefined;
+  /** The last beat of its items. */
+  readonly beat?: LastBeat | undefined;
   /** When its lease was first seen broken, on the monotonic clock. */
   readonly brokenSince?: Millis | undefined;
   /** Its items are silent, and this process has logged it. */
@@ -109,7 +111,7 @@ export async function decideRow(
   let decision = decideWith(known);
   if (decision.kind === 'readBeat') {
     // It decides even if its Date is behind that of the listing: nothing newer can be read now.
-    beat = (await readBeat(coordinator, job.spec.name, row)) ?? 'none';
+    beat = await readBeat(coordinator, job.spec.name, row);
     learn({ beat });
     decision = decideWith(known);
   }
@@ -183,15 +185,14 @@ export function attemptLimitMs(
 }
 
 /** Undefined once this listing shows the items silent for too long, since a beat may have come after the last read. */
-function knownBeat({ beat }: RowVersion, listedAt: EpochMs): LastBeat | 'none' | undefined {
-  if (beat === undefined || beat === 'none') return beat;
+function knownBeat({ beat }: RowVersion, listedAt: EpochMs): LastBeat | undefined {
+  if (beat === undefined) return undefined;
   return isSilent(beat) || listedAt < silentFrom(beat.writtenAt) ? beat : undefined;
 }
 
-async function readBeat(coordinator: Coordinator, job: JobName, row: Row): Promise<LastBeat | undefined> {
-  return within(coordinator.clock, CALL_LIMIT_MS, (signal) =>
-    coordinator.store.pieceWritten(job, row.run?.key ?? '', beatPiece(row.token), { signal }),
-  );
+async function readBeat({ clock, store }: Coordinator, job: JobName, { run, token }: Row): Promise<LastBeat> {
+  const ask: Ask = (call) => within(clock, CALL_LIMIT_MS, (signal) => call(store, signal));
+  return newestBeat(await listBeats(ask, { job, key: run?.key ?? '', token }), token);
 }
 
 /** Whether another deployment is the job's incumbent. */

@@ -4,6 +4,7 @@ import type { Aborter, RunningCall } from './bounded';
 import { abortForShutdown } from './bounded';
 import type { Coordinator } from './coordinator';
 import { giveBackAll } from './give-back';
+import { leaveItems } from './leave-items';
 
 /** The host gives its shutdown hook 5 s, and we plan for 2: leases that are not released by then expire. */
 export const DRAIN_LIMIT_MS: Millis = 2_000;
@@ -24,18 +25,21 @@ export async function whileRunning<T>(coordinator: Coordinator, aborter: Aborter
 }
 
 /**
- * Shuts the instance down: it claims nothing more, gives back the leases of its hand-overs that nobody has claimed, and
- * aborts its attempts. Their runs continue on other instances.
+ * Shuts the instance down: it claims nothing more, gives back the leases of its hand-overs that nobody has claimed,
+ * aborts its attempts and its items, and leaves the runs of those. All of these runs continue on other instances.
  */
 export async function drain(coordinator: Coordinator): Promise<void> {
   coordinator.stopping = true;
+  const { clock } = coordinator;
+  const began = clock.monotonic();
   const running = [...coordinator.running];
   for (const attempt of running) abortForShutdown(attempt);
   // A tick that never answers would keep its timer's lock: after a restart in place the host waits for it.
   const ticks = [...coordinator.ticks];
   // Looked at first: a hand-over that is being given back is no longer noted, and its release has yet to be sent.
   const { releases } = coordinator.handOvers;
-  const isIdle = running.length + ticks.length + coordinator.handOvers.size + releases.size === 0;
+  const left = leaveItems(coordinator, () => DRAIN_LIMIT_MS - (clock.monotonic() - began));
+  const isIdle = running.length + ticks.length + left.length + coordinator.handOvers.size + releases.size === 0;
   if (isIdle) return;
   for (const tick of ticks) tick.wake();
   // Once more after the ticks: one of them may be handing over.
@@ -44,10 +48,10 @@ export async function drain(coordinator: Coordinator): Promise<void> {
   const goingOn = [...running, ...ticks].map(({ done }) => done);
   const finished = new AbortController();
   await Promise.race([
-    Promise.allSettled([...goingOn, ...givenBack]).then(() => {
+    Promise.allSettled([...goingOn, ...givenBack, ...left]).then(() => {
       finished.abort();
     }),
-    sleep(coordinator.clock, DRAIN_LIMIT_MS, finished.signal),
+    sleep(clock, DRAIN_LIMIT_MS, finished.signal),
   ]);
-  await sleep(coordinator.clock, ANSWER_MS);
+  await sleep(clock, ANSWER_MS);
 }

@@ -133,7 +133,10 @@ export async function holdRow(
   return { held: heldBy(writer, claimed), answerLost };
 }
 
-/** Writes a row that is at rest and owes nothing under its lease, and releases it: there are no records to wait for. */
+/**
+ * Writes a row that nobody works on and that owes nothing under its lease, and releases it: there are no records to wait
+ * for.
+ */
 export async function writeAtRest(
   coordinator: Coordinator,
   guard: Guard<NamedJob>,

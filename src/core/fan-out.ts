@@ -39,16 +39,42 @@ export function itemsDeadlineMs({ timeoutMs }: JobSpec, { deadlineMs }: FanOutPo
 }
 
 /**
- * The heartbeat of one claim. Its name has the token, so that items of an earlier claim do not beat for a later one.
+ * A heartbeat of one claim. Its name has the token, so that items of an earlier claim do not beat for a later one.
+ *
+ * @param process whose heartbeat it is; undefined: that of the attempt that left the run to its items
  */
-export function beatPiece(token: Token): string {
-  return `alive-${String(token)}`;
+export function beatPiece(token: Token, process?: string): string {
+  return process === undefined ? `alive-${String(token)}` : `alive-${String(token)}-${process}`;
 }
 
-/** When a run's heartbeat was last written, and when it was read, both by the service's Date. */
+/** When a heartbeat was last written, and when it was read, both by the service's Date. */
 export interface LastBeat {
   readonly writtenAt: EpochMs;
   readonly date: EpochMs;
+}
+
+interface ListedBeat extends LastBeat {
+  readonly name: string;
+}
+
+/**
+ * The newest heartbeat of a claim among its run's pieces. If somebody has deleted all of them, its time is never over:
+ * then the items' deadline decides.
+ */
+export function newestBeat(pieces: readonly ListedBeat[], token: Token): LastBeat {
+  const beats = pieces.filter(({ name }) => name === beatPiece(token) || isOfProcess(name, token));
+  if (beats.length === 0) return { writtenAt: Infinity, date: 0 };
+  const writtenAt = Math.max(...beats.map((beat) => beat.writtenAt));
+  return { writtenAt, date: Math.min(...beats.map(({ date }) => date)) };
+}
+
+/** Whether no process works on the claim's items. The attempt that left them to their lanes is none of these. */
+export function nobodyBeats(pieces: readonly ListedBeat[], token: Token): boolean {
+  return pieces.every((beat) => !isOfProcess(beat.name, token) || isSilent(beat));
+}
+
+function isOfProcess(name: string, token: Token): boolean {
+  return name.startsWith(beatPiece(token, ''));
 }
 
 export function isSilent({ writtenAt, date }: LastBeat): boolean {

@@ -75,6 +75,8 @@ export interface Row {
   readonly past: readonly PastAttempt[];
   /** When a waiting run may be claimed again; 0: at once. */
   readonly notBefore: EpochMs | undefined;
+  /** When the last process that worked on the items of a `fanning` run left them in its shutdown: any tick resumes it. */
+  readonly itemsLeftAt: EpochMs | undefined;
   /** The deployment whose tick won the job last. */
   readonly incumbent: string | undefined;
   /** The lease length of the last claim. Its holder's jobs file may differ from ours. */
@@ -156,6 +158,7 @@ export function newRow(cursor: EpochMs, revision: number, scheduleHash: string):
     claimedAt: undefined,
     past: [],
     notBefore: undefined,
+    itemsLeftAt: undefined,
     incumbent: undefined,
     leaseMs: undefined,
     keepMs: undefined,
@@ -250,6 +253,7 @@ export function encodeRow(row: Row): Readonly<Record<string, string>> {
     claimedat: isoOrUndefined(row.claimedAt),
     past: storePast(row.past.slice(-roomForPast(row))),
     notbefore: isoOrUndefined(row.notBefore),
+    itemsleft: isoOrUndefined(row.itemsLeftAt),
     incumbent: row.incumbent,
     leasems: row.leaseMs,
     keepms: row.keepMs,
@@ -301,6 +305,7 @@ export function decodeRow(metadata: Readonly<Record<string, string>>): Row {
     claimedAt: read.optionalInstant('claimedat'),
     past: read.list('past', readPast),
     notBefore: read.optionalInstant('notbefore'),
+    itemsLeftAt: read.optionalInstant('itemsleft'),
     incumbent: read.optionalText('incumbent'),
     leaseMs: read.optionalWhole('leasems'),
     keepMs: read.optionalWhole('keepms'),

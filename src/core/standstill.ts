@@ -22,8 +22,8 @@ export interface HolderLimits {
  *
  * @param beat the last beat of its items, if it was read
  */
-export function standsFrom(row: Row, limits: HolderLimits, beat?: LastBeat | 'none'): EpochMs | undefined {
-  const { run, phase, notBefore = 0, past } = row;
+export function standsFrom(row: Row, limits: HolderLimits, beat?: LastBeat): EpochMs | undefined {
+  const { run, phase, notBefore = 0, itemsLeftAt, past } = row;
   if (run === undefined) return undefined;
   const leaseMs = Math.max(limits.leaseMs, row.leaseMs ?? 0);
   const attemptEnds = Math.max(run.since, row.claimedAt ?? 0, row.started ?? 0) + limits.attemptLimitMs;
@@ -39,8 +39,9 @@ export function standsFrom(row: Row, limits: HolderLimits, beat?: LastBeat | 'no
       return (notBefore === 0 ? (ended ?? attemptEnds) : notBefore) + RESUME_AFTER_MS + leaseMs;
     }
     case 'fanning': {
-      const silent = beat === undefined || beat === 'none' ? Infinity : silentFrom(beat.writtenAt);
-      return Math.min(notBefore + leaseMs, silent);
+      const left = itemsLeftAt === undefined ? Infinity : itemsLeftAt + RESUME_AFTER_MS;
+      const silent = beat === undefined ? Infinity : silentFrom(beat.writtenAt);
+      return Math.min(notBefore + leaseMs, left + leaseMs, silent);
     }
   }
 }

@@ -87,7 +87,6 @@ function perJob(home: (job: string) => LeaseStore): PerJob {
     createPiece: (job, ...rest) => home(job).createPiece(job, ...rest),
     readPiece: (job, ...rest) => home(job).readPiece(job, ...rest),
     touchPiece: (job, ...rest) => home(job).touchPiece(job, ...rest),
-    pieceWritten: (job, ...rest) => home(job).pieceWritten(job, ...rest),
     listPieces: (job, ...rest) => home(job).listPieces(job, ...rest),
     deletePiece: (job, ...rest) => home(job).deletePiece(job, ...rest),
   };

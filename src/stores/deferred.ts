@@ -37,7 +37,6 @@ export const STORE_METHODS: Methods<LeaseStore & LeaseBreaking & Retention> = {
   createPiece: true,
   readPiece: true,
   touchPiece: true,
-  pieceWritten: true,
   listPieces: true,
   deletePiece: true,
   createRequest: true,

@@ -107,7 +107,6 @@ const call = fc.oneof(
   { weight: 3, arbitrary: fc.record({ kind: is('createPiece'), job, key, piece, record }) },
   { weight: 1, arbitrary: fc.record({ kind: is('readPiece'), job, key, piece }) },
   { weight: 1, arbitrary: fc.record({ kind: is('touchPiece'), job, key, piece }) },
-  { weight: 1, arbitrary: fc.record({ kind: is('pieceWritten'), job, key, piece }) },
   { weight: 1, arbitrary: fc.record({ kind: is('deletePiece'), job, key, piece }) },
   {
     weight: 2,

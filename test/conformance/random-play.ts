@@ -248,8 +248,6 @@ async function make(state: State, which: Which, call: Asked): Promise<unknown> {
       return store.readPiece(call.job, call.key, call.piece);
     case 'touchPiece':
       return store.touchPiece(call.job, call.key, call.piece);
-    case 'pieceWritten':
-      return store.pieceWritten(call.job, call.key, call.piece);
     case 'deletePiece':
       return store.deletePiece(call.job, call.key, call.piece);
     case 'listPieces': {

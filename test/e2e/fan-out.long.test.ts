@@ -86,6 +86,26 @@ it('a run that fans out goes on elsewhere within a minute where its only host an
   expect(await dev.exited()).toBe(0);
 }, 240_000);
 
+it('a run that fans out goes on elsewhere with the next tick where its only host is shut down', async () => {
+  const { app, dev, waitFor, done, noted, final } = await startRun('vast', 2, { count: ITEMS, ms: 4_000 });
+  const planner = await noted('planned', () => true);
+  await waitFor(async () => {
+    expect((await done()).length).toBeGreaterThanOrEqual(2);
+  });
+  process.kill(planner.pid, 'SIGTERM');
+  const stoppedAt = Date.now();
+  const before = app.notes().length;
+
+  await noted('item', ({ pid }) => pid !== planner.pid, before);
+  // A tick comes each 15 s. Without the hand-over, the silence would last for 30 s at least.
+  expect(Date.now() - stoppedAt).toBeLessThan(25_000);
+  const { outcome, result, attempts } = await final();
+  expect({ outcome, result }).toEqual({ outcome: 'succeeded', result: squaresOf(ITEMS) });
+  expect(attempts.map((attempt) => attempt.outcome)).toEqual(['planned', 'succeeded']);
+  process.kill(dev.pid, 'SIGTERM');
+  expect(await dev.exited()).toBe(0);
+}, 240_000);
+
 it('a run that fans out outlives the instance that planned it, and then one that works on its items', async () => {
   const { app, dev, waitFor, done, noted, final } = await startRun('wide', 3, { count: ITEMS, ms: 1_000 });
   const planner = await noted('planned', () => true);

@@ -50,6 +50,7 @@ export const fullRow: Row = {
     ...(index === PAST_ATTEMPTS - 1 && { end: undefined, loss: LOSS }),
   })),
   notBefore: AT,
+  itemsLeftAt: AT,
   incumbent: DEPLOYMENT,
   leaseMs: 60_000,
   keepMs: LARGE,

@@ -172,6 +172,34 @@ describe('items that nobody came back from by their deadline', () => {
   });
 });
 
+describe('items that a shutdown has left', () => {
+  const retry = { ...jobSpec('a', '@hourly').retry, attempts: 1 };
+  const job = jobSpec('a', '@hourly', { retry });
+  const left = {
+    phase: 'fanning',
+    uncountedAttempts: 1,
+    notBefore: T0 + 60 * MINUTE,
+    itemsLeftAt: T0 + MINUTE,
+  } as const;
+  const decided = (now: number) => decide(situation(job, now, { row: ranRow(job, left), itemsLimitMs: 60 * MINUTE }));
+
+  it('are continued at once, without a look at heartbeats, with the deadline that they had', () => {
+    const row = { attempt: 2, uncountedAttempts: 1, notBefore: T0 + 60 * MINUTE, itemsLeftAt: undefined, stood: [] };
+    const claim = { what: 'resume', end: undefined, row };
+    expect(decided(T0 + MINUTE)).toMatchObject({ kind: 'claim', claim });
+    expect(decided(T0 + MINUTE)).not.toHaveProperty('claim.isSilent');
+  });
+
+  it('stood still where nobody has continued them for a lease', () => {
+    const from = T0 + MINUTE + 10 * SECOND + job.leaseMs;
+    expect(decided(T0 + 30 * MINUTE)).toMatchObject({ claim: { row: { stood: [{ from, until: T0 + 30 * MINUTE }] } } });
+  });
+
+  it('have missed their deadline once it is over', () => {
+    expect(decided(T0 + 60 * MINUTE + MINUTE)).toMatchObject({ claim: { end: { fate: 'timedOut' } } });
+  });
+});
+
 describe('a lost attempt', () => {
   const retry = { ...jobSpec('a', '@hourly').retry, attempts: 2 };
   const job = jobSpec('a', '@hourly', { retry });

@@ -5,6 +5,7 @@ import type { JobSpec } from '../../src/core/job';
 import type { FanOutOptions, ItemContext } from '../../src/handler/define-fan-out';
 import { defineFanOut } from '../../src/handler/define-fan-out';
 import { NonRetryableError } from '../../src/handler/handler';
+import { StoreUnavailableError } from '../../src/lease/store';
 import { interceptStore } from '../support/intercept';
 import { jobSpec } from '../support/job';
 import type { Instance, RivalTicks, SimulationOptions } from '../support/rival-ticks';
@@ -548,9 +549,9 @@ describe('a run whose items are silent', () => {
     const setup = setUp({ ...LONG, each: lasting(8 * MINUTE) }, {}, { deployments: 2 });
     await setup.sim.clock.advance(10 * MINUTE + 12_000);
     for (const one of setup.sim.instances) {
-      interceptStore(one, 'pieceWritten', (call) => async (...asked) => {
-        const seen = await call(...asked);
-        return seen && { ...seen, date: seen.date - 1_000 };
+      interceptStore(one, 'listPieces', (call) => async (...asked) => {
+        const { pieces: seen, continuation } = await call(...asked);
+        return { pieces: seen.map((piece) => ({ ...piece, date: piece.date - 1_000 })), continuation };
       });
     }
     killIncumbent(setup.sim);
@@ -578,7 +579,8 @@ describe('a run whose items are silent', () => {
     for (const touches of made('touchPiece')) expect(touches).toBeLessThanOrEqual(12);
     expect(Math.max(...made('touchPiece'))).toBeGreaterThanOrEqual(9);
     // The ticks of each deployment ask once every 30 s or less often.
-    for (const asked of made('pieceWritten')) expect(asked).toBeLessThanOrEqual(6);
+    for (const asked of made('listPieces')) expect(asked).toBeLessThanOrEqual(6);
+    expect(made('createPiece')).toEqual([0, 0, 0]);
     await setup.sim.clock.advance(5 * MINUTE);
     expect(setup.gathered).toEqual([DONE(6)]);
   });
@@ -597,7 +599,7 @@ describe('a run whose items are silent', () => {
     expect(setup.items).toHaveLength(12);
   });
 
-  it('waits for the deadline where an older version has planned it', async () => {
+  it('waits for the deadline where somebody has deleted its heartbeats', async () => {
     const setup = setUp({ ...LONG, each: lasting(MINUTE) }, {}, { deployments: 2 });
     for (const on of setup.sim.instances) {
       interceptStore(
@@ -637,6 +639,16 @@ describe('a run whose items are silent', () => {
     expect(claims(setup.sim)[1]?.token).toBe(2);
   });
 
+  it('is seen at work by whichever of its processes beats', async () => {
+    const setup = setUp({ ...LONG, count: 6, concurrency: 6, each: lasting(4 * MINUTE) }, {}, { deployments: 2 });
+    await setup.sim.clock.advance(10 * MINUTE + 8_000);
+    const [planner, other] = new Set(setup.items.map(({ on }) => on));
+    planner?.kill();
+    await setup.sim.clock.advance(3 * MINUTE);
+    expect(other?.dead).toBe(false);
+    expect(claims(setup.sim)).toHaveLength(1);
+  });
+
   it('is gone on with by its own deployment once its task hub is proven', async () => {
     const setup = setUp({ ...LONG, count: 3, each: lasting(30_000) });
     await setup.sim.clock.advance(10 * MINUTE + 12_000);
@@ -646,6 +658,131 @@ describe('a run whose items are silent', () => {
     expect(claims(setup.sim)[1]?.token).toBe(2);
     await setup.sim.clock.advance(2 * MINUTE);
     expect(setup.gathered).toEqual([DONE(3)]);
+  });
+});
+
+describe('a run whose items are left in a shutdown', () => {
+  const LONG = { deadline: '20m', itemTimeout: '10m', count: 6, concurrency: 6 } as const;
+  const lasting = async ({ signal }: ItemContext, item: number, { coordinator }: Instance): Promise<string> => {
+    await sleep(coordinator.clock, 4 * MINUTE, signal);
+    if (signal.aborted) throw signal.reason;
+    return `done ${String(item)}`;
+  };
+  const claims = (sim: RivalTicks) => sim.events.filter(({ event }) => event === 'claimed');
+  const beats = async (sim: RivalTicks) => (await pieces(sim)).filter((name) => /^alive-\d+-/.test(name));
+
+  /** Two instances of one deployment work on items, and another deployment ticks. */
+  async function atWork(each: Behaviour['each'] = lasting) {
+    const setup = setUp({ ...LONG, each }, {}, { deployments: 2, sweepIntervalMs: MINUTE });
+    setup.sim.startInstance(incumbent(setup.sim) ?? 'd1');
+    await setup.sim.clock.advance(10 * MINUTE + 1_000);
+    const own = setup.sim.instances.filter(({ deployment }) => deployment === incumbent(setup.sim));
+    const workers = [...new Set(setup.items.map(({ on }) => on))];
+    return { setup, sim: setup.sim, own, workers };
+  }
+
+  /** As a host ends: its process is gone after its hook. */
+  async function shutDown(sim: RivalTicks, leaving: readonly Instance[]): Promise<void> {
+    const drained = leaving.map((instance) => instance.drain());
+    await sim.clock.advance(2_100);
+    await Promise.all(drained);
+    for (const instance of leaving) instance.kill();
+  }
+
+  it('goes on in another deployment with its next tick, and that is no attempt', async () => {
+    const { setup, sim, own, workers } = await atWork();
+    expect(workers.length).toBeGreaterThan(1);
+    const { notBefore } = await sim.row('wide');
+    const since = sim.clock.now();
+    await shutDown(sim, own);
+    expect(await sim.row('wide')).toMatchObject({ phase: 'fanning', token: 1, itemsLeftAt: since, notBefore });
+    expect(await beats(sim)).toEqual([]);
+    await sim.clock.advance(16_000);
+    const again = claims(sim)[1];
+    expect(again).toMatchObject({ token: 2 });
+    expect((again?.at ?? 0) - since).toBeLessThanOrEqual(15_000 + 2_100);
+    expect(await sim.row('wide')).toMatchObject({ phase: 'fanning', notBefore, itemsLeftAt: undefined });
+    await sim.clock.advance(5 * MINUTE);
+    const record = await last(sim);
+    expect(record.attempts.map(({ outcome }) => outcome)).toEqual(['planned', 'succeeded']);
+    expect(setup.plans).toBe(1);
+    expect(setup.gathered).toEqual([DONE(6)]);
+  });
+
+  it('stays with its task hub while another instance works on items', async () => {
+    const { setup, sim, workers } = await atWork();
+    const [first] = workers;
+    await shutDown(sim, first === undefined ? [] : [first]);
+    expect((await sim.row('wide')).itemsLeftAt).toBeUndefined();
+    expect(await beats(sim)).toHaveLength(workers.length - 1);
+    await sim.clock.advance(9 * MINUTE);
+    expect(claims(sim).map(({ token }) => token)).toEqual([1, 2]);
+    expect(setup.gathered).toEqual([DONE(6)]);
+  });
+
+  it('is gone on with by its own deployment first, if that ticks', async () => {
+    const { sim, own, workers } = await atWork();
+    sim.startInstance(own[0]?.deployment ?? 'd1');
+    for (const instance of sim.instances) instance.takesNothing = workers.every((worker) => worker !== instance);
+    await shutDown(sim, workers);
+    for (const instance of sim.instances) instance.takesNothing = false;
+    await sim.clock.advance(16_000);
+    expect(claims(sim)[1]).toMatchObject({ token: 2, deployment: own[0]?.deployment });
+  });
+
+  it('is not handed on before all items of the process have ended', async () => {
+    const deaf = async (_: ItemContext, _item: number, { coordinator }: Instance): Promise<string> => {
+      await sleep(coordinator.clock, 4 * MINUTE);
+      return 'late';
+    };
+    const { sim, own } = await atWork(deaf);
+    const drained = own.map((instance) => instance.drain());
+    await sim.clock.advance(900);
+    expect(await sim.row('wide')).toMatchObject({ itemsLeftAt: undefined });
+    expect(await beats(sim)).not.toEqual([]);
+    // By now their fences are closed, whatever they do.
+    await sim.clock.advance(1_200);
+    await Promise.all(drained);
+    expect((await sim.row('wide')).itemsLeftAt).toBeDefined();
+  });
+
+  it('keeps its silence of 45 s where the shutdown cannot end its heartbeat', async () => {
+    const { sim, own } = await atWork();
+    for (const on of own) {
+      interceptStore(on, 'deletePiece', () => () => Promise.reject(new StoreUnavailableError('away')));
+    }
+    await shutDown(sim, own);
+    expect((await sim.row('wide')).itemsLeftAt).toBeUndefined();
+    await sim.clock.advance(25_000);
+    expect(claims(sim)).toHaveLength(1);
+    await sim.clock.advance(40_000);
+    expect(claims(sim)[1]).toMatchObject({ token: 2 });
+  });
+
+  it('is not handed on where an item begins elsewhere between the look and the lease', async () => {
+    const { sim, own } = await atWork();
+    for (const on of own) {
+      interceptStore(on, 'acquire', (acquire) => async (job, ...asked) => {
+        const { run } = await sim.row('wide');
+        await sim.store.createPiece(job, run?.key ?? '', 'alive-1-other', { body: '{}', summary: {} });
+        return acquire(job, ...asked);
+      });
+    }
+    await shutDown(sim, own);
+    expect((await sim.row('wide')).itemsLeftAt).toBeUndefined();
+    expect(await sim.store.readRow('wide' as JobName)).toMatchObject({ lease: 'available' });
+  });
+
+  it.each(['leased', 'expired'] as const)('is left alone where its row is %s', async (lease) => {
+    const { sim, own } = await atWork();
+    for (const on of own) {
+      interceptStore(on, 'readRow', (readRow) => async (...asked) => {
+        const seen = await readRow(...asked);
+        return seen && { ...seen, lease };
+      });
+    }
+    await shutDown(sim, own);
+    expect((await sim.row('wide')).itemsLeftAt).toBeUndefined();
   });
 });
 

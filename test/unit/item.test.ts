@@ -82,6 +82,43 @@ describe('an item', () => {
     expect(calls).toBe(1);
   });
 
+  it('that is delivered after its run has gone on leaves no heartbeat', async () => {
+    const { sim, on, item } = await leftToItems(10 * MINUTE, () => 1);
+    const late = runAttempt(on.coordinator, { ...item, token: 7 }, on.report);
+    await sim.clock.advance(5 * SECOND);
+    expect(await late).toEqual({ kind: 'item', state: 'stopped' });
+    expect(on.calls.get('createPiece')).toBe(1);
+    expect((await sim.store.listPieces(A, { limit: 9 })).pieces).toEqual([]);
+  });
+
+  it('does not trust on a heartbeat that was created before, and whose answer was lost, until it is renewed', async () => {
+    const { sim, on, item } = await leftToItems(10 * MINUTE, watched);
+    interceptStore(on, 'createPiece', (createPiece) => async (...asked) => {
+      await createPiece(...asked);
+      throw new StoreUnavailableError('away');
+    });
+    expect(await runAttempt(on.coordinator, item, on.report)).toMatchObject({ state: 'again', attempt: 1 });
+    const created = sim.clock.now();
+    await sim.clock.advance(30 * SECOND);
+    interceptStore(
+      on,
+      'createPiece',
+      () =>
+        (...asked) =>
+          sim.store.createPiece(...asked),
+    );
+    const begun = sim.clock.now();
+    const attempt = runAttempt(on.coordinator, item, on.report);
+    await sim.clock.advance(0);
+    const beats = async () => (await sim.store.listPieces(A, { prefix: 'alive', key: item.key, limit: 9 })).pieces;
+    expect(created).toBeLessThan(begun);
+    expect(await beats()).toMatchObject([{ writtenAt: begun }]);
+    interceptStore(on, 'touchPiece', () => () => Promise.reject(new StoreUnavailableError('away')));
+    await sim.clock.advance(MINUTE);
+    expect(seen.stale).toBe(begun + 40 * SECOND);
+    expect(await attempt).toMatchObject({ state: 'again' });
+  });
+
   it('may write until 3 s before somebody else may take its run, and no longer', async () => {
     const mayWrite: boolean[] = [];
     const { sim, on, item } = await leftToItems(20 * SECOND, async ({ fence }, { clock }) => {
@@ -187,7 +224,6 @@ describe('an item', () => {
 
   it('trusts for no longer than 40 s after the last beat of its process that was written', async () => {
     const { sim, on, item } = await leftToItems(10 * MINUTE, watched);
-    await sim.store.createPiece(A, item.key, 'alive-8', { body: '{}', summary: {} });
     const begun = sim.clock.now();
     const attempt = runAttempt(on.coordinator, item, on.report);
     await sim.clock.advance(SECOND);
@@ -219,13 +255,13 @@ describe('an item', () => {
 
   it('that is called before its time only says that its lane is there, whatever happens', async () => {
     const { sim, on, item } = await leftToItems(10 * MINUTE, watched);
-    await sim.store.createPiece(A, item.key, 'alive-8', { body: '{}', summary: {} });
     await sim.clock.advance(30 * SECOND);
     const notBefore = sim.clock.now() + 2 * MINUTE;
     const early = { ...item, attempt: 2, notBefore };
     const answer = { kind: 'item', state: 'again', attempt: 2, notBefore, beatBy: sim.clock.now() + 15 * SECOND };
     expect(await runAttempt(on.coordinator, early, on.report)).toEqual(answer);
-    expect((await sim.store.pieceWritten(A, item.key, 'alive-8'))?.writtenAt).toBe(sim.clock.now());
+    const { pieces } = await sim.store.listPieces(A, { key: item.key, prefix: 'alive-8-', limit: 9 });
+    expect(pieces).toMatchObject([{ writtenAt: sim.clock.now() }]);
     on.coordinator.stopping = true;
     expect(await runAttempt(on.coordinator, early, on.report)).toEqual(answer);
     on.coordinator.stopping = false;

@@ -92,6 +92,9 @@ describe('a clock that is set back right before an attempt fails', () => {
   });
 });
 
+/** The items of a run beat all the time. */
+const LIVELY = { writtenAt: T0 + 10 * HOUR, date: T0 + 10 * HOUR };
+
 describe('what a fast clock wrote', () => {
   const job = jobSpec('a', '@hourly');
 
@@ -106,7 +109,7 @@ describe('what a fast clock wrote', () => {
   it('keeps items waiting for no longer than their deadline', () => {
     const row = ranRow(job, { phase: 'fanning', uncountedAttempts: 1, notBefore: T0 + 10 * MINUTE + HOUR });
     const at = (now: number): string =>
-      decide(situation(job, now, { row, beat: 'none', firstSeenAt: T0 + 10 * MINUTE, itemsLimitMs: 20 * MINUTE })).kind;
+      decide(situation(job, now, { row, beat: LIVELY, firstSeenAt: T0 + 10 * MINUTE, itemsLimitMs: 20 * MINUTE })).kind;
     const bound = T0 + 30 * MINUTE + SECOND + 10 * SECOND;
     expect([at(bound - SECOND - 1), at(bound)]).toEqual(['nothing', 'claim']);
   });

@@ -8,7 +8,7 @@ import { CALL_LIMIT_MS, within } from '../../lease/deadline';
 import type { LeaseStore } from '../../lease/store';
 import type { Moment } from '../../lease/trust';
 import { elapsedSince, moment, Trust, whenOver } from '../../lease/trust';
-import { beat } from '../beat';
+import { beat, endBeats, entryOf, isLeftToItems } from '../beat';
 import type { Aborter } from '../bounded';
 import type { Coordinator, Report, RunnableJob } from '../coordinator';
 import type { ItemInput } from '../message';
@@ -43,15 +43,17 @@ export async function checkItem(item: WantedItem): Promise<ItemCheck> {
   const { coordinator, handler, input } = item;
   const { spec } = item.job;
   const { clock, serviceTime } = coordinator;
-  const lastBeat = await beat(coordinator, input);
+  const { at, isFirst } = await beat(coordinator, input);
   const sent = moment(clock);
-  const beatTrusts = lastBeat === undefined ? Infinity : BEAT_TRUSTS_MS - elapsedSince(clock, lastBeat);
+  const beatTrusts = BEAT_TRUSTS_MS - elapsedSince(clock, at);
   const listing = await calling(item, (store, signal) => store.list({ job: spec.name, signal }));
   serviceTime.observe(listing.date, sent);
   const seen = listing.jobs.get(spec.name);
   if (seen?.row === undefined) return { kind: 'unwanted', why: 'its row is gone' };
   const row = decodeRow(seen.row.metadata);
-  if (row.phase !== 'fanning' || row.run?.key !== input.key || row.token !== input.token) {
+  if (!isLeftToItems(row, input)) {
+    // Delivered after the end of its run, it would leave a heartbeat that nobody removes before the job's next run.
+    if (isFirst && row.token > input.token) await endBeats(coordinator, entryOf(coordinator, input));
     return { kind: 'unwanted', why: 'its run has gone on without it' };
   }
   if (seen.row.lease === 'leased' || seen.row.isEnding) return { kind: 'held' };

@@ -18,6 +18,7 @@ import { createFence } from '../../lease/fence';
 import type { PieceStore } from '../../lease/store';
 import { StoreError } from '../../lease/store';
 import type { Trust } from '../../lease/trust';
+import { whileAtWork } from '../beat';
 import type { Aborter, Bounds, Ended, Handled } from '../bounded';
 import { callBounded, createAborter, timeoutAfter } from '../bounded';
 import type { Coordinator, Report } from '../coordinator';
@@ -55,7 +56,7 @@ export async function runItem(coordinator: Coordinator, input: ItemInput, report
   const wanted: WantedItem = { coordinator, report, job, handler: job.handler, input };
   if (coordinator.stopping) return again(wanted, SEND_AGAIN_MS);
   try {
-    return await attemptUnlessEnded(wanted);
+    return await whileAtWork(coordinator, input, () => attemptUnlessEnded(wanted));
   } catch (error) {
     const isKnown = error instanceof StoreError || error instanceof ForeignMetadataError;
     if (!isKnown && !(error instanceof ForeignRecordError)) throw error;

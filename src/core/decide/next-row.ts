@@ -99,6 +99,7 @@ export function freshRun(row: Row): Row {
     uncountedAttempts: 0,
     past: [],
     notBefore: undefined,
+    itemsLeftAt: undefined,
     failedBefore: undefined,
   };
 }

@@ -25,8 +25,8 @@ export interface Situation {
   /** The Date of the first listing in which this process saw the row in its present version. */
   readonly firstSeenAt: EpochMs;
   readonly now: EpochMs;
-  /** The heartbeat of the run's items, if it was read. `none`: the run has no heartbeat. */
-  readonly beat?: LastBeat | 'none' | undefined;
+  /** The last beat of the run's items, if it was read. */
+  readonly beat?: LastBeat | undefined;
   /**
    * The ledger record of the row's run, if it was read. `marked`: open, and written by the row's last claim; `open`: by an
    * earlier one. `unreadable`: it exists, and cronlease cannot read it.

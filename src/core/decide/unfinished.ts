@@ -51,10 +51,11 @@ export function decideUnfinished(s: Situation): Decision | undefined {
   // The time has come by our clock, but not by the service's.
   if (resumeAt <= s.now) return { kind: 'wait', until: resumeAt + HELD_WATCH_MS };
   if (row.phase === 'fanning') {
+    if (row.itemsLeftAt !== undefined) return { kind: 'claim', claim: resumeEarly(s) };
     if (s.beat === undefined) return { kind: 'readBeat' };
-    if (s.beat !== 'none' && isSilent(s.beat)) return { kind: 'claim', claim: resumeSilent(s) };
+    if (isSilent(s.beat)) return { kind: 'claim', claim: resumeSilent(s) };
     // Silent by the listing's Date, but not yet by that of the heartbeat, whose storage machine is behind.
-    const silentAt = s.beat === 'none' ? Infinity : silentFrom(s.beat.writtenAt);
+    const silentAt = silentFrom(s.beat.writtenAt);
     if (silentAt <= s.listedAt) return { kind: 'wait', until: silentAt + HELD_WATCH_MS };
   }
   const due = cancellingDueTime(s);
@@ -65,7 +66,7 @@ export function decideUnfinished(s: Situation): Decision | undefined {
   if (first?.kind === 'wait') return first;
   const firstAt = first?.kind === 'nothing' || first?.kind === 'await' ? first.checkAt : undefined;
   if (row.phase !== 'fanning') return { kind: 'nothing', checkAt: Math.min(checkAt, firstAt ?? Infinity) };
-  const beatDue = s.beat === undefined || s.beat === 'none' ? undefined : silentFrom(s.beat.writtenAt);
+  const beatDue = s.beat && silentFrom(s.beat.writtenAt);
   // Running items keep due times waiting, as a lease does.
   const watched = watchHeld(s);
   return watched.kind === 'nothing'
@@ -154,12 +155,17 @@ function resume(s: Situation): Claim {
   return nextClaim({ ...s, row: { ...row, uncountedAttempts } }, 'resume', undefined);
 }
 
-/**
- * The items have been silent for too long: their hub or their host is gone. The claim does not use up an attempt, and
- * the deadline stays, so that a run whose items kill every host still comes to an end.
- */
+/** The items have been silent for too long: their hub or their host is gone. */
 function resumeSilent(s: Situation): Claim {
-  return { ...keepingDeadline(nextClaim(s, 'resume', undefined), s), isSilent: true };
+  return { ...resumeEarly(s), isSilent: true };
+}
+
+/**
+ * Nobody works on the items, and they still have time. The claim does not use up an attempt, and the deadline stays, so
+ * that a run whose items kill every host still comes to an end.
+ */
+function resumeEarly(s: Situation): Claim {
+  return keepingDeadline(nextClaim(s, 'resume', undefined), s);
 }
 
 /** The row still shows the deadline of the items. */
@@ -181,6 +187,6 @@ function nextClaim(s: Situation, what: 'takeOver' | 'resume', end: Claim['end'])
     run: { kind: 'known', key: row.run.key, scheduledFor: row.run.scheduledFor },
     trigger: what === 'takeOver' ? 'takeOver' : row.run.trigger,
     end,
-    row: { ...base, phase: 'running', attempt: row.attempt + 1, notBefore: undefined },
+    row: { ...base, phase: 'running', attempt: row.attempt + 1, notBefore: undefined, itemsLeftAt: undefined },
   };
 }

@@ -19,22 +19,17 @@ export interface PieceStore {
   touchPiece(job: JobName, key: string, name: string, options?: CallOptions): Promise<'touched' | 'gone'>;
 
   /**
-   * When a piece was last created or touched, by the service's clock, and the `date` of the answer. Undefined: gone.
-   */
-  pieceWritten(
-    job: JobName,
-    key: string,
-    name: string,
-    options?: CallOptions,
-  ): Promise<{ readonly writtenAt: EpochMs; readonly date: EpochMs } | undefined>;
-
-  /**
    * One page of the pieces of a run, or of all runs of a job, in order of run key and name. Pages work as in
-   * `listRecords`.
+   * `listRecords`. With `prefix`, only the pieces of the run whose names begin with it.
    */
   listPieces(
     job: JobName,
-    request: { readonly key?: string; readonly limit: number; readonly continuation?: string },
+    request: {
+      readonly key?: string;
+      readonly prefix?: string;
+      readonly limit: number;
+      readonly continuation?: string;
+    },
     options?: CallOptions,
   ): Promise<{ readonly pieces: readonly ListedPiece[]; readonly continuation: string | undefined }>;
 
@@ -47,4 +42,8 @@ export interface ListedPiece {
   readonly key: string;
   readonly name: string;
   readonly summary: Metadata;
+  /** When it was last created or touched, by the service's clock. */
+  readonly writtenAt: EpochMs;
+  /** The service's Date of the answer. */
+  readonly date: EpochMs;
 }

@@ -30,20 +30,14 @@ export function piecesIn(container: ContainerClient, ask: Ask, blobs: Blobs, ask
       });
       return answer.kind === 'yes' ? 'touched' : 'gone';
     },
-    async pieceWritten(job, key, name, options) {
-      const blobName = piecePrefix(job, key) + name;
-      const answer = await blobs.get(blobName, blobName, options);
-      if (answer.kind === 'no') return undefined;
-      return { writtenAt: answer.value.lastModified?.getTime() ?? answer.date, date: answer.date };
-    },
-    async listPieces(job, { key, limit, continuation }, options) {
+    async listPieces(job, { key, prefix = '', limit, continuation }, options) {
       const folder = piecePrefix(job);
-      const request = { prefix: piecePrefix(job, key), limit, continuation };
-      const { value } = await askPage(`list pieces of ${job}`, request, options);
+      const request = { prefix: piecePrefix(job, key) + prefix, limit, continuation };
+      const { value, date } = await askPage(`list pieces of ${job}`, request, options);
       return {
         pieces: value.blobs.map((item) => {
           const [run = '', name = ''] = item.name.slice(folder.length).split('/');
-          return { key: run, name, summary: item.metadata };
+          return { key: run, name, summary: item.metadata, writtenAt: Date.parse(item.lastModified), date };
         }),
         continuation: value.continuation,
       };

@@ -50,17 +50,11 @@ export function entriesIn(ask: Ask, places: Keys): Entries<EntryKeys> {
         const head = headAt(key, found);
         return { now, head, body: head && bodyIn(body, found) };
       }),
-    look: ({ id, keys, ...question }) =>
-      ask({ ...question, isNothing: ({ head }) => head === undefined }, async (calls) => {
-        const key = headKey(keys, id);
-        const { date: now, found = [] } = await calls.transact(tree(key));
-        return { now, head: headAt(key, found) };
-      }),
     page: ({ keys, prefix = '', limit, continuation = '', ...question }) =>
       ask(question, async (calls) => {
-        const heads = await headsFrom(calls, keys, { prefix, after: continuation, enough: limit + 1 });
+        const { now, heads } = await headsFrom(calls, keys, { prefix, after: continuation, enough: limit + 1 });
         const items = heads.slice(0, limit).map(({ key, ...head }) => ({ id: idIn(keys, key), ...head }));
-        return { items, continuation: heads.length > limit ? items.at(-1)?.id : undefined };
+        return { now, items, continuation: heads.length > limit ? items.at(-1)?.id : undefined };
       }),
     all: ({ keys, ...question }) =>
       ask(question, async (calls) => {
@@ -115,11 +109,13 @@ export async function headsFrom(calls: Calls, keys: EntryKeys, { prefix, after, 
   const all = await divisionsOf(calls, keys);
   const divisions = all.filter((key) => mayHold(startIn(keys.heads, key), prefix, after));
   const heads: (Head & { readonly key: string })[] = [];
+  let now = Infinity;
   let from = 0;
   for (let count = 1; heads.length < enough && (from === 0 || from < divisions.length); count *= 2) {
     const some = divisions.slice(from, from + Math.min(count, DIVISIONS_AT_ONCE));
     // Even without any, the container must be there.
-    const { found = [] } = await calls.transact(...some.map(tree));
+    const { date, found = [] } = await calls.transact(...some.map(tree));
+    now = Math.min(now, date);
     const wanted = found.map((kv) => ({ id: idIn(keys, kv.key), kv }));
     const inOrder = wanted
       .filter(({ id }) => id.startsWith(prefix) && (after === '' || id > after))
@@ -127,7 +123,7 @@ export async function headsFrom(calls: Calls, keys: EntryKeys, { prefix, after, 
     heads.push(...inOrder.map(({ kv }) => ({ key: kv.key, ...headIn(kv) })));
     from += Math.max(1, some.length);
   }
-  return heads;
+  return { now, heads };
 }
 
 function headAt(key: string, found: readonly KeyValue[]): Head | undefined {

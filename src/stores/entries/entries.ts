@@ -40,11 +40,9 @@ export interface Entries<Keys> {
   get(
     question: Question<Keys> & { readonly id: string },
   ): Promise<{ readonly now: EpochMs; readonly head: Head | undefined; readonly body: string | undefined }>;
-  /** As `get`, without the body. */
-  look(
-    question: Question<Keys> & { readonly id: string },
-  ): Promise<{ readonly now: EpochMs; readonly head: Head | undefined }>;
+  /** `now`: what was written before it is in the page. */
   page(question: Question<Keys> & PageOf): Promise<{
+    readonly now: EpochMs;
     readonly items: readonly (Head & { readonly id: string })[];
     readonly continuation: string | undefined;
   }>;

@@ -32,19 +32,13 @@ export function piecesIn<Keys>(
       const etag = await entries.put({ ...question, condition: 'there', metadata: {} });
       return etag === undefined ? 'gone' : 'touched';
     },
-    async pieceWritten(job, key, name, options) {
-      const id = `${key}/${name}`;
-      const what = `read the age of piece ${id} of ${job}`;
-      const { now, head } = await entries.look({ what, kind: 'properties', keys: pieces(job), id, options });
-      return head && { writtenAt: dateOf(head.writtenMs), date: dateOf(now) };
-    },
-    async listPieces(job, { key, ...request }, options) {
+    async listPieces(job, { key, prefix: names = '', ...request }, options) {
       const question = { what: `list pieces of ${job}`, kind: 'listing', keys: pieces(job), options } as const;
-      const prefix = key === undefined ? '' : `${key}/`;
-      const { items, continuation } = await entries.page({ ...question, ...request, prefix });
-      const found = items.map(({ id, metadata }) => {
+      const prefix = key === undefined ? '' : `${key}/${names}`;
+      const { now, items, continuation } = await entries.page({ ...question, ...request, prefix });
+      const found = items.map(({ id, metadata, writtenMs }) => {
         const [run = '', name = ''] = id.split('/');
-        return { key: run, name, summary: metadata };
+        return { key: run, name, summary: metadata, writtenAt: dateOf(writtenMs), date: dateOf(now) };
       });
       return { pieces: found, continuation };
     },

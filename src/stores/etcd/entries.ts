@@ -54,18 +54,14 @@ export function entriesIn(ask: Ask): Entries<EntryKeys> {
       if (head === undefined) return { now, head: undefined, body: undefined };
       return { now, head: headIn(head), body: body && (await wholeOf(ask, question, body)) };
     },
-    async look({ id, keys: { heads }, ...question }) {
-      const { date: now, found } = await ask.transact(question, { success: [get(`${heads}${id}`)] }, isEmpty);
-      const head = only(found[0]);
-      return { now, head: head && headIn(head) };
-    },
     async page({ prefix = '', limit, continuation, keys: { heads }, ...question }) {
       const isFirst = continuation === undefined || continuation < prefix;
       const from = isFirst ? `${heads}${prefix}` : afterKey(`${heads}${continuation}`);
       const success = [range({ from, to: afterPrefix(`${heads}${prefix}`), limit: limit + 1 })];
-      const found = (await ask.transact(question, { success })).found[0]?.kvs ?? [];
+      const { date: now, found: ranges } = await ask.transact(question, { success });
+      const found = ranges[0]?.kvs ?? [];
       const items = found.slice(0, limit).map((kv) => ({ id: kv.key.slice(heads.length), ...headIn(kv) }));
-      return { items, continuation: found.length > limit ? items.at(-1)?.id : undefined };
+      return { now, items, continuation: found.length > limit ? items.at(-1)?.id : undefined };
     },
     async all({ keys: { heads }, ...question }) {
       const { date: now, found } = await ask.transact(question, { success: [all(heads)] });

@@ -3,7 +3,7 @@ import type { ListedPiece, PieceStore } from '../../lease/store';
 import { dateOf, heed, limited, type State, store } from './state';
 
 export function piecesOf(state: State): PieceStore {
-  type Pieces = Map<string, ListedPiece & { readonly body: string; readonly writtenAt: number }>;
+  type Pieces = Map<string, Omit<ListedPiece, 'date'> & { readonly body: string }>;
   const ofJob = (job: JobName): Pieces => {
     const pieces: Pieces = state.pieces.get(job) ?? new Map();
     state.pieces.set(job, pieces);
@@ -33,19 +33,17 @@ export function piecesOf(state: State): PieceStore {
       pieces.set(id, { ...piece, summary: {}, writtenAt: dateOf(state.clock) });
       return 'touched';
     },
-    async pieceWritten(job, key, name, options) {
+    async listPieces(job, { key, prefix = '', limit, continuation = '' }, options) {
       heed(options);
-      const piece = ofJob(job).get(`${key}/${name}`);
-      return piece && { writtenAt: piece.writtenAt, date: dateOf(state.clock) };
-    },
-    async listPieces(job, { key, limit, continuation = '' }, options) {
-      heed(options);
+      const from = key === undefined ? '' : `${key}/${prefix}`;
       const found = [...ofJob(job)]
-        .filter(([id, piece]) => (key === undefined || piece.key === key) && id > continuation)
+        .filter(([id]) => id.startsWith(from) && id > continuation)
         .sort(([a], [b]) => (a < b ? -1 : 1));
       const page = found.slice(0, limit);
       return {
-        pieces: page.map(([, { key: run, name, summary }]) => ({ key: run, name, summary })),
+        pieces: page.map(([, { key: run, name, summary, writtenAt }]) => {
+          return { key: run, name, summary, writtenAt, date: dateOf(state.clock) };
+        }),
         continuation: page.length < found.length ? page.at(-1)?.[0] : undefined,
       };
     },

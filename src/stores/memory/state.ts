@@ -13,7 +13,7 @@ export interface State {
   readonly ledgers: Map<JobName, Map<string, Ledgered>>;
   /** The text of each log, by job, and by key and name. */
   readonly logs: Map<JobName, Map<string, string>>;
-  readonly pieces: Map<JobName, Map<string, ListedPiece & { readonly body: string; readonly writtenAt: number }>>;
+  readonly pieces: Map<JobName, Map<string, Omit<ListedPiece, 'date'> & { readonly body: string }>>;
   readonly requests: Map<string, string>;
   readonly presences: Map<string, ListedPresence>;
   readonly notices: Map<string, Ledgered>;

@@ -41,29 +41,20 @@ export function piecesIn(ask: Ask, { pieces: table }: Tables): PieceStore {
       });
       return rows.length > 0 ? 'touched' : 'gone';
     },
-    async pieceWritten(job, key, name, options) {
-      const [row] = await ask({
-        what: `read the age of piece ${key}/${name} of ${job}`,
-        kind: 'properties',
-        sql: `select ${WRITTEN_AT}, ${DATE} from ${table} ${itsOwn}`,
-        values: [job, `${key}/${name}`],
-        options,
-      });
-      return row && { writtenAt: numberIn(row, 'written_at'), date: numberIn(row, 'date') };
-    },
-    async listPieces(job, { key, limit, continuation = '' }, options) {
-      const prefix = key === undefined ? '' : `${key}/`;
+    async listPieces(job, { key, prefix: names = '', limit, continuation = '' }, options) {
+      const prefix = key === undefined ? '' : `${key}/${names}`;
       const rows = await ask({
         what: `list pieces of ${job}`,
         kind: 'listing',
-        sql: `select id, metadata from ${table}
+        sql: `select id, metadata, ${WRITTEN_AT}, ${DATE} from ${table}
           where job = $1 and id >= $2 and id < $3 and id > $4 order by id limit $5`,
         values: [job, prefix, afterPrefix(prefix), continuation, limit + 1],
         options,
       });
       const { items, ...page } = pageOf(rows, limit, 'id', (row) => {
         const [run = '', name = ''] = String(row['id']).split('/');
-        return { key: run, name, summary: metadataIn(row) };
+        const dated = { writtenAt: numberIn(row, 'written_at'), date: numberIn(row, 'date') };
+        return { key: run, name, summary: metadataIn(row), ...dated };
       });
       return { pieces: items, ...page };
     },

@@ -36,8 +36,6 @@ local isOurs = redis.call('HSTRLEN', KEYS[3], id) <= most
 return { now, head, isOurs and redis.call('HGET', KEYS[3], id) or false }`,
 );
 
-const LOOK = script('read', `return { now, redis.call('HGET', KEYS[2], ARGV[1]) }`);
-
 /** One page in order of id, and one more id as a sign that more follow. */
 const PAGE = script(
   'read',
@@ -46,7 +44,7 @@ for _, id in ipairs(page(KEYS[4], ARGV[1], ARGV[2], ARGV[3])) do
   found[#found + 1] = id
   found[#found + 1] = redis.call('HGET', KEYS[2], id)
 end
-return found`,
+return { now, found }`,
 );
 
 const ALL = script('read', `return { now, redis.call('HGETALL', KEYS[2]) }`);
@@ -79,17 +77,13 @@ export function entriesIn(ask: Ask): Entries<EntryKeys> {
       const [now, head, body] = answer as [number, string | null, string | null];
       return { now, head: head === null ? undefined : headIn(head), body: body ?? undefined };
     },
-    async look({ id, ...question }) {
-      const answer = await ask({ ...question, script: LOOK, args: [id], isNothing: hasNoHead });
-      const [now, head] = answer as [number, string | null];
-      return { now, head: head === null ? undefined : headIn(head) };
-    },
     async page({ prefix = '', limit, continuation, ...question }) {
       const from = continuation === undefined || continuation < prefix ? `[${prefix}` : `(${continuation}`;
       const args = [from, `(${afterPrefix(prefix)}`, limit + 1];
-      const found = pairs((await ask({ ...question, script: PAGE, args })) as string[]);
+      const [now, listed] = (await ask({ ...question, script: PAGE, args })) as [number, string[]];
+      const found = pairs(listed);
       const items = found.slice(0, limit).map(([id, head]) => ({ id, ...headIn(head) }));
-      return { items, continuation: found.length > limit ? items.at(-1)?.id : undefined };
+      return { now, items, continuation: found.length > limit ? items.at(-1)?.id : undefined };
     },
     async all(question) {
       const [now, found] = (await ask({ ...question, script: ALL })) as [number, string[]];

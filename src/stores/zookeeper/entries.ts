@@ -32,15 +32,10 @@ export function entriesIn(ask: Ask, paths: Paths): Entries<Folder> {
           return body === DISTURBED ? body : { now, head: headIn(node), body };
         }),
       ),
-    look: ({ id, keys: folder, ...question }) =>
-      ask({ ...question, isNothing: ({ head }) => head === undefined }, async (session) => {
-        const [{ now }, node] = await asOfNow(session, paths.now, () => session.get(pathOf(folder, id)));
-        return { now, head: node && headIn(node) };
-      }),
     page: ({ keys: folder, prefix, limit, continuation, ...question }) =>
       ask(question, async (session) => {
         const page = await pageOf(session, paths.now, folder, { prefix, limit, continuation });
-        return { items: await headsOf(session, folder, page.ids), continuation: page.continuation };
+        return { now: page.now, items: await headsOf(session, folder, page.ids), continuation: page.continuation };
       }),
     all: ({ keys: folder, ...question }) =>
       ask(question, async (session) => {

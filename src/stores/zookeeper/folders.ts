@@ -1,3 +1,4 @@
+import type { EpochMs } from '../../core/brand';
 import { asOfNow } from './ask';
 import { type Folder, mayHold, unescaped } from './paths';
 import type { Session } from './session';
@@ -20,8 +21,8 @@ export async function pageOf(
   nowPath: string,
   { path, isDivided }: Folder,
   { prefix = '', limit, continuation = '' }: PageOf,
-): Promise<{ readonly ids: readonly string[]; readonly continuation: string | undefined }> {
-  const [, names = []] = await asOfNow(session, nowPath, () => session.children(path));
+): Promise<{ readonly now: EpochMs; readonly ids: readonly string[]; readonly continuation: string | undefined }> {
+  const [{ now }, names = []] = await asOfNow(session, nowPath, () => session.children(path));
   const ids: string[] = [];
   const add = (found: readonly string[]): void => {
     for (const id of found) if (id.startsWith(prefix) && id > continuation) ids.push(id);
@@ -33,7 +34,7 @@ export async function pageOf(
       if (ids.length > limit) break;
     }
   }
-  return { ids: ids.slice(0, limit), continuation: ids.length > limit ? ids[limit - 1] : undefined };
+  return { now, ids: ids.slice(0, limit), continuation: ids.length > limit ? ids[limit - 1] : undefined };
 }
 
 /** By the order of bytes, as ids are printable ASCII. */

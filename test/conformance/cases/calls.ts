@@ -40,7 +40,6 @@ export const CALLS: { readonly [M in Method]: Call } = {
   readPiece: (store, options) => store.readPiece(JOB, '1-s', 'plan', options),
   listPieces: (store, options) => store.listPieces(JOB, { limit: 10 }, options),
   touchPiece: (store, options) => store.touchPiece(JOB, 'k', 'plan', options),
-  pieceWritten: (store, options) => store.pieceWritten(JOB, 'k', 'plan', options),
   writeAudit: (store, options) => store.writeAudit('1-a', { by: 'ann' }, undefined, options),
   listAudits: (store, options) => store.listAudits({ limit: 10 }, options),
   createNotice: (store, options) => store.createNotice('a_failed_1', { body: '{}', metadata: {} }, options),

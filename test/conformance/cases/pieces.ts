@@ -33,11 +33,25 @@ export function pieceCases(test: Test): void {
     await store.createPiece(jobName('other'), KEY, 'plan', piece('3'));
     const names = ['item-00000', 'item-00002', 'plan'];
     const own = names.map((name) => ({ key: KEY, name, summary: { state: 'some' } }));
-    expect(await all(store, KEY, 2)).toStrictEqual(own);
-    expect(await all(store, undefined, 3)).toStrictEqual([
+    expect(undated(await all(store, KEY, 2))).toStrictEqual(own);
+    expect(undated(await all(store, undefined, 3))).toStrictEqual([
       ...own,
       { key: OTHER, name: 'plan', summary: { state: 'some' } },
     ]);
+  });
+
+  test('the pieces of a run are listed by how their names begin, page after page', async ({ open }) => {
+    const store = open();
+    for (const name of ['alive-7', 'alive-8', 'alive-8-b', 'alive-8-a', 'plan']) {
+      await store.createPiece(JOB, KEY, name, piece('1'));
+    }
+    await store.createPiece(JOB, OTHER, 'alive-8', piece('1'));
+    const beats = ['alive-8', 'alive-8-a', 'alive-8-b'];
+    for (const limit of [2, 10]) {
+      const found = await all(store, KEY, limit, 'alive-8');
+      expect(found.map(({ key, name }) => [key, name])).toStrictEqual(beats.map((name) => [KEY, name]));
+    }
+    expect(await all(store, KEY, 10, 'alive-9')).toStrictEqual([]);
   });
 
   test("a piece is written when it is created and when it is touched, by the service's clock", async ({
@@ -46,19 +60,19 @@ export function pieceCases(test: Test): void {
   }) => {
     const store = open();
     expect(await store.touchPiece(JOB, KEY, 'alive-1')).toBe('gone');
-    expect(await store.pieceWritten(JOB, KEY, 'alive-1')).toBeUndefined();
+    expect(await all(store, KEY, 10)).toStrictEqual([]);
     await store.createPiece(JOB, KEY, 'alive-1', piece('{}'));
-    const created = await store.pieceWritten(JOB, KEY, 'alive-1');
+    const [created] = await all(store, KEY, 10);
     expect(created?.date).toBeGreaterThanOrEqual(created?.writtenAt ?? Infinity);
     await pass(3_000);
-    const later = await store.pieceWritten(JOB, KEY, 'alive-1');
+    const [later] = await all(store, KEY, 10, 'alive');
     expect(later?.writtenAt).toBe(created?.writtenAt);
     expect((later?.date ?? 0) - (created?.date ?? 0)).toBeGreaterThanOrEqual(2_000);
     expect(await open().touchPiece(JOB, KEY, 'alive-1')).toBe('touched');
-    const touched = await store.pieceWritten(JOB, KEY, 'alive-1');
+    const [touched] = await all(store, KEY, 10);
     expect((touched?.writtenAt ?? 0) - (created?.writtenAt ?? 0)).toBeGreaterThanOrEqual(2_000);
     expect(await store.readPiece(JOB, KEY, 'alive-1')).toBe('{}');
-    expect(await all(store, KEY, 10)).toStrictEqual([{ key: KEY, name: 'alive-1', summary: {} }]);
+    expect(touched).toMatchObject({ key: KEY, name: 'alive-1', summary: {} });
   });
 
   test('a deleted piece is gone, and deleting it again is no error', async ({ open }) => {
@@ -75,13 +89,23 @@ function piece(body: string): { body: string; summary: { state: string } } {
   return { body, summary: { state: 'some' } };
 }
 
-async function all(store: LeaseStore, key: string | undefined, limit: number): Promise<readonly ListedPiece[]> {
+function undated(pieces: readonly ListedPiece[]): object[] {
+  return pieces.map(({ key, name, summary }) => ({ key, name, summary }));
+}
+
+async function all(
+  store: LeaseStore,
+  key: string | undefined,
+  limit: number,
+  prefix?: string,
+): Promise<readonly ListedPiece[]> {
   const found: ListedPiece[] = [];
   let continuation: string | undefined;
   do {
     const page = await store.listPieces(JOB, {
       limit,
       ...(key === undefined ? {} : { key }),
+      ...(prefix === undefined ? {} : { prefix }),
       ...(continuation === undefined ? {} : { continuation }),
     });
     found.push(...page.pieces);

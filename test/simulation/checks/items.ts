@@ -13,16 +13,22 @@ const DRIFT = 0.01;
 
 /** Notes when a row is no longer left to the items of a token. */
 export function leftToItems(facts: JobFacts, before: Row, row: Row, now: number, report: Report): void {
-  const waits = row.phase === 'fanning' && row.token === before.token;
+  const isHandedOn = row.phase === 'fanning' && row.token === before.token && row.itemsLeftAt !== undefined;
+  const waits = row.phase === 'fanning' && row.token === before.token && !isHandedOn;
   if (before.phase !== 'fanning' || waits) return;
-  facts.wentOn.set(before.token, now);
+  facts.wentOn.set(before.token, facts.wentOn.get(before.token) ?? now);
   // The run was claimed before its items' deadline, and keeps it.
-  if (row.phase !== 'running' || row.notBefore === undefined) return;
+  const isEarly = row.phase === 'running' && row.notBefore !== undefined;
+  if (!isHandedOn && !isEarly) return;
   for (const item of facts.items) {
     const { context, process } = item;
     if (process.dead || process.paused || context.fence.token !== before.token || !trusts(item)) continue;
     const what = `item ${String(context.index)} of ${context.runId} on ${process.id}`;
-    report('takenFromItems', facts.name, `the run was claimed for its items' silence, and ${what} trusts`);
+    report(
+      'takenFromItems',
+      facts.name,
+      `${isHandedOn ? 'the run was handed on' : "the run was claimed for its items' silence"}, and ${what} trusts`,
+    );
   }
 }
 

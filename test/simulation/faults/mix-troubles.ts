@@ -184,7 +184,7 @@ export function fans(plan: Plan, random: Random): Plan {
     })),
   };
   const kinds = ['kill', 'kill', 'appGone', 'hubWiped', 'hubDead', 'pause', 'denied', 'outage', 'cancel'] as const;
-  const lost = draw(wide, random, kinds, [2, 8]);
+  const lost = [...draw(wide, random, kinds, [2, 8]), ...stops(wide)];
   const rate = random.pick([0, 0.002, 0.01]);
   return withRates(
     { ...wide, disturbances: [...plan.disturbances, ...lost].sort(byTime) },
@@ -194,6 +194,22 @@ export function fans(plan: Plan, random: Random): Plan {
       lateRelease: random.pick([0, 0.05, 0.3]),
     },
   );
+}
+
+/** Instances are stopped gracefully, alone or with all others of their deployment, nearly at once. */
+function stops({ seed, deployments, instances, troubledMs }: Plan): readonly Disturbance[] {
+  const random = seededBy(seed, 'mix', 'fans', 'stops');
+  return Array.from({ length: random.pick([0, 0, 1, 3, 6]) }, (): readonly Disturbance[] => {
+    const at = random.whole(0, troubledMs);
+    const deployment = random.whole(0, deployments - 1);
+    const own = instances.filter((instance) => instance.deployment === deployment);
+    const one = random.whole(0, own.length - 1);
+    const leaving = random.chance(0.3) ? own.slice(one, one + 1) : own;
+    const back = random.pick([0, 5_000, 60_000, 200_000]);
+    return leaving.map(({ index }): Disturbance => {
+      return { at: at + random.whole(0, 1_500), kind: 'drain', instance: index, back };
+    });
+  }).flat();
 }
 
 export function draw(

@@ -82,7 +82,7 @@ export const MIXES: Readonly<Record<MixName, Mix>> = {
     change: hubs,
   },
   fans: {
-    what: 'runs fan out to items that take long, and their hosts and task hubs are lost',
+    what: 'runs fan out to items that take long; hosts are lost or shut down, and task hubs are lost',
     share: 150,
     without: 'disturbances',
     change: fans,

@@ -31,7 +31,7 @@ export const FAN_OUT_FAULTS: readonly Planted[] = [
     name: 'silence-not-asked-again',
     mix: 'fans',
     what: 'the silence of the items is not checked again under the lease',
-    edits: [always('coordinator/beat.ts:itemsAreSilent', operation('&&'))],
+    edits: [always('coordinator/beat.ts:itemsAreSilent', call('isSilent'))],
   },
   {
     name: 'held-row-trusted',
@@ -44,7 +44,31 @@ export const FAN_OUT_FAULTS: readonly Planted[] = [
     mix: 'fans',
     what: 'items trust without a beat of their process',
     edits: [
-      become('coordinator/attempt/item-check.ts:checkItem', value('lastBeat'), 'undefined as Moment | undefined'),
+      become('coordinator/attempt/item-check.ts:checkItem', call('beat'), '{ at: moment(clock), isFirst: false }'),
     ],
+  },
+  {
+    name: 'left-before-items-end',
+    mix: 'fans',
+    what: 'an instance that is shut down ends its heartbeat before its items have ended',
+    edits: [drop('coordinator/leave-items.ts:leave', first(call('allSettled')))],
+  },
+  {
+    name: 'handed-on-from-others',
+    mix: 'fans',
+    what: 'an instance that is shut down hands a run on although others work on its items',
+    edits: [always('core/fan-out.ts:nobodyBeats', operation('||'))],
+  },
+  {
+    name: 'left-items-begin',
+    mix: 'fans',
+    what: 'an item begins although its run was handed on',
+    edits: [drop('coordinator/beat.ts:isLeftToItems', operand('itemsLeftAt'))],
+  },
+  {
+    name: 'own-beats-unseen',
+    mix: 'fans',
+    what: 'the heartbeats of processes do not count, only that of the plan',
+    edits: [drop('core/fan-out.ts:newestBeat', operand('isOfProcess'))],
   },
 ];
