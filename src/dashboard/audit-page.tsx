@@ -1,4 +1,5 @@
 import type { JSX } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
 import { changed, pageOf, param } from './address';
 import type { Audit } from './model';
 import { Badge, Exact, Link, Notice, sentence, Skeleton } from './parts';
@@ -9,8 +10,8 @@ import type { Label } from './words';
 
 type Entry = Audit['entries'][number];
 
-/** So many changes a search looks through at once. */
-const SEARCHED = 200;
+/** A search is made once nobody has typed for so long: it may list 1,000 changes. */
+const TYPED_MS = 300;
 
 const LABELS: Readonly<Record<Entry['state'], Label>> = {
   done: { word: 'Done', icon: 'check', tone: 'good' },
@@ -21,16 +22,17 @@ const LABELS: Readonly<Record<Entry['state'], Label>> = {
 /** What people changed, the newest first. */
 export function AuditPage(): JSX.Element {
   const cursor = param('cursor');
-  const words = wordsOf(param('q'));
-  const limit = words.length === 0 ? 50 : SEARCHED;
-  const { body, failure } = useLive(
-    `audit?${new URLSearchParams({ limit: String(limit), ...(cursor === undefined ? {} : { cursor }) }).toString()}`,
-  );
+  const q = useSettled(param('q'));
+  const query = new URLSearchParams({
+    limit: '50',
+    ...(q === undefined ? {} : { q }),
+    ...(cursor === undefined ? {} : { cursor }),
+  });
+  const { body, failure } = useLive(`audit?${query.toString()}`);
   return (
     <>
       <div class="title">
         <h1>Changes</h1>
-        {words.length > 0 && <p class="muted">those of {SEARCHED} that match</p>}
         <div class="narrow">
           <SearchBox of="changes" />
         </div>
@@ -42,23 +44,20 @@ export function AuditPage(): JSX.Element {
           <FailureNotice failure={failure} what="The changes" />
         )
       ) : (
-        <Loaded audit={found(body as Audit, words)} isFirst={cursor === undefined} isSearch={words.length > 0} />
+        <Loaded audit={body as Audit} isFirst={cursor === undefined} isSearch={q !== undefined} />
       )}
     </>
   );
 }
 
-function wordsOf(query = ''): readonly string[] {
-  return query.toLowerCase().split(/\s+/).filter(Boolean);
-}
-
-/** The changes that have each word in their actor, channel, action, job, state or note. */
-function found(audit: Audit, words: readonly string[]): Audit {
-  const entries = audit.entries.filter(({ actor, channel, action, target, state, note }) => {
-    const text = [actor, channel, action, target, state, note ?? ''].join(' ').toLowerCase();
-    return words.every((word) => text.includes(word));
-  });
-  return { ...audit, entries };
+/** The text, once it has not changed for a moment. */
+function useSettled(text: string | undefined): string | undefined {
+  const [settled, setSettled] = useState(text);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(text), TYPED_MS);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return settled;
 }
 
 function Loaded({
@@ -80,7 +79,13 @@ function Loaded({
       {entries.length === 0 ? (
         <Notice
           title={
-            isSearch ? 'No change matches' : isFirst ? 'Nobody has changed anything yet' : 'There are no older changes'
+            isSearch
+              ? cursor === null
+                ? 'No change matches'
+                : 'No change matches so far'
+              : isFirst
+                ? 'Nobody has changed anything yet'
+                : 'There are no older changes'
           }
         >
           <p>Whatever a person or a key changes is recorded here: who, when, from where, and why.</p>

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { isProven } from '../core/origin';
 import { isObject } from '../core/metadata';
-import { listAudit } from '../operator/audit';
+import { listAudit, searchAudit } from '../operator/audit';
 import { readCursor, writeCursor } from './cursor';
 import { NOTHING, route } from './route';
 import { PAYLOADS } from './roles';
@@ -17,14 +17,23 @@ export const auditRoutes = [
     params: z.strictObject({}),
     query: z.strictObject({
       limit: z.coerce.number().int().min(1).max(200).optional().describe('Default: 50.'),
+      q: z
+        .string()
+        .max(200)
+        .optional()
+        .describe(
+          'Words, each of which the actor, channel, action, target, state or note has. A page looks at 1,000 changes at most.',
+        ),
       cursor: z.string().max(2_000).optional().describe('The `cursor` of the page before.'),
     }),
     body: NOTHING,
     answer: Audit,
-    async run({ store }, { query: { limit = 50, cursor }, caller, signal }) {
+    async run({ store }, { query: { limit = 50, q, cursor }, caller, signal }) {
       const shown = caller?.payloads === true ? asIs : withoutInput;
       const request = { limit, ...(cursor === undefined ? {} : { continuation: readCursor(cursor)[0] ?? '' }) };
-      const { entries, problems, continuation } = await listAudit(store, request, { signal });
+      const { entries, problems, continuation } = await (q === undefined
+        ? listAudit(store, request, { signal })
+        : searchAudit(store, q, request, { signal }));
       return {
         entries: entries.map(({ id, at, origin, action, target, state, before, after }) => ({
           ...{ id, at: iso(at), actor: origin.actor, channel: origin.channel, note: origin.note ?? null },

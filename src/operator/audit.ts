@@ -98,6 +98,39 @@ export interface AuditPage {
   readonly continuation: string | undefined;
 }
 
+/** So many changes one listing of a search looks at, and so many listings one page of it takes at most. */
+const SEARCHED = 200;
+const LISTINGS = 5;
+
+/**
+ * One page of the changes that have each word in their actor, channel, action, target, state or note. It ends with the
+ * listing that has enough of them, so that it may have more than `limit`, and it may be short, or empty, before the end.
+ */
+export async function searchAudit(
+  store: AuditStore,
+  text: string,
+  { limit, continuation: start }: { readonly limit: number; readonly continuation?: string },
+  options?: CallOptions,
+): Promise<AuditPage> {
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  const found: AuditPage['entries'][number][] = [];
+  const problems: string[] = [];
+  let continuation = start;
+  for (let listing = 0; listing < LISTINGS && found.length < limit; listing += 1) {
+    const request = { limit: SEARCHED, ...(continuation === undefined ? {} : { continuation }) };
+    const page = await listAudit(store, request, options);
+    found.push(...page.entries.filter((entry) => words.every((word) => textOf(entry).includes(word))));
+    problems.push(...page.problems);
+    continuation = page.continuation;
+    if (continuation === undefined) break;
+  }
+  return { entries: found, problems, continuation };
+}
+
+function textOf({ origin: { actor, channel, note = '' }, action, target, state }: AuditEntry): string {
+  return [actor, channel, action, target, state, note].join(' ').toLowerCase();
+}
+
 /** One page of what people changed, by one call. */
 export async function listAudit(
   store: AuditStore,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { AuditEntry } from '../../src/core/audit';
-import { decodeAudit, encodeAudit } from '../../src/core/audit';
+import { auditKey, decodeAudit, encodeAudit } from '../../src/core/audit';
 import type { JobName } from '../../src/core/brand';
 import { recordKey, runIdOf } from '../../src/core/key';
 import { StoreUnavailableError } from '../../src/lease/store';
@@ -15,6 +15,11 @@ async function bench(store: Parameters<typeof manageBench>[1] = {}): Promise<Man
   const made = manageBench({ jobs, handler, deployments: 1, sweepIntervalMs: 5_000 }, store);
   await made.sim.clock.advance(125_000);
   return made;
+}
+
+interface Listed {
+  readonly entries: readonly unknown[];
+  readonly cursor: string | null;
 }
 
 async function audit({ send }: ManageBench, query = ''): Promise<readonly Record<string, unknown>[]> {
@@ -103,6 +108,23 @@ describe('each change is recorded', () => {
     expect((await audit(made, `?cursor=${cursor}`)).map(({ action }) => action)).toEqual(['resume', 'pause']);
     const cut = await made.send({ path: `audit?cursor=${cursor.slice(0, -2)}`, as: 'viewer' });
     expect(cut.json).toMatchObject({ status: 400, place: 'query: cursor' });
+  });
+
+  it('and is found by its words, however many came after it', async () => {
+    const made = await bench();
+    await made.send(pause);
+    const [origin, start] = [{ actor: 'ben@example.com', channel: 'shell', note: 'a drill' }, made.sim.clock.now()];
+    for (let n = 1; n <= 1_300; n += 1) {
+      const entry = { at: start + n, origin, action: 'run', target: 'b', state: 'done', after: n } as const;
+      await made.sim.store.writeAudit(auditKey(entry.at, 'x'), encodeAudit(entry), undefined);
+    }
+    expect(await audit(made, '?q=DRILL%20ben@&limit=2')).toHaveLength(200);
+    const first = (await made.send({ path: 'audit?q=moving%20pause', as: 'viewer' })).json as Listed;
+    // A thousand changes at most are looked at for one page.
+    expect([first.entries, made.calls.get('listAudits')]).toEqual([[], 6]);
+    const next = await audit(made, `?q=moving%20pause&cursor=${encodeURIComponent(first.cursor ?? '')}`);
+    expect(next).toMatchObject([{ action: 'pause', target: 'a', note: 'moving' }]);
+    expect(await audit(made, '?q=moving%20resume')).toEqual([]);
   });
 
   it('before it is made: what cannot be recorded is not changed', async () => {
