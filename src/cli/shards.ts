@@ -125,7 +125,7 @@ function textOf(survey: Survey): string {
 
 /** Lines for the accounts, the jobs that move, and what hinders them. */
 export function surveyLines(
-  { accounts, misplaced, problems, tooOld }: Survey,
+  { accounts, misplaced, problems }: Survey,
   wayOf: (one: Misplaced) => string,
 ): readonly string[] {
   return [
@@ -133,7 +133,6 @@ export function surveyLines(
     ...misplaced.slice(0, SHOWN).map((one) => `${style('bold', one.job)}  ${wayOf(one)}`),
     ...(misplaced.length > SHOWN ? [`... and ${misplaced.length - SHOWN} more jobs`] : []),
     ...problems.map(({ message }) => `${style('red', 'problem')}  ${message}`),
-    ...(tooOld.length === 0 ? [] : [`${style('red', 'problem')}  too old to obey a layout: ${tooOld.join(', ')}`]),
   ];
 }
 
@@ -153,7 +152,7 @@ function jobsIn({ listing }: AccountSeen): number {
   return [...listing.jobs.values()].filter(({ row }) => row !== undefined && formOf(row.metadata) === 'live').length;
 }
 
-export function shapeOf({ accounts, misplaced, problems, tooOld, isSettled }: Survey): object {
+export function shapeOf({ accounts, misplaced, problems, isSettled }: Survey): object {
   return {
     settled: isSettled,
     accounts: accounts.map((account) => ({
@@ -167,6 +166,5 @@ export function shapeOf({ accounts, misplaced, problems, tooOld, isSettled }: Su
     })),
     moves: misplaced.map(({ job, from, to }) => ({ job, from: from.desk.store.location, to: to.desk.store.location })),
     problems: problems.map(({ code, message }) => ({ code, message })),
-    tooOld,
   };
 }

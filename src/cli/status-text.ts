@@ -314,7 +314,7 @@ function deploymentLines({ deployments }: Overview, view: StatusView): readonly 
 function deploymentState({ state, cordon, hubProven }: DeploymentStatus): Span {
   if (state !== 'live') return { text: state, format: state === 'late' ? 'yellow' : 'red' };
   if (cordon !== null) return { text: 'cordoned', format: 'yellow' };
-  if (hubProven === false) return { text: 'hub unproven', format: 'yellow' };
+  if (!hubProven) return { text: 'hub unproven', format: 'yellow' };
   return { text: 'live', format: 'green' };
 }
 

@@ -119,5 +119,5 @@ export async function lastSuccess(
     left -= 1;
   } while (continuation !== undefined && left > 0 && found.succeeded === -Infinity && found.oldest > since);
   const known = (instant: EpochMs): EpochMs | undefined => (Number.isFinite(instant) ? instant : undefined);
-  return { succeeded: known(found.succeeded), excused: known(found.excused), oldest: known(found.oldest) };
+  return { succeeded: known(found.succeeded), excused: known(found.excused) };
 }

@@ -54,7 +54,7 @@ export async function tellOwed(
  */
 async function isKnownTrouble({ job, row, ask }: RowWriter, { at }: OwedNotice): Promise<boolean> {
   const { name, notify, alertAfterMs } = job.spec;
-  const since = row.lastGoodAt ?? 0;
+  const since = row.lastGoodAt;
   if (notify === undefined || alertAfterMs === undefined || at - since <= alertAfterMs) return false;
   const own = (await listNotices(ask)).flatMap((one) => readListed(one) ?? []).filter((one) => one.job === name);
   return isToldAsOverdue(notify, own, since);

@@ -61,7 +61,7 @@ export function episodeOf(outcomes: Outcomes, overdueSince: EpochMs | undefined)
   const last = keys.at(-1) ?? lastFailedKey;
   const firstDue = count === 0 || first === undefined ? undefined : parseRecordKey(first)?.scheduledFor;
   return {
-    since: firstDue ?? overdueSince ?? lastGoodAt ?? 0,
+    since: firstDue ?? overdueSince ?? lastGoodAt,
     isWhole: known.length === count,
     ...{ failures: count, first: count === 0 ? undefined : first, last: count === 0 ? undefined : last },
     lastReason: reasonOf(known.at(-1)?.outcome),
@@ -89,7 +89,7 @@ export function isInForce(acknowledgement: Acknowledgement, outcomes: Outcomes, 
 
 function hasSucceededSince(
   { at, run, failures: before }: Acknowledgement,
-  { recent, failures, lastGoodAt = 0 }: Outcomes,
+  { recent, failures, lastGoodAt }: Outcomes,
 ): boolean {
   if (failures < before) return true;
   const index = recent.findIndex((entry) => isFailed(entry) && keyOf(entry) === run);

@@ -117,7 +117,7 @@ export function listedFrom({ cursor }: Pick<Row, 'cursor'>, until: EpochMs): Epo
  */
 function decidedSince(wreck: Wreck, until: EpochMs): EpochMs {
   const { spec, row } = wreck;
-  const { cursor, scheduleSince = cursor } = row;
+  const { cursor, scheduleSince } = row;
   if (spec?.scheduleHash !== row.scheduleHash) return cursor;
   return Math.min(cursor, Math.max(scheduleSince, keptSince(wreck), until - SEARCH_BACK_MS));
 }

@@ -56,8 +56,6 @@ export interface Mentions {
   readonly succeeded: EpochMs | undefined;
   /** The newest due time in a pause, or while the job was disabled. */
   readonly excused: EpochMs | undefined;
-  /** The oldest due time among those records. */
-  readonly oldest: EpochMs | undefined;
 }
 
 /**
@@ -65,12 +63,6 @@ export interface Mentions {
  *
  * @param before the result of an earlier reading
  */
-export function countsFrom(
-  row: Pick<Row, 'lastGoodAt' | 'cursor'>,
-  { succeeded, excused, oldest }: Mentions,
-  before?: EpochMs,
-): EpochMs {
-  const known = [row.lastGoodAt, succeeded, excused, before].filter((instant) => instant !== undefined);
-  // An older version wrote the row, and the job has never succeeded.
-  return known.length > 0 ? Math.max(...known) : (oldest ?? row.cursor);
+export function countsFrom(row: Pick<Row, 'lastGoodAt'>, { succeeded, excused }: Mentions, before?: EpochMs): EpochMs {
+  return Math.max(row.lastGoodAt, ...[succeeded, excused, before].filter((instant) => instant !== undefined));
 }

@@ -22,23 +22,15 @@ export interface Presence {
   readonly tickedAt: EpochMs;
   /** The longest time between two fires of its timer. */
   readonly tickEveryMs: Millis;
-  /** Whether its task hub has shown that it runs orchestrations. Undefined: an older version wrote this. */
-  readonly hubProven: boolean | undefined;
+  /** Whether its task hub has shown that it runs orchestrations. */
+  readonly hubProven: boolean;
   /** Over how many storage accounts it deals its jobs. Left out: it has one. */
   readonly accounts?: number;
-  /** What its version can do that older ones cannot: {@link ABILITIES}. */
-  readonly abilities: readonly string[];
   /** How far the machine's clock is ahead of the service's; 0 below 2 s. */
   readonly skewMs: Millis;
   /** Another process that reported for the same deployment while this one ticked. */
   readonly rival: Rival | undefined;
 }
-
-/**
- * `requests`: it runs requests that carry an input or the time of an earlier run. `backfill`: it runs back-fills. `shards`: it obeys the layouts of
- * accounts.
- */
-export const ABILITIES: readonly string[] = ['requests', 'backfill', 'shards'];
 
 export interface Rival {
   readonly instance: string;
@@ -56,8 +48,7 @@ export function encodePresence(presence: Presence): Readonly<Record<string, stri
     ticked: isoOrUndefined(presence.tickedAt),
     every: presence.tickEveryMs,
     skew: presence.skewMs,
-    proven: presence.hubProven === undefined ? undefined : String(presence.hubProven),
-    abilities: presence.abilities.length === 0 ? undefined : presence.abilities.join(' '),
+    proven: String(presence.hubProven),
     accounts: presence.accounts,
     rival: presence.rival?.instance,
     rivalhub: presence.rival?.hub,
@@ -81,15 +72,10 @@ export function decodePresence(metadata: Readonly<Record<string, string>>): Pres
     tickedAt: read.instant('ticked'),
     tickEveryMs: read.whole('every'),
     skewMs: Number(skew),
-    hubProven: provenOf(read.optionalText('proven')),
-    abilities: read.optionalText('abilities')?.split(' ') ?? [],
+    hubProven: read.oneOf('proven', ['true', 'false']) === 'true',
     ...(accounts !== undefined && { accounts }),
     rival: rival === undefined ? undefined : { instance: rival, hub: read.optionalText('rivalhub') },
   };
-}
-
-function provenOf(text: string | undefined): boolean | undefined {
-  return text === undefined ? undefined : text === 'true';
 }
 
 /**

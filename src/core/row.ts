@@ -70,7 +70,7 @@ export interface Row {
   readonly uncountedAttempts: number;
   /** When the current attempt planned to call its handler: at the due time, or at once. */
   readonly started: EpochMs | undefined;
-  /** When the current attempt was claimed. Undefined: an older version wrote the row. */
+  /** When the current attempt was claimed. Undefined: no run was claimed yet. */
   readonly claimedAt: EpochMs | undefined;
   readonly past: readonly PastAttempt[];
   /** When a waiting run may be claimed again; 0: at once. */
@@ -81,7 +81,7 @@ export interface Row {
   readonly incumbent: string | undefined;
   /** The lease length of the last claim. Its holder's jobs file may differ from ours. */
   readonly leaseMs: Millis | undefined;
-  /** The `keep` of the last claim's jobs file. Undefined: an older version wrote the row. */
+  /** The `keep` of the last claim's jobs file. Undefined: no run was claimed yet. */
   readonly keepMs: Millis | undefined;
   /** Failed runs in a row. */
   readonly failures: number;
@@ -94,18 +94,18 @@ export interface Row {
   readonly failedBefore: number | undefined;
   /**
    * When the job last succeeded, was paused or disabled, or was first seen: `alertAfter` counts from here. The ledger
-   * may hold a later success. Undefined: an older version wrote the row.
+   * may hold a later success.
    */
-  readonly lastGoodAt: EpochMs | undefined;
+  readonly lastGoodAt: EpochMs;
   /** The last outcomes, oldest first, as far as writes that were made anyway could note them. For lists alone. */
   readonly recent: readonly Recent[];
   readonly revision: number;
   readonly scheduleHash: string;
   /**
    * The cursor from which the row has followed this schedule: each due time between the two has its outcome. `recover`
-   * finds lost records by it. Undefined: an older version wrote the row.
+   * finds lost records by it.
    */
-  readonly scheduleSince: EpochMs | undefined;
+  readonly scheduleSince: EpochMs;
   /** Number of the last manual request that was taken. */
   readonly manualTaken: number;
   /** How far the last back-fill is. An older build that writes the row drops it. */
@@ -312,7 +312,7 @@ export function decodeRow(metadata: Readonly<Record<string, string>>): Row {
     failures: read.whole('failures'),
     lastFailedKey: read.optionalText('failed'),
     failedBefore: read.optionalWhole('failedbefore'),
-    lastGoodAt: read.optionalInstant('succeeded'),
+    lastGoodAt: read.instant('succeeded'),
     // Most readers of a row do not need it, and it is the largest part.
     get recent() {
       recent ??= decodeRecent(read.optionalText('recent'));
@@ -320,7 +320,7 @@ export function decodeRow(metadata: Readonly<Record<string, string>>): Row {
     },
     revision: read.whole('revision'),
     scheduleHash: read.text('hash'),
-    scheduleSince: read.optionalInstant('hashsince'),
+    scheduleSince: read.instant('hashsince'),
     manualTaken: read.whole('manualtaken'),
     backfill: readProgress(read.optionalText('backfill')),
     forgotten: read.optionalInstant('forgotten'),

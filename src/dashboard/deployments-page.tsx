@@ -121,15 +121,14 @@ function Card({ deployment, isOld }: { readonly deployment: Deployment; readonly
           />
         </Fact>
         <Fact name="Task hub">
-          <Judged bad={hubProven === false} topic="claimDue" text={hubText(hubProven)} trouble="it claims nothing" />
+          <Judged bad={!hubProven} topic="claimDue" text={hubText(hubProven)} trouble="it claims nothing" />
         </Fact>
       </dl>
     </li>
   );
 }
 
-function hubText(hubProven: boolean | null): string {
-  if (hubProven === null) return 'not reported';
+function hubText(hubProven: boolean): string {
   return hubProven ? 'proven' : 'has run nothing yet';
 }
 

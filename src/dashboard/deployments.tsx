@@ -29,7 +29,7 @@ const SHOWN = 5;
 
 function isWell(deployment: Deployment, all: readonly Deployment[]): boolean {
   const { state, cordon, skewMs, hubProven } = deployment;
-  return state === 'live' && cordon === null && skewMs === 0 && hubProven !== false && !hasOldFile(deployment, all);
+  return state === 'live' && cordon === null && skewMs === 0 && hubProven && !hasOldFile(deployment, all);
 }
 
 function restOf(all: readonly Deployment[], shown: readonly Deployment[]): string {
@@ -64,7 +64,7 @@ function Card({ deployment, isOld }: { readonly deployment: Deployment; readonly
   const warnings = [
     ...(skewMs === 0 ? [] : [`clock ${skewText(skewMs)}`]),
     ...(isOld ? ['older jobs file'] : []),
-    ...(hubProven === false ? ['its task hub has run nothing yet'] : []),
+    ...(!hubProven ? ['its task hub has run nothing yet'] : []),
     ...(cordon === null ? [] : [`cordoned by ${cordon.by}: ${cordon.note}`]),
   ];
   return (

@@ -111,7 +111,6 @@ const OPERATOR: Readonly<Record<OperatorProblem, readonly [status: number, remed
   InexactInput: [400, 'write the integer as text, in double quotes'],
   InputTooLarge: [413, 'store the input elsewhere, such as in a blob, and give its name'],
   InputUnreadable: [409, 'give an input'],
-  OlderVersion: [409, 'finish the rollout first'],
   NotDue: [404, 'use the due time of a run, as GET runs lists them'],
   NotHeld: [409, 'read the job again'],
   CannotBreak: [409, 'stop the instance that holds the lease'],

@@ -8,7 +8,6 @@ import type { Origin } from '../core/origin';
 import { boundedOrigin } from '../core/origin';
 import { isAtRest } from '../core/row';
 import type { CallOptions, LeaseStore } from '../lease/store';
-import { assertAble } from './able';
 import type { BackfillPlan, WantedBackfill } from './backfill-plan';
 import { planIn, recordsBetween, spanOf } from './backfill-plan';
 import type { ChangeOptions } from './change-control';
@@ -60,7 +59,7 @@ export interface StartedBackfill extends Pick<BackfillPlan, 'running' | 'passedO
  * Starts a back-fill. The plan is made anew, and only its due times run.
  *
  * @param wanted.id lowercase letters and digits, unlike that of any other back-fill or request of the job
- * @throws OperatorError as `planBackfill`; `BackfillGoesOn`, `NothingToRun`, `OlderVersion`
+ * @throws OperatorError as `planBackfill`; `BackfillGoesOn`, `NothingToRun`
  */
 export async function startBackfill(
   store: LeaseStore,
@@ -69,7 +68,6 @@ export async function startBackfill(
   options?: ChangeOptions,
 ): Promise<StartedBackfill> {
   const { id, origin, order, includeSucceeded } = wanted;
-  await assertAble(store, { ability: 'backfill', what: 'a back-fill' }, options);
   return changeControl(
     store,
     { name: spec.name, spec },

@@ -150,7 +150,7 @@ function excuses(
   spec: JobSpec | undefined,
 ): boolean {
   if (spec?.alertAfterMs === undefined || until === undefined) return false;
-  return until > (row.lastGoodAt ?? 0) && pauses.every((other) => (other.until ?? 0) <= until);
+  return until > row.lastGoodAt && pauses.every((other) => (other.until ?? 0) <= until);
 }
 
 function lasts({ until = Infinity }: Pause, { now }: JobState): boolean {

@@ -52,7 +52,7 @@ export function overdueFrom(
   const isOver = row.run !== undefined && last !== undefined && keyOf(last) === row.run.key && lease === 'available';
   const succeeded =
     isOver && last.outcome === 'succeeded' ? (row.started ?? 0) + (last.durationMs ?? 0) + last.waitedMs : 0;
-  const from = Math.max(row.lastGoodAt ?? row.cursor, succeeded);
+  const from = Math.max(row.lastGoodAt, succeeded);
   const age = overdueBy(spec, control, from, now);
   return age === undefined ? undefined : now - age + spec.alertAfterMs;
 }

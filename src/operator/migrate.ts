@@ -35,7 +35,7 @@ export async function migrate(migration: Migration): Promise<Applied> {
   const { from, to, waitMs, endRuns } = migration;
   const survey = await surveyMigration(migration);
   const [problem] = survey.problems;
-  if (problem === undefined && survey.tooOld.length === 0) await copyLedgers(migration);
+  if (problem === undefined) await copyLedgers(migration);
   return applyShards({ listed: [to], leaving: [from], waitMs, endRuns, history: 'all' });
 }
 

@@ -26,7 +26,6 @@ export type OperatorProblem =
   | 'InputTooLarge'
   | 'InexactInput'
   | 'InputUnreadable'
-  | 'OlderVersion'
   | 'NotDue'
   | 'UnknownDeployment'
   | 'AlreadyCordoned'

@@ -27,7 +27,7 @@ export interface DeploymentStatus {
   /** How far its clock is ahead of the service's; 0 below 2 s. It corrects that itself. */
   readonly skewMs: number;
   /** Whether its task hub had shown that it runs orchestrations. Null: its version does not report that. */
-  readonly hubProven: boolean | null;
+  readonly hubProven: boolean;
   /** Why it claims nothing new. */
   readonly cordon: { readonly by: string; readonly note: string; readonly since: string } | null;
 }
@@ -101,7 +101,7 @@ function deploymentStatus(deployment: Deployment, fleet: Fleet): DeploymentStatu
   const { name, state, tickedAt, version, revision, skewMs, hubProven } = deployment;
   const cordon = cordonOf(fleet, name);
   return {
-    ...{ name, state, tickedAt: iso(tickedAt), version, revision, skewMs, hubProven: hubProven ?? null },
+    ...{ name, state, tickedAt: iso(tickedAt), version, revision, skewMs, hubProven },
     cordon: cordon === undefined ? null : { by: cordon.by, note: cordon.note, since: iso(cordon.since) },
   };
 }

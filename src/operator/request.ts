@@ -8,7 +8,6 @@ import { recordKey, runIdOf } from '../core/key';
 import type { Asked, Origin } from '../core/origin';
 import { boundedOrigin } from '../core/origin';
 import type { CallOptions, LeaseStore } from '../lease/store';
-import { assertAble } from './able';
 import type { ChangeOptions } from './change-control';
 import { changeControl } from './change-control';
 import type { JobState } from './job-state';
@@ -39,12 +38,6 @@ export function shortId(): string {
     .padStart(8, '0');
 }
 
-/** An older version would run the request with the job's own input, and with the time of the request. */
-const NEEDS_REQUESTS = {
-  ability: 'requests',
-  what: 'a request with an input or with the time of another run',
-} as const;
-
 /** What a person asks for. */
 export interface WantedRun {
   /** Lowercase letters and digits, unlike that of any other request of the job: {@link shortId}. */
@@ -62,7 +55,7 @@ export interface WantedRun {
  * Requests a run now. The schedule does not move; a paused or disabled job runs too.
  *
  * @throws OperatorError `RunGoesOn` if overlap is `skip` and a run is in progress (nothing is written); `LeaderJob`;
- *   `TooManyRequests`; `InputTooLarge`, `InexactInput`; `OlderVersion` if a live deployment would drop the input or the time
+ *   `TooManyRequests`; `InputTooLarge`, `InexactInput`
  */
 export async function requestRun(
   store: LeaseStore,
@@ -78,7 +71,6 @@ export async function requestRun(
     );
   }
   const body = input === undefined ? undefined : bodyOf(spec, input);
-  if (body !== undefined || rerunOf !== undefined) await assertAble(store, NEEDS_REQUESTS, options);
   // Before the request: an input that nobody asks for does no harm.
   if (body !== undefined) await (store.home?.(name) ?? store).createRequest(id, body, options);
   const asked: Asked = {

@@ -61,7 +61,7 @@ function gaugesOf(entry: JobEntry, { overdueSince }: ReturnType<typeof statusOf>
     ['jobFailures', row.failures],
     ...(spec === undefined ? [] : [['dueTimesOverdue', overdueDueTimes(spec, row, state)] as const]),
     ...(spec?.alertAfterMs === undefined ? [] : [['jobOverdue', overdueSince === null ? 0 : 1] as const]),
-    ...(good === undefined ? [] : [['lastSuccessAge', seconds(Math.max(0, now - good))] as const]),
+    ['lastSuccessAge', seconds(Math.max(0, now - good))],
     ...(last?.durationMs === undefined ? [] : [['lastRunDuration', seconds(last.durationMs)] as const]),
     ...(last?.latenessMs === undefined ? [] : [['lastRunLateness', seconds(last.latenessMs)] as const]),
   ];
@@ -74,14 +74,14 @@ function together(instrument: InstrumentName, one: number | undefined, other: nu
 }
 
 /** The end of the last success that the row has; if it has none, when the job was first seen or excused. */
-function lastSuccess(spec: JobSpec | undefined, row: Row, runs: readonly RecentRun[]): EpochMs | undefined {
+function lastSuccess(spec: JobSpec | undefined, row: Row, runs: readonly RecentRun[]): EpochMs {
   const ends = runs
     .filter(({ outcome }) => outcome === 'succeeded')
     .map(({ scheduledFor, request, latenessMs = 0, durationMs = 0, waitedMs }) => {
       const due = spec === undefined || request !== undefined ? scheduledFor : actualTime(spec, scheduledFor);
       return due + latenessMs + durationMs + waitedMs;
     });
-  return row.lastGoodAt === undefined && ends.length === 0 ? undefined : Math.max(row.lastGoodAt ?? 0, ...ends);
+  return Math.max(row.lastGoodAt, ...ends);
 }
 
 /**

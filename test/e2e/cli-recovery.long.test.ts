@@ -213,7 +213,6 @@ describe('recover', () => {
         skewMs: 0,
         rival: undefined,
         hubProven: true,
-        abilities: [],
       },
     };
     await at.store.writePresence('east', encodePresence(presence), undefined);
@@ -348,7 +347,6 @@ describe('doctor', () => {
         skewMs: 0,
         rival: undefined,
         hubProven: true,
-        abilities: [],
       },
     };
     await at.store.writePresence('east', encodePresence(presence), undefined);

@@ -4,7 +4,7 @@ import { openBrowser, openPage, pageWidth, seriousFindings } from '../support/br
 import type { DashboardServer } from '../support/dashboard';
 import { serveDashboard } from '../support/dashboard';
 import { sleep } from '../../src/core/clock';
-import { ABILITIES, encodePresence } from '../../src/core/presence';
+import { encodePresence } from '../../src/core/presence';
 import { SHOP, shopHandler } from '../support/dashboard-world';
 import { jobSpec } from '../support/job';
 
@@ -361,7 +361,6 @@ describe('the page of the deployments', () => {
         ...wrong,
         tickedAt: now,
         hubProven: false,
-        abilities: ABILITIES,
         tickEveryMs: 15_000,
         skewMs: -4_000,
         rival: undefined,

@@ -75,7 +75,6 @@ function tick(revision: string, instance: string): Tick {
     tickEveryMs: 15_000,
     skewMs: 0,
     hubProven: true,
-    abilities: [],
   };
   return encodePresence({ ...nothing, instance, revision: Number(revision), tickedAt: 1_790_000_000_000 });
 }

@@ -66,7 +66,7 @@ export async function cliFleet(): Promise<CliFleet> {
   await pauseJob(store, { name: 'stopped' as JobName }, { by: 'ann', note: 'moving' });
   for (const name of ['blue', 'green']) {
     const presence = {
-      ...{ instance: name, hub: undefined, rival: undefined, abilities: [], version: '0.1.0', revision: 1, jobs: 'x' },
+      ...{ instance: name, hub: undefined, rival: undefined, version: '0.1.0', revision: 1, jobs: 'x' },
       ...{ tickedAt: Date.now(), tickEveryMs: 15_000, skewMs: 0, hubProven: true },
     };
     await store.writePresence(name, encodePresence(presence), undefined);

@@ -1,5 +1,5 @@
 // A dashboard for a look at it and for its pictures: `shop`, `empty`, `many` or `long`. Prints its address.
-import { ABILITIES, encodePresence } from '../../src/core/presence';
+import { encodePresence } from '../../src/core/presence';
 import { pauseJob } from '../../src/operator/pause';
 import type { DashboardServer } from './dashboard';
 import { serveDashboard } from './dashboard';
@@ -85,7 +85,6 @@ async function presence(
   const rest = {
     tickedAt: sim.clock.now(),
     hubProven: true,
-    abilities: ABILITIES,
     tickEveryMs: 15_000,
     skewMs: 0,
     ...changes,

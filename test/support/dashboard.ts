@@ -9,7 +9,7 @@ import { manageHandler } from '../../src/functions/manage';
 import type { ShownEnvironment } from '../../src/manage/environment';
 import { buildDashboard } from '../../scripts/dashboard.mjs';
 import { accessWithKeys, keyOfRole } from './manage';
-import { ABILITIES, encodePresence } from '../../src/core/presence';
+import { encodePresence } from '../../src/core/presence';
 import type { Role } from '../../src/manage/roles';
 import { coordinatorsOf } from './coordinators';
 import type { RivalTicks, SimulationOptions } from './rival-ticks';
@@ -118,7 +118,7 @@ export async function serveDashboard(options: ServerOptions): Promise<DashboardS
 function presence({ clock }: RivalTicks, revision: number): Readonly<Record<string, string>> {
   return encodePresence({
     ...{ instance: 'a', hub: 'hub@account', version: '0.1.0', revision, jobs: '0'.repeat(16), tickedAt: clock.now() },
-    ...{ hubProven: true, abilities: ABILITIES, tickEveryMs: 15_000, skewMs: 0, rival: undefined },
+    ...{ hubProven: true, tickEveryMs: 15_000, skewMs: 0, rival: undefined },
   });
 }
 

@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import type { JobName } from '../../src/core/brand';
 import { decodeControl } from '../../src/core/control';
 import type { JobSpec } from '../../src/core/job';
-import { encodePresence } from '../../src/core/presence';
 import { readBackfillStatus, startBackfill, stopBackfill } from '../../src/operator/backfill';
 import type { WantedBackfill } from '../../src/operator/backfill-plan';
 import { planBackfill } from '../../src/operator/backfill-plan';
@@ -131,25 +130,6 @@ describe('a back-fill that a person starts', () => {
     expect(await readBackfillStatus(sim.store, spec)).toMatchObject({ state: 'stopped', left: 3 });
     await expect(stopBackfill(sim.store, subject)).rejects.toMatchObject({ code: 'NoBackfill' });
     expect(await startBackfill(sim.store, spec, { ...WANTED, id: 'two', origin })).toMatchObject({ id: 'two' });
-  });
-
-  it('is refused while a live deployment is too old for it', async () => {
-    const { sim, spec } = await seen();
-    const facts = {
-      instance: 'i',
-      hub: 'h',
-      version: '0.1',
-      revision: 0,
-      jobs: 'x',
-      tickEveryMs: 15_000,
-      skewMs: 0,
-      rival: undefined,
-    };
-    const old = { ...facts, tickedAt: sim.clock.now(), hubProven: true, abilities: ['requests'] };
-    await sim.store.writePresence('old', encodePresence(old), undefined);
-    await expect(startBackfill(sim.store, spec, { ...WANTED, id: 'fill', origin })).rejects.toMatchObject({
-      code: 'OlderVersion',
-    });
   });
 
   it('stays in the control when a person changes something else, and lets requests in during its runs', async () => {

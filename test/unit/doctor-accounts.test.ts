@@ -30,7 +30,7 @@ function presences(accounts: number): Presences {
     skewMs: 0,
     rival: undefined,
   };
-  const presence = { ...facts, tickedAt: NOW, hubProven: true, abilities: [], ...(accounts > 0 && { accounts }) };
+  const presence = { ...facts, tickedAt: NOW, hubProven: true, ...(accounts > 0 && { accounts }) };
   const listed = { etag: '"1"' as ListedControl['etag'], metadata: encodePresence(presence) };
   return { date: NOW, presences: new Map([['eu', listed]]) };
 }

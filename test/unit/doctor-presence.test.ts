@@ -5,7 +5,7 @@ import type { Coordinator, Hub, Report } from '../../src/coordinator/coordinator
 import { Health } from '../../src/coordinator/coordinator';
 import { announcer } from '../../src/coordinator/tick/presence';
 import { HandOvers } from '../../src/coordinator/hand-overs';
-import { ABILITIES, decodePresence, encodePresence, jobsHash } from '../../src/core/presence';
+import { decodePresence, encodePresence, jobsHash } from '../../src/core/presence';
 import type { Presence } from '../../src/core/presence';
 import type { CoordinatorEvent } from '../../src/core/event';
 import { presenceState } from '../../src/core/presence-state';
@@ -90,7 +90,7 @@ describe('a deployment that ticks', () => {
     await tickFor(TICK, one);
     expect(await said(store)).toEqual({
       ...{ instance: 'one', hub: 'hub in account', version: '0.1.0', revision: 3, jobs: jobsHash([JOB]) },
-      ...{ tickedAt: started, tickEveryMs: 15_000, skewMs: 0, rival: undefined, hubProven: true, abilities: ABILITIES },
+      ...{ tickedAt: started, tickEveryMs: 15_000, skewMs: 0, rival: undefined, hubProven: true },
     });
     await tickFor(10 * 60_000, one);
     // Each a little after the minute, and a tick is only every 15 s.
@@ -219,7 +219,6 @@ describe('a presence', () => {
         skewMs: -300_000,
         rival: { instance: 'two', hub: undefined },
         hubProven: true,
-        abilities: [],
       },
     };
     expect(decodePresence(encodePresence(presence))).toEqual(presence);

@@ -37,7 +37,7 @@ function fileOf(jobs = [JOB], revision = 3): FileSeen {
 function presence(changes: Partial<Presence> = {}): Presence {
   return {
     ...{ instance: 'one', hub: 'east in account', version: '0.1.0', revision: 3, jobs: jobsHash([JOB]) },
-    ...{ tickedAt: T0 - MINUTE, tickEveryMs: 15_000, skewMs: 0, rival: undefined, hubProven: true, abilities: [] },
+    ...{ tickedAt: T0 - MINUTE, tickEveryMs: 15_000, skewMs: 0, rival: undefined, hubProven: true },
     ...changes,
   };
 }

@@ -183,8 +183,7 @@ describe('a record that is lost, although its row is newer', () => {
       [13, 30],
     ]);
     expect(lostOf(half({ scheduleSince: START + 20 * MINUTE }))).toEqual([[21, 30]]);
-    // Nothing is known of the due times of an older version's row, or of another schedule.
-    expect(lostOf(half({ scheduleSince: undefined }))).toEqual([]);
+    // Nothing is known of the due times of another schedule.
     expect(lostOf(half({ scheduleHash: 'another' }))).toEqual([]);
   });
 

@@ -104,7 +104,6 @@ describe('the health that anybody may ask for', () => {
         skewMs: 0,
         rival: undefined,
         hubProven: true,
-        abilities: [],
       };
       const presence = encodePresence({ instance: name, version, tickEveryMs, ...rest, tickedAt: sim.clock.now() });
       await sim.store.writePresence(coordinator.deployment, presence, undefined);

@@ -20,7 +20,7 @@ const EAST: Presence = {
     skewMs: 0,
     rival: undefined,
   },
-  ...{ tickedAt: Date.UTC(2026, 0, 1, 0, 2), abilities: ['requests'], hubProven: true },
+  ...{ tickedAt: Date.UTC(2026, 0, 1, 0, 2), hubProven: true },
 };
 
 async function bench(changes: Parameters<typeof manageBench>[1] = {}): Promise<ManageBench> {
@@ -69,12 +69,9 @@ const SENT: Readonly<Record<string, Sent>> = {
   getHealth: { path: 'health' },
   getReady: { path: 'health/ready' },
 };
-/**
- * What a route answers to a caller who may call it: a run that is over cannot be cancelled, nor a job resumed. The
- * deployment `east` is too old for a back-fill.
- */
+/** What a route answers to a caller who may call it: a run that is over cannot be cancelled, nor a job resumed. */
 const ANSWERS: Readonly<Record<string, number>> = {
-  ...{ acknowledge: 409, unacknowledge: 409, startBackfill: 409, stopBackfill: 409 },
+  ...{ acknowledge: 409, unacknowledge: 409, startBackfill: 202, stopBackfill: 409 },
   ...{ runJob: 202, rerun: 202, cancelRun: 409, resumeJob: 409, uncordonDeployment: 409 },
 };
 
@@ -117,6 +114,8 @@ describe('the route table', () => {
       if (status >= 400) expect(Problem.safeParse(json).success).toBe(true);
       // The next role finds the job as this one did.
       if (id === 'pauseJob' && status === 200) await send({ method: 'POST', path: 'jobs/a/resume', as: 'admin' });
+      if (id === 'startBackfill' && status === 202)
+        await send({ method: 'DELETE', path: 'jobs/a/backfill', as: 'admin' });
       if (id === 'cordonDeployment' && status === 200) {
         await send({ method: 'POST', path: 'deployments/east/uncordon', as: 'admin' });
       }

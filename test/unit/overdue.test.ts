@@ -6,7 +6,6 @@ import type { Control } from '../../src/core/control';
 import type { CoordinatorEvent } from '../../src/core/event';
 import { recordKey } from '../../src/core/key';
 import { mentionOf, overdueBy } from '../../src/core/overdue';
-import { decodeRow, encodeRow, newRow } from '../../src/core/row';
 import { overdueWatch } from '../../src/coordinator/tick/overdue';
 import { NonRetryableError } from '../../src/handler/handler';
 import { humanPrinter, jsonPrinter } from '../../src/local/cluster/print';
@@ -99,12 +98,6 @@ describe('whether a job is overdue', () => {
       expect(mentionOf(key, { outcome, ended })).toBeUndefined();
     }
     expect(mentionOf(key, { state: 'open' })).toBeUndefined();
-  });
-
-  it('is not asked of a row in vain: one without the field can be read', () => {
-    const { succeeded: _, ...older } = encodeRow(newRow(T0, 0, 'hash'));
-    expect(decodeRow(older).lastGoodAt).toBeUndefined();
-    expect(decodeRow(encodeRow(newRow(T0, 0, 'hash'))).lastGoodAt).toBe(T0);
   });
 });
 

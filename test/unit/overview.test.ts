@@ -190,7 +190,7 @@ describe('a cordon', () => {
       skewMs: 0,
       tickEveryMs: 15_000,
     };
-    const presence = { ...facts, tickedAt: sim.clock.now(), rival: undefined, hubProven: true, abilities: [] };
+    const presence = { ...facts, tickedAt: sim.clock.now(), rival: undefined, hubProven: true };
     await sim.store.writePresence(name, encodePresence(presence), undefined);
   }
 

@@ -150,7 +150,6 @@ const presence = (instance: string, tickedAt: number): Presence => ({
     tickEveryMs: 15_000,
     skewMs: 0,
     rival: undefined,
-    abilities: [],
   },
   ...{ tickedAt, hubProven: true },
 });

@@ -13,7 +13,7 @@ import type { World } from '../support/accounts';
 import { LOCATIONS, makeRow, NAMES, world } from '../support/accounts';
 
 const PRESENCE: Omit<Presence, 'tickedAt'> = {
-  ...{ instance: 'i', hub: 'h', version: '1.0.0', revision: 1, jobs: 'j', hubProven: true, abilities: ['shards'] },
+  ...{ instance: 'i', hub: 'h', version: '1.0.0', revision: 1, jobs: 'j', hubProven: true },
   ...{ tickEveryMs: 15_000, skewMs: 0, rival: undefined },
 };
 const FOREIGN = { cronleasejob: 'word-index', cronleasetoken: '1' };

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { JobSpec } from '../../src/core/job';
 import { boundedOrigin } from '../../src/core/origin';
-import { encodePresence } from '../../src/core/presence';
 import type { StandardSchema } from '../../src/core/standard-schema';
 import { defineFanOut } from '../../src/handler/define-fan-out';
 import type { JobContext } from '../../src/handler/handler';
@@ -186,26 +185,6 @@ describe('a rerun', () => {
       rerun(sim.store, JOB, 0, { id: 'r1', time: T0 + minutes * MINUTE });
     await expect(at(61)).rejects.toThrow('has no due time and no run at 2026-01-01T01:01:00.000Z');
     await expect(at(120)).rejects.toThrow('which is ahead');
-  });
-
-  it('is refused while a deployment is too old for it', async () => {
-    const { sim } = billing();
-    await sim.clock.advance(90 * MINUTE);
-    const old = {
-      instance: 'x',
-      hub: undefined,
-      version: '0.0.1',
-      revision: 0,
-      jobs: 'h',
-      tickEveryMs: 15_000,
-      skewMs: 0,
-    };
-    const presence = { ...old, tickedAt: sim.clock.now(), rival: undefined, hubProven: undefined, abilities: [] };
-    await sim.store.writePresence('west', encodePresence(presence), undefined);
-    const wanted = { id: 'r1', time: T0 + 60 * MINUTE };
-    await expect(rerun(sim.store, JOB, 0, wanted)).rejects.toThrow('deployment "west" (cronlease 0.0.1) is too old');
-    await expect(requestRun(sim.store, JOB, { id: 'r2', input: 1 })).rejects.toThrow('finish the rollout first');
-    await requestRun(sim.store, JOB, { id: 'r3' });
   });
 
   it('is refused with an integer that JavaScript has rounded', async () => {

@@ -3,7 +3,6 @@ import type { JobName, LeaseId } from '../../src/core/brand';
 import { decodeControl, encodeControl, NO_CONTROL } from '../../src/core/control';
 import { decodeLayout, LAYOUT } from '../../src/core/layout';
 import { recordKey } from '../../src/core/key';
-import { encodePresence } from '../../src/core/presence';
 import { decodeRow } from '../../src/core/row';
 import { shardOf } from '../../src/core/shards';
 import { dealtStore } from '../../src/lease/dealt-store';
@@ -174,24 +173,6 @@ describe('a change of the list of accounts', () => {
     expect((await b.readRow(job))?.metadata['token']).toBe('8');
     const record = await b.readRecord(job, run.key);
     expect(JSON.parse(record?.body ?? '{}')).toMatchObject({ outcome: 'cancelled' });
-  });
-
-  it('is refused while a live deployment would not obey a layout', async () => {
-    const all = world();
-    const facts = {
-      instance: 'i',
-      hub: 'h',
-      version: '0.9',
-      revision: 1,
-      jobs: 'x',
-      tickEveryMs: 15_000,
-      skewMs: 0,
-      rival: undefined,
-    };
-    const presence = encodePresence({ ...facts, tickedAt: T0, hubProven: true, abilities: ['requests'] });
-    await all.stores[0]?.writePresence('eu', presence, undefined);
-    await expect(all.apply([0, 1])).rejects.toMatchObject({ code: 'OlderVersion' });
-    expect(await layoutIn(all.stores[0])).toBeUndefined();
   });
 
   it('is refused where an account is missing that may hold jobs', async () => {

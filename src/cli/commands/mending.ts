@@ -67,7 +67,7 @@ export function addShards(program: Command, done: Done): void {
     .option('--container <NAME>', 'coordination container or schema (default: CRONLEASE_CONTAINER, or else cronlease)')
     .option(
       '--json',
-      'print {settled, accounts: [{location, listed, jobs, layout}], moves: [{job, from, to}], problems, tooOld}; with --apply {settled, moved, refused, version}; with --repair {repaired}',
+      'print {settled, accounts: [{location, listed, jobs, layout}], moves: [{job, from, to}], problems}; with --apply {settled, moved, refused, version}; with --repair {repaired}',
     )
     .addHelpText('after', examples('cronlease shards', 'cronlease shards --leaving CRONLEASE_STORAGE_3 --apply'))
     .action(async (options: ShardsOptions) => done(await (await import('../shards.js')).shards(options)));
@@ -93,7 +93,7 @@ export function addMigrate(program: Command, done: Done): void {
     .option('--end-runs', 'record runs that are not over as cancelled (default: leave their jobs where they are)')
     .option(
       '--json',
-      'print {settled, accounts: [{location, listed, jobs, layout}], moves: [{job, from, to}], problems, tooOld}; with --apply {settled, moved, refused, version}',
+      'print {settled, accounts: [{location, listed, jobs, layout}], moves: [{job, from, to}], problems}; with --apply {settled, moved, refused, version}',
     )
     .addHelpText('after', examples('cronlease migrate --from CRONLEASE_STORAGE --to DATABASE_URL'))
     .action(async (options: MigrateOptions) => done(await (await import('../migrate.js')).migrate(options)));

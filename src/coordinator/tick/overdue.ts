@@ -90,7 +90,7 @@ export function overdueWatch(coordinator: Coordinator): OverdueWatch {
     },
     told(job, row) {
       const from = known.get(job)?.from;
-      return from === undefined || from <= (row.lastGoodAt ?? 0) ? row : { ...row, lastGoodAt: from };
+      return from === undefined || from <= row.lastGoodAt ? row : { ...row, lastGoodAt: from };
     },
   };
 
@@ -116,7 +116,7 @@ export function overdueWatch(coordinator: Coordinator): OverdueWatch {
   }
 
   function mayBeOverdue({ spec, row, control }: Seen): boolean {
-    const from = Math.max(row.lastGoodAt ?? 0, known.get(spec.name)?.from ?? 0);
+    const from = Math.max(row.lastGoodAt, known.get(spec.name)?.from ?? 0);
     return overdueBy(spec, control, from, serviceTime.now()) !== undefined;
   }
 
@@ -135,7 +135,7 @@ export function overdueWatch(coordinator: Coordinator): OverdueWatch {
     if (coordinator.stopping) return;
     const { spec, row, version } = seen;
     const before = known.get(spec.name);
-    const since = Math.max(row.lastGoodAt ?? 0, before?.from ?? 0);
+    const since = Math.max(row.lastGoodAt, before?.from ?? 0);
     try {
       const request = { pages: before === undefined ? PAGES_AT_FIRST : 1, since };
       const found = await lastSuccess(coordinator.store, spec.name, request, (call) =>

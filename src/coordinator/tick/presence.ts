@@ -1,5 +1,5 @@
 import type { ETag, Millis } from '../../core/brand';
-import { ABILITIES, decodePresence, encodePresence, jobsHash } from '../../core/presence';
+import { decodePresence, encodePresence, jobsHash } from '../../core/presence';
 import { PRESENCE_EVERY_MS } from '../../core/presence-state';
 import type { Presence, Rival } from '../../core/presence';
 import { CALL_LIMIT_MS, within } from '../../lease/deadline';
@@ -91,7 +91,6 @@ function presenceOf(coordinator: Coordinator, facts: PresenceFacts, hub: Hub): O
     hub: hub.name === undefined || hubAccount === undefined ? undefined : `${hub.name.toLowerCase()} in ${hubAccount}`,
     version,
     revision,
-    abilities: ABILITIES,
     ...(coordinator.place !== undefined && { accounts: coordinator.place.accounts.length }),
     ...{ tickedAt: serviceTime.now(), tickEveryMs },
     skewMs: serviceTime.skewMs,

@@ -16,7 +16,7 @@ export const Deployment = named(
     version: z.string(),
     revision: z.int().describe('The revision of its jobs file.'),
     skewMs: Milliseconds.describe("How far its clock is ahead of the storage service's: 0 below 2 s."),
-    hubProven: z.boolean().nullable().describe('Whether its task hub has shown that it runs orchestrations.'),
+    hubProven: z.boolean().describe('Whether its task hub has shown that it runs orchestrations.'),
     cordon: Cordon.nullable().describe('Why it claims nothing new.'),
   }),
 );

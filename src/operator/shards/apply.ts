@@ -42,14 +42,10 @@ interface Refusal {
  * Puts a list of accounts in force: announces the change in every account, waits until no deployment begins a run, moves
  * each job to its account, and settles the layouts. Repeated after an interruption, it goes on where it was.
  *
- * @throws OperatorError `OlderVersion`, `AccountMissing`, `TwoRows`, `LostRow`, `Contended`
+ * @throws OperatorError `AccountMissing`, `TwoRows`, `LostRow`, `Contended`
  */
 export async function applyShards(change: ShardChange): Promise<Applied> {
   const first = await surveyAccounts(change);
-  if (first.tooOld.length > 0) {
-    const message = `deployment ${first.tooOld.join(', ')} is too old to obey a layout: finish the rollout first`;
-    throw new OperatorError('OlderVersion', message);
-  }
   const version = versionOf(first);
   if (first.isSettled) return { settled: true, moved: [], refused: [], version: versionNow(first) };
   const [problem] = first.problems;

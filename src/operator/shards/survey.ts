@@ -5,7 +5,6 @@ import { ForeignMetadataError } from '../../core/metadata';
 import { formOf, movedTo } from '../../core/moved-row';
 import { isSameAccount, listHash, shardOf } from '../../core/shards';
 import type { Listing } from '../../lease/store';
-import { deploymentsOf } from '../deployments';
 import { OperatorError } from '../operator-error';
 import type { Desk } from '../take-lease';
 import { twoRows } from './move';
@@ -45,8 +44,6 @@ export interface Survey {
   readonly problems: readonly OperatorError[];
   /** Whether every account has the layout of this list, and each job lies where it belongs. */
   readonly isSettled: boolean;
-  /** Live deployments that would not obey a layout. */
-  readonly tooOld: readonly string[];
   readonly now: EpochMs;
 }
 
@@ -74,12 +71,10 @@ export async function surveyAccounts({ listed, leaving }: Accounts): Promise<Sur
     if (from instanceof OperatorError) problems.push(from);
     else if (from !== undefined) misplaced.push({ job, from, to });
   }
-  const tooOld = (await Promise.all(accounts.map(({ desk }) => tooOldIn(desk)))).flat();
   return {
     ...{ accounts, list, misplaced, problems },
     isSettled:
       misplaced.length === 0 && problems.length === 0 && accounts.every((account) => fits(account, list, locations)),
-    tooOld: [...new Set(tooOld)].sort(),
     now: Math.min(...accounts.map(({ listing }) => listing.date)),
   };
 }
@@ -151,11 +146,4 @@ function fits({ layout, isForeign, isListed }: AccountSeen, list: string, locati
   // One account that never had a list needs no layout.
   if (layout === undefined) return !isForeign && isListed && locations.length === 1;
   return layout.state === 'settled' && layout.list === list && layout.left !== isListed;
-}
-
-async function tooOldIn({ store }: Desk): Promise<readonly string[]> {
-  const { deployments } = deploymentsOf(await store.listPresences());
-  return deployments
-    .filter(({ lately, abilities }) => lately && !abilities.includes('shards'))
-    .map(({ name, version }) => `"${name}" (cronlease ${version})`);
 }
