@@ -46,7 +46,7 @@ beforeAll(async () => {
   folder = cliFolder();
   folder.write('jobs.json', {
     revision: 4,
-    jobs: { second: { schedule: '* * * * * *', catchUp: 'all', lease: '15s' } },
+    jobs: { second: { schedule: '* * * * * *', catchUp: 'all', lease: '20s' } },
   });
   file = loadJobs(path.join(folder.path, 'jobs.json')).jobsFile;
 });
@@ -296,7 +296,7 @@ describe('unlock', () => {
       }),
     );
     const { stdout } = await at.run('unlock', 'second', '--yes');
-    expect(stdout).toContain('A tick takes the job over once it has seen the broken lease for 17s.');
+    expect(stdout).toContain('A tick takes the job over once it has seen the broken lease for 22s.');
     expect(await at.store.readRow('second' as JobName)).toMatchObject({ lease: 'broken', isEnding: true });
   });
 });

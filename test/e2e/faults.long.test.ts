@@ -146,7 +146,7 @@ describe.concurrent('handlers that misbehave', () => {
 });
 
 describe.concurrent('storage that cannot be reached', () => {
-  it('is named, asked again and again, and makes the instance unhealthy', { timeout: 120_000 }, async () => {
+  it('is named, asked again and again, and makes the instance unhealthy', { timeout: 180_000 }, async () => {
     const app = coordinatedApp({ good: { schedule: '@hourly', handler: 'mark' } });
     const storage =
       'DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;AccountKey=bm90IGEga2V5;' +
@@ -155,7 +155,7 @@ describe.concurrent('storage that cannot be reached', () => {
     const { instances } = await dev.ready();
     const isNamed = ({ event, reason }: DevEvent): boolean =>
       event === 'unhealthy' && String(reason).includes('http://127.0.0.1:9/devstoreaccount1');
-    await dev.event(isNamed, 30_000);
+    await dev.event(isNamed, 90_000);
     expect(dev.events.filter(isNamed)).toHaveLength(1);
     const answer = await fetch(`http://127.0.0.1:${String(instances[0]?.port)}/api/manage/health`);
     expect(answer.status).toBe(503);
