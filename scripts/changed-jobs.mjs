@@ -41,7 +41,7 @@ function report(ref, file) {
   const functionTimeoutMs = functionTimeout({}, path.join(import.meta.dirname, '..'));
   let warnings;
   try {
-    ({ warnings } = loadJobs(path.resolve(file), { functionTimeoutMs, handlers, now: Date.now() }));
+    ({ warnings } = loadJobs(path.resolve(file), { functionTimeoutMs, handlers, now: Date.now(), clockChanges: true }));
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     const count = error.count === 1 ? 'an error' : `${error.count} errors`;
