@@ -19,7 +19,7 @@ afterAll(() => {
 
 it('a cluster says who it is, and a holder whose lease is broken is told', { timeout: 240_000 }, async () => {
   const app = coordinatedApp({
-    nightly: { schedule: at(6_000), handler: 'slow', lease: '15s', input: { ms: 600_000 } },
+    nightly: { schedule: at(6_000), handler: 'slow', lease: '20s', input: { ms: 600_000 } },
   });
   const dev = startDev(main, { app: app.folder, instances: 2 }, app.env);
   const { instances } = await dev.ready();
