@@ -156,7 +156,9 @@ describe.concurrent('storage that cannot be reached', () => {
     const isNamed = ({ event, reason }: DevEvent): boolean =>
       event === 'unhealthy' && String(reason).includes('http://127.0.0.1:9/devstoreaccount1');
     await dev.event(isNamed, 90_000);
-    expect(dev.events.filter(isNamed)).toHaveLength(1);
+    // On a busy machine, storage first does not answer in time, and then refuses. Each is said once.
+    const reasons = dev.events.filter(isNamed).map(({ reason }) => reason);
+    expect(new Set(reasons).size).toBe(reasons.length);
     const answer = await fetch(`http://127.0.0.1:${String(instances[0]?.port)}/api/manage/health`);
     expect(answer.status).toBe(503);
     expect(await answer.json()).toEqual({ status: 'unhealthy' });
