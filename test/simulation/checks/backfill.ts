@@ -21,6 +21,9 @@ function isWanted(backfill: Backfill | undefined, { scheduleHash }: JobSpec): ba
   return backfill !== undefined && backfill.stopped === undefined && backfill.scheduleHash === scheduleHash;
 }
 
+/** The longest time between two sweeps. */
+const SWEEP_MS = 60_000;
+
 /** A claim of a back-filled due time: somebody asked for it, nobody has stopped it, and it had not succeeded. */
 export function checkBackfilled(
   facts: JobFacts,
@@ -55,9 +58,16 @@ export function checkBackfilled(
 export function isBackfilling({ row, controls }: JobFacts, spec: JobSpec): boolean {
   if (row === undefined || !spec.enabled) return false;
   if (row.backfill?.aside !== undefined) return true;
+  if (hasOneWaiting(spec, row)) return false;
   const backfill = controls.at(-1)?.control.backfill;
   if (!isWanted(backfill, spec) || row.scheduleHash !== spec.scheduleHash) return false;
   return nextOf(spec, backfill, row.backfill?.id === backfill.id ? row.backfill.at : undefined) !== undefined;
+}
+
+/** Whether each sweep may meet a due time that waits for required jobs. It goes before the back-fill. */
+function hasOneWaiting({ requires, timetable, requireWithinMs }: JobSpec, { cursor }: Row): boolean {
+  const next = timetable.next(cursor);
+  return requires.length > 0 && next !== undefined && next - cursor <= requireWithinMs + SWEEP_MS;
 }
 
 /** At the end each due time that a back-fill has come to has a record of its own, or had succeeded. */
