@@ -1,6 +1,7 @@
 import type { JobName, Millis, Token } from '../core/brand';
 import { BEAT_EVERY_MS, beatPiece, isSilent, newestBeat } from '../core/fan-out';
 import type { Row } from '../core/row';
+import { allPieces } from '../lease/all-pieces';
 import { CALL_LIMIT_MS, untilAnswered, within } from '../lease/deadline';
 import type { ListedPiece } from '../lease/store';
 import { StoreError, StoreUnavailableError } from '../lease/store';
@@ -138,17 +139,11 @@ export async function beginBeats({ job, key, row, ask }: HeldRow): Promise<void>
 }
 
 /** The heartbeats of a claim, and pieces whose names begin alike. */
-export async function listBeats(ask: Ask, { job, key, token }: Fanning): Promise<readonly ListedPiece[]> {
-  const found: ListedPiece[] = [];
-  let continuation: string | undefined;
-  do {
-    const from = continuation === undefined ? {} : { continuation };
-    const request = { key, prefix: beatPiece(token as Token), limit: PIECES_PER_PAGE, ...from };
-    const page = await ask((store, signal) => store.listPieces(job as JobName, request, { signal }));
-    found.push(...page.pieces);
-    continuation = page.continuation;
-  } while (continuation !== undefined);
-  return found;
+export function listBeats(ask: Ask, { job, key, token }: Fanning): Promise<readonly ListedPiece[]> {
+  const request = { key, prefix: beatPiece(token as Token), limit: PIECES_PER_PAGE };
+  return allPieces((next) =>
+    ask((store, signal) => store.listPieces(job as JobName, { ...request, ...next }, { signal })),
+  );
 }
 
 /**

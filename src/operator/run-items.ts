@@ -1,7 +1,8 @@
 import type { JobName } from '../core/brand';
 import type { ItemTable } from '../core/item-table';
 import { itemTable } from '../core/item-table';
-import type { CallOptions, ListedPiece, PieceStore } from '../lease/store';
+import { allPieces } from '../lease/all-pieces';
+import type { CallOptions, PieceStore } from '../lease/store';
 import type { ShownRecord } from './list-runs';
 
 /** A plan has 10,000 items at most. */
@@ -14,15 +15,8 @@ export async function readItems(
   key: string,
   options: CallOptions | undefined,
 ): Promise<ItemTable | undefined> {
-  const pieces: ListedPiece[] = [];
-  let continuation: string | undefined;
-  do {
-    const from = continuation === undefined ? {} : { continuation };
-    const page = await store.listPieces(job, { key, limit: PIECES_A_PAGE, ...from }, options);
-    pieces.push(...page.pieces);
-    continuation = page.continuation;
-  } while (continuation !== undefined);
-  return itemTable(pieces);
+  const request = { key, limit: PIECES_A_PAGE };
+  return itemTable(await allPieces((next) => store.listPieces(job, { ...request, ...next }, options)));
 }
 
 /** Adds the items to a run in progress that has planned some. Reads nothing for other runs. */

@@ -15,6 +15,7 @@ import { ForeignRecordError } from '../../core/record';
 import type { FanOutHandler, ItemOutcome } from '../../handler/define-fan-out';
 import type { JobContext } from '../../handler/handler';
 import { NonRetryableError } from '../../handler/handler';
+import { allPieces } from '../../lease/all-pieces';
 import type { ListedPiece } from '../../lease/store';
 import { StoreError, StoreUnavailableError } from '../../lease/store';
 import { createGate } from '../gate';
@@ -251,26 +252,11 @@ async function readPiece(held: HeldRow, name: string): Promise<string> {
   return body;
 }
 
-async function listPieces(held: HeldRow, key: string | undefined): Promise<readonly ListedPiece[]> {
-  const found: ListedPiece[] = [];
-  let continuation: string | undefined;
-  do {
-    const from = continuation;
-    const page = await asking(held, (store, signal) =>
-      store.listPieces(
-        held.job.spec.name,
-        {
-          limit: PIECES_PER_PAGE,
-          ...(key === undefined ? {} : { key }),
-          ...(from === undefined ? {} : { continuation: from }),
-        },
-        { signal },
-      ),
-    );
-    found.push(...page.pieces);
-    continuation = page.continuation;
-  } while (continuation !== undefined);
-  return found;
+function listPieces(held: HeldRow, key: string | undefined): Promise<readonly ListedPiece[]> {
+  const request = { limit: PIECES_PER_PAGE, ...(key === undefined ? {} : { key }) };
+  return allPieces((next) =>
+    asking(held, (store, signal) => store.listPieces(held.job.spec.name, { ...request, ...next }, { signal })),
+  );
 }
 
 /**
