@@ -35,8 +35,11 @@ export interface Beats extends Fanning {
   readonly items: Set<Promise<unknown>>;
 }
 
+/** What a heartbeat takes of its process. */
+type Beating = Pick<Coordinator, 'clock' | 'newId'>;
+
 /** The heartbeats that this process writes, by run and token. */
-const beatsOf = new WeakMap<Coordinator, Map<string, Beats>>();
+const beatsOf = new WeakMap<object, Map<string, Beats>>();
 
 /** Carries out a call for an item. Until it is over, this process counts as working on the run. */
 export async function whileAtWork<T>(coordinator: Coordinator, run: Fanning, call: () => Promise<T>): Promise<T> {
@@ -112,7 +115,16 @@ export async function endBeats({ clock, store }: Coordinator, beats: Beats): Pro
   beats.at = undefined;
 }
 
-export function entryOf(coordinator: Coordinator, { job, key, token }: Fanning): Beats {
+/** Ends it while the run goes on. What remains lets a tick see the silence of the run, should nobody beat again. */
+export async function leaveBeats(coordinator: Coordinator, beats: Beats): Promise<void> {
+  const { clock, store } = coordinator;
+  const { job, key, token } = beats;
+  const left = beatPiece(token as Token);
+  await within(clock, CALL_LIMIT_MS, (signal) => store.createPiece(job as JobName, key, left, EMPTY, { signal }));
+  await endBeats(coordinator, beats);
+}
+
+export function entryOf(coordinator: Beating, { job, key, token }: Fanning): Beats {
   const all = beatsOf.get(coordinator) ?? new Map<string, Beats>();
   beatsOf.set(coordinator, all);
   const { clock } = coordinator;
@@ -126,7 +138,7 @@ export function entryOf(coordinator: Coordinator, { job, key, token }: Fanning):
   return beats;
 }
 
-function newBeats({ clock, newId }: Coordinator, run: Fanning): Beats {
+function newBeats({ clock, newId }: Beating, run: Fanning): Beats {
   const piece = beatPiece(run.token as Token, newId());
   const { job, key, token } = run;
   const since = moment(clock);
@@ -134,8 +146,13 @@ function newBeats({ clock, newId }: Coordinator, run: Fanning): Beats {
 }
 
 /** Creates the first heartbeat of a claim, before its items go to their lanes. It counts until they have begun. */
-export async function beginBeats({ job, key, row, ask }: HeldRow): Promise<void> {
-  await ask((store, signal) => store.createPiece(job.spec.name, key, beatPiece(row.token), EMPTY, { signal }));
+export async function beginBeats({ coordinator, job, key, row, ask }: HeldRow): Promise<void> {
+  const beats = entryOf(coordinator, { job: job.spec.name, key, token: row.token });
+  const sent = moment(coordinator.clock);
+  await ask((store, signal) => store.createPiece(job.spec.name, key, beats.piece, EMPTY, { signal }));
+  beats.exists = true;
+  beats.at = sent;
+  beats.since = sent;
 }
 
 /** The heartbeats of a claim, and pieces whose names begin alike. */

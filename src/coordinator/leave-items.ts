@@ -4,7 +4,7 @@ import { decodeRow } from '../core/row';
 import { untilAnswered } from '../lease/deadline';
 import { acquire } from './acquire';
 import type { Beats } from './beat';
-import { endBeats, isLeftToItems, listBeats, runsAtWork } from './beat';
+import { isLeftToItems, leaveBeats, listBeats, runsAtWork } from './beat';
 import type { Coordinator } from './coordinator';
 import { writeAtRest } from './held';
 import type { Ask } from './row-writer';
@@ -33,7 +33,7 @@ async function leave(leaving: Leaving): Promise<void> {
   await Promise.allSettled(beats.items);
   await Promise.allSettled([beats.writing]);
   if (!beats.exists) return;
-  await endBeats(coordinator, beats);
+  await leaveBeats(coordinator, beats);
   if (await isLast(leaving)) await handOn(leaving);
 }
 

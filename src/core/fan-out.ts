@@ -41,7 +41,7 @@ export function itemsDeadlineMs({ timeoutMs }: JobSpec, { deadlineMs }: FanOutPo
 /**
  * A heartbeat of one claim. Its name has the token, so that items of an earlier claim do not beat for a later one.
  *
- * @param process whose heartbeat it is; undefined: that of the attempt that left the run to its items
+ * @param process whose heartbeat it is; undefined: what a process that was shut down leaves behind
  */
 export function beatPiece(token: Token, process?: string): string {
   return process === undefined ? `alive-${String(token)}` : `alive-${String(token)}-${process}`;
@@ -68,7 +68,7 @@ export function newestBeat(pieces: readonly ListedBeat[], token: Token): LastBea
   return { writtenAt, date: Math.min(...beats.map(({ date }) => date)) };
 }
 
-/** Whether no process works on the claim's items. The attempt that left them to their lanes is none of these. */
+/** Whether no process works on the claim's items. What one of them has left behind does not count. */
 export function nobodyBeats(pieces: readonly ListedBeat[], token: Token): boolean {
   return pieces.every((beat) => !isOfProcess(beat.name, token) || isSilent(beat));
 }

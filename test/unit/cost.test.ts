@@ -121,7 +121,7 @@ describe('the estimate', () => {
   it('counts plan, gathering and each item of a fan-out', () => {
     const daily = jobSpec('daily', '@daily');
     const [job] = estimate([daily], { items: new Map([['daily', 50]]) }).jobs;
-    expect(job?.storageCalls).toBe(30 * (17 + 50 * 5));
+    expect(job?.storageCalls).toBe(30 * (15 + 50 * 5));
     expect(job?.executions).toBe(30 * (2 + 5 + 50 * 2));
     // The last run is due as the month ends.
     expect(job?.gbSeconds).toBe(2 * (30 * (5 + 2 + 1) - 3));

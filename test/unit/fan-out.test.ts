@@ -625,8 +625,9 @@ describe('a run whose items are silent', () => {
     for (const on of setup.sim.instances) {
       interceptStore(on, 'acquire', (acquire) => async (job, request, options) => {
         const answer = await acquire(job, request, options);
-        const { token, run } = await setup.sim.row('wide');
-        if (beats < 2) await setup.sim.store.touchPiece(job, run?.key ?? '', `alive-${String(token)}`);
+        const { run } = await setup.sim.row('wide');
+        const [beating] = (await pieces(setup.sim)).filter((name) => name.startsWith('alive-'));
+        if (beats < 2) await setup.sim.store.touchPiece(job, run?.key ?? '', beating ?? 'none');
         beats += 1;
         return answer;
       });
@@ -754,6 +755,20 @@ describe('a run whose items are left in a shutdown', () => {
     await shutDown(sim, own);
     expect((await sim.row('wide')).itemsLeftAt).toBeUndefined();
     await sim.clock.advance(25_000);
+    expect(claims(sim)).toHaveLength(1);
+    await sim.clock.advance(40_000);
+    expect(claims(sim)[1]).toMatchObject({ token: 2 });
+  });
+
+  it('keeps its silence of 45 s where the shutdown ends its heartbeat and no more', async () => {
+    const { sim, own } = await atWork();
+    for (const on of own) {
+      interceptStore(on, 'readRow', () => () => Promise.reject(new StoreUnavailableError('away')));
+    }
+    await shutDown(sim, own);
+    expect(await beats(sim)).toEqual([]);
+    expect((await sim.row('wide')).itemsLeftAt).toBeUndefined();
+    await sim.clock.advance(40_000);
     expect(claims(sim)).toHaveLength(1);
     await sim.clock.advance(40_000);
     expect(claims(sim)[1]).toMatchObject({ token: 2 });

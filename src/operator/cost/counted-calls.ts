@@ -16,6 +16,6 @@ export const COUNTED_CALLS: CountedCalls = {
   lost: { calls: { acquire: 1 }, activities: 0, turns: 0 },
   renewed: { calls: { read: 1, renew: 1 }, activities: 0, turns: 0 },
   takenOver: { calls: { read: 2, write: 1, metadata: 1, acquire: 1 }, activities: 1, turns: 2 },
-  fannedOut: { calls: { read: 2, write: 5, metadata: 3, acquire: 2, release: 2, delete: 3 }, activities: 2, turns: 5 },
+  fannedOut: { calls: { read: 2, write: 4, metadata: 3, acquire: 2, release: 2, delete: 2 }, activities: 2, turns: 5 },
   item: { calls: { read: 3, write: 1, delete: 1 }, activities: 1, turns: 1 },
 };

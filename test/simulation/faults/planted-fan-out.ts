@@ -68,7 +68,13 @@ export const FAN_OUT_FAULTS: readonly Planted[] = [
   {
     name: 'own-beats-unseen',
     mix: 'fans',
-    what: 'the heartbeats of processes do not count, only that of the plan',
+    what: 'the heartbeats of processes do not count, only what one that was shut down left behind',
     edits: [drop('core/fan-out.ts:newestBeat', operand('isOfProcess'))],
+  },
+  {
+    name: 'nothing-left-behind',
+    mix: 'fans',
+    what: 'an instance that is shut down leaves nothing behind by which the silence of its run could be seen',
+    edits: [drop('coordinator/beat.ts:leaveBeats', first(call('within')))],
   },
 ];
