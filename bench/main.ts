@@ -1,7 +1,6 @@
 import { existsSync, rmSync } from 'node:fs';
 import path from 'node:path';
-import type { Sitting } from './kept';
-import { joined } from './kept';
+import { type Sitting, joined } from './kept';
 import { describeMachine } from './machine';
 import { type Options, readOptions, UsageError } from './options';
 import { readSitting, writeReport, writeResults } from './report/publish';

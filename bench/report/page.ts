@@ -1,5 +1,4 @@
-import type { Sitting } from '../kept';
-import { madeOf, tableOf } from '../kept';
+import { type Sitting, madeOf, tableOf } from '../kept';
 import { systems } from '../systems/index';
 import { WARM_MS } from '../measure/run';
 import type { Result } from '../measure/result';

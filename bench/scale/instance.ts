@@ -4,8 +4,7 @@ import { type Coordinator, Health, type Hub, type Report } from '../../src/coord
 import type { AttemptInput } from '../../src/coordinator/message';
 import { createTicker } from '../../src/coordinator/tick/tick';
 import { HandOvers } from '../../src/coordinator/hand-overs';
-import type { Clock } from '../../src/core/clock';
-import { sleep } from '../../src/core/clock';
+import { type Clock, sleep } from '../../src/core/clock';
 import type { JobSpec } from '../../src/core/job';
 import { serviceTime } from '../../src/lease/service-time';
 import type { LeaseStore } from '../../src/lease/store';

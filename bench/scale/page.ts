@@ -1,6 +1,13 @@
 import type { Machine } from '../machine';
-import type { Cost, ListingCost, ListingResult, Part, ScaleResult, Table } from './figures';
-import { totalCalls } from './figures';
+import {
+  type Cost,
+  type ListingCost,
+  type ListingResult,
+  type Part,
+  type ScaleResult,
+  type Table,
+  totalCalls,
+} from './figures';
 
 /** The results of one table, and where they were measured. */
 export interface Measured<Result> {

@@ -4,8 +4,7 @@ import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import type { Cluster } from './cluster';
-import { startCluster } from './cluster';
+import { type Cluster, startCluster } from './cluster';
 import { boundOf } from './bound';
 
 const USAGE = `Usage: npm run bench:telemetry -- [options]

@@ -1,7 +1,6 @@
 import { acknowledge, unacknowledge } from '../operator/acknowledge';
 import { listedAcknowledgement } from '../operator/job-status';
-import type { OperateOptions, ReasonedOptions } from './operate';
-import { targetOf } from './operate';
+import { type OperateOptions, type ReasonedOptions, targetOf } from './operate';
 import { OK, print, printJson } from './output';
 import { userName } from './person';
 import { recordedChange } from './recorded';

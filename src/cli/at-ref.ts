@@ -1,13 +1,11 @@
 import { spawnSync } from 'node:child_process';
 import { basename, dirname, relative, resolve } from 'node:path';
 import { ConfigError } from '../config/config-error';
-import type { LoadedJobs } from '../config/load';
-import { loadJobs } from '../config/load';
+import { type LoadedJobs, loadJobs } from '../config/load';
 import type { JobSpec } from '../core/job';
 import { STORE_LIMITS } from '../stores/limits';
 import { CliError, UsageError } from './cli-error';
-import type { FileOptions } from './jobs-file';
-import { DEFAULT_FILE } from './jobs-file';
+import { DEFAULT_FILE, type FileOptions } from './jobs-file';
 import { warn } from './output';
 
 /** The largest file that is read from git. */

@@ -3,10 +3,8 @@ import { isProven } from '../core/origin';
 import { oneLine, printableJson } from '../core/text';
 import { listAudit } from '../operator/audit';
 import { OK, print, printJson, warn } from './output';
-import type { StorageOptions } from './storage';
-import { openStore } from './storage';
-import type { ShowTime, TimeOptions } from './time';
-import { timesOf } from './time';
+import { type StorageOptions, openStore } from './storage';
+import { type ShowTime, type TimeOptions, timesOf } from './time';
 
 export interface AuditOptions extends StorageOptions, TimeOptions {
   readonly limit: number;

@@ -2,23 +2,25 @@ import type { BackfillOrder } from '../core/backfill';
 import type { EpochMs } from '../core/brand';
 import type { JobSpec } from '../core/job';
 import type { LeaseStore } from '../lease/store';
-import type { BackfillStatus, StartedBackfill } from '../operator/backfill';
-import { readBackfillStatus, startBackfill, stopBackfill } from '../operator/backfill';
-import type { BackfillPlan, WantedBackfill } from '../operator/backfill-plan';
-import { planBackfill } from '../operator/backfill-plan';
+import {
+  type BackfillStatus,
+  type StartedBackfill,
+  readBackfillStatus,
+  startBackfill,
+  stopBackfill,
+} from '../operator/backfill';
+import { type BackfillPlan, type WantedBackfill, planBackfill } from '../operator/backfill-plan';
 import { shortId } from '../operator/request';
 import { UsageError } from './cli-error';
 import { confirmYes } from './confirm';
 import { jobIn, loadFile } from './jobs-file';
-import type { ReasonedOptions } from './operate';
-import { targetOf } from './operate';
+import { type ReasonedOptions, targetOf } from './operate';
 import { OK, print, printJson } from './output';
 import { shellOrigin } from './person';
 import { paintOutcome } from './record-text';
 import { recordedChange } from './recorded';
 import { openStore, withinSweep } from './storage';
-import type { ShowTime } from './time';
-import { parseTime, timeIn, timesOf } from './time';
+import { type ShowTime, parseTime, timeIn, timesOf } from './time';
 
 export interface BackfillOptions extends ReasonedOptions {
   readonly from?: string | undefined;

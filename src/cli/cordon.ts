@@ -5,10 +5,8 @@ import { UsageError } from './cli-error';
 import { OK, print, printJson, warn } from './output';
 import { userName } from './person';
 import { recordedChange } from './recorded';
-import type { StorageOptions } from './storage';
-import { openStore, withinSweep } from './storage';
-import type { TimeOptions } from './time';
-import { timesOf } from './time';
+import { type StorageOptions, openStore, withinSweep } from './storage';
+import { type TimeOptions, timesOf } from './time';
 
 export interface UncordonOptions extends StorageOptions, TimeOptions {
   readonly note?: string | undefined;

@@ -1,8 +1,7 @@
 import { formatDuration } from '../core/duration';
 import type { CostAssumptions, CostEstimate, JobCost, SharedCost } from '../operator/cost/estimate';
 import type { Prices } from '../operator/cost/prices';
-import type { Column } from './fit';
-import { fittedTable } from './fit';
+import { type Column, fittedTable } from './fit';
 import { style } from './output';
 
 /** What the figures rest on, for people. */

@@ -3,16 +3,12 @@ import path from 'node:path';
 import { formatDuration } from '../core/duration';
 import type { JobSpec } from '../core/job';
 import { functionTimeout } from '../functions/settings';
-import type { CostEstimate } from '../operator/cost/estimate';
-import { DEFAULT_ASSUMPTIONS, estimateCost } from '../operator/cost/estimate';
+import { type CostEstimate, DEFAULT_ASSUMPTIONS, estimateCost } from '../operator/cost/estimate';
 import { PricesError, readPrices } from '../operator/cost/prices';
-import type { JobsAtRef } from './at-ref';
-import { jobsAt, warnOfNotice } from './at-ref';
+import { type JobsAtRef, jobsAt, warnOfNotice } from './at-ref';
 import { CliError, UsageError } from './cli-error';
-import type { Basis } from './cost-text';
-import { changedText, costText } from './cost-text';
-import type { FileOptions } from './jobs-file';
-import { appFolderOf, DEFAULT_FILE, loadFile } from './jobs-file';
+import { type Basis, changedText, costText } from './cost-text';
+import { DEFAULT_FILE, type FileOptions, appFolderOf, loadFile } from './jobs-file';
 import { OK, OWN, print, printJson } from './output';
 
 export interface CostOptions extends FileOptions {

@@ -1,21 +1,15 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
-import { ConfigError, placeText } from '../config/config-error';
-import type { ConfigIssue } from '../config/config-error';
+import { ConfigError, type ConfigIssue, placeText } from '../config/config-error';
 import { ISSUES_SHOWN } from '../config/report';
 import { hostAdvice } from '../functions/host-advice';
 import { checkAudit } from '../operator/doctor/audit';
-import { diagnose } from '../operator/doctor/diagnose';
-import type { FileSeen } from '../operator/doctor/diagnose';
-import { orOk, problem, warning } from '../operator/doctor/finding';
-import type { Finding, Severity } from '../operator/doctor/finding';
-import type { FileOptions } from './jobs-file';
-import { appFolderOf, DEFAULT_FILE, isNoJobsFile, loadFile } from './jobs-file';
+import { type FileSeen, diagnose } from '../operator/doctor/diagnose';
+import { type Finding, type Severity, orOk, problem, warning } from '../operator/doctor/finding';
+import { DEFAULT_FILE, type FileOptions, appFolderOf, isNoJobsFile, loadFile } from './jobs-file';
 import { NO, OK, print, printJson, style } from './output';
-import type { StorageOptions } from './storage';
-import { openSecondAudit, openStore, tryStorage } from './storage';
-import type { TimeOptions } from './time';
-import { timesOf, textIn } from './time';
+import { type StorageOptions, openSecondAudit, openStore, tryStorage } from './storage';
+import { type TimeOptions, textIn, timesOf } from './time';
 
 export interface DoctorOptions extends FileOptions, StorageOptions, TimeOptions {
   readonly json?: boolean | undefined;

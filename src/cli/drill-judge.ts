@@ -1,13 +1,11 @@
 import type { EpochMs, Millis } from '../core/brand';
 import { RUN_FATES } from '../core/fate';
 import { formatDuration } from '../core/duration';
-import type { JobSpec } from '../core/job';
-import { actualTime } from '../core/job';
+import { type JobSpec, actualTime } from '../core/job';
 import type { LedgerRecord } from '../core/record';
 import type { ShownRecord } from '../operator/list-runs';
 import type { ClusterEvent } from '../local/cluster/deployment';
-import type { Drilled, Span } from '../local/cluster/drill';
-import { goingOn, nextClaim } from '../local/cluster/drill';
+import { type Drilled, type Span, goingOn, nextClaim } from '../local/cluster/drill';
 
 export type Records = readonly (Pick<
   LedgerRecord,

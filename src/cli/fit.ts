@@ -1,6 +1,5 @@
 import { oneLine } from '../core/text';
-import type { Style } from './output';
-import { style } from './output';
+import { type Style, style } from './output';
 
 /** A text, or a part of one, in its colour. */
 export interface Span {

@@ -6,14 +6,11 @@ import { OperatorError } from '../operator/operator-error';
 import { unknownAnywhere } from '../operator/subject';
 import type { LoadedJobs } from '../config/load';
 import type { LeaseStore } from '../lease/store';
-import type { FileOptions } from './jobs-file';
-import { atHand, DEFAULT_FILE, loadFile } from './jobs-file';
+import { DEFAULT_FILE, type FileOptions, atHand, loadFile } from './jobs-file';
 import { OK, print, printJson, warn } from './output';
 import { recordedChange } from './recorded';
-import type { StorageOptions } from './storage';
-import { openDesk } from './storage';
-import type { TimeOptions } from './time';
-import { timesOf } from './time';
+import { type StorageOptions, openDesk } from './storage';
+import { type TimeOptions, timesOf } from './time';
 
 export interface ForgetOptions extends FileOptions, StorageOptions, TimeOptions {
   readonly endRun?: boolean | undefined;

@@ -1,14 +1,12 @@
 import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { ConfigError, formatIssue } from '../config/config-error';
-import { loadJobs } from '../config/load';
-import type { LoadedJobs, LoadOptions } from '../config/load';
+import { type LoadOptions, type LoadedJobs, loadJobs } from '../config/load';
 import type { JobSpec } from '../core/job';
 import { nearest } from '../config/suggest';
 import { readDevFile } from '../local/cluster/dev-file';
 import { OperatorError } from '../operator/operator-error';
-import type { FileAtHand } from '../operator/subject';
-import { unknownJob } from '../operator/subject';
+import { type FileAtHand, unknownJob } from '../operator/subject';
 
 import { STORE_LIMITS } from '../stores/limits';
 import { CliError } from './cli-error';

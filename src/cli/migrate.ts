@@ -1,8 +1,7 @@
 import type { Millis } from '../core/brand';
 import type { LeaseStore } from '../lease/store';
 import type { Applied } from '../operator/shards/apply';
-import type { Migration } from '../operator/migrate';
-import { migrate as migrateJobs, surveyMigration } from '../operator/migrate';
+import { type Migration, migrate as migrateJobs, surveyMigration } from '../operator/migrate';
 import type { Survey } from '../operator/shards/survey';
 import { UsageError } from './cli-error';
 import { NO, OK, print, printJson, warn } from './output';

@@ -2,14 +2,11 @@ import { showSpan } from '../core/show-time';
 import type { LeaseStore } from '../lease/store';
 import { cancelRun } from '../operator/cancel';
 import { cancelOrEnd } from '../operator/end-left-run';
-import type { Subject } from '../operator/subject';
-import { subjectOf } from '../operator/subject';
-import type { FileOptions } from './jobs-file';
-import { fileAtHand } from './jobs-file';
+import { type Subject, subjectOf } from '../operator/subject';
+import { type FileOptions, fileAtHand } from './jobs-file';
 import { OK, print, printJson } from './output';
 import { recordedChange } from './recorded';
-import type { StorageOptions } from './storage';
-import { deskOf, openStore } from './storage';
+import { type StorageOptions, deskOf, openStore } from './storage';
 import type { TimeOptions } from './time';
 
 export interface OperateOptions extends FileOptions, StorageOptions, TimeOptions {

@@ -1,19 +1,15 @@
 import type { EpochMs } from '../core/brand';
-import type { Pause } from '../core/control';
-import { currentPause } from '../core/control';
+import { type Pause, currentPause } from '../core/control';
 import { showSpan } from '../core/show-time';
 import { endMaintenance, startMaintenance } from '../operator/fleet';
 import { passedOver } from '../operator/passed-over';
-import type { StillRuns } from '../operator/pause';
-import { pauseJob, resumeJob, stillRuns } from '../operator/pause';
+import { type StillRuns, pauseJob, resumeJob, stillRuns } from '../operator/pause';
 import type { Subject } from '../operator/subject';
-import { actOnJobs } from './act-on-jobs';
-import type { ManyOptions } from './act-on-jobs';
+import { type ManyOptions, actOnJobs } from './act-on-jobs';
 import { UsageError } from './cli-error';
 import { userName } from './person';
 import { recordedChange } from './recorded';
-import type { ShowTime } from './time';
-import { plannedEnd, timesOf } from './time';
+import { type ShowTime, plannedEnd, timesOf } from './time';
 
 export interface PauseOptions extends ManyOptions {
   readonly note: string;

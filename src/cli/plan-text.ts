@@ -1,18 +1,15 @@
 import type { EpochMs } from '../core/brand';
-import type { JobSpec } from '../core/job';
-import { actualTime } from '../core/job';
+import { type JobSpec, actualTime } from '../core/job';
 import { clockNote } from '../core/schedule/clock-changes';
 import { isUtc } from '../core/show-time';
 import type { JobChange, JobSide } from '../operator/plan/compare';
 import { oneLine } from '../core/text';
 import type { excludedIn } from '../operator/plan/excluded';
 import type { Plan } from '../operator/plan/plan';
-import type { Column } from './fit';
-import { fittedTable } from './fit';
+import { type Column, fittedTable } from './fit';
 import { folded } from './fold';
 import { style } from './output';
-import type { ShowTime } from './time';
-import { noDueTimes, wallClock } from './time';
+import { type ShowTime, noDueTimes, wallClock } from './time';
 
 const WIDTH = 80;
 /** Changes of clocks that are listed. */

@@ -4,8 +4,7 @@ import { parseRunId } from '../core/key';
 import { redactSetting } from '../functions/redact';
 import type { LeaseStore } from '../lease/store';
 import type { ShownRecord } from '../operator/list-runs';
-import { inputOfRun } from '../operator/run-input';
-import type { ShownInput } from '../operator/run-input';
+import { type ShownInput, inputOfRun } from '../operator/run-input';
 
 /** The input of a recorded run. Undefined: nothing ran, or it had none. */
 export async function recordInput(

@@ -1,7 +1,6 @@
 import type { Action } from '../core/audit';
 import type { AuditStore } from '../lease/store';
-import type { Changed } from '../operator/audit';
-import { recorded } from '../operator/audit';
+import { type Changed, recorded } from '../operator/audit';
 import { warn } from './output';
 import { shellOrigin } from './person';
 

@@ -1,18 +1,13 @@
 import type { Stretch } from '../core/fate';
 import { deploymentsOf } from '../operator/deployments';
-import { recoverJobs } from '../operator/recover-jobs';
-import { recoverElections } from '../operator/recover-elections';
-import type { ElectionRecovery } from '../operator/recover-elections';
-import type { JobRecovery } from '../operator/recover-jobs';
+import { type JobRecovery, recoverJobs } from '../operator/recover-jobs';
+import { type ElectionRecovery, recoverElections } from '../operator/recover-elections';
 import type { LeaseStore } from '../lease/store';
 import { UsageError } from './cli-error';
-import type { FileOptions } from './jobs-file';
-import { loadFile } from './jobs-file';
+import { type FileOptions, loadFile } from './jobs-file';
 import { NO, OK, print, printJson, style, warn } from './output';
-import type { StorageOptions } from './storage';
-import { openDesk, openElections } from './storage';
-import type { ShowTime, TimeOptions } from './time';
-import { parseTime, timeIn, timesOf } from './time';
+import { type StorageOptions, openDesk, openElections } from './storage';
+import { type ShowTime, type TimeOptions, parseTime, timeIn, timesOf } from './time';
 
 export interface RecoverOptions extends FileOptions, StorageOptions, TimeOptions {
   readonly until?: string | undefined;

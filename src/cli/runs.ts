@@ -9,22 +9,17 @@ import { inParallel } from '../core/in-parallel';
 import { stateIn } from '../operator/job-state';
 import { jobsIn } from '../operator/list-jobs';
 import type { ShownRecord } from '../operator/list-runs';
-import type { PagedJob, PageStart } from '../operator/run-pages';
-import { FAILED_OUTCOMES, pagedJob, pageOfRuns } from '../operator/run-pages';
+import { FAILED_OUTCOMES, type PageStart, type PagedJob, pageOfRuns, pagedJob } from '../operator/run-pages';
 import { recordsOf } from '../operator/run-records';
 import { unknownAnywhere } from '../operator/subject';
 import { UsageError } from './cli-error';
-import type { Column, Concession } from './fit';
-import { fitLine, fittedTable, paint } from './fit';
-import type { FileOptions } from './jobs-file';
-import { atHand, jobsWithTag, loadFile, loadFileIfAny } from './jobs-file';
+import { type Column, type Concession, fitLine, fittedTable, paint } from './fit';
+import { type FileOptions, atHand, jobsWithTag, loadFile, loadFileIfAny } from './jobs-file';
 import { OK, print, printJson, warn } from './output';
 import { askedBy, attemptsMade, colourOf, deployment, lastError, lateness, stretch, took } from './record-text';
-import type { StorageOptions } from './storage';
+import { type StorageOptions, openStore } from './storage';
 import { recordInput } from './record-input';
-import { openStore } from './storage';
-import type { ShowTime, TimeOptions } from './time';
-import { parseTime, timeIn, timesOf } from './time';
+import { type ShowTime, type TimeOptions, parseTime, timeIn, timesOf } from './time';
 
 export interface RunsOptions extends FileOptions, StorageOptions, TimeOptions {
   readonly limit: number;

@@ -1,13 +1,10 @@
 import type { EpochMs } from '../core/brand';
 import { shortSpan, showAge, showSpan } from '../core/show-time';
 import { oneLine } from '../core/text';
-import type { ShownState } from '../core/shown-state';
-import { isFailing, SHOWN_STATES, shownState } from '../core/shown-state';
+import { SHOWN_STATES, type ShownState, isFailing, shownState } from '../core/shown-state';
 import type { JobStatus } from '../operator/job-status';
-import type { DeploymentStatus, Overview } from '../operator/overview';
-import { needsAttention } from '../operator/overview';
-import type { Column, Concession, Span } from './fit';
-import { fitLine, fittedTable, paint, wordLines, wrapped } from './fit';
+import { type DeploymentStatus, type Overview, needsAttention } from '../operator/overview';
+import { type Column, type Concession, type Span, fitLine, fittedTable, paint, wordLines, wrapped } from './fit';
 import type { Style } from './output';
 import type { ShowTime } from './time';
 

@@ -1,8 +1,7 @@
 import type { JobSpec } from '../core/job';
 import type { EpochMs } from '../core/brand';
 import { parseDuration } from '../core/duration';
-import { instantOf, parseMoment } from '../core/schedule/moment';
-import type { Moment } from '../core/schedule/moment';
+import { type Moment, instantOf, parseMoment } from '../core/schedule/moment';
 import { ScheduleError } from '../core/schedule/schedule-error';
 import { zoneOf } from '../core/schedule/zone';
 import { isUtc, machineZone, showTime } from '../core/show-time';

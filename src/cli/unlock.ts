@@ -2,17 +2,13 @@ import { formatDuration } from '../core/duration';
 import { marginOf } from '../core/job';
 import { showSpan } from '../core/show-time';
 import { subjectOf } from '../operator/subject';
-import { heldLease, unlockJob } from '../operator/unlock';
-import type { HeldLease } from '../operator/unlock';
+import { type HeldLease, heldLease, unlockJob } from '../operator/unlock';
 import { confirm } from './confirm';
-import type { FileOptions } from './jobs-file';
-import { fileAtHand } from './jobs-file';
+import { type FileOptions, fileAtHand } from './jobs-file';
 import { OK, print, printJson, say } from './output';
 import { recordedChange } from './recorded';
-import type { StorageOptions } from './storage';
-import { openStore } from './storage';
-import type { ShowTime, TimeOptions } from './time';
-import { timesOf } from './time';
+import { type StorageOptions, openStore } from './storage';
+import { type ShowTime, type TimeOptions, timesOf } from './time';
 
 export interface UnlockOptions extends FileOptions, StorageOptions, TimeOptions {
   readonly yes?: boolean | undefined;

@@ -1,11 +1,9 @@
-import { ConfigError, formatIssue } from '../config/config-error';
-import type { ConfigIssue } from '../config/config-error';
+import { ConfigError, type ConfigIssue, formatIssue } from '../config/config-error';
 import { loadJobs } from '../config/load';
 import { ISSUES_SHOWN } from '../config/report';
 import { hostAdvice } from '../functions/host-advice';
 import { functionTimeout } from '../functions/settings';
-import type { FileOptions } from './jobs-file';
-import { appFolderOf, DEFAULT_FILE, printWarnings } from './jobs-file';
+import { DEFAULT_FILE, type FileOptions, appFolderOf, printWarnings } from './jobs-file';
 import { NO, OK, print, printError, printJson, warn } from './output';
 import { STORE_LIMITS } from '../stores/limits';
 

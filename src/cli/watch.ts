@@ -1,5 +1,4 @@
-import type { Clock } from '../core/clock';
-import { sleep } from '../core/clock';
+import { type Clock, sleep } from '../core/clock';
 import { StoreError } from '../lease/store';
 
 /** A reading of a state, and how long ago it was. */

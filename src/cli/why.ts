@@ -2,19 +2,17 @@ import { leftJob } from '../config/left-job';
 import { formatDuration } from '../core/duration';
 import { backfilledRuns } from '../operator/backfilled';
 import { describe, firstWaits, itemCounts } from '../operator/describe';
-import { explainTime } from '../operator/explain';
+import { type Explanation, explainTime } from '../operator/explain';
 import { explainLeft } from '../operator/explain-left';
 import type { ShownInput } from '../operator/run-input';
 import { subjectOf } from '../operator/subject';
-import type { Explanation } from '../operator/explain';
 import type { ShownAttempt, ShownRecord } from '../operator/list-runs';
 import { errorTrace } from '../core/recorded-error';
 import { userFrames } from '../core/stack';
 import { showSpan } from '../core/show-time';
 import { oneLine } from '../core/text';
-import type { FileOptions } from './jobs-file';
+import { type FileOptions, atHand, loadFile } from './jobs-file';
 import { folded } from './fold';
-import { atHand, loadFile } from './jobs-file';
 import { OK, OWN, print, printJson, style, warn } from './output';
 import {
   askedBy,
@@ -26,11 +24,9 @@ import {
   stretch,
   tookAndWaited,
 } from './record-text';
-import type { StorageOptions } from './storage';
+import { type StorageOptions, openStore } from './storage';
 import { inputText, recordInput } from './record-input';
-import { openStore } from './storage';
-import type { ShowTime, TimeOptions } from './time';
-import { bothTimes, parseTime, timeIn, timesOf } from './time';
+import { type ShowTime, type TimeOptions, bothTimes, parseTime, timeIn, timesOf } from './time';
 
 export interface WhyOptions extends FileOptions, StorageOptions, TimeOptions {
   readonly verbose?: boolean | undefined;

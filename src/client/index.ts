@@ -3,8 +3,7 @@
  *
  * @packageDocumentation
  */
-import type { CallOptions, Change, ClientOptions } from './transport';
-import { createTransport } from './transport';
+import { type CallOptions, type Change, type ClientOptions, createTransport } from './transport';
 import type {
   Acknowledged,
   Audit,

@@ -1,21 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type { EpochMs } from '../core/brand';
-import type { Exclusion, Yearly } from '../core/schedule/exclusion';
-import { fixedExclusion, yearlyExclusion, yearlySpan } from '../core/schedule/exclusion';
-import type { Window } from '../core/schedule/window';
-import type { Span } from '../core/schedule/window';
-import { excludedSpans, spanOf } from '../core/schedule/window';
+import { type Exclusion, type Yearly, fixedExclusion, yearlyExclusion, yearlySpan } from '../core/schedule/exclusion';
+import { type Span, type Window, excludedSpans, spanOf } from '../core/schedule/window';
 import type { Zone } from '../core/schedule/zone';
-import type { Named } from './entry-text';
-import { windowText, yearlyText } from './entry-text';
-import type { EventText, RawEntry } from './ical';
-import { IcalError, parseIcal } from './ical';
+import { type Named, windowText, yearlyText } from './entry-text';
+import { type EventText, IcalError, type RawEntry, parseIcal } from './ical';
 import type { ReadFile } from './read-file';
 import type { IssueReport } from './report';
 import { warnOfEnd } from './check-calendars';
-import type { CalendarEntry, EventFilter } from './dates';
-import { CALENDAR_LIMITS, calendarSchema } from './dates';
+import { CALENDAR_LIMITS, type CalendarEntry, type EventFilter, calendarSchema } from './dates';
 
 /** A larger file is no list of holidays. */
 const MOST_BYTES = 1024 * 1024;

@@ -1,8 +1,7 @@
 import type { EpochMs } from '../core/brand';
 import { isoOf } from '../core/iso';
 import { formatDuration } from '../core/duration';
-import type { JobSpec } from '../core/job';
-import { actualTime } from '../core/job';
+import { type JobSpec, actualTime } from '../core/job';
 import { requiredSince } from '../core/requires';
 import type { Path } from './config-error';
 import type { IssueReport } from './report';

@@ -1,7 +1,6 @@
 import type { EpochMs, Millis } from '../core/brand';
 import type { ExcludedBy, ExcludedTimes, Timetable } from '../core/job';
-import type { Window } from '../core/schedule/window';
-import { spanOf } from '../core/schedule/window';
+import { type Window, spanOf } from '../core/schedule/window';
 import type { Calendar } from './calendars';
 import { windowText } from './entry-text';
 import type { JobSettings } from './schema';

@@ -1,8 +1,7 @@
 import type { JobName, Millis } from '../core/brand';
 import { formatDuration } from '../core/duration';
 import type { JobsFile, JobSpec } from '../core/job';
-import type { StandardSchema } from '../core/standard-schema';
-import { checkBy } from '../core/standard-schema';
+import { type StandardSchema, checkBy } from '../core/standard-schema';
 import type { PathIssue } from './config-error';
 import { nearest } from './suggest';
 import { valueAt } from './value-at';

@@ -1,16 +1,14 @@
 import type { EpochMs, JobName, Millis } from '../core/brand';
 import type { JobsFile } from '../core/job';
 import { resolve } from 'node:path';
-import type { ReadCalendars } from './calendars';
-import { readCalendars } from './calendars';
+import { type ReadCalendars, readCalendars } from './calendars';
 import type { DurationLimits } from './check-durations';
 import { ConfigError, type ConfigIssue } from './config-error';
 import { checkGroups } from './check-groups';
 import { checkRequires, warnOfRareRequired } from './check-requires';
 import { checkHandlers, type Registry } from './handlers';
 import { readJob } from './job';
-import type { ReadFile } from './read-file';
-import { readJsonFile } from './read-file';
+import { type ReadFile, readJsonFile } from './read-file';
 import { type IssueReport, reportOn } from './report';
 import { isRecord } from './readers';
 import { type FileGroups, type FileNotify, jobSchema, topSchema } from './schema';

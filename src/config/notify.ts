@@ -1,5 +1,4 @@
-import type { NotifySettings } from '../core/notify';
-import { NOTICE_TOPICS } from '../core/notify';
+import { NOTICE_TOPICS, type NotifySettings } from '../core/notify';
 import type { FileNotify, JobSettings } from './schema';
 
 /** The job's own members before the file's. Undefined: nobody is notified. */

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import type { Path, PathIssue, Place } from './config-error';
-import { ConfigError } from './config-error';
+import { ConfigError, type Path, type PathIssue, type Place } from './config-error';
 import { JsonError, parseJson } from './json';
 
 const EXAMPLE = '{"jobs": {"nightly-report": {"schedule": "0 3 * * *"}}}';

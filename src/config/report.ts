@@ -1,5 +1,4 @@
-import type { ConfigIssue, Path, PathIssue, Place } from './config-error';
-import { formatPath } from './config-error';
+import { type ConfigIssue, type Path, type PathIssue, type Place, formatPath } from './config-error';
 import { valueAt } from './value-at';
 
 /** Nobody corrects more at once, and a generated file may have a million errors. */

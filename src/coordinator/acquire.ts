@@ -1,7 +1,6 @@
 import type { EpochMs, ETag, LeaseId, Millis } from '../core/brand';
 import { untilAnswered } from '../lease/deadline';
-import type { Moment } from '../lease/trust';
-import { moment } from '../lease/trust';
+import { type Moment, moment } from '../lease/trust';
 import type { Coordinator, RunnableJob } from './coordinator';
 
 /** A job by its name alone: the jobs file may lack it. */

@@ -3,10 +3,8 @@ import { BEAT_EVERY_MS, beatPiece, isSilent, newestBeat } from '../core/fan-out'
 import type { Row } from '../core/row';
 import { allPieces } from '../lease/all-pieces';
 import { CALL_LIMIT_MS, untilAnswered, within } from '../lease/deadline';
-import type { ListedPiece } from '../lease/store';
-import { StoreError, StoreUnavailableError } from '../lease/store';
-import type { Moment } from '../lease/trust';
-import { elapsedSince, moment } from '../lease/trust';
+import { type ListedPiece, StoreError, StoreUnavailableError } from '../lease/store';
+import { type Moment, elapsedSince, moment } from '../lease/trust';
 import type { Coordinator } from './coordinator';
 import type { HeldRow } from './held';
 import type { ItemInput } from './message';

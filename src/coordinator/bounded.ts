@@ -1,6 +1,5 @@
 import type { Millis } from '../core/brand';
-import type { Clock } from '../core/clock';
-import { sleep } from '../core/clock';
+import { type Clock, sleep } from '../core/clock';
 import { formatDuration } from '../core/duration';
 import type { Reason } from '../core/fate';
 import type { RecordedError } from '../core/recorded-error';

@@ -1,7 +1,6 @@
 import type { Millis } from '../core/brand';
 import { sleep } from '../core/clock';
-import type { Aborter, RunningCall } from './bounded';
-import { abortForShutdown } from './bounded';
+import { type Aborter, type RunningCall, abortForShutdown } from './bounded';
 import type { Coordinator } from './coordinator';
 import { giveBackAll } from './give-back';
 import { leaveItems } from './leave-items';

@@ -1,5 +1,4 @@
-import type { Rank } from '../core/ranked-queue';
-import { rankedQueue } from '../core/ranked-queue';
+import { type Rank, rankedQueue } from '../core/ranked-queue';
 
 export type Gate = <T>(task: () => Promise<T>, rank?: Rank) => Promise<T>;
 

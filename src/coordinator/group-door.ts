@@ -1,12 +1,19 @@
 import type { ETag, JobName, Millis } from '../core/brand';
-import type { Group, Member, RowSight } from '../core/group';
-import { EMPTY_GROUP, ForeignGroupError, isOut, readGroup, storeGroup } from '../core/group';
+import {
+  EMPTY_GROUP,
+  ForeignGroupError,
+  type Group,
+  type Member,
+  type RowSight,
+  isOut,
+  readGroup,
+  storeGroup,
+} from '../core/group';
 import { ForeignMetadataError } from '../core/metadata';
 import { ForeignRecordError } from '../core/record';
 import { decodeRow } from '../core/row';
 import { CALL_LIMIT_MS, within } from '../lease/deadline';
-import type { LeaseStore, ListedJob } from '../lease/store';
-import { StoreError } from '../lease/store';
+import { type LeaseStore, type ListedJob, StoreError } from '../lease/store';
 import type { Coordinator, Report } from './coordinator';
 import { troubled, troubleOver } from './reachability';
 

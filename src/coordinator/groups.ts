@@ -1,13 +1,20 @@
 import type { Millis } from '../core/brand';
-import type { Clock } from '../core/clock';
-import { sleep } from '../core/clock';
-import type { Group, Member, WaitingMember } from '../core/group';
-import { enter, hasPlace, inOrder, leave, rankOf, without } from '../core/group';
+import { type Clock, sleep } from '../core/clock';
+import {
+  type Group,
+  type Member,
+  type WaitingMember,
+  enter,
+  hasPlace,
+  inOrder,
+  leave,
+  rankOf,
+  without,
+} from '../core/group';
 import type { JobGroup } from '../core/job';
 import { compareRanks } from '../core/ranked-queue';
 import type { Report } from './coordinator';
-import type { Surroundings } from './group-door';
-import { createDoor, idOf } from './group-door';
+import { type Surroundings, createDoor, idOf } from './group-door';
 import type { Patience } from './slots';
 
 /** Attempts that are due at the same instant ask within a few milliseconds: one write serves them, in their order. */

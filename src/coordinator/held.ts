@@ -1,36 +1,41 @@
 import type { EpochMs, ETag, Millis } from '../core/brand';
 import type { Control } from '../core/control';
 import type { CoordinatorEvent } from '../core/event';
-import type { JobSpec } from '../core/job';
-import { actualTime } from '../core/job';
+import { type JobSpec, actualTime } from '../core/job';
 import { runIdOf } from '../core/key';
 import { sameMetadata } from '../core/metadata';
 import type { AttemptRecord, LedgerRecord } from '../core/record';
-import type { Row } from '../core/row';
-import { encodeRow } from '../core/row';
+import { type Row, encodeRow } from '../core/row';
 import { untilAnswered } from '../lease/deadline';
 import { keepAlive } from '../lease/keep-alive';
-import type {
-  ControlStore,
-  GroupStore,
-  LeaseStore,
-  LedgerStore,
-  LogStore,
-  PieceStore,
-  RequestStore,
+import {
+  type ControlStore,
+  type GroupStore,
+  type LeaseStore,
+  type LedgerStore,
+  type LogStore,
+  type PieceStore,
+  type RequestStore,
+  StoreError,
 } from '../lease/store';
-import type { Dated } from '../lease/service-time';
-import { timeWithin } from '../lease/service-time';
-import { StoreError } from '../lease/store';
-import type { Moment, Trust } from '../lease/trust';
-import { moment } from '../lease/trust';
+import { type Dated, timeWithin } from '../lease/service-time';
+import { type Moment, type Trust, moment } from '../lease/trust';
 import type { Guard, NamedJob } from './acquire';
 import type { Coordinator, Report, RunnableJob } from './coordinator';
 import { renewalAnswers, renewalEnded, renewalTroubled } from './reachability';
 import { lookAfterLost } from './lost-run';
 import type { Ask, RowWriter } from './row-writer';
-import type { MarkAnswer, RunEnd, StartedAttempt } from './settle';
-import { finishDecided, runKey, settle, settleFound, suspend, writeMark } from './settle';
+import {
+  type MarkAnswer,
+  type RunEnd,
+  type StartedAttempt,
+  finishDecided,
+  runKey,
+  settle,
+  settleFound,
+  suspend,
+  writeMark,
+} from './settle';
 
 /**
  * The storage calls that the holder of a row may make at any time. Writes of rows and records, and calls for leases, are

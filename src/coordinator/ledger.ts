@@ -1,9 +1,7 @@
 import type { EpochMs, ETag, JobName } from '../core/brand';
 import { parseRecordKey } from '../core/key';
-import type { Mentions } from '../core/overdue';
-import { mentionOf } from '../core/overdue';
-import type { LedgerRecord } from '../core/record';
-import { ForeignRecordError, parseRecord } from '../core/record';
+import { type Mentions, mentionOf } from '../core/overdue';
+import { ForeignRecordError, type LedgerRecord, parseRecord } from '../core/record';
 import type { CallOptions, LedgerStore, ListedRecord } from '../lease/store';
 
 /** Reads one ledger record. Throws `ForeignRecordError` when cronlease did not write it. */

@@ -1,8 +1,6 @@
-import type { Delivery } from '../core/delivery';
-import { decodeDelivery } from '../core/delivery';
+import { type Delivery, decodeDelivery } from '../core/delivery';
 import { ForeignMetadataError } from '../core/metadata';
-import type { Listed } from '../core/notice-sweep';
-import { listedNotice } from '../core/notice-sweep';
+import { type Listed, listedNotice } from '../core/notice-sweep';
 import type { ListedNotice, NoticeStore } from '../lease/store';
 
 const NOTICES_A_PAGE = 500;

@@ -3,8 +3,7 @@ import type { PlannedItem } from '../core/fan-out';
 import type { Reason, RunFate } from '../core/fate';
 import type { Asked } from '../core/origin';
 import type { AttemptRecord, LedgerRecord } from '../core/record';
-import type { Row } from '../core/row';
-import { decodeRow, encodeRow } from '../core/row';
+import { type Row, decodeRow, encodeRow } from '../core/row';
 import type { Metadata } from '../lease/store';
 import type { SentAt } from './telemetry';
 

@@ -1,7 +1,6 @@
 import type { EpochMs, JobName } from '../core/brand';
 import type { JobSpec } from '../core/job';
-import type { RequiredJob, RequiredJobs } from '../core/requires';
-import { rememberedSuccess } from '../core/requires';
+import { type RequiredJob, type RequiredJobs, rememberedSuccess } from '../core/requires';
 import { CALL_LIMIT_MS, within } from '../lease/deadline';
 import type { ListedRow, Listing } from '../lease/store';
 import type { Coordinator } from './coordinator';

@@ -1,21 +1,26 @@
 import type { EpochMs, ETag, Millis } from '../core/brand';
-import type { Pause } from '../core/control';
-import { controlOf, encodeControl, openPause } from '../core/control';
-import type { AttemptOutcome, NotRunFate, Reason, Stretch } from '../core/fate';
-import { extentOf, isRunFate } from '../core/fate';
+import { type Pause, controlOf, encodeControl, openPause } from '../core/control';
+import { type AttemptOutcome, type NotRunFate, type Reason, type Stretch, extentOf, isRunFate } from '../core/fate';
 import { actualTime, nextDue } from '../core/job';
 import { runIdOf } from '../core/key';
 import { beforeEnd, noticesOfEnd } from '../core/notice';
 import { sameOwed } from '../core/owed-notice';
 import { withGaps, withRun } from '../core/recent';
 import { runEntry } from '../core/recent-run';
-import type { AttemptRecord, LedgerRecord, RecordedEnd } from '../core/record';
-import { finalRecord, openRecord, storeRecord, stretchRecord, unknownRecord, waitedBetween } from '../core/record';
-import type { Row } from '../core/row';
-import { isOutcomeUnknown, PAST_ATTEMPTS } from '../core/row';
+import {
+  type AttemptRecord,
+  type LedgerRecord,
+  type RecordedEnd,
+  finalRecord,
+  openRecord,
+  storeRecord,
+  stretchRecord,
+  unknownRecord,
+  waitedBetween,
+} from '../core/record';
+import { PAST_ATTEMPTS, type Row, isOutcomeUnknown } from '../core/row';
 import { failuresAfter } from '../core/run';
-import type { StoredRecord } from '../lease/store';
-import { StoreError, StoreUnavailableError } from '../lease/store';
+import { StoreError, StoreUnavailableError, type StoredRecord } from '../lease/store';
 import { readRecord, readUnlessForeign } from './ledger';
 import type { RowWriter } from './row-writer';
 import { ownNotices, tellCarried, tellOwed } from './tell-owed';

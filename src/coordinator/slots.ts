@@ -1,7 +1,6 @@
 import type { Millis } from '../core/brand';
 import type { Clock } from '../core/clock';
-import type { Rank } from '../core/ranked-queue';
-import { rankedQueue } from '../core/ranked-queue';
+import { type Rank, rankedQueue } from '../core/ranked-queue';
 
 /**
  * A free slot is given away this long after it was asked for. The timers of handlers that are due at the same instant

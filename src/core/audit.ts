@@ -1,8 +1,7 @@
 import type { EpochMs } from './brand';
 import { invertedTime } from './key';
 import { asciiJson, ForeignMetadataError, isInstant, isObject, MetadataReader, writeMetadata } from './metadata';
-import type { Origin } from './origin';
-import { boundedOrigin, readOrigin } from './origin';
+import { type Origin, boundedOrigin, readOrigin } from './origin';
 
 /** What people change, by the words of the command line. */
 export type Action =

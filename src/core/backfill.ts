@@ -2,10 +2,8 @@ import type { EpochMs } from './brand';
 import type { JobSpec } from './job';
 import { isRequestId, recordKey } from './key';
 import { isInstant, isObject } from './metadata';
-import type { Origin } from './origin';
-import { readOrigin } from './origin';
-import type { PastAttempt } from './past-attempt';
-import { readPast, storePast } from './past-attempt';
+import { type Origin, readOrigin } from './origin';
+import { type PastAttempt, readPast, storePast } from './past-attempt';
 
 /** The most due times of one back-fill. */
 export const BACKFILL_AT_MOST = 10_000;

@@ -1,12 +1,9 @@
-import type { Backfill } from './backfill';
-import { readBackfill, storeBackfill } from './backfill';
+import { type Backfill, readBackfill, storeBackfill } from './backfill';
 import type { EpochMs } from './brand';
-import type { Acknowledgement } from './episode';
-import { readAcknowledgement } from './episode';
+import { type Acknowledgement, readAcknowledgement } from './episode';
 import { isRequestId } from './key';
 import { isInstant, MetadataReader, writeMetadata } from './metadata';
-import type { Asked } from './origin';
-import { readAsked } from './origin';
+import { type Asked, readAsked } from './origin';
 
 /** A stretch in which nothing new is claimed. Times are the storage service's. */
 export interface Pause {

@@ -2,8 +2,7 @@ import type { EpochMs } from './brand';
 import type { Reason, RunFate } from './fate';
 import { parseRecordKey } from './key';
 import { isInstant, isObject } from './metadata';
-import type { Recent, RecentRun } from './recent';
-import { keyOf } from './recent';
+import { type Recent, type RecentRun, keyOf } from './recent';
 import type { Row } from './row';
 
 /**

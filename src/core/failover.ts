@@ -1,14 +1,12 @@
 import type { EpochMs, Token } from './brand';
-import type { Control, ManualRequest } from './control';
-import { pendingRequests, takenRequests } from './control';
+import { type Control, type ManualRequest, pendingRequests, takenRequests } from './control';
 import type { Reason, RunFate, Stretch, UnrunFate } from './fate';
 import type { JobSpec } from './job';
 import { recordKey } from './key';
 import { beforeEnd } from './notice';
 import type { OwedNotice } from './owed-notice';
 import type { PastAttempt } from './past-attempt';
-import type { Row } from './row';
-import { lostAttempt, PAST_ATTEMPTS } from './row';
+import { PAST_ATTEMPTS, type Row, lostAttempt } from './row';
 
 /** The assumed `keep` of a job that is not in the jobs file. */
 const KEEP_MS = 90 * 24 * 3_600_000;

@@ -1,8 +1,7 @@
 import type { EpochMs, Millis, Token } from './brand';
 import type { JobSpec, Retry } from './job';
 import { isObject } from './metadata';
-import type { RecordedError } from './recorded-error';
-import { isRecordedError } from './recorded-error';
+import { type RecordedError, isRecordedError } from './recorded-error';
 
 /** How a job fans out: the options of `defineFanOut`, checked, with every default filled in. */
 export interface FanOutPolicy {

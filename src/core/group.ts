@@ -1,10 +1,8 @@
 import type { EpochMs, JobName } from './brand';
 import type { JobSpec } from './job';
 import { isInstant, isObject } from './metadata';
-import type { Rank } from './ranked-queue';
-import { compareRanks } from './ranked-queue';
-import type { Row, RunRef } from './row';
-import { dueOf } from './row';
+import { type Rank, compareRanks } from './ranked-queue';
+import { type Row, type RunRef, dueOf } from './row';
 
 /** One attempt in a group. A job has one at most, since the claim of a later one ends the trust of the earlier one. */
 export interface Member {

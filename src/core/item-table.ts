@@ -1,6 +1,5 @@
 import type { Millis } from './brand';
-import type { ItemEnd } from './fan-out';
-import { parseItemPiece, PLAN_PIECE } from './fan-out';
+import { type ItemEnd, PLAN_PIECE, parseItemPiece } from './fan-out';
 import { asciiJson, isObject } from './metadata';
 import { firstLine } from './recorded-error';
 

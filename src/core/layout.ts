@@ -1,7 +1,6 @@
 import type { EpochMs, JobName } from './brand';
 import { isoOrUndefined, MetadataReader, writeMetadata } from './metadata';
-import type { Place } from './shards';
-import { listHash } from './shards';
+import { type Place, listHash } from './shards';
 
 /**
  * An account's layout lies among the controls of its jobs, under this name, so that each sweep reads it without a call.

@@ -1,8 +1,6 @@
 import type { EpochMs } from './brand';
-import type { LogEntry, LogLevel, LogLine, Progress } from './log-entry';
-import { storeEntries } from './log-entry';
-import type { Redact } from './redact';
-import { OVERLAP } from './redact';
+import { type LogEntry, type LogLevel, type LogLine, type Progress, storeEntries } from './log-entry';
+import { OVERLAP, type Redact } from './redact';
 
 /** How much of what one attempt says is kept. */
 export interface LogLimits {

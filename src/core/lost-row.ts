@@ -5,8 +5,7 @@ import { longestWait } from './early-claim';
 import { endedBackfill } from './failover';
 import type { JobSpec } from './job';
 import { parseRecordKey } from './key';
-import type { Row } from './row';
-import { AHEAD_AT_MOST_MS } from './row';
+import { AHEAD_AT_MOST_MS, type Row } from './row';
 
 /** A record of the ledger as a listing shows it. */
 interface ListedRecord {

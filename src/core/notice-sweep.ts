@@ -1,10 +1,8 @@
 import type { EpochMs, ETag, JobName, Millis } from './brand';
-import type { Control } from './control';
-import { currentPause } from './control';
+import { type Control, currentPause } from './control';
 import type { Delivery } from './delivery';
 import { isInForce } from './episode';
-import type { Notice, Trouble } from './notice';
-import { BEGINNINGS, ENDINGS, parseNoticeId, seenNotice } from './notice';
+import { BEGINNINGS, ENDINGS, type Notice, type Trouble, parseNoticeId, seenNotice } from './notice';
 import type { NoticeTopic, NotifySettings } from './notify';
 import type { Row } from './row';
 

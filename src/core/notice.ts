@@ -1,6 +1,5 @@
 import type { EpochMs, JobName } from './brand';
-import type { ClaimedFate, Reason } from './fate';
-import { isRunFate } from './fate';
+import { type ClaimedFate, type Reason, isRunFate } from './fate';
 import { parseRecordKey, runIdOf } from './key';
 import { isInstant, isObject } from './metadata';
 import type { NoticeTopic, NotifySettings } from './notify';

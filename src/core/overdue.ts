@@ -1,8 +1,6 @@
 import type { EpochMs, Millis } from './brand';
-import type { Control } from './control';
-import { currentPause } from './control';
-import type { JobSpec } from './job';
-import { actualTime } from './job';
+import { type Control, currentPause } from './control';
+import { type JobSpec, actualTime } from './job';
 import { parseRecordKey } from './key';
 import type { Row } from './row';
 

@@ -1,5 +1,4 @@
-import type { AttemptLoss } from './attempt-loss';
-import { readLoss, storeLoss } from './attempt-loss';
+import { type AttemptLoss, readLoss, storeLoss } from './attempt-loss';
 import type { EpochMs } from './brand';
 import type { AttemptOutcome } from './fate';
 import { isInstant } from './metadata';

@@ -1,13 +1,9 @@
 import type { EpochMs, Millis } from './brand';
-import type { RunFate } from './fate';
-import { RUN_FATES } from './fate';
-import type { JobSpec } from './job';
-import { actualTime } from './job';
+import { RUN_FATES, type RunFate } from './fate';
+import { type JobSpec, actualTime } from './job';
 import { parseRecordKey, runIdOf } from './key';
-import type { RecentRun } from './recent';
-import { runWith } from './recent';
-import { tookMs } from './record';
-import type { LedgerRecord } from './record';
+import { type RecentRun, runWith } from './recent';
+import { type LedgerRecord, tookMs } from './record';
 import type { Row } from './row';
 
 /** The end of a row's run, where it is known. */

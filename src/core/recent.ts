@@ -1,8 +1,6 @@
 import type { EpochMs, Millis } from './brand';
-import type { Reason, RunFate, Stretch, UnrunFate } from './fate';
-import { RUN_FATES } from './fate';
-import type { KeyParts } from './key';
-import { isRequestId, parseRecordKey, recordKey } from './key';
+import { RUN_FATES, type Reason, type RunFate, type Stretch, type UnrunFate } from './fate';
+import { type KeyParts, isRequestId, parseRecordKey, recordKey } from './key';
 import { isInstant } from './metadata';
 
 /** How many of its last outcomes a row remembers. */

@@ -1,21 +1,23 @@
 import { lossError } from './attempt-loss';
 import type { EpochMs, JobName, Millis } from './brand';
-import type { AttemptOutcome, ClaimedFate, Fate, Reason, Stretch, Trigger } from './fate';
-import { extentOf } from './fate';
-import type { ItemTable } from './item-table';
-import { isItemTable } from './item-table';
+import {
+  type AttemptOutcome,
+  type ClaimedFate,
+  type Fate,
+  type Reason,
+  type Stretch,
+  type Trigger,
+  extentOf,
+} from './fate';
+import { type ItemTable, isItemTable } from './item-table';
 import type { JobSpec } from './job';
 import { parseRecordKey, recordKey, runIdOf } from './key';
-import type { LogEntry, Progress } from './log-entry';
-import { isLogEntry, isProgress } from './log-entry';
+import { type LogEntry, type Progress, isLogEntry, isProgress } from './log-entry';
 import { asciiJson, isInstant, isObject } from './metadata';
-import type { Origin } from './origin';
-import { readOrigin } from './origin';
+import { type Origin, readOrigin } from './origin';
 import type { PastAttempt } from './past-attempt';
-import type { RecordedError } from './recorded-error';
-import { isRecordedError } from './recorded-error';
-import type { Row } from './row';
-import { dueOf, lostAttempt } from './row';
+import { type RecordedError, isRecordedError } from './recorded-error';
+import { type Row, dueOf, lostAttempt } from './row';
 
 /** One attempt of a run. Times are ISO 8601 in UTC. */
 export interface AttemptRecord {

@@ -1,8 +1,6 @@
 import type { EpochMs } from './brand';
-import type { Fate, RunFate } from './fate';
-import { isRunFate } from './fate';
-import type { Told } from './notice';
-import { beforeEnd, noticesOfEnd } from './notice';
+import { type Fate, type RunFate, isRunFate } from './fate';
+import { type Told, beforeEnd, noticesOfEnd } from './notice';
 import type { LedgerRecord } from './record';
 import type { Row } from './row';
 import { failuresAfter } from './run';

@@ -1,6 +1,5 @@
 import { isObject } from './metadata';
-import type { Redact } from './redact';
-import { MASK } from './redact';
+import { MASK, type Redact } from './redact';
 
 /** An error that a handler threw, as the ledger keeps it. */
 export interface RecordedError {

@@ -1,7 +1,6 @@
 import type { EpochMs, JobName } from './brand';
-import type { JobSpec } from './job';
+import { type JobSpec, actualTime } from './job';
 import { formatDuration } from './duration';
-import { actualTime } from './job';
 import { decodeRecent, keyOf } from './recent';
 
 /** The knowledge of one required job. If it is old, a due time only waits for longer: a success stays one. */

@@ -1,20 +1,13 @@
 import type { EpochMs, Millis, Token } from './brand';
-import type { BackfillProgress } from './backfill';
-import { readProgress, storeProgress } from './backfill';
-import type { Reason, Stretch, Trigger } from './fate';
-import { extentOf, TRIGGERS, UNRUN_FATES } from './fate';
-import type { JobSpec } from './job';
-import { actualTime } from './job';
+import { type BackfillProgress, readProgress, storeProgress } from './backfill';
+import { type Reason, type Stretch, TRIGGERS, type Trigger, UNRUN_FATES, extentOf } from './fate';
+import { type JobSpec, actualTime } from './job';
 import { isRequestId, parseRecordKey } from './key';
 import { ForeignMetadataError, isInstant, isoOrUndefined, MetadataReader, writeMetadata } from './metadata';
-import type { Asked } from './origin';
-import { askedOf, readAsked } from './origin';
-import type { OwedNotice } from './owed-notice';
-import { readOwedNotices, storeOwed } from './owed-notice';
-import type { PastAttempt } from './past-attempt';
-import { readPast, storePast } from './past-attempt';
-import type { Recent } from './recent';
-import { decodeRecent, encodeRecent } from './recent';
+import { type Asked, askedOf, readAsked } from './origin';
+import { type OwedNotice, readOwedNotices, storeOwed } from './owed-notice';
+import { type PastAttempt, readPast, storePast } from './past-attempt';
+import { type Recent, decodeRecent, encodeRecent } from './recent';
 
 const PHASES = ['idle', 'running', 'settled', 'retrying', 'fanning'] as const;
 /** How many past attempts of a run its row remembers. */

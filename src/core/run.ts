@@ -1,6 +1,5 @@
 import type { EpochMs, Millis } from './brand';
-import type { AttemptOutcome, ClaimedFate, NotRunFate, Reason, RunFate } from './fate';
-import { isRunFate } from './fate';
+import { type AttemptOutcome, type ClaimedFate, type NotRunFate, type Reason, type RunFate, isRunFate } from './fate';
 import type { JobSpec, Retry } from './job';
 import type { Row } from './row';
 

@@ -1,6 +1,5 @@
 import type { EpochMs, Millis } from './brand';
-import type { LastBeat } from './fan-out';
-import { silentFrom } from './fan-out';
+import { type LastBeat, silentFrom } from './fan-out';
 import type { Row } from './row';
 
 /** How many standstills of one run a row remembers. */

@@ -1,18 +1,13 @@
 import type { EpochMs } from './brand';
-import type { Control } from './control';
-import { currentPause, pauseAt, pendingRequests } from './control';
+import { type Control, currentPause, pauseAt, pendingRequests } from './control';
 import type { Fate, Reason, Stretch } from './fate';
-import type { FateView } from './decide/verdict';
-import { verdictOn } from './decide/verdict';
-import type { JobSpec } from './job';
-import { actualTime } from './job';
+import { type FateView, verdictOn } from './decide/verdict';
+import { type JobSpec, actualTime } from './job';
 import { parseRecordKey, recordKey, runIdOf } from './key';
-import type { LedgerRecord } from './record';
-import { isUncounted } from './record';
+import { type LedgerRecord, isUncounted } from './record';
 import type { RequiredJobs } from './requires';
-import type { Row } from './row';
+import { type Row, firstCursor, isOutcomeUnknown, mayRecordBeGone, newRow } from './row';
 import { standstillAt } from './standstill';
-import { firstCursor, isOutcomeUnknown, mayRecordBeGone, newRow } from './row';
 
 /** The state of one instant: a due time's fate, or its state before it has one. */
 export type Standing =

@@ -1,7 +1,6 @@
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { Action, Choice } from './action';
-import { announce, asked, news } from './action';
+import { type Action, type Choice, announce, asked, news } from './action';
 import { ApiError } from './api';
 import { EnvironmentChip } from './environment';
 import { HelpLink } from './help-link';

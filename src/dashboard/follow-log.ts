@@ -1,6 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import type { Failure } from './api';
-import { ApiError, read } from './api';
+import { ApiError, type Failure, read } from './api';
 import type { RunLog } from './model';
 
 export type LogEntry = RunLog['entries'][number];

@@ -1,11 +1,10 @@
 import type { JSX } from 'preact';
 import { isBad } from '../core/shown-state';
 import { now } from './clock';
-import type { Calendar } from './model';
+import { type Calendar, type Outcome } from './model';
 import { FailureLine } from './failure-notice';
 import { dayOf } from './time';
 import { useRead } from './use-read';
-import type { Outcome } from './model';
 import { OUTCOME_LABELS } from './words';
 
 const CELL = 14;

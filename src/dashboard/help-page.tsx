@@ -1,8 +1,7 @@
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { fragment } from './address';
-import type { HelpBlock, HelpPiece } from './help-content';
-import { HELP } from './help-content';
+import { HELP, type HelpBlock, type HelpPiece } from './help-content';
 import { helpHref } from './help-link';
 import { Link } from './parts';
 

@@ -1,11 +1,9 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { isBad } from '../core/shown-state';
 import { pageOf } from './address';
-import type { Lane, Past, PlannedMark } from './lane-marks';
-import { atOnce, listedUntil, marksOf } from './lane-marks';
+import { type Lane, type Past, type PlannedMark, atOnce, listedUntil, marksOf } from './lane-marks';
 import { SvgLink } from './parts';
-import type { Scale } from './scale';
-import { instantAt, positionOf } from './scale';
+import { type Scale, instantAt, positionOf } from './scale';
 import { duration, shortTime, zoneOf } from './time';
 import { outcomeLabel, plural, reasonText } from './words';
 

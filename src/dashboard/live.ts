@@ -1,7 +1,5 @@
-import type { ReadonlySignal } from '@preact/signals';
-import { signal } from '@preact/signals';
-import type { Failure } from './api';
-import { ApiError, read } from './api';
+import { type ReadonlySignal, signal } from '@preact/signals';
+import { ApiError, type Failure, read } from './api';
 
 /** The last answer to a path, kept while the page is open: Back shows it at once. */
 interface Kept {

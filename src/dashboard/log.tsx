@@ -1,9 +1,7 @@
-import type { JSX, RefObject } from 'preact';
-import { Fragment } from 'preact';
+import { Fragment, type JSX, type RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { changed, go, param } from './address';
-import type { FollowedLog, LogEntry } from './follow-log';
-import { useLog } from './follow-log';
+import { type FollowedLog, type LogEntry, useLog } from './follow-log';
 import { Notice, Skeleton } from './parts';
 import { chosenItem } from './run-items';
 import { FailureLine } from './failure-notice';

@@ -1,6 +1,5 @@
 import type { JSX } from 'preact';
-import type { Action, Choice, Scope } from './action';
-import { confirm } from './action';
+import { type Action, type Choice, type Scope, confirm } from './action';
 import { bodyOf } from './actions';
 import { change } from './api';
 import type { Job, Jobs, PausedMany } from './model';

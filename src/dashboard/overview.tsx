@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import { ATTENTION, SHOWN_STATES, shownState } from '../core/shown-state';
+import { ATTENTION, SHOWN_STATES, type ShownState, shownState } from '../core/shown-state';
 import { changed, go, param } from './address';
 import { Deployments } from './deployments';
 import { JobsTable } from './jobs-table';
@@ -10,7 +10,6 @@ import { Icon, Link, Notice, Skeleton } from './parts';
 import { FailureNotice } from './failure-notice';
 import { ProblemsNotice } from './problems-notice';
 import { SearchBox } from './search-box';
-import type { ShownState } from '../core/shown-state';
 import { FailedLately } from './runs-page';
 import { plural, STATE_LABELS } from './words';
 import { useLive } from './use-live';

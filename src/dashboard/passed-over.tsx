@@ -1,8 +1,7 @@
 import { signal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import type { Failure } from './api';
-import { ApiError, read } from './api';
+import { ApiError, type Failure, read } from './api';
 import { pageOf } from './address';
 import { EnvironmentChip } from './environment';
 import { FailureLine } from './failure-notice';

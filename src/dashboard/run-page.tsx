@@ -17,8 +17,7 @@ import { duration, exactTime, span, zoneOf } from './time';
 import { runHref } from './timeline';
 import { useLive } from './use-live';
 import { useRead } from './use-read';
-import type { Label } from './words';
-import { OUTCOME_LABELS, plural, reasonText } from './words';
+import { type Label, OUTCOME_LABELS, plural, reasonText } from './words';
 import { Fact } from './fact';
 
 /** Due times that a run overlapped have their records when the next run ends, at the latest. */

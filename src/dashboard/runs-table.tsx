@@ -10,8 +10,7 @@ import { FailureNotice } from './failure-notice';
 import { duration, fullTime, zoneOf } from './time';
 import { runHref, runTitle } from './timeline';
 import { FILTERS, NO_FILTER, RunFilters } from './run-filters';
-import { TRIGGER_WORDS } from './words';
-import { OUTCOME_LABELS, plural, reasonText } from './words';
+import { OUTCOME_LABELS, TRIGGER_WORDS, plural, reasonText } from './words';
 
 export function triggerWord(trigger: RunSummary['trigger']): string {
   return trigger === null ? '' : TRIGGER_WORDS[trigger];

@@ -1,6 +1,5 @@
 import { computed, signal } from '@preact/signals';
-import { ApiError, read } from './api';
-import type { Failure } from './api';
+import { ApiError, type Failure, read } from './api';
 import type { Me, Version } from './model';
 
 interface Session {

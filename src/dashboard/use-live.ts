@@ -1,6 +1,5 @@
 import { useEffect } from 'preact/hooks';
-import type { Live } from './live';
-import { follow, live } from './live';
+import { type Live, follow, live } from './live';
 import { isSettled } from './session';
 
 /** Follows a path while the page that uses it is open. */

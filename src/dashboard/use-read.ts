@@ -1,6 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import type { Failure } from './api';
-import { ApiError, read } from './api';
+import { ApiError, type Failure, read } from './api';
 
 interface Reading<Body> {
   /** Undefined: nothing has come yet. It stays while a newer answer is on its way. */

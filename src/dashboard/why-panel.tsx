@@ -8,8 +8,7 @@ import { FailureLine } from './failure-notice';
 import { runHref } from './timeline';
 import { instantIn, offsetAt, zoneOf } from './time';
 import { useRead } from './use-read';
-import type { Label } from './words';
-import { OUTCOME_LABELS } from './words';
+import { type Label, OUTCOME_LABELS } from './words';
 
 interface WhyProps {
   readonly job: string;

@@ -2,13 +2,11 @@ import type { EpochMs, ETag, LeaseId, Millis, Token } from '../core/brand';
 import type { Clock } from '../core/clock';
 import { marginOf } from '../core/job';
 import { CALL_LIMIT_MS, untilAnswered, within } from '../lease/deadline';
-import type { ListedRow, RowStore } from '../lease/store';
-import { StoreError, StoreUnavailableError } from '../lease/store';
+import { type ListedRow, type RowStore, StoreError, StoreUnavailableError } from '../lease/store';
 import { elapsedSince, moment, Trust } from '../lease/trust';
 import type { Leader } from './leadership';
 import type { ElectionSettings } from './options';
-import type { ElectionRow } from './row';
-import { decodeElectionRow, encodeElectionRow, newElectionRow } from './row';
+import { type ElectionRow, decodeElectionRow, encodeElectionRow, newElectionRow } from './row';
 
 /** How long a candidate repeats the acquisition of the lease. */
 const ACQUIRE_LIMIT_MS = 5_000;

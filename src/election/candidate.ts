@@ -3,12 +3,10 @@ import { sleep } from '../core/clock';
 import { ForeignMetadataError } from '../core/metadata';
 import { backOff } from '../lease/back-off';
 import { StoreError } from '../lease/store';
-import type { Scout, World } from './campaign';
-import { createScout } from './campaign';
+import { type Scout, type World, createScout } from './campaign';
 import type { Leader, TermEnd } from './leadership';
 import type { ElectionSettings } from './options';
-import type { Sightings } from './sightings';
-import { createSightings } from './sightings';
+import { type Sightings, createSightings } from './sightings';
 import type { Term } from './term';
 
 /** The first pause after storage did not answer. Later pauses are longer, up to the poll interval. */

@@ -4,11 +4,9 @@ import { hostname } from 'node:os';
 import { STORE_LIMITS } from '../stores/limits';
 import { systemClock } from '../system-clock';
 import type { ElectionEvent } from './candidate';
-import type { Elector } from './elector';
-import { createElector } from './elector';
+import { type Elector, createElector } from './elector';
 import type { Leader, TermEnd } from './leadership';
-import type { LeaderElectionOptions } from './options';
-import { checkOptions } from './options';
+import { type LeaderElectionOptions, checkOptions } from './options';
 import { openRows } from './place';
 
 /** The events of {@link LeaderElection}, by name. */

@@ -1,8 +1,7 @@
 import type { Millis } from '../core/brand';
 import { sleep } from '../core/clock';
 import type { Won, World } from './campaign';
-import type { Candidate, ElectionEvent } from './candidate';
-import { createCandidate, pauseAfter, pollWait } from './candidate';
+import { type Candidate, type ElectionEvent, createCandidate, pauseAfter, pollWait } from './candidate';
 import { follower } from './follow';
 import { leader } from './lead';
 import type { Leader } from './leadership';

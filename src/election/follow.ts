@@ -1,8 +1,6 @@
 import type { Millis } from '../core/brand';
-import type { Won } from './campaign';
-import { claim } from './campaign';
-import type { Candidate } from './candidate';
-import { orStopped, pauseAfter, pollWait } from './candidate';
+import { type Won, claim } from './campaign';
+import { type Candidate, orStopped, pauseAfter, pollWait } from './candidate';
 import { healthProblem } from './health';
 import { LeadershipEndedError } from './leadership';
 

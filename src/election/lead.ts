@@ -2,8 +2,7 @@ import type { Millis } from '../core/brand';
 import type { Won } from './campaign';
 import type { Candidate } from './candidate';
 import { TaskNotEndedError } from './leadership';
-import type { Term, TermOver } from './term';
-import { startTerm } from './term';
+import { type Term, type TermOver, startTerm } from './term';
 
 /** A leader's term, from the claim to the release of the lease. Resolves to the wait before the next read. */
 export type Lead = (won: Won) => Promise<Millis>;

@@ -6,8 +6,7 @@ import { isObject } from '../core/metadata';
 import type { StoreLimits } from '../lease/store';
 import { systemClock } from '../system-clock';
 import type { Leadership } from './leadership';
-import type { ElectionPlace } from './place';
-import { problemOfPlace } from './place';
+import { type ElectionPlace, problemOfPlace } from './place';
 
 /** `45s`, `10m`, `1h30m`, or a number of milliseconds. */
 export type Duration = string | number;

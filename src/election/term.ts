@@ -1,15 +1,12 @@
-import type { Clock } from '../core/clock';
-import { sleep } from '../core/clock';
+import { type Clock, sleep } from '../core/clock';
 import { within } from '../lease/deadline';
-import { createFence, electionMark, StaleLeaderError } from '../lease/fence';
-import type { ClosableFence } from '../lease/fence';
+import { type ClosableFence, StaleLeaderError, createFence, electionMark } from '../lease/fence';
 import { keepAlive } from '../lease/keep-alive';
 import { StoreError } from '../lease/store';
 import type { Token } from '../core/brand';
 import type { Won, World } from './campaign';
 import { healthProblem } from './health';
-import type { Leader, Leadership, TermEnd } from './leadership';
-import { LeadershipEndedError } from './leadership';
+import { type Leader, type Leadership, LeadershipEndedError, type TermEnd } from './leadership';
 import type { ElectionSettings } from './options';
 
 const RELEASE_LIMIT_MS = 2_000;

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { formatIssue } from '../config/config-error';
 import { loadJobs } from '../config/load';
-import type { Coordinator, PresenceFacts, RunnableJob } from '../coordinator/coordinator';
-import { Health } from '../coordinator/coordinator';
+import { type Coordinator, Health, type PresenceFacts, type RunnableJob } from '../coordinator/coordinator';
 import { HandOvers } from '../coordinator/hand-overs';
 import { createSlots } from '../coordinator/slots';
 import type { JobName } from '../core/brand';

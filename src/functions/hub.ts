@@ -1,5 +1,4 @@
-import type { DurableClient } from 'durable-functions';
-import { OrchestrationRuntimeStatus } from 'durable-functions';
+import { type DurableClient, OrchestrationRuntimeStatus } from 'durable-functions';
 import type { Hub } from '../coordinator/coordinator';
 import { RUN } from './orchestrator';
 

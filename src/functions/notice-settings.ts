@@ -1,8 +1,13 @@
 import { isObject } from '../core/metadata';
-import type { AllowedHost, Guard } from '../notices/guard';
-import { checkAddress, isOpenToAll, ForbiddenAddressError, networksOf } from '../notices/guard';
-import type { Format, Receiver } from '../notices/receiver';
-import { FORMATS } from '../notices/receiver';
+import {
+  type AllowedHost,
+  ForbiddenAddressError,
+  type Guard,
+  checkAddress,
+  isOpenToAll,
+  networksOf,
+} from '../notices/guard';
+import { FORMATS, type Format, type Receiver } from '../notices/receiver';
 import { keyOf } from '../notices/signature';
 import type { Environment } from './app-settings';
 import { secretSetting, SettingError } from './settings';

@@ -1,7 +1,6 @@
 import vm from 'node:vm';
 import type { Millis } from '../core/brand';
-import type { Redact, Span } from '../core/redact';
-import { mask } from '../core/redact';
+import { type Redact, type Span, mask } from '../core/redact';
 import { isObject } from '../core/metadata';
 import type { Environment } from './app-settings';
 import { SettingError } from './settings';

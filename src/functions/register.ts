@@ -1,28 +1,23 @@
-import { app } from '@azure/functions';
-import type { InvocationContext, Timer } from '@azure/functions';
+import { type InvocationContext, type Timer, app } from '@azure/functions';
 import * as df from 'durable-functions';
 import { runAttempt } from '../coordinator/attempt/attempt';
 import type { Coordinator, Report } from '../coordinator/coordinator';
 import { drain } from '../coordinator/drain';
 import type { AttemptInput, AttemptResult } from '../coordinator/message';
 import { allSettledOrThrow } from './all-settled';
-import type { CoordinatorOptions, Coordinators } from './coordinators';
-import { createCoordinators } from './coordinators';
+import { type CoordinatorOptions, type Coordinators, createCoordinators } from './coordinators';
 import { healthCheck, readiness } from './health';
 import { functionsHost } from './host-facts';
-import type { LateLines } from './host-call';
-import { duringCall } from './host-call';
+import { type LateLines, duringCall } from './host-call';
 import { durableHub } from './hub';
 import { manageHandler, METHODS } from './manage';
 import { accessSettings, environmentSetting } from './manage-settings';
-import type { HostCall } from './report';
-import { isJsonLog, reportTo } from './report';
+import { type HostCall, isJsonLog, reportTo } from './report';
 import { closeTelemetry, connectTelemetry, openTelemetry } from './telemetry';
 import { ATTEMPT, ITEMS, orchestrateItems, orchestrateRun, RUN } from './orchestrator';
 import { tickSchedule } from './settings';
-import type { Tickers } from './tickers';
+import { type Tickers, createTickers } from './tickers';
 import { systemClock } from '../system-clock';
-import { createTickers } from './tickers';
 
 const NOT_LOADED = 'the app did not load: see the error at its start';
 

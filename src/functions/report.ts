@@ -1,7 +1,6 @@
 import { format } from 'node:util';
 import type { Coordinator, Report, Speaker } from '../coordinator/coordinator';
-import type { CoordinatorEvent } from '../core/event';
-import { formatEvent } from '../core/event';
+import { type CoordinatorEvent, formatEvent } from '../core/event';
 import { isoOf } from '../core/iso';
 import type { LogLevel } from '../core/log-entry';
 import type { Feed } from '../telemetry/feed';

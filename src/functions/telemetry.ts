@@ -1,8 +1,7 @@
 import type { Coordinator } from '../coordinator/coordinator';
 import type { JobName } from '../core/brand';
 import type { ListedJob, Listing } from '../lease/store';
-import { createFeed } from '../telemetry/feed';
-import type { Feed } from '../telemetry/feed';
+import { type Feed, createFeed } from '../telemetry/feed';
 import { telemetryPlan } from '../telemetry/settings';
 import { systemClock } from '../system-clock';
 import { VERSION } from '../version';

@@ -1,7 +1,6 @@
 import type { Coordinator, Hub, Report } from '../coordinator/coordinator';
 import { onePokeAtOnce } from '../coordinator/tick/poke';
-import { createTicker } from '../coordinator/tick/tick';
-import type { Ticker } from '../coordinator/tick/tick';
+import { type Ticker, createTicker } from '../coordinator/tick/tick';
 import type { Poked } from '../core/poked';
 import { allSettledOrThrow } from './all-settled';
 

@@ -1,5 +1,4 @@
-import type { StandardSchema } from '../core/standard-schema';
-import { checkBy } from '../core/standard-schema';
+import { type StandardSchema, checkBy } from '../core/standard-schema';
 
 /** The input of a request does not fit the handler. */
 export class InputError extends Error {

@@ -1,12 +1,10 @@
 import type { EpochMs } from '../core/brand';
 import { parseCron } from '../core/schedule/cron';
 import { changesIn } from '../core/schedule/clock-changes';
-import type { CronFields } from '../core/schedule/wall';
-import { nextWall } from '../core/schedule/wall';
+import { type CronFields, nextWall } from '../core/schedule/wall';
 import type { Segment } from '../core/schedule/zone';
 import type { JobInFile } from '../config/job-in-file';
-import type { CronValues } from './cron-text';
-import { cronText, followsElapsedTime } from './cron-text';
+import { type CronValues, cronText, followsElapsedTime } from './cron-text';
 
 /**
  * What a source does when the clocks of a zone change.

@@ -1,8 +1,6 @@
 import { ScheduleError } from '../core/schedule/schedule-error';
-import type { FieldRules } from './cron-field';
-import { MONTHS, readField, WEEKDAYS } from './cron-field';
-import type { CronValues, Days } from './cron-text';
-import { inBoth, inEither, inMonth, inWeek } from './cron-text';
+import { type FieldRules, MONTHS, WEEKDAYS, readField } from './cron-field';
+import { type CronValues, type Days, inBoth, inEither, inMonth, inWeek } from './cron-text';
 
 const COMMON = { all: '*', openStep: 'refuse', backwards: 'refuse' } as const;
 const RULES: readonly FieldRules[] = [

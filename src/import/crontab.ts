@@ -1,12 +1,10 @@
 import type { EpochMs } from '../core/brand';
 import { ScheduleError } from '../core/schedule/schedule-error';
 import { zoneOf } from '../core/schedule/zone';
-import type { ClockRule } from './clock-policy';
-import { scheduled } from './clock-policy';
+import { type ClockRule, scheduled } from './clock-policy';
 import { readCrontabFields } from './crontab-fields';
 import { commandOf, isInterpreter, isWordOfShell, nameOfCommand } from './crontab-command';
-import type { Finds, Found } from './draft';
-import { findsIn } from './draft';
+import { type Finds, type Found, findsIn } from './draft';
 import { MACROS } from './macros';
 
 export interface CrontabOptions {

@@ -1,12 +1,9 @@
 import type { EpochMs } from '../core/brand';
 import { formatDuration } from '../core/duration';
 import { ScheduleError } from '../core/schedule/schedule-error';
-import type { Scheduled } from './clock-policy';
-import { scheduled } from './clock-policy';
-import type { FieldRules } from './cron-field';
-import { MONTHS, readField, WEEKDAYS } from './cron-field';
-import type { CronValues, Days } from './cron-text';
-import { inEither, inMonth, inWeek } from './cron-text';
+import { type Scheduled, scheduled } from './clock-policy';
+import { type FieldRules, MONTHS, WEEKDAYS, readField } from './cron-field';
+import { type CronValues, type Days, inEither, inMonth, inWeek } from './cron-text';
 import { goDuration } from './go-duration';
 import { MACROS } from './macros';
 

@@ -1,6 +1,5 @@
 import { SourceMap, stripTypeScriptTypes } from 'node:module';
-import type { Node, Program } from 'acorn';
-import { parse } from 'acorn';
+import { type Node, type Program, parse } from 'acorn';
 import { ImportError } from './draft';
 
 /** A parsed source. */

@@ -1,6 +1,5 @@
 import type { Program } from 'acorn';
-import type { Loose } from './javascript';
-import { isNode, literal, memberOf, nameOf, nodes, unwrapped, walk } from './javascript';
+import { type Loose, isNode, literal, memberOf, nameOf, nodes, unwrapped, walk } from './javascript';
 
 /** How a name gets its value. */
 export type Binding =

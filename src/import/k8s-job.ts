@@ -3,10 +3,8 @@ import { formatDuration } from '../core/duration';
 import { ScheduleError } from '../core/schedule/schedule-error';
 import type { JobInFile } from '../config/job-in-file';
 import type { Finds, SourceOptions } from './draft';
-import type { GoTiming } from './go-cron';
-import { goCron } from './go-cron';
-import type { Manifest, MemberPath } from './k8s-template';
-import { at } from './k8s-template';
+import { type GoTiming, goCron } from './go-cron';
+import { type Manifest, type MemberPath, at } from './k8s-template';
 
 const members = z.record(z.string(), z.unknown());
 const count = z.int().min(0).nullish();

@@ -1,11 +1,8 @@
-import type { Document, Node } from 'yaml';
-import { isCollection, isNode, LineCounter, parseAllDocuments, visit } from 'yaml';
+import { type Document, LineCounter, type Node, isCollection, isNode, parseAllDocuments, visit } from 'yaml';
 import { isObject } from '../core/metadata';
-import type { Finds, Found, SourceOptions } from './draft';
-import { findsIn, ImportError } from './draft';
+import { type Finds, type Found, ImportError, type SourceOptions, findsIn } from './draft';
 import { addCronJob } from './k8s-job';
-import type { Manifest, MemberPath } from './k8s-template';
-import { at, filledIn, parametersOf } from './k8s-template';
+import { type Manifest, type MemberPath, at, filledIn, parametersOf } from './k8s-template';
 
 /** A line with an action of Helm's templates. */
 const HELM =

@@ -1,8 +1,7 @@
 import type { EpochMs, Millis } from '../core/brand';
 import { ScheduleError } from '../core/schedule/schedule-error';
 import type { Scheduled } from './clock-policy';
-import type { FieldRules } from './cron-field';
-import { readField } from './cron-field';
+import { type FieldRules, readField } from './cron-field';
 import { inBoth } from './cron-text';
 import { scheduledTimer } from './timer-clock';
 

@@ -1,6 +1,5 @@
 import { ScheduleError } from '../core/schedule/schedule-error';
-import type { Finds, Found, SourceOptions } from './draft';
-import { findsIn } from './draft';
+import { type Finds, type Found, type SourceOptions, findsIn } from './draft';
 import { goCron } from './go-cron';
 import { logicalLines } from './logical-lines';
 

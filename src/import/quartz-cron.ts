@@ -1,9 +1,7 @@
 import { ScheduleError } from '../core/schedule/schedule-error';
 import type { JobInFile } from '../config/job-in-file';
-import type { FieldRules } from './cron-field';
-import { MONTHS, readField, WEEKDAYS } from './cron-field';
-import type { CronValues, Days } from './cron-text';
-import { inMonth, inWeek } from './cron-text';
+import { type FieldRules, MONTHS, WEEKDAYS, readField } from './cron-field';
+import { type CronValues, type Days, inMonth, inWeek } from './cron-text';
 
 /** A Quartz expression. */
 export interface QuartzCron {

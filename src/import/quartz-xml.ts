@@ -5,11 +5,9 @@ import { parseMoment } from '../core/schedule/moment';
 import { ScheduleError } from '../core/schedule/schedule-error';
 import { instantOfWall, zoneOf } from '../core/schedule/zone';
 import type { JobInFile } from '../config/job-in-file';
-import type { Finds, SourceOptions } from './draft';
-import { ImportError } from './draft';
+import { type Finds, ImportError, type SourceOptions } from './draft';
 import { isSecretName } from '../core/secrets';
-import type { Element } from './xml-tree';
-import { childrenOf, readXml, textOf } from './xml-tree';
+import { type Element, childrenOf, readXml, textOf } from './xml-tree';
 
 /** A trigger of any file of Quartz. */
 export interface QuartzTrigger {

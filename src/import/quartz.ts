@@ -1,11 +1,9 @@
 import { ScheduleError } from '../core/schedule/schedule-error';
 import { scheduled } from './clock-policy';
-import type { Finds, Found, SourceOptions } from './draft';
-import { findsIn } from './draft';
+import { type Finds, type Found, type SourceOptions, findsIn } from './draft';
 import { logicalLines } from './logical-lines';
 import { readQuartz, windowOf } from './quartz-cron';
-import type { QuartzTrigger } from './quartz-xml';
-import { readQuartzXml } from './quartz-xml';
+import { type QuartzTrigger, readQuartzXml } from './quartz-xml';
 
 /** Reads the triggers of a Quartz jobs file (XML), of properties, or of a list with one `NAME EXPRESSION` a line. */
 export function readQuartzFile(file: string, text: string, options: SourceOptions): Found {

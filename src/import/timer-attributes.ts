@@ -1,7 +1,5 @@
-import type { TimerFind } from './timer-find';
-import { FromSetting, UNKNOWN } from './timer-find';
-import type { Token } from './tokens';
-import { argumentsAt, closeOf, isSign, tokensOf } from './tokens';
+import { FromSetting, type TimerFind, UNKNOWN } from './timer-find';
+import { type Token, argumentsAt, closeOf, isSign, tokensOf } from './tokens';
 
 /** An attribute, annotation or decorator: `[TimerTrigger("…", RunOnStartup = true)]`, `@app.retry(…)`. */
 interface Attribute {

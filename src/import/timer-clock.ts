@@ -1,16 +1,11 @@
 import type { EpochMs } from '../core/brand';
 import { changesIn } from '../core/schedule/clock-changes';
 import { parseCron } from '../core/schedule/cron';
-import type { DstPolicy } from '../core/schedule/source';
-import { cronSource, ELAPSED } from '../core/schedule/source';
-import type { CronFields } from '../core/schedule/wall';
-import { nextWall, previousWall } from '../core/schedule/wall';
-import type { Segment, Zone } from '../core/schedule/zone';
-import { instantOfWall, zoneOf } from '../core/schedule/zone';
-import type { Scheduled, Timing } from './clock-policy';
-import { YEARS_MS } from './clock-policy';
-import type { CronValues } from './cron-text';
-import { cronText, followsElapsedTime } from './cron-text';
+import { type DstPolicy, ELAPSED, cronSource } from '../core/schedule/source';
+import { type CronFields, nextWall, previousWall } from '../core/schedule/wall';
+import { type Segment, type Zone, instantOfWall, zoneOf } from '../core/schedule/zone';
+import { type Scheduled, type Timing, YEARS_MS } from './clock-policy';
+import { type CronValues, cronText, followsElapsedTime } from './cron-text';
 
 /** The package whose rules these are: Microsoft.Azure.WebJobs.Extensions, since pull request 908. */
 export const TIMER_VERSION = '5.1.0';

@@ -1,9 +1,6 @@
-import type { Binding, Bindings } from './js-bindings';
-import { bindingsOf, loadedModule } from './js-bindings';
-import type { Loose } from './javascript';
-import { isNode, memberOf, nameOf, nodes, parseSource, unwrapped, walk } from './javascript';
-import type { TimerFind } from './timer-find';
-import { FromSetting, UNKNOWN } from './timer-find';
+import { type Binding, type Bindings, bindingsOf, loadedModule } from './js-bindings';
+import { type Loose, isNode, memberOf, nameOf, nodes, parseSource, unwrapped, walk } from './javascript';
+import { FromSetting, type TimerFind, UNKNOWN } from './timer-find';
 
 const PACKAGE = '@azure/functions';
 

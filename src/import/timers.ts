@@ -5,13 +5,11 @@ import { formatDuration } from '../core/duration';
 import { ScheduleError } from '../core/schedule/schedule-error';
 import { isRecord } from '../config/readers';
 import type { JobInFile } from '../config/job-in-file';
-import type { Finds, Found } from './draft';
-import { findsIn, ImportError } from './draft';
+import { type Finds, type Found, ImportError, findsIn } from './draft';
 import { ncrontab, timeSpan } from './ncrontab';
 import { timersInAttributes, timersInPython } from './timer-attributes';
 import { timersInCode } from './timer-code';
-import type { TimerFind } from './timer-find';
-import { FromSetting } from './timer-find';
+import { FromSetting, type TimerFind } from './timer-find';
 
 export interface TimerOptions {
   readonly now: EpochMs;

@@ -1,8 +1,6 @@
 import type { Millis } from '../core/brand';
-import type { Clock } from '../core/clock';
-import { sleep } from '../core/clock';
-import type { Asking } from './back-off';
-import { backOff } from './back-off';
+import { type Clock, sleep } from '../core/clock';
+import { type Asking, backOff } from './back-off';
 import { StoreError, StoreUnavailableError } from './store';
 
 /** The time limit of a single call to storage. A repeated call gets the remaining time, and at most this. */

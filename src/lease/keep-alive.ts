@@ -1,17 +1,12 @@
-import type { AttemptLoss } from '../core/attempt-loss';
-import { lossText } from '../core/attempt-loss';
+import { type AttemptLoss, lossText } from '../core/attempt-loss';
 import type { EpochMs, JobName, LeaseId, Millis } from '../core/brand';
-import type { Control } from '../core/control';
-import { controlOf } from '../core/control';
+import { type Control, controlOf } from '../core/control';
 import { firstRenewal } from '../core/early-claim';
 import { marginOf } from '../core/job';
-import type { Asking } from './back-off';
-import { backOff } from './back-off';
+import { type Asking, backOff } from './back-off';
 import { within } from './deadline';
-import type { LeaseStore } from './store';
-import { StoreDeniedError } from './store';
-import type { Moment, Trust, TrustWatch } from './trust';
-import { moment, whenOver } from './trust';
+import { type LeaseStore, StoreDeniedError } from './store';
+import { type Moment, type Trust, type TrustWatch, moment, whenOver } from './trust';
 
 /** The first wait after a renewal without an answer; shorter if little trust is left. */
 const ASK_AGAIN_MS = 500;

@@ -1,17 +1,17 @@
 import type { JobName } from '../core/brand';
-import type {
-  AuditStore,
-  CallOptions,
-  LeaseStore,
-  ListedAudit,
-  ListedJob,
-  ListedPresence,
-  Listing,
-  MissingAccount,
-  Presences,
-  Strays,
+import {
+  type AuditStore,
+  type CallOptions,
+  type LeaseStore,
+  type ListedAudit,
+  type ListedJob,
+  type ListedPresence,
+  type Listing,
+  type MissingAccount,
+  type Presences,
+  StoreError,
+  type Strays,
 } from './store';
-import { StoreError } from './store';
 
 const STRAYS_NAMED = 10;
 

@@ -1,6 +1,5 @@
 import { decodeAudit } from '../core/audit';
-import type { LeaseStore } from './store';
-import { StoreError, StoreUnavailableError } from './store';
+import { type LeaseStore, StoreError, StoreUnavailableError } from './store';
 
 /** The place of the second audit, as its errors and `cronlease doctor` name it. */
 export type SecondAudit = Pick<LeaseStore, 'location' | 'writeAudit' | 'listAudits'>;

@@ -1,8 +1,7 @@
 import type { EpochMs, Millis } from '../core/brand';
 import type { Clock } from '../core/clock';
 import { DATE_BEHIND_MS } from '../core/job';
-import type { Moment } from './trust';
-import { elapsedSince } from './trust';
+import { type Moment, elapsedSince } from './trust';
 
 /** Local time is corrected beyond this difference. The Date header has a resolution of 1 s. */
 const CORRECT_BEYOND_MS = 2_000;

@@ -1,6 +1,5 @@
 import type { Millis } from '../core/brand';
-import type { Denial } from './store';
-import { StoreError } from './store';
+import { type Denial, StoreError } from './store';
 
 /** The calls that coordination makes, in the order of the trial. */
 export const TRIAL_STEPS = ['list', 'read', 'create', 'lease', 'write', 'release', 'delete'] as const;

@@ -1,10 +1,7 @@
-import type { Header } from '../core/same-origin';
-import { isSameOrigin } from '../core/same-origin';
-import type { ApiKey } from './keys';
-import { keyOf, sameSecret } from './keys';
+import { type Header, isSameOrigin } from '../core/same-origin';
+import { type ApiKey, keyOf, sameSecret } from './keys';
 import { readPrincipal } from './principal';
-import type { Rights, Role } from './roles';
-import { includes } from './roles';
+import { type Rights, type Role, includes } from './roles';
 
 /** The facts on which access depends. They come from the environment of the app, never from a request. */
 export interface AccessSettings {

@@ -1,14 +1,11 @@
 import type * as z from 'zod';
 import type { JobSpec } from '../core/job';
-import type { BackfillStatus } from '../operator/backfill';
-import { readBackfillStatus, startBackfill, stopBackfill } from '../operator/backfill';
-import type { WantedBackfill } from '../operator/backfill-plan';
-import { planBackfill } from '../operator/backfill-plan';
+import { type BackfillStatus, readBackfillStatus, startBackfill, stopBackfill } from '../operator/backfill';
+import { type WantedBackfill, planBackfill } from '../operator/backfill-plan';
 import { shortId } from '../operator/request';
 import { change, originOf, subjectOf } from './change';
 import { entriesOf, entryOf, oneJob, specOf } from './jobs-routes';
-import type { Office } from './route';
-import { NONE, NOTHING, route } from './route';
+import { NONE, NOTHING, type Office, route } from './route';
 import * as schema from './schema';
 import { iso, isoOrNull } from './show';
 

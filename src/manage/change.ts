@@ -1,7 +1,6 @@
 import type { Action } from '../core/audit';
 import type { Origin } from '../core/origin';
-import type { Changed, Recorded } from '../operator/audit';
-import { recorded } from '../operator/audit';
+import { type Changed, type Recorded, recorded } from '../operator/audit';
 import type { Subject } from '../operator/subject';
 import { entriesOf, entryOf } from './jobs-routes';
 import type { Office, RawCall } from './route';

@@ -1,8 +1,7 @@
 import { leftJob } from '../config/left-job';
 import * as z from 'zod';
 import { currentPause } from '../core/control';
-import type { JobSpec } from '../core/job';
-import { actualTime } from '../core/job';
+import { type JobSpec, actualTime } from '../core/job';
 import { showTime } from '../core/show-time';
 import type { LeaseStore } from '../lease/store';
 import { backfilledRuns } from '../operator/backfilled';
@@ -10,14 +9,12 @@ import { outcomesByDay } from '../operator/calendar';
 import { describe } from '../operator/describe';
 import { explainTime } from '../operator/explain';
 import { explainLeft } from '../operator/explain-left';
-import type { JobEntry } from '../operator/list-jobs';
-import { listJobs } from '../operator/list-jobs';
+import { type JobEntry, listJobs } from '../operator/list-jobs';
 import { JOB_STATES } from '../core/shown-state';
 import { readOverview } from '../operator/overview';
 import { unknownAnywhere } from '../operator/subject';
 import { RequestError } from './problem';
-import type { Office } from './route';
-import { NONE, NOTHING, route } from './route';
+import { NONE, NOTHING, type Office, route } from './route';
 import { Calendar, Deployments, DueTimes, instant, jobName, Jobs, OneJob, Why } from './schema';
 import { iso, showOneJob } from './show';
 

@@ -1,6 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import type { Rights } from './roles';
-import { PAYLOADS, rightsOf, ROLES } from './roles';
+import { PAYLOADS, ROLES, type Rights, rightsOf } from './roles';
 
 /** A key of a machine, as `CRONLEASE_API_KEYS` holds it. The key itself is stored nowhere. */
 export interface ApiKey {

@@ -1,7 +1,6 @@
 import * as z from 'zod';
 import { CHANGE_HEADER, KEY_HEADER } from './access';
-import type { Route } from './route';
-import { BODY_LIMIT, NONE, NOTHING, POLL_HEADER, route } from './route';
+import { BODY_LIMIT, NONE, NOTHING, POLL_HEADER, type Route, route } from './route';
 import { COMPONENTS } from './schema';
 
 type Json = Readonly<Record<string, unknown>>;

@@ -1,7 +1,6 @@
 import { isObject } from '../core/metadata';
 import { brief, oneLine } from '../core/text';
-import type { Rights } from './roles';
-import { rightsOf } from './roles';
+import { type Rights, rightsOf } from './roles';
 
 /** The caller whom Azure's built-in authentication has logged in. */
 export interface Principal {

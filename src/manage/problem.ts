@@ -1,8 +1,7 @@
 import { StoreDeniedError, StoreError } from '../lease/store';
 import { ForeignMetadataError } from '../core/metadata';
 import { ForeignRecordError } from '../core/record';
-import type { OperatorProblem } from '../operator/operator-error';
-import { OperatorError } from '../operator/operator-error';
+import { OperatorError, type OperatorProblem } from '../operator/operator-error';
 import type { Denied } from './access';
 
 /** One error of a request. */

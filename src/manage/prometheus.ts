@@ -1,5 +1,4 @@
-import type { Instrument, InstrumentName } from '../telemetry/instruments';
-import { INSTRUMENTS } from '../telemetry/instruments';
+import { INSTRUMENTS, type Instrument, type InstrumentName } from '../telemetry/instruments';
 import type { Sample } from '../telemetry/row-gauges';
 
 /** The format of {@link prometheusText}. */

@@ -1,8 +1,7 @@
 import type * as z from 'zod';
 import { formatPath } from '../config/config-error';
 import { isObject } from '../core/metadata';
-import type { RequestIssue } from './problem';
-import { RequestError } from './problem';
+import { RequestError, type RequestIssue } from './problem';
 
 /** The part of a request that a schema reads. */
 export type Part = 'path' | 'query' | 'body';

@@ -5,13 +5,11 @@ import { isObject } from '../core/metadata';
 import { within } from '../lease/deadline';
 import { type AccessSettings, type Caller, callerOf, keySent, type Knock, mayCall } from './access';
 import { addressOf, networkOf } from './caller-address';
-import type { Desk } from './desk';
-import { ANSWER_LIMIT_MS, createSweeps } from './desk';
+import { ANSWER_LIMIT_MS, type Desk, createSweeps } from './desk';
 import { createMeter } from './listings';
 import { deniedError, problemBody, RequestError, requestErrorOf } from './problem';
 import { createRefusals } from './refusals';
-import type { Office, RawCall, Route } from './route';
-import { BODY_LIMIT, POLL_HEADER } from './route';
+import { BODY_LIMIT, type Office, POLL_HEADER, type RawCall, type Route } from './route';
 import { ROUTES } from './routes';
 import { createWrongKeys, type WrongKeys } from './wrong-keys';
 

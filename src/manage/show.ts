@@ -1,7 +1,6 @@
 import type * as z from 'zod';
 import type { EpochMs } from '../core/brand';
-import type { Pause } from '../core/control';
-import { pendingRequests } from '../core/control';
+import { type Pause, pendingRequests } from '../core/control';
 import type { JobSpec } from '../core/job';
 import { isoOf } from '../core/iso';
 import { recordKey, runIdOf } from '../core/key';

@@ -1,6 +1,5 @@
 import type { Millis } from '../core/brand';
-import type { Clock } from '../core/clock';
-import { sleep } from '../core/clock';
+import { type Clock, sleep } from '../core/clock';
 import { RequestError } from './problem';
 
 /** The wait after an address's first wrong key. It doubles with each further one, up to the longest. */

@@ -1,10 +1,8 @@
 import { createHash } from 'node:crypto';
 import { isoOf } from '../core/iso';
-import type { Notice } from '../core/notice';
-import { isEnding, troubleOf } from '../core/notice';
+import { type Notice, isEnding, troubleOf } from '../core/notice';
 import type { Format, Origin } from './receiver';
-import type { Words } from './words';
-import { wordsOf } from './words';
+import { type Words, wordsOf } from './words';
 
 /** A notice in the form that a receiver takes. */
 export interface Formatted {

@@ -1,6 +1,5 @@
 import type { Millis } from '../core/brand';
-import type { Clock } from '../core/clock';
-import { sleep } from '../core/clock';
+import { type Clock, sleep } from '../core/clock';
 import type { TryEnd } from '../core/delivery';
 import type { Notice } from '../core/notice';
 import type { Format } from './receiver';

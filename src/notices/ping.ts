@@ -1,6 +1,5 @@
 import type { Outlet, PingKind } from '../coordinator/outlet';
-import type { Clock } from '../core/clock';
-import { sleep } from '../core/clock';
+import { type Clock, sleep } from '../core/clock';
 import { ForbiddenAddressError } from './guard';
 import { PostError } from './post';
 import type { Call } from './try';

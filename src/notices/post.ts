@@ -1,12 +1,10 @@
 import { lookup } from 'node:dns/promises';
-import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http';
-import { request as plainRequest } from 'node:http';
+import { type ClientRequest, type IncomingMessage, type RequestOptions, request as plainRequest } from 'node:http';
 import { Agent, request as secureRequest } from 'node:https';
 import { isIP } from 'node:net';
 import type { Millis } from '../core/brand';
 import type { Clock } from '../core/clock';
-import type { Guard } from './guard';
-import { checkAddress, checkResolved, ForbiddenAddressError, hostOf } from './guard';
+import { ForbiddenAddressError, type Guard, checkAddress, checkResolved, hostOf } from './guard';
 
 /** A receiver that has not answered by then has failed: Standard Webhooks recommends 15 to 30 s. */
 export const POST_LIMIT_MS: Millis = 15_000;

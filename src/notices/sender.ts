@@ -1,22 +1,27 @@
 import { createHash } from 'node:crypto';
 import type { EpochMs } from '../core/brand';
-import type { Clock } from '../core/clock';
-import { sleep } from '../core/clock';
-import type { Delivery, ReceiverState, TryEnd } from '../core/delivery';
-import { afterTry, dueReceivers, encodeDelivery, newDelivery, SEND_WITHIN_MS, withState } from '../core/delivery';
+import { type Clock, sleep } from '../core/clock';
+import {
+  type Delivery,
+  type ReceiverState,
+  SEND_WITHIN_MS,
+  type TryEnd,
+  afterTry,
+  dueReceivers,
+  encodeDelivery,
+  newDelivery,
+  withState,
+} from '../core/delivery';
 import type { Outlet, OwnNotice } from '../coordinator/outlet';
 import type { Report } from '../coordinator/report';
 import { asciiJson } from '../core/metadata';
 import type { Notice } from '../core/notice';
 import { CALL_LIMIT_MS, within } from '../lease/deadline';
-import type { NoticeStore } from '../lease/store';
-import { StoreError } from '../lease/store';
-import type { Lane, LaneEnd } from './lane';
-import { createLane, DIGEST_SIZE } from './lane';
+import { type NoticeStore, StoreError } from '../lease/store';
+import { DIGEST_SIZE, type Lane, type LaneEnd, createLane } from './lane';
 import { POST_LIMIT_MS } from './post';
 import type { Origin, Receiver } from './receiver';
-import type { Call } from './try';
-import { tryOnce } from './try';
+import { type Call, tryOnce } from './try';
 
 export interface SenderOptions {
   readonly store: NoticeStore;

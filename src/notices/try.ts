@@ -1,13 +1,11 @@
 import type { EpochMs } from '../core/brand';
 import type { TryEnd } from '../core/delivery';
 import type { Notice } from '../core/notice';
-import type { Span } from '../core/redact';
-import { mask } from '../core/redact';
+import { type Span, mask } from '../core/redact';
 import { brief, oneLine } from '../core/text';
 import { format } from './formats';
 import { ForbiddenAddressError } from './guard';
-import type { Posted, Posting } from './post';
-import { PostError } from './post';
+import { PostError, type Posted, type Posting } from './post';
 import type { Origin, Receiver } from './receiver';
 import { signatureHeaders } from './signature';
 

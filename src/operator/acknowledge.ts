@@ -1,10 +1,7 @@
-import type { Acknowledgement } from '../core/episode';
-import { acknowledgeEpisode } from '../core/episode';
+import { type Acknowledgement, acknowledgeEpisode } from '../core/episode';
 import type { LeaseStore } from '../lease/store';
-import type { ChangeOptions } from './change-control';
-import { changeControl } from './change-control';
-import type { JobEpisode } from './episode';
-import { jobEpisode, outcomesOf, overdueFrom } from './episode';
+import { type ChangeOptions, changeControl } from './change-control';
+import { type JobEpisode, jobEpisode, outcomesOf, overdueFrom } from './episode';
 import type { JobState } from './job-state';
 import { checkNote } from './note';
 import { OperatorError } from './operator-error';

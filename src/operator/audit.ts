@@ -1,10 +1,8 @@
-import type { Action, AuditEntry } from '../core/audit';
-import { auditKey, decodeAudit, encodeAudit } from '../core/audit';
+import { type Action, type AuditEntry, auditKey, decodeAudit, encodeAudit } from '../core/audit';
 import type { EpochMs } from '../core/brand';
 import { ForeignMetadataError } from '../core/metadata';
 import type { Origin } from '../core/origin';
-import type { AuditStore, CallOptions } from '../lease/store';
-import { StoreError } from '../lease/store';
+import { type AuditStore, type CallOptions, StoreError } from '../lease/store';
 import { OperatorError } from './operator-error';
 import { shortId } from './request';
 

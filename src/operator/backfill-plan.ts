@@ -1,13 +1,11 @@
-import type { Backfill, BackfillOrder } from '../core/backfill';
-import { BACKFILL_AT_MOST, nextOf } from '../core/backfill';
+import { BACKFILL_AT_MOST, type Backfill, type BackfillOrder, nextOf } from '../core/backfill';
 import type { EpochMs, JobName, Millis } from '../core/brand';
 import type { JobSpec } from '../core/job';
 import { invertedTime, parseRecordKey } from '../core/key';
 import type { CallOptions, LedgerStore, LeaseStore, ListedRecord } from '../lease/store';
 import { recordOver } from './find-record';
 import { inParallel } from '../core/in-parallel';
-import { readState } from './job-state';
-import type { JobState } from './job-state';
+import { type JobState, readState } from './job-state';
 import { OperatorError } from './operator-error';
 
 /** What a person wants to back-fill. */

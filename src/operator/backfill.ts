@@ -1,19 +1,21 @@
-import type { Backfill, BackfillOrder, BackfillProgress, BackfillState } from '../core/backfill';
-import { isActive, nextOf } from '../core/backfill';
+import {
+  type Backfill,
+  type BackfillOrder,
+  type BackfillProgress,
+  type BackfillState,
+  isActive,
+  nextOf,
+} from '../core/backfill';
 import type { EpochMs } from '../core/brand';
 import { currentPause } from '../core/control';
 import type { JobSpec } from '../core/job';
 import { parseRecordKey, recordKey, runIdOf } from '../core/key';
-import type { Origin } from '../core/origin';
-import { boundedOrigin } from '../core/origin';
+import { type Origin, boundedOrigin } from '../core/origin';
 import { isAtRest } from '../core/row';
 import type { CallOptions, LeaseStore } from '../lease/store';
-import type { BackfillPlan, WantedBackfill } from './backfill-plan';
-import { planIn, recordsBetween, spanOf } from './backfill-plan';
-import type { ChangeOptions } from './change-control';
-import { changeControl } from './change-control';
-import type { JobState } from './job-state';
-import { currentRun, readState } from './job-state';
+import { type BackfillPlan, type WantedBackfill, planIn, recordsBetween, spanOf } from './backfill-plan';
+import { type ChangeOptions, changeControl } from './change-control';
+import { type JobState, currentRun, readState } from './job-state';
 import { OperatorError } from './operator-error';
 import type { Subject } from './subject';
 

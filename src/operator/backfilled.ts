@@ -7,8 +7,7 @@ import type { Explanation } from './explain';
 import { recordOf } from './find-record';
 import { inParallel } from '../core/in-parallel';
 import type { JobState } from './job-state';
-import type { ShownRecord } from './list-runs';
-import { shown } from './list-runs';
+import { type ShownRecord, shown } from './list-runs';
 import { runsBy } from './runs-now';
 
 /**

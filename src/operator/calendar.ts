@@ -1,6 +1,5 @@
 import type { EpochMs, JobName } from '../core/brand';
-import type { Fate } from '../core/fate';
-import { RUN_FATES, UNRUN_FATES } from '../core/fate';
+import { type Fate, RUN_FATES, UNRUN_FATES } from '../core/fate';
 import { parseRecordKey } from '../core/key';
 import { showDay } from '../core/show-time';
 import type { CallOptions, LedgerStore } from '../lease/store';

@@ -1,6 +1,5 @@
 import type { LeaseStore } from '../lease/store';
-import type { ChangeOptions } from './change-control';
-import { changeControl } from './change-control';
+import { type ChangeOptions, changeControl } from './change-control';
 import { currentRun } from './job-state';
 import { OperatorError } from './operator-error';
 import type { Subject } from './subject';

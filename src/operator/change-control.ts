@@ -1,18 +1,21 @@
 import type { JobName } from '../core/brand';
-import type { Control, ManualRequest, Pause } from '../core/control';
-import { encodeControl, pendingRequests, takenRequests } from '../core/control';
+import {
+  type Control,
+  type ManualRequest,
+  type Pause,
+  encodeControl,
+  pendingRequests,
+  takenRequests,
+} from '../core/control';
 import { isInForce } from '../core/episode';
-import type { JobSpec } from '../core/job';
-import { actualTime } from '../core/job';
+import { type JobSpec, actualTime } from '../core/job';
 import { runIdOf } from '../core/key';
 import { sameMetadata } from '../core/metadata';
 import { movedTo } from '../core/moved-row';
-import type { CallOptions, LeaseStore, Metadata } from '../lease/store';
-import { metadataSize } from '../lease/store';
+import { type CallOptions, type LeaseStore, type Metadata, metadataSize } from '../lease/store';
 import { changeRecord } from './change-record';
 import { outcomesOf } from './episode';
-import type { JobState } from './job-state';
-import { readState } from './job-state';
+import { type JobState, readState } from './job-state';
 import { OperatorError } from './operator-error';
 import type { Subject } from './subject';
 

@@ -1,7 +1,13 @@
 import type { ETag, JobName } from '../core/brand';
 import { sameMetadata } from '../core/metadata';
-import type { CallOptions, ControlStore, LeaseStore, Metadata } from '../lease/store';
-import { StoreLimitError, StoreUnavailableError } from '../lease/store';
+import {
+  type CallOptions,
+  type ControlStore,
+  type LeaseStore,
+  type Metadata,
+  StoreLimitError,
+  StoreUnavailableError,
+} from '../lease/store';
 import { OperatorError } from './operator-error';
 
 /** If so many writers in a row were faster, something is wrong. */

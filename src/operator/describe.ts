@@ -1,9 +1,7 @@
-import type { ExcludedBy } from '../core/job';
+import { type ExcludedBy, actualTime } from '../core/job';
 import type { EpochMs } from '../core/brand';
-import type { Control } from '../core/control';
-import { currentPause, pauseAt } from '../core/control';
+import { type Control, currentPause, pauseAt } from '../core/control';
 import { formatDuration } from '../core/duration';
-import { actualTime } from '../core/job';
 import { showSpan } from '../core/show-time';
 import type { ItemTable } from '../core/item-table';
 import { runIdOf } from '../core/key';

@@ -1,12 +1,10 @@
 import type { JobName } from '../core/brand';
-import type { CancelledRun } from './cancel';
-import { cancelRun } from './cancel';
+import { type CancelledRun, cancelRun } from './cancel';
 import { endRunOf } from './forget';
 import { currentRun, stateIn } from './job-state';
 import { missingNotices } from './left-notices';
 import type { Subject } from './subject';
-import type { Desk } from './take-lease';
-import { letGo, takeLease, writeStretches } from './take-lease';
+import { type Desk, letGo, takeLease, writeStretches } from './take-lease';
 
 /**
  * Cancels a job's run. The waiting run of a job that the caller's jobs file lacks is ended at once.

@@ -1,12 +1,10 @@
 import type { EpochMs } from '../core/brand';
-import type { Acknowledgement, Episode, Outcomes } from '../core/episode';
-import { episodeOf, isInForce } from '../core/episode';
+import { type Acknowledgement, type Episode, type Outcomes, episodeOf, isInForce } from '../core/episode';
 import type { JobSpec } from '../core/job';
 import { overdueBy } from '../core/overdue';
 import { keyOf, withRun } from '../core/recent';
 import { settledRun } from '../core/recent-run';
-import type { Row } from '../core/row';
-import { isAtRest } from '../core/row';
+import { type Row, isAtRest } from '../core/row';
 import type { JobState } from './job-state';
 import type { Subject } from './subject';
 

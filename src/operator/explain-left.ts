@@ -1,8 +1,7 @@
 import type { EpochMs } from '../core/brand';
 import type { JobSpec } from '../core/job';
 import type { CallOptions, LeaseStore } from '../lease/store';
-import type { Explanation } from './explain';
-import { explainTime } from './explain';
+import { type Explanation, explainTime } from './explain';
 
 /**
  * Explains an instant of a job that the jobs file no longer has, by row and ledger alone: nobody knows its schedule.

@@ -1,23 +1,18 @@
 import type { EpochMs, JobName } from '../core/brand';
-import type { JobSpec } from '../core/job';
-import { actualTime } from '../core/job';
+import { type JobSpec, actualTime } from '../core/job';
 import { ForeignGroupError, inOrder, readGroup } from '../core/group';
 import type { ItemTable } from '../core/item-table';
 import { recordKey } from '../core/key';
 import { ForeignRecordError, isUncounted } from '../core/record';
-import type { RequiredJob, RequiredJobs } from '../core/requires';
-import { NOTHING_KNOWN, requiredSince, requirementOf } from '../core/requires';
+import { NOTHING_KNOWN, type RequiredJob, type RequiredJobs, requiredSince, requirementOf } from '../core/requires';
 import type { Row } from '../core/row';
-import { explain, isDue } from '../core/why';
-import type { Answer } from '../core/why';
+import { type Answer, explain, isDue } from '../core/why';
 import { newestSucceeded } from '../coordinator/ledger';
 import type { CallOptions, LeaseStore } from '../lease/store';
 import { manualRecordAt, ranBefore, recordAt, recordOf, recordOver } from './find-record';
-import type { JobState } from './job-state';
-import { currentRun, readState } from './job-state';
+import { type JobState, currentRun, readState } from './job-state';
 import { withNotedLosses } from './noted-losses';
-import type { ShownRecord } from './list-runs';
-import { isOverlappedBy, shown } from './list-runs';
+import { type ShownRecord, isOverlappedBy, shown } from './list-runs';
 import { readItems } from './run-items';
 
 export interface Explanation extends Answer {

@@ -1,7 +1,6 @@
 import type { EpochMs, JobName } from '../core/brand';
 import { invertedTime, parseRecordKey, recordKey } from '../core/key';
-import { ForeignRecordError, unreadableRecord } from '../core/record';
-import type { LedgerRecord } from '../core/record';
+import { ForeignRecordError, type LedgerRecord, unreadableRecord } from '../core/record';
 import { readRecord } from '../coordinator/ledger';
 import type { CallOptions, LedgerStore, ListedRecord } from '../lease/store';
 

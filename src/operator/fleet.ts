@@ -1,7 +1,16 @@
 import { nearest } from '../config/suggest';
 import type { EpochMs } from '../core/brand';
-import type { Cordon, Fleet, Maintenance } from '../core/fleet';
-import { cordonOf, decodeFleet, encodeFleet, FLEET, maintenanceAt, NO_FLEET } from '../core/fleet';
+import {
+  type Cordon,
+  FLEET,
+  type Fleet,
+  type Maintenance,
+  NO_FLEET,
+  cordonOf,
+  decodeFleet,
+  encodeFleet,
+  maintenanceAt,
+} from '../core/fleet';
 import type { CallOptions, LeaseStore } from '../lease/store';
 import { changeRecord } from './change-record';
 import { deploymentsOf } from './deployments';

@@ -2,16 +2,22 @@ import type { EpochMs, JobName, Token } from '../core/brand';
 import { pendingRequests } from '../core/control';
 import { beforeEnd } from '../core/notice';
 import { attemptHistory, finalRecord, unknownRecord } from '../core/record';
-import type { Row } from '../core/row';
-import { forgottenRow, isOutcomeUnknown, lostAttempt, mayRecordBeGone, PAST_ATTEMPTS } from '../core/row';
+import { PAST_ATTEMPTS, type Row, forgottenRow, isOutcomeUnknown, lostAttempt, mayRecordBeGone } from '../core/row';
 import { failuresAfter } from '../core/run';
 import { inParallel } from '../core/in-parallel';
 import { currentRun, stateIn } from './job-state';
-import { leftNotice, missingNotices } from './left-notices';
-import type { LeftNotice } from './left-notices';
+import { type LeftNotice, leftNotice, missingNotices } from './left-notices';
 import { OperatorError } from './operator-error';
-import { contended, letGo, takeLease, writeEnd, writeHeld, writeStretches } from './take-lease';
-import type { Desk, Holding } from './take-lease';
+import {
+  type Desk,
+  type Holding,
+  contended,
+  letGo,
+  takeLease,
+  writeEnd,
+  writeHeld,
+  writeStretches,
+} from './take-lease';
 
 const PIECES = 500;
 /** If so many writers in a row were faster, something is wrong. */

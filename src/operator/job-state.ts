@@ -1,9 +1,7 @@
 import type { EpochMs, ETag, JobName } from '../core/brand';
-import type { Control } from '../core/control';
-import { controlOf } from '../core/control';
+import { type Control, controlOf } from '../core/control';
 import { runIdOf } from '../core/key';
-import type { Row } from '../core/row';
-import { decodeRow, isAtRest } from '../core/row';
+import { type Row, decodeRow, isAtRest } from '../core/row';
 import { readRecord } from '../coordinator/ledger';
 import type { CallOptions, JobRowStore, LeaseState, LedgerStore, Listing } from '../lease/store';
 

@@ -1,19 +1,14 @@
 import type { EpochMs } from '../core/brand';
-import { pauseAt, pendingRequests } from '../core/control';
-import type { Pause } from '../core/control';
+import { type Pause, pauseAt, pendingRequests } from '../core/control';
 import type { Acknowledgement } from '../core/episode';
 import type { Reason, Trigger } from '../core/fate';
-import { actualTime, nextDue } from '../core/job';
-import type { JobSpec } from '../core/job';
+import { type JobSpec, actualTime, nextDue } from '../core/job';
 import { isoOf } from '../core/iso';
 import { runIdAt, runIdOf } from '../core/key';
 import type { JobStateName } from '../core/shown-state';
-import { runWith } from '../core/recent';
-import type { RecentGap, RecentRun } from '../core/recent';
-import type { Row } from '../core/row';
-import { isAtRest } from '../core/row';
-import type { JobEpisode } from './episode';
-import { jobEpisode, outcomesOf, overdueFrom } from './episode';
+import { type RecentGap, type RecentRun, runWith } from '../core/recent';
+import { type Row, isAtRest } from '../core/row';
+import { type JobEpisode, jobEpisode, outcomesOf, overdueFrom } from './episode';
 import type { JobState } from './job-state';
 import type { JobEntry } from './list-jobs';
 

@@ -1,9 +1,7 @@
 import type { EpochMs, Millis } from '../core/brand';
-import { actualTime } from '../core/job';
-import type { JobSpec } from '../core/job';
+import { type JobSpec, actualTime } from '../core/job';
 import type { JobEntry } from './list-jobs';
-import type { JobStatus } from './job-status';
-import { statusOf } from './job-status';
+import { type JobStatus, statusOf } from './job-status';
 import { worstSteadily } from './overview';
 
 /** The most due times of one job. */

@@ -1,6 +1,5 @@
 import { asciiJson } from '../core/metadata';
-import type { Control } from '../core/control';
-import { isPausedFor } from '../core/control';
+import { type Control, isPausedFor } from '../core/control';
 import { encodeDelivery, newDelivery } from '../core/delivery';
 import type { EpochMs, JobName } from '../core/brand';
 import type { JobSpec } from '../core/job';

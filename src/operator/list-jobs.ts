@@ -1,10 +1,8 @@
 import type { EpochMs, JobName } from '../core/brand';
-import type { Control } from '../core/control';
-import { decodeControl, NO_CONTROL } from '../core/control';
+import { type Control, NO_CONTROL, decodeControl } from '../core/control';
 import type { JobSpec } from '../core/job';
 import { ForeignMetadataError } from '../core/metadata';
-import type { Row } from '../core/row';
-import { checkAhead, decodeRow } from '../core/row';
+import { type Row, checkAhead, decodeRow } from '../core/row';
 import type {
   CallOptions,
   JobRowStore,
@@ -15,8 +13,7 @@ import type {
   MissingAccount,
   Strays,
 } from '../lease/store';
-import type { JobState } from './job-state';
-import { isForgotten, leaseOf } from './job-state';
+import { type JobState, isForgotten, leaseOf } from './job-state';
 
 /** A job in a listing, in the caller's jobs file, or in both. */
 export interface JobEntry {

@@ -1,10 +1,8 @@
 import type { JobName } from '../core/brand';
 import type { AttemptOutcome, Fate } from '../core/fate';
-import type { AttemptRecord, LedgerRecord } from '../core/record';
-import { ForeignRecordError } from '../core/record';
+import { type AttemptRecord, ForeignRecordError, type LedgerRecord } from '../core/record';
 import { ForeignMetadataError } from '../core/metadata';
-import type { Row } from '../core/row';
-import { decodeRow } from '../core/row';
+import { type Row, decodeRow } from '../core/row';
 import { outcomeOf } from '../core/why';
 import { readRecord } from '../coordinator/ledger';
 import type { CallOptions, LedgerStore, Listing } from '../lease/store';

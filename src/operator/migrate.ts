@@ -1,10 +1,8 @@
 import type { JobName, Millis } from '../core/brand';
 import { LAYOUT } from '../core/layout';
-import type { Applied } from './shards/apply';
-import { applyShards } from './shards/apply';
+import { type Applied, applyShards } from './shards/apply';
 import { copyHistory } from './shards/history';
-import type { Survey } from './shards/survey';
-import { surveyAccounts } from './shards/survey';
+import { type Survey, surveyAccounts } from './shards/survey';
 import type { Desk } from './take-lease';
 
 /** The way of all jobs from one store to another, of whatever kinds. */

@@ -1,16 +1,13 @@
 import type { EpochMs } from '../core/brand';
-import type { Fleet } from '../core/fleet';
-import { cordonOf, decodeFleet, maintenanceAt, NO_FLEET } from '../core/fleet';
+import { type Fleet, NO_FLEET, cordonOf, decodeFleet, maintenanceAt } from '../core/fleet';
 import type { JobSpec } from '../core/job';
 import { ForeignMetadataError } from '../core/metadata';
 import type { PresenceState } from '../core/presence-state';
 import { ATTENTION, isFailing, shownState } from '../core/shown-state';
 import type { CallOptions, JobRowStore, ListedControl, PresenceStore } from '../lease/store';
-import type { Deployment } from './deployments';
-import { deploymentsOf } from './deployments';
+import { type Deployment, deploymentsOf } from './deployments';
 import { withGroupMarks } from './group-marks';
-import type { JobStatus } from './job-status';
-import { statusOf } from './job-status';
+import { type JobStatus, statusOf } from './job-status';
 import { layoutTroubles } from './layouts';
 import { listJobs } from './list-jobs';
 

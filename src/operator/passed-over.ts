@@ -1,7 +1,6 @@
 import type { EpochMs, Millis } from '../core/brand';
 import type { Pause } from '../core/control';
-import { actualTime, nextDue } from '../core/job';
-import type { JobSpec } from '../core/job';
+import { type JobSpec, actualTime, nextDue } from '../core/job';
 
 /** The most due times that are counted. */
 const COUNTED = 10_000;

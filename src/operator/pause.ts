@@ -1,10 +1,8 @@
 import type { Millis } from '../core/brand';
-import type { Control, Pause } from '../core/control';
-import { currentPause } from '../core/control';
+import { type Control, type Pause, currentPause } from '../core/control';
 import { READ_CONTROL_MS, READS_CONTROL_AGAIN_MS } from '../core/early-claim';
 import type { CallOptions, LeaseStore } from '../lease/store';
-import type { ChangeOptions } from './change-control';
-import { changeControl } from './change-control';
+import { type ChangeOptions, changeControl } from './change-control';
 import { currentRun, readState } from './job-state';
 import { checkNote } from './note';
 import { OperatorError } from './operator-error';

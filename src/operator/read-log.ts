@@ -1,9 +1,7 @@
 import type { JobName } from '../core/brand';
-import type { LogEntry, Progress } from '../core/log-entry';
+import { type LogEntry, type Progress, parseEntries } from '../core/log-entry';
 import { linesOf } from '../core/log-buffer';
-import { parseEntries } from '../core/log-entry';
-import type { LedgerRecord } from '../core/record';
-import { ForeignRecordError } from '../core/record';
+import { ForeignRecordError, type LedgerRecord } from '../core/record';
 import { errorTrace, mapTexts } from '../core/recorded-error';
 import { userFrames } from '../core/stack';
 import { readRecord } from '../coordinator/ledger';

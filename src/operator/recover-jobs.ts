@@ -4,23 +4,34 @@ import type { Stretch } from '../core/fate';
 import type { JobSpec, JobsFile } from '../core/job';
 import { parseRecordKey, recordKey, runIdOf } from '../core/key';
 import { attemptHistory, finalRecord, unknownRecord } from '../core/record';
-import { afterFailover, listedFrom } from '../core/failover';
-import type { RecordView, RecoverChoices, Recovery, RunRecovery, Wreck } from '../core/failover';
-import type { Row } from '../core/row';
-import { encodeRow, firstCursor, newRow, OWED_STRETCHES } from '../core/row';
+import {
+  type RecordView,
+  type RecoverChoices,
+  type Recovery,
+  type RunRecovery,
+  type Wreck,
+  afterFailover,
+  listedFrom,
+} from '../core/failover';
+import { OWED_STRETCHES, type Row, encodeRow, firstCursor, newRow } from '../core/row';
 import { readRecord } from '../coordinator/ledger';
 import type { ListedRecord, ListedRow, Listing } from '../lease/store';
 import type { OwedNotice } from '../core/owed-notice';
 import { inParallel } from '../core/in-parallel';
-import { createNotices, leftNotice, missingNotices } from './left-notices';
-import type { LeftNotice } from './left-notices';
-import type { JobState } from './job-state';
-import { stateIn } from './job-state';
+import { type LeftNotice, createNotices, leftNotice, missingNotices } from './left-notices';
+import { type JobState, stateIn } from './job-state';
 import { OperatorError } from './operator-error';
-import { orRefusal } from './refusal';
-import type { Refusal } from './refusal';
-import { letGo, renewHeld, takeLease, writeEnd, writeHeld, writeStretches } from './take-lease';
-import type { Desk, Holding } from './take-lease';
+import { type Refusal, orRefusal } from './refusal';
+import {
+  type Desk,
+  type Holding,
+  letGo,
+  renewHeld,
+  takeLease,
+  writeEnd,
+  writeHeld,
+  writeStretches,
+} from './take-lease';
 
 const PAGE = 500;
 /** How many records of a job without a cursor are read. A failover can lose only younger ones. */

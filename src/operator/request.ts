@@ -1,17 +1,12 @@
 import { randomInt } from 'node:crypto';
 import type { EpochMs } from '../core/brand';
-import type { ManualRequest } from '../core/control';
-import { currentPause, pendingRequests } from '../core/control';
-import type { JobSpec } from '../core/job';
-import { INPUT_BYTES } from '../core/job';
+import { type ManualRequest, currentPause, pendingRequests } from '../core/control';
+import { INPUT_BYTES, type JobSpec } from '../core/job';
 import { recordKey, runIdOf } from '../core/key';
-import type { Asked, Origin } from '../core/origin';
-import { boundedOrigin } from '../core/origin';
+import { type Asked, type Origin, boundedOrigin } from '../core/origin';
 import type { CallOptions, LeaseStore } from '../lease/store';
-import type { ChangeOptions } from './change-control';
-import { changeControl } from './change-control';
-import type { JobState } from './job-state';
-import { currentRun } from './job-state';
+import { type ChangeOptions, changeControl } from './change-control';
+import { type JobState, currentRun } from './job-state';
 import { inexactInteger } from '../core/inexact';
 import { OperatorError } from './operator-error';
 

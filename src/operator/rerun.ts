@@ -2,11 +2,9 @@ import type { EpochMs } from '../core/brand';
 import type { JobSpec } from '../core/job';
 import type { CallOptions, LeaseStore } from '../lease/store';
 import type { ChangeOptions } from './change-control';
-import { explainTime } from './explain';
-import type { Explanation } from './explain';
+import { type Explanation, explainTime } from './explain';
 import { OperatorError } from './operator-error';
-import type { RequestedRun, WantedRun } from './request';
-import { requestRun } from './request';
+import { type RequestedRun, type WantedRun, requestRun } from './request';
 
 /** An earlier due time or run of a job. */
 export interface Rerun extends Pick<WantedRun, 'id' | 'origin' | 'input'> {

@@ -4,8 +4,7 @@ import { readRecord } from '../coordinator/ledger';
 import type { CallOptions, LeaseStore } from '../lease/store';
 import { inParallel } from '../core/in-parallel';
 import type { ShownRecord } from './list-runs';
-import type { ListedRun } from './run-pages';
-import { FAILED_OUTCOMES } from './run-pages';
+import { FAILED_OUTCOMES, type ListedRun } from './run-pages';
 
 /** Of a page, the newest failures have their errors read. */
 const READ_AT_MOST = 100;

@@ -3,8 +3,7 @@ import type { JobName } from '../core/brand';
 import type { JobSpec } from '../core/job';
 import { parseRecordKey } from '../core/key';
 import { ForeignRecordError } from '../core/record';
-import { redactJson } from '../core/redact';
-import type { Redact } from '../core/redact';
+import { type Redact, redactJson } from '../core/redact';
 import type { CallOptions, LeaseStore } from '../lease/store';
 
 /** The input of a run, for people. */

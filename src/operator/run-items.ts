@@ -1,6 +1,5 @@
 import type { JobName } from '../core/brand';
-import type { ItemTable } from '../core/item-table';
-import { itemTable } from '../core/item-table';
+import { type ItemTable, itemTable } from '../core/item-table';
 import { allPieces } from '../lease/all-pieces';
 import type { CallOptions, PieceStore } from '../lease/store';
 import type { ShownRecord } from './list-runs';

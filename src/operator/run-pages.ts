@@ -1,13 +1,9 @@
 import type { EpochMs, JobName, Millis } from '../core/brand';
-import type { Fate } from '../core/fate';
-import { RUN_FATES, UNRUN_FATES } from '../core/fate';
-import type { JobSpec } from '../core/job';
-import { actualTime } from '../core/job';
+import { type Fate, RUN_FATES, UNRUN_FATES } from '../core/fate';
+import { type JobSpec, actualTime } from '../core/job';
 import { invertedTime, parseRecordKey, recordKey, runIdOf } from '../core/key';
-import type { Origin } from '../core/origin';
-import { readOrigin, SCHEDULED } from '../core/origin';
-import type { Row } from '../core/row';
-import { isAtRest } from '../core/row';
+import { type Origin, SCHEDULED, readOrigin } from '../core/origin';
+import { type Row, isAtRest } from '../core/row';
 import type { CallOptions, LedgerStore, ListedRecord } from '../lease/store';
 import { isWaiting } from '../core/why';
 import { inParallel } from '../core/in-parallel';

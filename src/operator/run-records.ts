@@ -5,8 +5,7 @@ import { decodeRow } from '../core/row';
 import { readRecord } from '../coordinator/ledger';
 import type { CallOptions, LeaseStore, Listing } from '../lease/store';
 import { inParallel } from '../core/in-parallel';
-import type { Runs, ShownRecord } from './list-runs';
-import { shown, withOverlappedRuns } from './list-runs';
+import { type Runs, type ShownRecord, shown, withOverlappedRuns } from './list-runs';
 import type { ListedRun } from './run-pages';
 import { runsNow } from './runs-now';
 

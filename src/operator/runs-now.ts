@@ -1,15 +1,12 @@
 import type { JobName } from '../core/brand';
-import type { AttemptRecord } from '../core/record';
-import { attemptHistory, ForeignRecordError, openRecord } from '../core/record';
+import { type AttemptRecord, ForeignRecordError, attemptHistory, openRecord } from '../core/record';
 import { ForeignMetadataError } from '../core/metadata';
 import type { Row } from '../core/row';
 import { readRecord } from '../coordinator/ledger';
 import type { CallOptions, LeaseStore, Listing } from '../lease/store';
 import { inParallel } from '../core/in-parallel';
-import type { JobState } from './job-state';
-import { currentRun, stateIn } from './job-state';
-import type { ShownAttempt, ShownRecord } from './list-runs';
-import { shown } from './list-runs';
+import { type JobState, currentRun, stateIn } from './job-state';
+import { type ShownAttempt, type ShownRecord, shown } from './list-runs';
 
 /**
  * The runs in progress, newest first, each with its running attempt. The ledger has a record of a run only after its

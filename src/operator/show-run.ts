@@ -2,15 +2,13 @@ import type { JobName } from '../core/brand';
 import { pendingRequests } from '../core/control';
 import { recordKey, runIdOf } from '../core/key';
 import { ForeignMetadataError } from '../core/metadata';
-import type { Row } from '../core/row';
-import { decodeRow } from '../core/row';
+import { type Row, decodeRow } from '../core/row';
 import { readRecord } from '../coordinator/ledger';
 import type { CallOptions, LeaseStore, Listing } from '../lease/store';
 import { withOverlappedRun } from './explain';
 import { stateIn } from './job-state';
-import type { ShownRecord } from './list-runs';
+import { type ShownRecord, shown } from './list-runs';
 import { withNotedLosses } from './noted-losses';
-import { shown } from './list-runs';
 import { withItems } from './run-items';
 import { runsNow } from './runs-now';
 

@@ -1,12 +1,9 @@
 import type { ETag, JobName, LeaseId, Millis } from '../core/brand';
-import type { Clock } from '../core/clock';
-import { sleep } from '../core/clock';
+import { type Clock, sleep } from '../core/clock';
 import { marginOf } from '../core/job';
 import type { Stretch } from '../core/fate';
-import type { LedgerRecord } from '../core/record';
-import { storeRecord, stretchRecord } from '../core/record';
-import type { Row } from '../core/row';
-import { encodeRow } from '../core/row';
+import { type LedgerRecord, storeRecord, stretchRecord } from '../core/record';
+import { type Row, encodeRow } from '../core/row';
 import { readRecord } from '../coordinator/ledger';
 import type { LeaseStore, ListedRow, Metadata, RowStore } from '../lease/store';
 import { inParallel } from '../core/in-parallel';

@@ -1,7 +1,6 @@
 import type { ETag, JobName, Millis } from '../core/brand';
 import { runIdOf } from '../core/key';
-import { decodeRow } from '../core/row';
-import type { Row } from '../core/row';
+import { type Row, decodeRow } from '../core/row';
 import type { CallOptions, JobRowStore, ListedRow } from '../lease/store';
 import { OperatorError } from './operator-error';
 

@@ -1,8 +1,7 @@
 import type { Hub } from '../coordinator/coordinator';
 import type { AttemptInput, AttemptResult, Lane } from '../coordinator/message';
 import type { EpochMs } from '../core/brand';
-import type { Clock } from '../core/clock';
-import { sleep } from '../core/clock';
+import { type Clock, sleep } from '../core/clock';
 import { orchestrateItems, orchestrateRun } from '../functions/orchestrator';
 
 /**

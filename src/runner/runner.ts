@@ -7,18 +7,15 @@ import { parseDuration } from '../core/duration';
 import { isObject } from '../core/metadata';
 import { allSettledOrThrow } from '../functions/all-settled';
 import type { Environment } from '../functions/app-settings';
-import type { CoordinatorOptions, Coordinators } from '../functions/coordinators';
-import { createCoordinators } from '../functions/coordinators';
+import { type CoordinatorOptions, type Coordinators, createCoordinators } from '../functions/coordinators';
 import type { HostFacts } from '../functions/host-facts';
-import type { LevelLog } from '../functions/report';
-import { isJsonLog, reportTo } from '../functions/report';
+import { type LevelLog, isJsonLog, reportTo } from '../functions/report';
 import { maxConcurrentRuns, tickSchedule } from '../functions/settings';
 import { closeTelemetry, connectTelemetry, openTelemetry } from '../functions/telemetry';
 import { createTickers } from '../functions/tickers';
 import { systemClock } from '../system-clock';
 import type { Feed } from '../telemetry/feed';
-import type { ProcessHub } from './process-hub';
-import { createProcessHub } from './process-hub';
+import { type ProcessHub, createProcessHub } from './process-hub';
 
 /** `45s`, `10m` or `1h30m`, or a number of milliseconds. */
 export type Duration = string | number;

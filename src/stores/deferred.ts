@@ -1,5 +1,10 @@
-import type { LeaseBreaking, LeaseStore, Retention, RowStore } from '../lease/store';
-import { StoreUnavailableError } from '../lease/store';
+import {
+  type LeaseBreaking,
+  type LeaseStore,
+  type Retention,
+  type RowStore,
+  StoreUnavailableError,
+} from '../lease/store';
 
 type Fact = 'location' | 'limits';
 /** One store holds the objects of every job, so that none of these has `home`. */

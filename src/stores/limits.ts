@@ -2,8 +2,7 @@ import type { Millis } from '../core/brand';
 import { formatDuration } from '../core/duration';
 import { UNLISTABLE_KEYS } from '../core/metadata';
 import { ForeignRecordError } from '../core/record';
-import type { Metadata, StoreLimits } from '../lease/store';
-import { metadataSize, StoreLimitError } from '../lease/store';
+import { type Metadata, StoreLimitError, type StoreLimits, metadataSize } from '../lease/store';
 
 /**
  * The limits of both stores. They are those of Azure Blob Storage, so that a value accepted in memory is accepted by the

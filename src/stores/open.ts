@@ -3,16 +3,16 @@ import type { Clock } from '../core/clock';
 import type { CallOutcome } from '../core/storage-call';
 import type { ElectionStore, LeaseBreaking, LeaseStore, Retention, RowStore } from '../lease/store';
 import type { Trial } from '../lease/trial';
-import type { Settings } from './azure-blob/connection';
 import {
+  DEFAULT_CONTAINER,
+  REFERENCE_REMEDY,
+  type Settings,
+  StorageSettingsError,
   callerOf,
   checkStorageName,
   connectContainer,
-  DEFAULT_CONTAINER,
   isReference,
-  REFERENCE_REMEDY,
   settingsOf,
-  StorageSettingsError,
   tokenOf,
 } from './azure-blob/connection';
 import type { Identity } from './azure-blob/caller';

@@ -1,8 +1,7 @@
 import type { EpochMs, JobName, LeaseId } from '../core/brand';
 import type { Clock } from '../core/clock';
 import type { ListedRow, RowStore } from '../lease/store';
-import type { Remedies, StoreNouns, Trial } from '../lease/trial';
-import { startTrying } from '../lease/trial';
+import { type Remedies, type StoreNouns, type Trial, startTrying } from '../lease/trial';
 
 const LEASE_MS = 15_000;
 

@@ -4,13 +4,10 @@ import type { CoordinatorEvent } from '../core/event';
 import { RUN_FATES, UNRUN_FATES } from '../core/fate';
 import type { CallOutcome } from '../core/storage-call';
 import type { ClaimResult } from '../coordinator/telemetry';
-import type { Instrument, InstrumentName } from './instruments';
-import { INSTRUMENTS } from './instruments';
+import { INSTRUMENTS, type Instrument, type InstrumentName } from './instruments';
 import type { jobNames } from './job-names';
-import type { Sample } from './row-gauges';
-import { seconds } from './row-gauges';
-import type { Tally } from './tally';
-import { tally } from './tally';
+import { type Sample, seconds } from './row-gauges';
+import { type Tally, tally } from './tally';
 
 /** Counts what this process does. */
 export interface Metrics {

@@ -1,6 +1,5 @@
 import type { EpochMs, Millis } from '../core/brand';
-import type { JobSpec } from '../core/job';
-import { actualTime, nextDue } from '../core/job';
+import { type JobSpec, actualTime, nextDue } from '../core/job';
 import type { RecentRun } from '../core/recent';
 import type { Row } from '../core/row';
 import type { Deployment } from '../operator/deployments';
@@ -9,8 +8,7 @@ import type { JobState } from '../operator/job-state';
 import { JOB_STATES } from '../core/shown-state';
 import { statusOf } from '../operator/job-status';
 import type { JobEntry, JobList } from '../operator/list-jobs';
-import type { Attribute, InstrumentName } from './instruments';
-import { INSTRUMENTS } from './instruments';
+import { type Attribute, INSTRUMENTS, type InstrumentName } from './instruments';
 import type { jobNames } from './job-names';
 
 /** One value of a gauge. */

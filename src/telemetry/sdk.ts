@@ -1,10 +1,8 @@
-import type { MeterProvider as AnyMeterProvider } from '@opentelemetry/api';
-import { createNoopMeter } from '@opentelemetry/api';
+import { type MeterProvider as AnyMeterProvider, createNoopMeter } from '@opentelemetry/api';
 import { detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources';
 import { MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics';
 import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trace-base';
-import type { Exporters } from './exporters';
-import { watched } from './exporters';
+import { type Exporters, watched } from './exporters';
 import { IdSource } from './ids';
 import type { ProcessFacts, Providers } from './port';
 import type { TelemetryPlan } from './settings';

@@ -1,12 +1,19 @@
-import type { Attributes, Context, Span as ApiSpan, Tracer } from '@opentelemetry/api';
-import { context, ROOT_CONTEXT, SpanStatusCode, trace } from '@opentelemetry/api';
+import {
+  type Attributes,
+  type Context,
+  ROOT_CONTEXT,
+  type Span as ApiSpan,
+  SpanStatusCode,
+  type Tracer,
+  context,
+  trace,
+} from '@opentelemetry/api';
 import type { EpochMs } from '../core/brand';
 import { isoOf } from '../core/iso';
 import type { JobSpec } from '../core/job';
 import { parseRecordKey, runIdOf } from '../core/key';
 import type { Invocation, Span, Stage, StageFacts, StageStart, TracedEnd, TracedRun } from '../coordinator/telemetry';
-import type { IdSource, RunIds, TraceContext } from './ids';
-import { formatTraceparent, parseTraceparent, remembering } from './ids';
+import { type IdSource, type RunIds, type TraceContext, formatTraceparent, parseTraceparent, remembering } from './ids';
 
 /** The names of spans. */
 export const SPANS: Readonly<Record<Stage | 'run', string>> = {

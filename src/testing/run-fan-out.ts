@@ -6,12 +6,10 @@ import { callHandler } from '../coordinator/attempt/call-handler';
 import { describeError } from '../coordinator/attempt/describe-error';
 import type { FanOutHandler, ItemOutcome } from '../handler/define-fan-out';
 import { NO_LOG } from '../coordinator/attempt/attempt-log';
-import type { HandlerCall } from '../coordinator/attempt/run-handler';
-import { reportProgress } from '../coordinator/attempt/run-handler';
+import { type HandlerCall, reportProgress } from '../coordinator/attempt/run-handler';
 import { checkPlan } from '../coordinator/attempt/fan-out';
 import { itemContext } from '../coordinator/attempt/item';
-import type { Bench, JobTest, JobTestOptions } from './run-job';
-import { callAttempt, conclude, finish, testBench } from './run-job';
+import { type Bench, type JobTest, type JobTestOptions, callAttempt, conclude, finish, testBench } from './run-job';
 
 /** The options of {@link runFanOut}, as for `runJob`. */
 export type FanOutTestOptions = Omit<JobTestOptions, 'during' | 'attempt'>;

@@ -1,6 +1,5 @@
 import type { JobName } from '../../src/core/brand';
-import type { BackfillSpan, Evidence } from './evidence';
-import { dueTimes, say } from './evidence';
+import { type BackfillSpan, type Evidence, dueTimes, say } from './evidence';
 
 /** The job that is back-filled. */
 export const FILLED = 'filled' as JobName;

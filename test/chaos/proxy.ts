@@ -1,5 +1,4 @@
-import net from 'node:net';
-import type { AddressInfo, Socket } from 'node:net';
+import net, { type AddressInfo, type Socket } from 'node:net';
 import type { Call } from './calls';
 import type { Protocol, Sent } from './protocol';
 import { pause } from './time';

@@ -10,8 +10,7 @@ import { systemClock } from '../../src/system-clock';
 import { type Azurite, connectionStringOf, startAzurite } from '../support/azurite';
 import { writeRowElsewhere } from './elsewhere';
 import { HTTP_FAILURES, remoteStoreConformance } from './remote';
-import type { BreakingHarness } from './suite';
-import { brokenLeaseConformance, leaseStoreConformance } from './suite';
+import { type BreakingHarness, brokenLeaseConformance, leaseStoreConformance } from './suite';
 
 let azurite: Azurite;
 let containers = 0;

@@ -4,8 +4,7 @@ import type { StorageServer } from '../../src/local/cluster/server';
 import { canRun, canStart, type Client, clientAt, storeAt, testConsul } from '../support/consul';
 import { writeRowElsewhere } from './elsewhere';
 import { fakeServers, HTTP_FAILURES, remoteStoreConformance } from './remote';
-import type { BreakingHarness } from './suite';
-import { brokenLeaseConformance, leaseStoreConformance } from './suite';
+import { type BreakingHarness, brokenLeaseConformance, leaseStoreConformance } from './suite';
 
 let server: StorageServer;
 let client: Client;

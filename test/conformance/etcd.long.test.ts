@@ -5,8 +5,7 @@ import type { StorageServer } from '../../src/local/cluster/server';
 import { type Client, clientAt, storeAt, urlAt } from '../support/etcd';
 import { writeRowElsewhere } from './elsewhere';
 import { fakeServers, HTTP_FAILURES, remoteStoreConformance } from './remote';
-import type { BreakingHarness } from './suite';
-import { brokenLeaseConformance, leaseStoreConformance } from './suite';
+import { type BreakingHarness, brokenLeaseConformance, leaseStoreConformance } from './suite';
 
 /** The leader looks for leases that have ended twice a second, and has the cluster agree on each. */
 const ENDS_LATE_MS = 2_000;

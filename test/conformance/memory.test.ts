@@ -1,7 +1,6 @@
 import { memoryService } from '../../src/stores/memory/store';
 import { settableClock } from '../support/clock';
-import type { BreakingHarness } from './suite';
-import { brokenLeaseConformance, leaseStoreConformance } from './suite';
+import { type BreakingHarness, brokenLeaseConformance, leaseStoreConformance } from './suite';
 
 async function openHarness(): Promise<BreakingHarness> {
   const clock = settableClock();

@@ -2,8 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { EpochMs, ETag, JobName, LeaseId, Millis } from '../../src/core/brand';
 import { isObject } from '../../src/core/metadata';
 import type { LeaseStore } from '../../src/lease/store';
-import type { Asked, Call, Seen } from './random-calls';
-import { JOBS } from './random-calls';
+import { type Asked, type Call, JOBS, type Seen } from './random-calls';
 import type { Excuse } from './random-differences';
 
 export type NamedExcuse = Excuse & { readonly name: string };

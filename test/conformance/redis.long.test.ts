@@ -4,8 +4,7 @@ import type { StorageServer } from '../../src/local/cluster/server';
 import { clientAt, storeAt, testRedis, urlAt } from '../support/redis';
 import { redisHarness } from './redis-harness';
 import { fakeServers, remoteStoreConformance } from './remote';
-import type { BreakingHarness } from './suite';
-import { brokenLeaseConformance, leaseStoreConformance } from './suite';
+import { type BreakingHarness, brokenLeaseConformance, leaseStoreConformance } from './suite';
 
 let server: StorageServer;
 let client: Client;

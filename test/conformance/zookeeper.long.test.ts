@@ -9,8 +9,7 @@ import { listen } from '../support/listen';
 import { sessionAt, storeAt, testZooKeeper } from '../support/zookeeper';
 import { writeRowElsewhere } from './elsewhere';
 import { remoteStoreConformance } from './remote';
-import type { BreakingHarness } from './suite';
-import { brokenLeaseConformance, leaseStoreConformance } from './suite';
+import { type BreakingHarness, brokenLeaseConformance, leaseStoreConformance } from './suite';
 
 let server: StorageServer;
 let session: Session & { end(): void };

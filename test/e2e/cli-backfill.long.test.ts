@@ -4,17 +4,14 @@ import type { JobName, Token } from '../../src/core/brand';
 import { decodeControl } from '../../src/core/control';
 import type { JobSpec } from '../../src/core/job';
 import { recordKey } from '../../src/core/key';
-import { finalRecord, storeRecord } from '../../src/core/record';
-import type { AttemptRecord } from '../../src/core/record';
+import { type AttemptRecord, finalRecord, storeRecord } from '../../src/core/record';
 import { encodeRow, newRow } from '../../src/core/row';
 import type { LeaseStore } from '../../src/lease/store';
 import { connectContainer } from '../../src/stores/azure-blob/connection';
 import { azureBlobStore } from '../../src/stores/azure-blob/store';
 import { systemClock } from '../../src/system-clock';
-import type { Azurite } from '../support/azurite';
-import { startAzurite } from '../support/azurite';
-import { cliFolder } from '../support/cli-build';
-import type { CliFolder, Ended } from '../support/cli-build';
+import { type Azurite, startAzurite } from '../support/azurite';
+import { type CliFolder, type Ended, cliFolder } from '../support/cli-build';
 
 const NIGHTLY = 'nightly' as JobName;
 const JOBS = {

@@ -2,8 +2,7 @@ import { execFile, execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { cliFolder } from '../support/cli-build';
-import type { CliFolder } from '../support/cli-build';
+import { type CliFolder, cliFolder } from '../support/cli-build';
 
 const JOBS = {
   'nightly-report': { schedule: '@daily', tags: ['billing', 'reports'] },

@@ -1,8 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { cliFolder } from '../support/cli-build';
-import type { CliFolder } from '../support/cli-build';
+import { type CliFolder, cliFolder } from '../support/cli-build';
 
 const FILES = [
   ...['.funcignore', '.gitignore', 'README.md', 'host.json', 'jobs.json', 'local.settings.json', 'package.json'],

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JobName, Token } from '../../src/core/brand';
-import type { LogEntry } from '../../src/core/log-entry';
-import { storeEntries } from '../../src/core/log-entry';
+import { type LogEntry, storeEntries } from '../../src/core/log-entry';
 import { recordKey } from '../../src/core/key';
 import { createLogBuffer, ITEM_LOG, lineOf } from '../../src/core/log-buffer';
 import { finalRecord, storeRecord } from '../../src/core/record';
@@ -11,10 +10,8 @@ import type { LeaseStore } from '../../src/lease/store';
 import { connectContainer } from '../../src/stores/azure-blob/connection';
 import { azureBlobStore } from '../../src/stores/azure-blob/store';
 import { systemClock } from '../../src/system-clock';
-import type { Azurite } from '../support/azurite';
-import { startAzurite } from '../support/azurite';
-import type { CliFolder, Ended } from '../support/cli-build';
-import { cliFolder } from '../support/cli-build';
+import { type Azurite, startAzurite } from '../support/azurite';
+import { type CliFolder, type Ended, cliFolder } from '../support/cli-build';
 import { jobSpec } from '../support/job';
 import { ranRow } from '../support/situation';
 

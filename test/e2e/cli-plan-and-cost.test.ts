@@ -1,8 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { CliFolder } from '../support/cli-build';
-import { cliFolder } from '../support/cli-build';
+import { type CliFolder, cliFolder } from '../support/cli-build';
 
 const PRICES = path.join(__dirname, '../../prices.json');
 

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { VERSION } from '../../src/version';
-import { cliFolder } from '../support/cli-build';
-import type { CliFolder } from '../support/cli-build';
+import { type CliFolder, cliFolder } from '../support/cli-build';
 import { at, coordinatedApp } from '../support/coordinated';
 import { endAll, startDev } from '../support/dev-run';
 import { buildLocal } from '../support/local-build';

@@ -3,35 +3,30 @@ import { rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import {
   AccountSASPermissions,
-  generateAccountSASQueryParameters,
+  type ContainerClient,
   StorageSharedKeyCredential,
+  generateAccountSASQueryParameters,
 } from '@azure/storage-blob';
-import type { ContainerClient } from '@azure/storage-blob';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadJobs } from '../../src/config/load';
 import { runAttempt } from '../../src/coordinator/attempt/attempt';
-import type { Coordinator, Hub, Report } from '../../src/coordinator/coordinator';
-import { Health } from '../../src/coordinator/coordinator';
+import { type Coordinator, Health, type Hub, type Report } from '../../src/coordinator/coordinator';
 import { createTicker } from '../../src/coordinator/tick/tick';
 import { HandOvers } from '../../src/coordinator/hand-overs';
 import type { ETag, JobName, LeaseId, Token } from '../../src/core/brand';
 import type { JobSpec, JobsFile } from '../../src/core/job';
 import { recordKey } from '../../src/core/key';
 import { encodePresence, jobsHash } from '../../src/core/presence';
-import { parseRecord } from '../../src/core/record';
-import type { LedgerRecord } from '../../src/core/record';
-import { decodeRow, encodeRow, newRow } from '../../src/core/row';
-import type { Row } from '../../src/core/row';
+import { type LedgerRecord, parseRecord } from '../../src/core/record';
+import { type Row, decodeRow, encodeRow, newRow } from '../../src/core/row';
 import { decodeElectionRow, encodeElectionRow, newElectionRow } from '../../src/election/row';
 import { serviceTime } from '../../src/lease/service-time';
 import type { LeaseStore } from '../../src/lease/store';
 import { connectContainer } from '../../src/stores/azure-blob/connection';
 import { azureBlobElections, azureBlobStore } from '../../src/stores/azure-blob/store';
 import { systemClock } from '../../src/system-clock';
-import { ACCOUNT, ACCOUNT_KEY, startAzurite } from '../support/azurite';
-import type { Azurite } from '../support/azurite';
-import { cliFolder } from '../support/cli-build';
-import type { CliFolder, Ended } from '../support/cli-build';
+import { ACCOUNT, ACCOUNT_KEY, type Azurite, startAzurite } from '../support/azurite';
+import { type CliFolder, type Ended, cliFolder } from '../support/cli-build';
 
 const MINUTE = 60_000;
 /** For a busy machine. */

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { decodeAudit } from '../../src/core/audit';
 import type { JobName, Token } from '../../src/core/brand';
-import type { Control, ManualRequest } from '../../src/core/control';
-import { decodeControl } from '../../src/core/control';
+import { type Control, type ManualRequest, decodeControl } from '../../src/core/control';
 import type { RunFate } from '../../src/core/fate';
 import { recordKey } from '../../src/core/key';
 import { finalRecord, storeRecord } from '../../src/core/record';
@@ -11,10 +10,8 @@ import type { LeaseStore } from '../../src/lease/store';
 import { connectContainer } from '../../src/stores/azure-blob/connection';
 import { azureBlobStore } from '../../src/stores/azure-blob/store';
 import { systemClock } from '../../src/system-clock';
-import type { Azurite } from '../support/azurite';
-import { startAzurite } from '../support/azurite';
-import type { CliFolder, Ended, Started } from '../support/cli-build';
-import { cliFolder } from '../support/cli-build';
+import { type Azurite, startAzurite } from '../support/azurite';
+import { type CliFolder, type Ended, type Started, cliFolder } from '../support/cli-build';
 import { jobSpec } from '../support/job';
 import { ranRow } from '../support/situation';
 

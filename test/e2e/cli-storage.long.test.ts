@@ -4,21 +4,23 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JobName, LeaseId, Token } from '../../src/core/brand';
 import { decodeAudit } from '../../src/core/audit';
-import { decodeControl } from '../../src/core/control';
-import type { Control } from '../../src/core/control';
+import { type Control, decodeControl } from '../../src/core/control';
 import { recordKey } from '../../src/core/key';
-import { finalRecord, openRecord, storeRecord, stretchRecord } from '../../src/core/record';
-import type { AttemptRecord, LedgerRecord } from '../../src/core/record';
-import { encodeRow, newRow } from '../../src/core/row';
-import type { Row } from '../../src/core/row';
+import {
+  type AttemptRecord,
+  type LedgerRecord,
+  finalRecord,
+  openRecord,
+  storeRecord,
+  stretchRecord,
+} from '../../src/core/record';
+import { type Row, encodeRow, newRow } from '../../src/core/row';
 import type { LeaseStore } from '../../src/lease/store';
 import { connectContainer } from '../../src/stores/azure-blob/connection';
 import { azureBlobStore } from '../../src/stores/azure-blob/store';
 import { systemClock } from '../../src/system-clock';
-import type { Azurite } from '../support/azurite';
-import { startAzurite } from '../support/azurite';
-import { cliFolder } from '../support/cli-build';
-import type { CliFolder, Ended } from '../support/cli-build';
+import { type Azurite, startAzurite } from '../support/azurite';
+import { type CliFolder, type Ended, cliFolder } from '../support/cli-build';
 import { jobSpec } from '../support/job';
 import { copyApp } from '../support/local-build';
 

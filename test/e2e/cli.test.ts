@@ -1,10 +1,8 @@
 import fs from 'node:fs';
-import { createServer } from 'node:net';
-import type { AddressInfo, Server } from 'node:net';
+import { type AddressInfo, type Server, createServer } from 'node:net';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { cliFolder } from '../support/cli-build';
-import type { CliFolder, Ended } from '../support/cli-build';
+import { type CliFolder, type Ended, cliFolder } from '../support/cli-build';
 
 const MINUTE = 60_000;
 

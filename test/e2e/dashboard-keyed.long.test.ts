@@ -1,8 +1,7 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { openBrowser, openPage } from '../support/browser';
-import type { DashboardServer } from '../support/dashboard';
-import { serveDashboard } from '../support/dashboard';
+import { type DashboardServer, serveDashboard } from '../support/dashboard';
 import { SHOP, shopHandler } from '../support/dashboard-world';
 import { keyOfRole } from '../support/manage';
 import { describeWith } from '../support/needs';

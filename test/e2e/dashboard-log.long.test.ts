@@ -4,8 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { defineFanOut } from '../../src/handler/define-fan-out';
 import { NonRetryableError } from '../../src/handler/handler';
 import { openBrowser, openPage, seriousFindings } from '../support/browser';
-import type { DashboardServer } from '../support/dashboard';
-import { serveDashboard } from '../support/dashboard';
+import { type DashboardServer, serveDashboard } from '../support/dashboard';
 import { jobSpec } from '../support/job';
 
 const MINUTE = 60_000;

@@ -11,8 +11,7 @@ import {
   setHidden,
   startSearch,
 } from '../support/browser';
-import type { DashboardServer } from '../support/dashboard';
-import { serveDashboard } from '../support/dashboard';
+import { type DashboardServer, serveDashboard } from '../support/dashboard';
 import { jobSpec } from '../support/job';
 
 const MINUTE = 60_000;

@@ -1,8 +1,7 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { openBrowser, openPage, pageWidth, seriousFindings } from '../support/browser';
-import type { DashboardServer } from '../support/dashboard';
-import { serveDashboard } from '../support/dashboard';
+import { type DashboardServer, serveDashboard } from '../support/dashboard';
 import { sleep } from '../../src/core/clock';
 import { encodePresence } from '../../src/core/presence';
 import { SHOP, shopHandler } from '../support/dashboard-world';

@@ -4,8 +4,7 @@ import { NonRetryableError } from '../../src/handler/handler';
 import { storeRecord, stretchRecord } from '../../src/core/record';
 import { encodeRow, newRow } from '../../src/core/row';
 import { cutTexts, openBrowser, openPage, pageWidth, seriousFindings } from '../support/browser';
-import type { DashboardServer } from '../support/dashboard';
-import { serveDashboard } from '../support/dashboard';
+import { type DashboardServer, serveDashboard } from '../support/dashboard';
 import { jobSpec } from '../support/job';
 
 const MINUTE = 60_000;

@@ -1,11 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { NonRetryableError } from '../../src/handler/handler';
-import type { JobContext } from '../../src/handler/handler';
+import { type JobContext, NonRetryableError } from '../../src/handler/handler';
 import { layoutShift, openBrowser, openPage } from '../support/browser';
-import type { DashboardServer } from '../support/dashboard';
-import { serveDashboard } from '../support/dashboard';
+import { type DashboardServer, serveDashboard } from '../support/dashboard';
 import { jobSpec } from '../support/job';
 import type { Instance } from '../support/rival-ticks';
 

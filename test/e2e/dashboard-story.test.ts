@@ -9,8 +9,7 @@ import {
   startSearch,
   timeToShow,
 } from '../support/browser';
-import type { DashboardServer } from '../support/dashboard';
-import { serveDashboard } from '../support/dashboard';
+import { type DashboardServer, serveDashboard } from '../support/dashboard';
 import { SHOP, shopHandler } from '../support/dashboard-world';
 import { describeWith } from '../support/needs';
 

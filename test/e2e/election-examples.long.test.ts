@@ -1,10 +1,7 @@
-import { BlobServiceClient } from '@azure/storage-blob';
-import type { ContainerClient } from '@azure/storage-blob';
+import { BlobServiceClient, type ContainerClient } from '@azure/storage-blob';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Azurite } from '../support/azurite';
-import { startAzurite } from '../support/azurite';
-import type { Program } from '../support/program';
-import { endPrograms, eventually, startProgram } from '../support/program';
+import { type Azurite, startAzurite } from '../support/azurite';
+import { type Program, endPrograms, eventually, startProgram } from '../support/program';
 
 /** As many as `examples/shards.mjs` has. */
 const SHARDS = 8;

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Note } from '../support/coordinated';
-import { coordinatedApp } from '../support/coordinated';
+import { type Note, coordinatedApp } from '../support/coordinated';
 import { allGone, endAll, startDev } from '../support/dev-run';
 import { buildLocal } from '../support/local-build';
 import { eventually } from '../support/program';

@@ -4,12 +4,10 @@ import path from 'node:path';
 import { BlobServiceClient } from '@azure/storage-blob';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import type { Azurite } from '../support/azurite';
-import { startAzurite } from '../support/azurite';
+import { type Azurite, startAzurite } from '../support/azurite';
 import type { StorageServer } from '../../src/local/cluster/server';
 import { testPostgres } from '../support/postgres';
-import type { Program } from '../support/program';
-import { endPrograms, eventually, root, startProgram } from '../support/program';
+import { type Program, endPrograms, eventually, root, startProgram } from '../support/program';
 import { scratchFolder } from '../support/scratch';
 
 /** A lease of 15 s, and polls of 2 s; and time for a machine that is busy. */

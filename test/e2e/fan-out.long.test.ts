@@ -6,8 +6,7 @@ import { requestRun } from '../../src/operator/request';
 import { connectContainer } from '../../src/stores/azure-blob/connection';
 import { azureBlobStore } from '../../src/stores/azure-blob/store';
 import { systemClock } from '../../src/system-clock';
-import { coordinatedApp } from '../support/coordinated';
-import type { Note } from '../support/coordinated';
+import { type Note, coordinatedApp } from '../support/coordinated';
 import { endAll, startDev } from '../support/dev-run';
 import { buildLocal } from '../support/local-build';
 

@@ -1,10 +1,8 @@
 import { AccountSASPermissions, BlobServiceClient } from '@azure/storage-blob';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { startAzurite } from '../support/azurite';
-import { at, coordinatedApp } from '../support/coordinated';
-import type { CoordinatedApp, Note } from '../support/coordinated';
-import type { DevEvent, DevRun } from '../support/dev-run';
-import { endAll, startDev } from '../support/dev-run';
+import { type CoordinatedApp, type Note, at, coordinatedApp } from '../support/coordinated';
+import { type DevEvent, type DevRun, endAll, startDev } from '../support/dev-run';
 import { buildLocal } from '../support/local-build';
 
 const LEASE_S = 15;

@@ -7,8 +7,7 @@ import { listRuns } from '../../src/operator/list-runs';
 import { connectContainer } from '../../src/stores/azure-blob/connection';
 import { azureBlobStore } from '../../src/stores/azure-blob/store';
 import { systemClock } from '../../src/system-clock';
-import type { Note } from '../support/coordinated';
-import { at, coordinatedApp } from '../support/coordinated';
+import { type Note, at, coordinatedApp } from '../support/coordinated';
 import { endAll, startDev } from '../support/dev-run';
 import { buildLocal } from '../support/local-build';
 

@@ -2,12 +2,9 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { ContainerClient } from '@azure/storage-blob';
 import { recordKey } from '../../src/core/key';
 import { connectContainer } from '../../src/stores/azure-blob/connection';
-import type { CliFolder } from '../support/cli-build';
-import { cliFolder } from '../support/cli-build';
-import type { CoordinatedApp } from '../support/coordinated';
-import { coordinatedApp } from '../support/coordinated';
-import type { DevEvent, DevRun, Ready } from '../support/dev-run';
-import { endAll, startDev } from '../support/dev-run';
+import { type CliFolder, cliFolder } from '../support/cli-build';
+import { type CoordinatedApp, coordinatedApp } from '../support/coordinated';
+import { type DevEvent, type DevRun, type Ready, endAll, startDev } from '../support/dev-run';
 import { buildLocal } from '../support/local-build';
 
 const FAR = '+012026-01-01T00:00:00.000Z';

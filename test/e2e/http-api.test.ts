@@ -1,8 +1,7 @@
 import http from 'node:http';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { ApiError, type Client, createClient } from '../../src/client/index';
-import { coordinatedApp } from '../support/coordinated';
-import type { CoordinatedApp } from '../support/coordinated';
+import { type CoordinatedApp, coordinatedApp } from '../support/coordinated';
 import { endAll, startDev } from '../support/dev-run';
 import { buildLocal } from '../support/local-build';
 

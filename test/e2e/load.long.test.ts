@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, describe, expect, it } from 'vitest';
 import { coordinatedApp } from '../support/coordinated';
-import type { DevEvent } from '../support/dev-run';
-import { endAll, startDev } from '../support/dev-run';
+import { type DevEvent, endAll, startDev } from '../support/dev-run';
 import { buildLocal } from '../support/local-build';
 
 afterAll(endAll);

@@ -1,9 +1,7 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import type { StorageServer } from '../../src/local/cluster/server';
-import type { Azurite } from '../support/azurite';
-import { startAzurite } from '../support/azurite';
-import type { CliFolder } from '../support/cli-build';
-import { cliFolder } from '../support/cli-build';
+import { type Azurite, startAzurite } from '../support/azurite';
+import { type CliFolder, cliFolder } from '../support/cli-build';
 import { coordinatedApp } from '../support/coordinated';
 import { testPostgres } from '../support/postgres';
 import { endRunners, startRunner } from '../support/runners';

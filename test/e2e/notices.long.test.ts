@@ -3,8 +3,7 @@ import { coordinatedApp } from '../support/coordinated';
 import { endAll, startDev } from '../support/dev-run';
 import { buildLocal } from '../support/local-build';
 import { eventually } from '../support/program';
-import type { Hook, Webhooks } from '../support/webhooks';
-import { isSignedBy, startWebhooks } from '../support/webhooks';
+import { type Hook, type Webhooks, isSignedBy, startWebhooks } from '../support/webhooks';
 
 const SECRET = `whsec_${Buffer.from('a secret of more than 24 bytes').toString('base64')}`;
 /** Nobody else sends a notice before this time. */

@@ -1,9 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { writeDevFile } from '../../src/local/cluster/dev-file';
-import type { CliFolder } from '../support/cli-build';
-import { cliFolder } from '../support/cli-build';
-import type { Webhooks } from '../support/webhooks';
-import { isSignedBy, startWebhooks } from '../support/webhooks';
+import { type CliFolder, cliFolder } from '../support/cli-build';
+import { type Webhooks, isSignedBy, startWebhooks } from '../support/webhooks';
 
 const SECRET = `whsec_${Buffer.from('a secret of more than 24 bytes').toString('base64')}`;
 let folder: CliFolder;

@@ -1,11 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import type { Client } from '../../src/client/index';
-import { createClient } from '../../src/client/index';
+import { type Client, createClient } from '../../src/client/index';
 import type { Overview } from '../../src/operator/overview';
-import { cliFolder } from '../support/cli-build';
-import type { CliFolder, Ended } from '../support/cli-build';
-import { coordinatedApp } from '../support/coordinated';
-import type { CoordinatedApp } from '../support/coordinated';
+import { type CliFolder, type Ended, cliFolder } from '../support/cli-build';
+import { type CoordinatedApp, coordinatedApp } from '../support/coordinated';
 import { endAll, startDev } from '../support/dev-run';
 import { buildLocal } from '../support/local-build';
 

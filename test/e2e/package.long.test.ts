@@ -1,11 +1,9 @@
-import { execFileSync, spawn } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import type { Azurite } from '../support/azurite';
-import { startAzurite } from '../support/azurite';
+import { type Azurite, startAzurite } from '../support/azurite';
 import { packInto } from '../support/packed';
 
 const root = path.join(__dirname, '../..');

@@ -5,8 +5,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { freePort } from '../../src/local/cluster/server';
 import { coordinatedApp } from '../support/coordinated';
-import type { Ready } from '../support/dev-run';
-import { endAll, startDev } from '../support/dev-run';
+import { type Ready, endAll, startDev } from '../support/dev-run';
 import { buildLocal } from '../support/local-build';
 import { scratchFolder } from '../support/scratch';
 

@@ -8,8 +8,7 @@ import { wordIndex } from '../../samples/handlers/word-index';
 import { putSamples, readSamples } from '../../src/cli/samples';
 import { createFence } from '../../src/lease/fence';
 import { runFanOut, runJob } from '../../src/testing/index';
-import type { Azurite } from '../support/azurite';
-import { startAzurite } from '../support/azurite';
+import { type Azurite, startAzurite } from '../support/azurite';
 
 let azurite: Azurite;
 let service: BlobServiceClient;

@@ -2,8 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { coordinatedApp } from '../support/coordinated';
 import { endAll, startDev } from '../support/dev-run';
 import { buildLocal } from '../support/local-build';
-import type { Collector } from '../support/otlp/collector';
-import { startCollector } from '../support/otlp/collector';
+import { type Collector, startCollector } from '../support/otlp/collector';
 
 let collector: Collector;
 beforeAll(async () => {

@@ -1,12 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { INSTRUMENTS } from '../../src/telemetry/instruments';
-import type { CoordinatedApp } from '../support/coordinated';
-import { coordinatedApp } from '../support/coordinated';
-import type { DevRun, Ready } from '../support/dev-run';
-import { endAll, startDev } from '../support/dev-run';
+import { type CoordinatedApp, coordinatedApp } from '../support/coordinated';
+import { type DevRun, type Ready, endAll, startDev } from '../support/dev-run';
 import { buildLocal } from '../support/local-build';
-import type { Collector, ReceivedSpan } from '../support/otlp/collector';
-import { startCollector } from '../support/otlp/collector';
+import { type Collector, type ReceivedSpan, startCollector } from '../support/otlp/collector';
 
 const PATIENCE = { timeout: 90_000, interval: 100 };
 

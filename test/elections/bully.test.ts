@@ -1,8 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { BullyMessage } from './algorithms/bully';
-import { bully } from './algorithms/bully';
-import type { Group } from './world/group';
-import { createGroup } from './world/group';
+import { type BullyMessage, bully } from './algorithms/bully';
+import { type Group, createGroup } from './world/group';
 
 const SIZES = [3, 4, 5, 6, 7];
 

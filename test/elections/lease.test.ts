@@ -8,10 +8,8 @@ import { START } from '../simulation/world/world';
 import { lease, LEASE_MS } from './algorithms/lease';
 import { cronlease } from './world/cronlease';
 import { contenderOf } from './world/contender';
-import type { Scenario } from './world/scenarios';
-import { SCENARIOS, scenarioOf } from './world/scenarios';
-import type { Figures } from './world/trial';
-import { runTrial } from './world/trial';
+import { SCENARIOS, type Scenario, scenarioOf } from './world/scenarios';
+import { type Figures, runTrial } from './world/trial';
 
 const SEEDS = [1, 2, 3];
 const NAMES = ['lease', 'cronlease'];

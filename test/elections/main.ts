@@ -1,11 +1,9 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import type { ElectionsOptions } from './options';
-import { ElectionsOptionError, electionsOptions, HELP } from './options';
+import { ElectionsOptionError, type ElectionsOptions, HELP, electionsOptions } from './options';
 import { lanesOf, lanesSvg, lanesText } from './report/lanes';
 import { withFigures, withoutLeaderSvg } from './report/page';
-import type { Row } from './report/summary';
-import { summariesOf } from './report/summary';
+import { type Row, summariesOf } from './report/summary';
 import { METRICS, textTable } from './report/tables';
 import { scenarioOf } from './world/scenarios';
 

@@ -1,7 +1,6 @@
 import { parseArgs } from 'node:util';
 import { SEEDS } from './seeds';
-import type { Scenario } from './world/scenarios';
-import { SCENARIOS } from './world/scenarios';
+import { SCENARIOS, type Scenario } from './world/scenarios';
 
 export type ElectionsOptions =
   | { readonly kind: 'help' }

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Algorithm, Place } from './algorithms/algorithm';
-import type { RaftMessage } from './algorithms/raft';
-import { raft } from './algorithms/raft';
+import { type RaftMessage, raft } from './algorithms/raft';
 import { SILENCE_MS } from './algorithms/timing';
 import { contenderOf } from './world/contender';
 import { createGroup } from './world/group';

@@ -1,9 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { RingMessage } from './algorithms/ring';
-import { ring } from './algorithms/ring';
+import { type RingMessage, ring } from './algorithms/ring';
 import { SILENCE_MS } from './algorithms/timing';
-import type { Group } from './world/group';
-import { createGroup } from './world/group';
+import { type Group, createGroup } from './world/group';
 
 const N = 5;
 const IDS = [1, 2, 3, 4, 5];

@@ -1,11 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { CONTENDERS, contenderOf } from './world/contender';
 import { createDataStore } from './world/data-store';
-import type { Belief } from './world/observer';
-import { createObserver, overlap } from './world/observer';
+import { type Belief, createObserver, overlap } from './world/observer';
 import { SCENARIOS, scenarioOf } from './world/scenarios';
-import type { Figures } from './world/trial';
-import { runTrial } from './world/trial';
+import { type Figures, runTrial } from './world/trial';
 
 function trial(name: string, scenario: string, seed = 1): Promise<Figures> {
   return runTrial({ contender: contenderOf(name), scenario: scenarioOf(scenario), instances: 5, seed });

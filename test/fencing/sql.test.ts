@@ -4,10 +4,8 @@ import { sleep } from '../../src/core/clock';
 import { createFence } from '../../src/lease/fence';
 import { runJob } from '../../src/testing/run-job';
 import { jobSpec } from '../support/job';
-import type { SimulatedHandler } from '../support/rival-ticks';
-import { rivalTicks } from '../support/rival-ticks';
-import type { Engine } from './engine';
-import { postgresql, sqlite } from './engine';
+import { type SimulatedHandler, rivalTicks } from '../support/rival-ticks';
+import { type Engine, postgresql, sqlite } from './engine';
 import { load, loadUnderFence, snippet } from './page';
 
 const ENGINES: Readonly<Record<string, () => Promise<Engine>>> = {

@@ -3,9 +3,8 @@ import path from 'node:path';
 import { DEFAULT_TICK } from '../../src/functions/settings';
 import { DEFAULT_CONTAINER } from '../../src/stores/azure-blob/connection';
 import type { Node } from 'web-tree-sitter';
-import { childrenOf, literal, member, membersOf, nodesOf, ROOT } from './bicep';
+import { ROOT, type Templates, childrenOf, literal, member, membersOf, nodesOf } from './bicep';
 import { type Check, resourcesOfType } from './checks';
-import type { Templates } from './bicep';
 import { evaluate } from './evaluate';
 
 /**

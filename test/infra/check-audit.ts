@@ -1,6 +1,5 @@
 import { literal, member, membersOf, nodesOf } from './bicep';
-import type { Check } from './checks';
-import { resourcesOfType } from './checks';
+import { type Check, resourcesOfType } from './checks';
 import { evaluate, type Value } from './evaluate';
 
 const DEPLOYMENT = 'infra/modules/deployment.bicep';

@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import type { Check } from './checks';
+import { type Check, resourcesOfType } from './checks';
 import { childrenOf, literal, member, membersOf, nodesOf, ROOT } from './bicep';
-import { resourcesOfType } from './checks';
 import { evaluate } from './evaluate';
 
 /** https://learn.microsoft.com/azure/role-based-access-control/built-in-roles */

@@ -1,6 +1,5 @@
 import type { Node } from 'web-tree-sitter';
-import type { Template } from './bicep';
-import { childrenOf, literal, membersOf } from './bicep';
+import { type Template, childrenOf, literal, membersOf } from './bicep';
 
 /** What an expression comes to. */
 export type Value = string | number | boolean | null | Value[] | { [name: string]: Value } | Lambda;

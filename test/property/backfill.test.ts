@@ -2,8 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { backfillKey } from '../../src/core/backfill';
 import { parseRecordKey, recordKey } from '../../src/core/key';
-import type { AttemptEnd } from '../support/backfill-life';
-import { ATTEMPTS, BACKOFF_MS, BackfillLife } from '../support/backfill-life';
+import { ATTEMPTS, type AttemptEnd, BACKOFF_MS, BackfillLife } from '../support/backfill-life';
 import { jobSpec } from '../support/job';
 import { runs } from '../support/runs';
 

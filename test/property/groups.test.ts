@@ -1,11 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { JobName, Token } from '../../src/core/brand';
-import type { Group, Member, RowSight, WaitingMember } from '../../src/core/group';
 import {
   EMPTY_GROUP,
-  enter,
   ForeignGroupError,
+  type Group,
+  type Member,
+  type RowSight,
+  type WaitingMember,
+  enter,
   hasPlace,
   inOrder,
   isOut,
@@ -14,8 +17,7 @@ import {
   storeGroup,
   without,
 } from '../../src/core/group';
-import type { Row } from '../../src/core/row';
-import { newRow } from '../../src/core/row';
+import { type Row, newRow } from '../../src/core/row';
 import { runs } from '../support/runs';
 
 const JOBS = ['a', 'b', 'c', 'd', 'e'] as JobName[];

@@ -7,8 +7,16 @@ import { jobsDocument } from '../../src/import/jobs-document';
 import { readK8s } from '../../src/import/k8s';
 import { readQuartzFile } from '../../src/import/quartz';
 import { readTimers } from '../../src/import/timers';
-import type { MinuteClock, PlainCron } from './import-reference';
-import { cronDaemon, eachMatch, lastPass, matcher, minuteClock, timerListener } from './import-reference';
+import {
+  type MinuteClock,
+  type PlainCron,
+  cronDaemon,
+  eachMatch,
+  lastPass,
+  matcher,
+  minuteClock,
+  timerListener,
+} from './import-reference';
 import { runs, shareOf } from '../support/runs';
 
 const ZONES = ['Europe/Berlin', 'America/New_York', 'America/Havana', 'Africa/Cairo', 'Pacific/Chatham', 'UTC'];

@@ -1,17 +1,16 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { LogBuffer } from '../../src/core/log-buffer';
 import {
   ATTEMPT_LOG,
-  createLogBuffer,
   ITEM_LOG,
-  lineOf,
   LINE_CHARACTERS,
-  linesOf,
+  type LogBuffer,
   NOTE_CHARACTERS,
+  createLogBuffer,
+  lineOf,
+  linesOf,
 } from '../../src/core/log-buffer';
-import type { LogEntry, LogLine } from '../../src/core/log-entry';
-import { parseEntries, storeEntries } from '../../src/core/log-entry';
+import { type LogEntry, type LogLine, parseEntries, storeEntries } from '../../src/core/log-entry';
 import { MASK, mask, OVERLAP, redactNothing } from '../../src/core/redact';
 
 const SPEAKER = { attempt: 2 };

@@ -1,11 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { ManualRequest } from '../../src/core/control';
-import { NO_CONTROL } from '../../src/core/control';
+import { type ManualRequest, NO_CONTROL } from '../../src/core/control';
 import { decide } from '../../src/core/decide/decide';
 import type { Situation } from '../../src/core/decide/situation';
-import type { Row } from '../../src/core/row';
-import { encodeRow, OWED_STRETCHES } from '../../src/core/row';
+import { OWED_STRETCHES, type Row, encodeRow } from '../../src/core/row';
 import { AT, fullRow } from '../support/full-row';
 import { jobSpec } from '../support/job';
 import { runs } from '../support/runs';

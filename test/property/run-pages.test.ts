@@ -4,8 +4,14 @@ import type { JobName } from '../../src/core/brand';
 import { recordKey } from '../../src/core/key';
 import { newRow } from '../../src/core/row';
 import type { LeaseStore } from '../../src/lease/store';
-import { FAILED_OUTCOMES, pageOfRuns } from '../../src/operator/run-pages';
-import type { ListedRun, PagedJob, PageStart, RunFilter } from '../../src/operator/run-pages';
+import {
+  FAILED_OUTCOMES,
+  type ListedRun,
+  type PageStart,
+  type PagedJob,
+  type RunFilter,
+  pageOfRuns,
+} from '../../src/operator/run-pages';
 import { memoryService } from '../../src/stores/memory/store';
 import { settableClock } from '../support/clock';
 import { jobSpec } from '../support/job';

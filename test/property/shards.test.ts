@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Layout } from '../../src/core/layout';
-import { decodeLayout, encodeLayout, allowanceOf } from '../../src/core/layout';
+import { type Layout, allowanceOf, decodeLayout, encodeLayout } from '../../src/core/layout';
 import { isSameAccount, listHash, shardOf } from '../../src/core/shards';
 
 const account = fc.stringMatching(/^[a-z0-9]{3,24}$/).map((name) => `https://${name}.blob.core.windows.net/cronlease`);

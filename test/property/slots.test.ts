@@ -1,9 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Slot } from '../../src/coordinator/slots';
-import { createSlots } from '../../src/coordinator/slots';
-import { compareRanks } from '../../src/core/ranked-queue';
-import type { Rank } from '../../src/core/ranked-queue';
+import { type Slot, createSlots } from '../../src/coordinator/slots';
+import { type Rank, compareRanks } from '../../src/core/ranked-queue';
 import { settableClock } from '../support/clock';
 
 /** Longer than a free slot waits for others that ask. */

@@ -3,15 +3,12 @@ import { describe, expect, it } from 'vitest';
 import type { JobSpec } from '../../src/core/job';
 import { LAYOUT } from '../../src/core/layout';
 import { shardOf } from '../../src/core/shards';
-import type { LeaseStore } from '../../src/lease/store';
-import { StoreUnavailableError } from '../../src/lease/store';
+import { type LeaseStore, StoreUnavailableError } from '../../src/lease/store';
 import { migrate } from '../../src/operator/migrate';
-import type { ShardChange } from '../../src/operator/shards/apply';
-import { applyShards } from '../../src/operator/shards/apply';
+import { type ShardChange, applyShards } from '../../src/operator/shards/apply';
 import type { Desk } from '../../src/operator/take-lease';
 import { jobSpec } from '../support/job';
-import type { Call, Instance, RivalTicks } from '../support/rival-ticks';
-import { rivalTicks } from '../support/rival-ticks';
+import { type Call, type Instance, type RivalTicks, rivalTicks } from '../support/rival-ticks';
 import { runs } from '../support/runs';
 
 const SECOND = 1_000;

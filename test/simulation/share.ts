@@ -1,14 +1,11 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { beforeAll, expect, it } from 'vitest';
-import { MIX_NAMES, MIXES, PAIRS } from './faults/mixes';
-import type { MixName, Mixture } from './faults/mixes';
-import { PLANTED } from './faults/planted';
-import type { Planted } from './faults/planted';
+import { MIXES, MIX_NAMES, type MixName, type Mixture, PAIRS } from './faults/mixes';
+import { PLANTED, type Planted } from './faults/planted';
 import { describe as inWords, replayLine } from './search/explain';
-import type { Caught } from './search/search';
+import { type Caught, WITHIN, catchPlanted, searchHistories, searchSlices, withWorker } from './search/search';
 import type { Failure } from './search/worker';
-import { catchPlanted, searchHistories, searchSlices, WITHIN, withWorker } from './search/search';
 
 export const ROOT = path.join(__dirname, '../..');
 

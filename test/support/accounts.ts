@@ -1,14 +1,10 @@
 import type { JobName, Token } from '../../src/core/brand';
-import type { Row } from '../../src/core/row';
-import { encodeRow, newRow } from '../../src/core/row';
-import type { LeaseStore } from '../../src/lease/store';
-import { StoreUnavailableError } from '../../src/lease/store';
-import type { Applied, ShardChange } from '../../src/operator/shards/apply';
-import { applyShards } from '../../src/operator/shards/apply';
+import { type Row, encodeRow, newRow } from '../../src/core/row';
+import { type LeaseStore, StoreUnavailableError } from '../../src/lease/store';
+import { type Applied, type ShardChange, applyShards } from '../../src/operator/shards/apply';
 import type { Desk } from '../../src/operator/take-lease';
 import { memoryService } from '../../src/stores/memory/store';
-import type { SettableClock } from './clock';
-import { settableClock } from './clock';
+import { type SettableClock, settableClock } from './clock';
 
 export const T0 = Date.UTC(2026, 0, 1);
 export const WAIT_MS = 120_000;

@@ -1,17 +1,14 @@
 import { expect } from 'vitest';
 import type { Backfill, BackfillLedger } from '../../src/core/backfill';
 import type { Token } from '../../src/core/brand';
-import type { Control } from '../../src/core/control';
-import { currentPause, NO_CONTROL } from '../../src/core/control';
+import { type Control, NO_CONTROL, currentPause } from '../../src/core/control';
 import { decide } from '../../src/core/decide/decide';
 import type { Claim, Decision, Situation } from '../../src/core/decide/situation';
 import { claimTime, outsidePauses } from '../../src/core/decide/verdict';
 import type { Reason } from '../../src/core/fate';
-import { actualTime } from '../../src/core/job';
-import type { JobSpec } from '../../src/core/job';
+import { type JobSpec, actualTime } from '../../src/core/job';
 import { parseRecordKey, recordKey } from '../../src/core/key';
-import type { Row } from '../../src/core/row';
-import { decodeRow, encodeRow, newRow } from '../../src/core/row';
+import { type Row, decodeRow, encodeRow, newRow } from '../../src/core/row';
 
 const START = Date.UTC(2026, 0, 1);
 const LOOK_AHEAD = 5_000;

@@ -1,7 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import type { Browser, BrowserContextOptions, Locator, Page, Request } from 'playwright-core';
-import { chromium } from 'playwright-core';
+import {
+  type Browser,
+  type BrowserContextOptions,
+  type Locator,
+  type Page,
+  type Request,
+  chromium,
+} from 'playwright-core';
 import type { AxeResults } from 'axe-core';
 import { pathOf } from './needs';
 

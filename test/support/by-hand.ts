@@ -1,6 +1,5 @@
 import type { ETag, JobName, LeaseId } from '../../src/core/brand';
-import type { Row } from '../../src/core/row';
-import { encodeRow } from '../../src/core/row';
+import { type Row, encodeRow } from '../../src/core/row';
 import type { Hub, RunnableJob } from '../../src/coordinator/coordinator';
 import type { ListedRow } from '../../src/lease/store';
 import type { Instance, RivalTicks } from './rival-ticks';

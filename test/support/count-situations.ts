@@ -1,13 +1,11 @@
 import { setTimeout } from 'node:timers/promises';
 import type { JobSpec } from '../../src/core/job';
-import type { CallKind } from '../../src/core/storage-call';
-import { CALL_KINDS } from '../../src/core/storage-call';
+import { CALL_KINDS, type CallKind } from '../../src/core/storage-call';
 import { NOTICE_TOPICS } from '../../src/core/notify';
 import { defineFanOut } from '../../src/handler/define-fan-out';
 import { NonRetryableError } from '../../src/handler/handler';
 import type { CountedSituation } from '../../src/operator/cost/situation';
-import type { CountedCall, CountedDeployment } from './counted-deployment';
-import { countedDeployment } from './counted-deployment';
+import { type CountedCall, type CountedDeployment, countedDeployment } from './counted-deployment';
 import { jobSpec } from './job';
 import { fakeReceiver } from './receivers';
 

@@ -1,5 +1,4 @@
-import type { LeaseStore } from '../../src/lease/store';
-import { StoreUnavailableError } from '../../src/lease/store';
+import { type LeaseStore, StoreUnavailableError } from '../../src/lease/store';
 
 /** A store whose calls fail after a number of calls, as if its process had been killed there. */
 export function cutOffAfter(store: LeaseStore, calls: number): LeaseStore {

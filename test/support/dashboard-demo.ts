@@ -1,8 +1,7 @@
 // A dashboard for a look at it and for its pictures: `shop`, `empty`, `many` or `long`. Prints its address.
 import { encodePresence } from '../../src/core/presence';
 import { pauseJob } from '../../src/operator/pause';
-import type { DashboardServer } from './dashboard';
-import { serveDashboard } from './dashboard';
+import { type DashboardServer, serveDashboard } from './dashboard';
 import { MANY_FAN_OUTS, MANY_JOBS, manyHandler, writeHistory } from './dashboard-history';
 import { SHOP, shopHandler } from './dashboard-world';
 import { jobSpec } from './job';

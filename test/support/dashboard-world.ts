@@ -1,6 +1,5 @@
 import type { JobSpec } from '../../src/core/job';
-import { NonRetryableError } from '../../src/handler/handler';
-import type { JobContext } from '../../src/handler/handler';
+import { type JobContext, NonRetryableError } from '../../src/handler/handler';
 import { jobSpec } from './job';
 import type { Instance, SimulatedHandler } from './rival-ticks';
 

@@ -12,8 +12,7 @@ import { accessWithKeys, keyOfRole } from './manage';
 import { encodePresence } from '../../src/core/presence';
 import type { Role } from '../../src/manage/roles';
 import { coordinatorsOf } from './coordinators';
-import type { RivalTicks, SimulationOptions } from './rival-ticks';
-import { rivalTicks } from './rival-ticks';
+import { type RivalTicks, type SimulationOptions, rivalTicks } from './rival-ticks';
 
 export interface DashboardServer {
   readonly url: string;

@@ -1,20 +1,18 @@
 import type { JobName } from '../../src/core/brand';
-import type { Clock } from '../../src/core/clock';
-import { sleep } from '../../src/core/clock';
+import { type Clock, sleep } from '../../src/core/clock';
 import type { ElectionEvent } from '../../src/election/candidate';
-import type { Elector } from '../../src/election/elector';
-import { createElector } from '../../src/election/elector';
+import { type Elector, createElector } from '../../src/election/elector';
 import type { Leadership } from '../../src/election/leadership';
-import type { CampaignOptions, ElectionSettings, LeaderElectionOptions } from '../../src/election/options';
-import { checkOptions } from '../../src/election/options';
-import type { ElectionRow } from '../../src/election/row';
-import { decodeElectionRow } from '../../src/election/row';
-import type { RowStore } from '../../src/lease/store';
-import { StoreUnavailableError } from '../../src/lease/store';
-import type { MemoryService } from '../../src/stores/memory/store';
-import { memoryService } from '../../src/stores/memory/store';
-import type { SettableClock } from './clock';
-import { settableClock } from './clock';
+import {
+  type CampaignOptions,
+  type ElectionSettings,
+  type LeaderElectionOptions,
+  checkOptions,
+} from '../../src/election/options';
+import { type ElectionRow, decodeElectionRow } from '../../src/election/row';
+import { type RowStore, StoreUnavailableError } from '../../src/lease/store';
+import { type MemoryService, memoryService } from '../../src/stores/memory/store';
+import { type SettableClock, settableClock } from './clock';
 
 /** The fault of one call to storage. */
 export type Luck = 'fine' | 'lostBefore' | 'lostAfter' | 'hangs';

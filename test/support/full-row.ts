@@ -3,9 +3,8 @@ import type { Token } from '../../src/core/brand';
 import { recordKey } from '../../src/core/key';
 import { boundedOrigin } from '../../src/core/origin';
 import { RECENT_OUTCOMES } from '../../src/core/recent';
-import type { Row } from '../../src/core/row';
+import { OWED_STRETCHES, PAST_ATTEMPTS, type Row, newRow } from '../../src/core/row';
 import { STANDSTILLS } from '../../src/core/standstill';
-import { newRow, OWED_STRETCHES, PAST_ATTEMPTS } from '../../src/core/row';
 
 /** An instant whose encodings are as long as any. */
 export const AT = Date.UTC(2026, 11, 31, 23, 59, 59, 999);

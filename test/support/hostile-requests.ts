@@ -1,6 +1,5 @@
 import fc from 'fast-check';
-import type { Role } from '../../src/manage/roles';
-import { ROLES } from '../../src/manage/roles';
+import { ROLES, type Role } from '../../src/manage/roles';
 import { openApiDocument } from '../../src/manage/openapi';
 import { ROUTES } from '../../src/manage/routes';
 import type { Sent } from './manage';

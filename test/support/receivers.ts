@@ -1,7 +1,6 @@
 import type { Coordinator } from '../../src/coordinator/coordinator';
 import type { Outlet } from '../../src/coordinator/outlet';
-import type { Posted } from '../../src/notices/post';
-import { PostError } from '../../src/notices/post';
+import { PostError, type Posted } from '../../src/notices/post';
 import type { Receiver } from '../../src/notices/receiver';
 import { createSender } from '../../src/notices/sender';
 

@@ -2,8 +2,7 @@ import { NO_CONTROL } from '../../src/core/control';
 import type { Situation } from '../../src/core/decide/situation';
 import type { JobSpec } from '../../src/core/job';
 import { recordKey } from '../../src/core/key';
-import type { Row } from '../../src/core/row';
-import { newRow } from '../../src/core/row';
+import { type Row, newRow } from '../../src/core/row';
 
 /** When the jobs of these situations were first seen, and when {@link ranRow} was due: the start of simulations. */
 export const T0 = Date.UTC(2026, 0, 1);

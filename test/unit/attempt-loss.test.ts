@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { Clock } from '../../src/core/clock';
+import { type Clock, sleep } from '../../src/core/clock';
 import type { JobName, LeaseId } from '../../src/core/brand';
 import { storeLoss, readLoss } from '../../src/core/attempt-loss';
 import { endNotice } from '../../src/core/notice';
-import { sleep } from '../../src/core/clock';
 import { keepAlive } from '../../src/lease/keep-alive';
 import { moment, Trust } from '../../src/lease/trust';
 import { memoryService } from '../../src/stores/memory/store';

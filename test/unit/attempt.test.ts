@@ -1,12 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { JobName } from '../../src/core/brand';
 import { runAttempt } from '../../src/coordinator/attempt/attempt';
-import type { AttemptInput } from '../../src/coordinator/message';
-import { packRow } from '../../src/coordinator/message';
+import { type AttemptInput, packRow } from '../../src/coordinator/message';
 import { firstInstance, leaveRow, listedRow, withoutTicks } from '../support/by-hand';
 import { jobSpec } from '../support/job';
-import type { Instance, RivalTicks } from '../support/rival-ticks';
-import { rivalTicks } from '../support/rival-ticks';
+import { type Instance, type RivalTicks, rivalTicks } from '../support/rival-ticks';
 import { ranRow, T0 } from '../support/situation';
 
 const SECOND = 1_000;

@@ -2,11 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { sleep } from '../../src/core/clock';
 import { isWell } from '../../src/coordinator/reachability';
 import { backOff } from '../../src/lease/back-off';
-import type { LeaseStore } from '../../src/lease/store';
-import { StoreUnavailableError } from '../../src/lease/store';
+import { type LeaseStore, StoreUnavailableError } from '../../src/lease/store';
 import { jobSpec } from '../support/job';
-import type { Instance, RivalTicks } from '../support/rival-ticks';
-import { rivalTicks } from '../support/rival-ticks';
+import { type Instance, type RivalTicks, rivalTicks } from '../support/rival-ticks';
 
 const SECOND = 1_000;
 

@@ -3,13 +3,11 @@ import type { JobName } from '../../src/core/brand';
 import { decodeControl } from '../../src/core/control';
 import type { JobSpec } from '../../src/core/job';
 import { readBackfillStatus, startBackfill, stopBackfill } from '../../src/operator/backfill';
-import type { WantedBackfill } from '../../src/operator/backfill-plan';
-import { planBackfill } from '../../src/operator/backfill-plan';
+import { type WantedBackfill, planBackfill } from '../../src/operator/backfill-plan';
 import { pauseJob } from '../../src/operator/pause';
 import { requestRun } from '../../src/operator/request';
 import { jobSpec } from '../support/job';
-import type { RivalTicks, SimulationOptions } from '../support/rival-ticks';
-import { rivalTicks } from '../support/rival-ticks';
+import { type RivalTicks, type SimulationOptions, rivalTicks } from '../support/rival-ticks';
 
 const MINUTE = 60_000;
 const T0 = Date.UTC(2026, 0, 1);

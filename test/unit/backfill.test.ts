@@ -1,14 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { Backfill } from '../../src/core/backfill';
 import type { JobName, LeaseId } from '../../src/core/brand';
-import type { Control } from '../../src/core/control';
-import { NO_CONTROL } from '../../src/core/control';
+import { type Control, NO_CONTROL } from '../../src/core/control';
 import type { JobSpec } from '../../src/core/job';
 import type { LedgerRecord } from '../../src/core/record';
 import { defineFanOut } from '../../src/handler/define-fan-out';
 import { jobSpec } from '../support/job';
-import type { RivalTicks } from '../support/rival-ticks';
-import { rivalTicks } from '../support/rival-ticks';
+import { type RivalTicks, rivalTicks } from '../support/rival-ticks';
 
 const MINUTE = 60_000;
 const T0 = Date.UTC(2026, 0, 1);

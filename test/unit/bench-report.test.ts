@@ -14,8 +14,7 @@ import { pageOf } from '../../bench/report/page';
 import { plotRanges } from '../../bench/report/plot';
 import { readSitting, writeReport, writeResults } from '../../bench/report/publish';
 import { callsTable, loadTables, logsTable, markdownTable, packagesTable } from '../../bench/report/tables';
-import type { Sitting } from '../../bench/kept';
-import { joined } from '../../bench/kept';
+import { type Sitting, joined } from '../../bench/kept';
 
 function result(more: Partial<Result> = {}): Result {
   return {

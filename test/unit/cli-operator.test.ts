@@ -1,22 +1,18 @@
 import { describe, expect, it } from 'vitest';
 import type { JobName } from '../../src/core/brand';
-import { decodeControl, encodeControl, NO_CONTROL } from '../../src/core/control';
-import type { Control } from '../../src/core/control';
+import { type Control, NO_CONTROL, decodeControl, encodeControl } from '../../src/core/control';
 import type { JobSpec } from '../../src/core/job';
 import { sleep } from '../../src/core/clock';
-import { StoreUnavailableError } from '../../src/lease/store';
-import type { LeaseStore } from '../../src/lease/store';
+import { type LeaseStore, StoreUnavailableError } from '../../src/lease/store';
 import { cancelRun } from '../../src/operator/cancel';
-import type { ShownRecord } from '../../src/operator/list-runs';
-import { listRuns, withOverlappedRuns } from '../../src/operator/list-runs';
+import { type ShownRecord, listRuns, withOverlappedRuns } from '../../src/operator/list-runs';
 import { runsNow } from '../../src/operator/runs-now';
 import { tellStill } from '../../src/cli/pause';
 import { pauseJob, resumeJob, stillRuns } from '../../src/operator/pause';
 import { requestRun, WAITING_REQUESTS } from '../../src/operator/request';
 import { explainTime } from '../../src/operator/explain';
 import { jobSpec } from '../support/job';
-import type { RivalTicks } from '../support/rival-ticks';
-import { rivalTicks } from '../support/rival-ticks';
+import { type RivalTicks, rivalTicks } from '../support/rival-ticks';
 
 const MINUTE = 60_000;
 const T0 = Date.UTC(2026, 0, 1);

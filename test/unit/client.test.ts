@@ -3,8 +3,7 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ApiError, createClient, type ClientOptions } from '../../src/client/index';
 import { ROUTES } from '../../src/manage/routes';
-import type { ManageRequest } from '../../src/manage/serve';
-import { createManage } from '../../src/manage/serve';
+import { type ManageRequest, createManage } from '../../src/manage/serve';
 import { jobSpec } from '../support/job';
 import { manageBench } from '../support/manage';
 

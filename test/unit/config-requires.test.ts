@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ConfigIssue } from '../../src/config/config-error';
-import { ConfigError } from '../../src/config/config-error';
+import { ConfigError, type ConfigIssue } from '../../src/config/config-error';
 import { loadJobs } from '../../src/config/load';
 import { runJob } from '../../src/testing/run-job';
 

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { loadJobs } from '../../src/config/load';
 import { decide } from '../../src/core/decide/decide';
-import type { JobSpec } from '../../src/core/job';
-import { actualTime } from '../../src/core/job';
+import { type JobSpec, actualTime } from '../../src/core/job';
 import { firstCursor, newRow } from '../../src/core/row';
 import { situation } from '../support/situation';
 

@@ -3,8 +3,7 @@ import { NO_CONTROL } from '../../src/core/control';
 import { decide } from '../../src/core/decide/decide';
 import type { Situation } from '../../src/core/decide/situation';
 import { recordKey } from '../../src/core/key';
-import type { Row } from '../../src/core/row';
-import { newRow } from '../../src/core/row';
+import { type Row, newRow } from '../../src/core/row';
 import { jobSpec } from '../support/job';
 import { ranRow, situation, T0 } from '../support/situation';
 

@@ -5,8 +5,7 @@ import { loadJobs } from '../../src/config/load';
 import { isRecord } from '../../src/config/readers';
 import { noticeSettings } from '../../src/functions/notice-settings';
 import { keyOf, signatureHeaders } from '../../src/notices/signature';
-import type { Example } from '../support/doc-examples';
-import { docExamples } from '../support/doc-examples';
+import { type Example, docExamples } from '../support/doc-examples';
 
 const examples = docExamples();
 

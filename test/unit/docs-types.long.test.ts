@@ -2,8 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { Example } from '../support/doc-examples';
-import { docExamples } from '../support/doc-examples';
+import { type Example, docExamples } from '../support/doc-examples';
 import { scratchFolder } from '../support/scratch';
 
 const root = path.join(__dirname, '../..');

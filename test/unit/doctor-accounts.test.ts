@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Layout } from '../../src/core/layout';
-import { encodeLayout } from '../../src/core/layout';
+import { type Layout, encodeLayout } from '../../src/core/layout';
 import { encodePresence } from '../../src/core/presence';
 import { listHash } from '../../src/core/shards';
 import type { ListedControl, Presences } from '../../src/lease/store';

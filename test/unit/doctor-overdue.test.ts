@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
 import type { JobName } from '../../src/core/brand';
-import type { Control } from '../../src/core/control';
-import { encodeControl, NO_CONTROL } from '../../src/core/control';
+import { type Control, NO_CONTROL, encodeControl } from '../../src/core/control';
 import type { JobSpec } from '../../src/core/job';
 import { recordKey } from '../../src/core/key';
 import { encodeRow, newRow } from '../../src/core/row';

@@ -1,11 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { Records } from '../../src/cli/drill-judge';
-import { judge } from '../../src/cli/drill-judge';
-import type { DrillReport } from '../../src/cli/drill-report';
-import { reportText, stepShape } from '../../src/cli/drill-report';
+import { type Records, judge } from '../../src/cli/drill-judge';
+import { type DrillReport, reportText, stepShape } from '../../src/cli/drill-report';
 import type { ClusterEvent } from '../../src/local/cluster/deployment';
-import type { Drilled } from '../../src/local/cluster/drill';
-import { goingOn } from '../../src/local/cluster/drill';
+import { type Drilled, goingOn } from '../../src/local/cluster/drill';
 import { jobSpec } from '../support/job';
 
 const T0 = Date.UTC(2026, 0, 1);

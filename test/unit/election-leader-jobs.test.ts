@@ -4,8 +4,7 @@ import { sleep } from '../../src/core/clock';
 import { runIdOf } from '../../src/core/key';
 import { jobSpec } from '../support/job';
 import { aborted } from '../support/election';
-import type { Instance, RivalTicks, SimulationOptions } from '../support/rival-ticks';
-import { rivalTicks } from '../support/rival-ticks';
+import { type Instance, type RivalTicks, type SimulationOptions, rivalTicks } from '../support/rival-ticks';
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;

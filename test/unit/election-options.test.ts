@@ -2,8 +2,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { LeaderElection } from '../../src/election/election';
-import type { LeaderElectionOptions } from '../../src/election/options';
-import { checkOptions, ElectionOptionsError } from '../../src/election/options';
+import { ElectionOptionsError, type LeaderElectionOptions, checkOptions } from '../../src/election/options';
 import { LEASES, OPTIONS } from '../support/election';
 
 const root = path.join(__dirname, '../..');

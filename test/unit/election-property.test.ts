@@ -2,10 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { JobName } from '../../src/core/brand';
 import { sleep } from '../../src/core/clock';
-import type { FencedBlob } from '../../src/lease/fence';
-import { StaleLeaderError } from '../../src/lease/fence';
-import type { Candidate, ElectionWorld, Luck } from '../support/election';
-import { electionWorld } from '../support/election';
+import { type FencedBlob, StaleLeaderError } from '../../src/lease/fence';
+import { type Candidate, type ElectionWorld, type Luck, electionWorld } from '../support/election';
 
 const LEASE = 15_000;
 const STEP = 100;

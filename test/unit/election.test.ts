@@ -8,8 +8,7 @@ import { encodeElectionRow, newElectionRow } from '../../src/election/row';
 import type { RowStore } from '../../src/lease/store';
 import { memoryService } from '../../src/stores/memory/store';
 import { settableClock } from '../support/clock';
-import type { Candidate, ElectionWorld } from '../support/election';
-import { LEASES, aborted, electionWorld, OPTIONS } from '../support/election';
+import { type Candidate, type ElectionWorld, LEASES, OPTIONS, aborted, electionWorld } from '../support/election';
 
 const LEASE = 15_000;
 /** A poll of a third of the lease, give or take a fifth. */

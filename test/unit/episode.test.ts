@@ -1,21 +1,18 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { decodeControl, encodeControl, NO_CONTROL } from '../../src/core/control';
-import type { Acknowledgement, Outcomes } from '../../src/core/episode';
-import { acknowledgeEpisode, episodeOf, isInForce } from '../../src/core/episode';
+import { type Acknowledgement, type Outcomes, acknowledgeEpisode, episodeOf, isInForce } from '../../src/core/episode';
 import type { RunFate } from '../../src/core/fate';
 import type { JobName } from '../../src/core/brand';
 import type { JobSpec } from '../../src/core/job';
 import { recordKey } from '../../src/core/key';
-import type { Recent } from '../../src/core/recent';
-import { withRun } from '../../src/core/recent';
+import { type Recent, withRun } from '../../src/core/recent';
 import { acknowledge, unacknowledge } from '../../src/operator/acknowledge';
 import type { JobStatus } from '../../src/operator/job-status';
 import { needsAttention, readOverview } from '../../src/operator/overview';
 import { pauseJob, resumeJob } from '../../src/operator/pause';
 import { jobSpec } from '../support/job';
-import type { RivalTicks } from '../support/rival-ticks';
-import { rivalTicks } from '../support/rival-ticks';
+import { type RivalTicks, rivalTicks } from '../support/rival-ticks';
 
 const T0 = Date.UTC(2026, 0, 1);
 const MINUTE = 60_000;

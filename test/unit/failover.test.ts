@@ -1,14 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Backfill } from '../../src/core/backfill';
-import { stepOf } from '../../src/core/backfill';
+import { type Backfill, stepOf } from '../../src/core/backfill';
 import type { Token } from '../../src/core/brand';
 import { NO_CONTROL } from '../../src/core/control';
 import { recordKey } from '../../src/core/key';
-import { afterFailover } from '../../src/core/failover';
-import type { RecordView, RecoverChoices, Wreck } from '../../src/core/failover';
-import type { Row } from '../../src/core/row';
-import { decodeRow, encodeRow, forgottenRow, newRow } from '../../src/core/row';
+import { type RecordView, type RecoverChoices, type Wreck, afterFailover } from '../../src/core/failover';
+import { type Row, decodeRow, encodeRow, forgottenRow, newRow } from '../../src/core/row';
 import { jobSpec } from '../support/job';
 
 const START = Date.UTC(2026, 0, 1);

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { jobSpec } from '../support/job';
-import type { Instance, RivalTicks } from '../support/rival-ticks';
-import { rivalTicks } from '../support/rival-ticks';
+import { type Instance, type RivalTicks, rivalTicks } from '../support/rival-ticks';
 
 const MINUTE = 60_000;
 const T0 = Date.UTC(2026, 0, 1);

@@ -2,14 +2,12 @@ import { describe, expect, it } from 'vitest';
 import type { JobName } from '../../src/core/brand';
 import { sleep } from '../../src/core/clock';
 import type { JobSpec } from '../../src/core/job';
-import type { FanOutOptions, ItemContext } from '../../src/handler/define-fan-out';
-import { defineFanOut } from '../../src/handler/define-fan-out';
+import { type FanOutOptions, type ItemContext, defineFanOut } from '../../src/handler/define-fan-out';
 import { NonRetryableError } from '../../src/handler/handler';
 import { StoreUnavailableError } from '../../src/lease/store';
 import { interceptStore } from '../support/intercept';
 import { jobSpec } from '../support/job';
-import type { Instance, RivalTicks, SimulationOptions } from '../support/rival-ticks';
-import { rivalTicks } from '../support/rival-ticks';
+import { type Instance, type RivalTicks, type SimulationOptions, rivalTicks } from '../support/rival-ticks';
 
 const MINUTE = 60_000;
 const T0 = Date.UTC(2026, 0, 1);

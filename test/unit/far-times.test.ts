@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { JobName } from '../../src/core/brand';
-import { decodeControl, encodeControl, NO_CONTROL } from '../../src/core/control';
-import type { Pause } from '../../src/core/control';
+import { NO_CONTROL, type Pause, decodeControl, encodeControl } from '../../src/core/control';
 import { decide } from '../../src/core/decide/decide';
 import type { Stretch } from '../../src/core/fate';
 import { isoOrUndefined } from '../../src/core/metadata';

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { JobName, Token } from '../../src/core/brand';
-import type { FencedBlob } from '../../src/lease/fence';
-import { createFence, electionMark } from '../../src/lease/fence';
+import { type FencedBlob, createFence, electionMark } from '../../src/lease/fence';
 
 const job = 'a' as JobName;
 const leading = { holds: true };

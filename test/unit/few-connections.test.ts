@@ -1,8 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { connectContainer } from '../../src/stores/azure-blob/connection';
 import { ACCOUNT_KEY } from '../support/azurite';
-import type { Listener } from '../support/listen';
-import { listen } from '../support/listen';
+import { type Listener, listen } from '../support/listen';
 
 const CALLS = 300;
 /** Many times what the calls below take to open their connections on a busy machine. */

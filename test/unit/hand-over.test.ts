@@ -14,8 +14,7 @@ import { StoreUnavailableError } from '../../src/lease/store';
 import { firstInstance, leaveRow, listedRow, quietHub, runnableJob, withoutTicks } from '../support/by-hand';
 import { interceptStore } from '../support/intercept';
 import { jobSpec } from '../support/job';
-import type { Instance, RivalTicks } from '../support/rival-ticks';
-import { rivalTicks } from '../support/rival-ticks';
+import { type Instance, type RivalTicks, rivalTicks } from '../support/rival-ticks';
 import { ranRow, situation, T0 } from '../support/situation';
 
 const SECOND = 1_000;

@@ -1,17 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import type { JobName, LeaseId, Token } from '../../src/core/brand';
 import { recordKey } from '../../src/core/key';
-import type { LedgerRecord } from '../../src/core/record';
-import { finalRecord, openRecord } from '../../src/core/record';
+import { type LedgerRecord, finalRecord, openRecord } from '../../src/core/record';
 import type { Row } from '../../src/core/row';
-import type { HeldRow } from '../../src/coordinator/held';
-import { holdRow } from '../../src/coordinator/held';
+import { type HeldRow, holdRow } from '../../src/coordinator/held';
 import { moment, Trust } from '../../src/lease/trust';
 import { firstInstance, listedRow, runnableJob, withoutTicks } from '../support/by-hand';
 import { interceptStore } from '../support/intercept';
 import { jobSpec } from '../support/job';
-import type { RivalTicks } from '../support/rival-ticks';
-import { rivalTicks } from '../support/rival-ticks';
+import { type RivalTicks, rivalTicks } from '../support/rival-ticks';
 import { ranRow, T0 } from '../support/situation';
 
 const A = 'a' as JobName;

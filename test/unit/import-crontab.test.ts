@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { CrontabOptions } from '../../src/import/crontab';
-import { hasUserColumn, readCrontab } from '../../src/import/crontab';
+import { type CrontabOptions, hasUserColumn, readCrontab } from '../../src/import/crontab';
 import { commandOf, nameOfCommand } from '../../src/import/crontab-command';
 
 const OPTIONS: CrontabOptions = { now: Date.UTC(2026, 0, 1), timeZone: 'UTC', userColumn: false };

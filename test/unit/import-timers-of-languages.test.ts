@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { TimerOptions } from '../../src/import/timers';
-import { readTimers } from '../../src/import/timers';
+import { type TimerOptions, readTimers } from '../../src/import/timers';
 
 const OPTIONS: TimerOptions = {
   now: Date.UTC(2026, 0, 1),

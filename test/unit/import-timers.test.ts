@@ -3,8 +3,7 @@ import { parseCron } from '../../src/core/schedule/cron';
 import { zoneOf } from '../../src/core/schedule/zone';
 import { timeSpan } from '../../src/import/ncrontab';
 import { nextOfTimer } from '../../src/import/timer-clock';
-import type { TimerOptions } from '../../src/import/timers';
-import { readTimers } from '../../src/import/timers';
+import { type TimerOptions, readTimers } from '../../src/import/timers';
 
 const OPTIONS: TimerOptions = { now: Date.UTC(2026, 0, 1), timeZone: 'UTC', settings: undefined };
 const HEAD = "import { app } from '@azure/functions';\n";

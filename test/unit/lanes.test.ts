@@ -4,8 +4,7 @@ import type { Lanes } from '../../src/client/types';
 import { NonRetryableError } from '../../src/handler/handler';
 import { pauseJob } from '../../src/operator/pause';
 import { jobSpec } from '../support/job';
-import type { ManageBench } from '../support/manage';
-import { manageBench } from '../support/manage';
+import { type ManageBench, manageBench } from '../support/manage';
 
 const T0 = Date.UTC(2026, 0, 1);
 const MINUTE = 60_000;

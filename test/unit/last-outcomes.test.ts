@@ -3,8 +3,7 @@ import type { RecentRun } from '../../src/core/recent';
 import { NonRetryableError } from '../../src/handler/handler';
 import { StoreUnavailableError } from '../../src/lease/store';
 import { jobSpec } from '../support/job';
-import type { Instance, RivalTicks } from '../support/rival-ticks';
-import { rivalTicks } from '../support/rival-ticks';
+import { type Instance, type RivalTicks, rivalTicks } from '../support/rival-ticks';
 
 const T0 = Date.UTC(2026, 0, 1);
 const SECOND = 1_000;

@@ -1,12 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { JobName } from '../../src/core/brand';
 import { sleep } from '../../src/core/clock';
-import type { Layout } from '../../src/core/layout';
-import { encodeLayout, LAYOUT } from '../../src/core/layout';
+import { LAYOUT, type Layout, encodeLayout } from '../../src/core/layout';
 import { listHash } from '../../src/core/shards';
 import { jobSpec } from '../support/job';
-import type { RivalTicks } from '../support/rival-ticks';
-import { rivalTicks } from '../support/rival-ticks';
+import { type RivalTicks, rivalTicks } from '../support/rival-ticks';
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;

@@ -2,8 +2,7 @@ import { expect, it } from 'vitest';
 import type { JobName } from '../../src/core/brand';
 import { sleep } from '../../src/core/clock';
 import { jobSpec } from '../support/job';
-import type { RivalTicks } from '../support/rival-ticks';
-import { rivalTicks } from '../support/rival-ticks';
+import { type RivalTicks, rivalTicks } from '../support/rival-ticks';
 
 const A = 'a' as JobName;
 

@@ -4,8 +4,7 @@ import { decide } from '../../src/core/decide/decide';
 import { describe as describeAnswer } from '../../src/operator/describe';
 import { explainTime } from '../../src/operator/explain';
 import { jobSpec } from '../support/job';
-import type { Instance, RivalTicks } from '../support/rival-ticks';
-import { rivalTicks } from '../support/rival-ticks';
+import { type Instance, type RivalTicks, rivalTicks } from '../support/rival-ticks';
 import { ranRow, situation, T0 } from '../support/situation';
 
 const SECOND = 1_000;

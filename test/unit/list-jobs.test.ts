@@ -1,11 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { JobName, LeaseId } from '../../src/core/brand';
 import { encodeControl, NO_CONTROL } from '../../src/core/control';
-import { encodeRow, forgottenRow } from '../../src/core/row';
-import type { Row } from '../../src/core/row';
+import { type Row, encodeRow, forgottenRow } from '../../src/core/row';
 import type { LeaseStore } from '../../src/lease/store';
-import { listJobs } from '../../src/operator/list-jobs';
-import type { JobEntry } from '../../src/operator/list-jobs';
+import { type JobEntry, listJobs } from '../../src/operator/list-jobs';
 import { memoryService } from '../../src/stores/memory/store';
 import { settableClock } from '../support/clock';
 import { jobSpec } from '../support/job';

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { listerOfAll } from '../../src/stores/azure-blob/list-all';
 import { type AskPage, RangesRefusedError } from '../../src/stores/azure-blob/listing';
-import type { ListedService } from '../support/listed-service';
-import { listedService } from '../support/listed-service';
+import { type ListedService, listedService } from '../support/listed-service';
 
 const ROWS = Array.from({ length: 100 }, (_, index) => `jobs/job-${String(index).padStart(3, '0')}/lease`);
 

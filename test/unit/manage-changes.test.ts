@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { AuditEntry } from '../../src/core/audit';
-import { auditKey, decodeAudit, encodeAudit } from '../../src/core/audit';
+import { type AuditEntry, auditKey, decodeAudit, encodeAudit } from '../../src/core/audit';
 import type { JobName } from '../../src/core/brand';
 import { recordKey, runIdOf } from '../../src/core/key';
 import { StoreUnavailableError } from '../../src/lease/store';

@@ -9,8 +9,7 @@ import { changeControl } from '../../src/operator/change-control';
 import { migrate, surveyMigration } from '../../src/operator/migrate';
 import type { Applied } from '../../src/operator/shards/apply';
 import type { Desk } from '../../src/operator/take-lease';
-import type { World } from '../support/accounts';
-import { makeRow, T0, WAIT_MS, world } from '../support/accounts';
+import { T0, WAIT_MS, type World, makeRow, world } from '../support/accounts';
 
 const JOBS = ['daily', 'hourly'] as JobName[];
 const RECORDS = 60;

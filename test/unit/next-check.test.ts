@@ -1,15 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import type { Claim, Decision } from '../../src/core/decide/situation';
-import type { NextCheck } from '../../src/coordinator/tick/notes';
 import {
-  afterCheck,
-  clockCorrected,
   HOLD_BACK_MS,
+  type NextCheck,
+  READY,
+  SWEEP,
+  afterCheck,
   checkStarted,
   checkTime,
-  READY,
+  clockCorrected,
   requiredMoved,
-  SWEEP,
 } from '../../src/coordinator/tick/notes';
 
 const NOW = Date.UTC(2026, 0, 1);

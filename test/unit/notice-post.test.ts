@@ -1,12 +1,8 @@
-import { createServer as createHttpServer } from 'node:http';
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
-import { createServer } from 'node:net';
+import { type IncomingMessage, type ServerResponse, createServer as createHttpServer } from 'node:http';
+import { type AddressInfo, type Socket, createServer } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Guard } from '../../src/notices/guard';
-import { checkAddress, checkResolved, networksOf } from '../../src/notices/guard';
-import type { Resolve, Posted } from '../../src/notices/post';
-import { post, retryAfterOf } from '../../src/notices/post';
+import { type Guard, checkAddress, checkResolved, networksOf } from '../../src/notices/guard';
+import { type Posted, type Resolve, post, retryAfterOf } from '../../src/notices/post';
 import { systemClock } from '../../src/system-clock';
 
 const allowed = (pattern: string, ...networks: string[]) => ({ pattern, networks });

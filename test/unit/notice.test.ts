@@ -2,15 +2,16 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ETag, JobName } from '../../src/core/brand';
 import { NO_CONTROL } from '../../src/core/control';
-import type { Delivery, TryEnd } from '../../src/core/delivery';
 import {
+  type Delivery,
+  TRY_AGAIN_MS,
+  type TryEnd,
   afterTry,
   decodeDelivery,
   dueReceivers,
   encodeDelivery,
   mayTakeOver,
   newDelivery,
-  TRY_AGAIN_MS,
   withState,
 } from '../../src/core/delivery';
 import { acknowledgeEpisode, episodeOf } from '../../src/core/episode';
@@ -18,10 +19,8 @@ import type { RunFate } from '../../src/core/fate';
 import { recordKey } from '../../src/core/key';
 import { noticeId, noticesOfEnd, parseNoticeId, readNotice } from '../../src/core/notice';
 import { freshRun } from '../../src/core/decide/next-row';
-import type { Listed, SweptJob } from '../../src/core/notice-sweep';
-import { noticesOfSweep, outdated, isToldAsOverdue } from '../../src/core/notice-sweep';
-import type { NotifySettings } from '../../src/core/notify';
-import { NOTICE_TOPICS } from '../../src/core/notify';
+import { type Listed, type SweptJob, isToldAsOverdue, noticesOfSweep, outdated } from '../../src/core/notice-sweep';
+import { NOTICE_TOPICS, type NotifySettings } from '../../src/core/notify';
 import { readOwedNotices } from '../../src/core/owed-notice';
 import { withRun } from '../../src/core/recent';
 import type { Row } from '../../src/core/row';

@@ -2,8 +2,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { prometheusName } from '../../src/manage/prometheus';
-import { ATTRIBUTES, INSTRUMENTS } from '../../src/telemetry/instruments';
-import type { Instrument } from '../../src/telemetry/instruments';
+import { ATTRIBUTES, INSTRUMENTS, type Instrument } from '../../src/telemetry/instruments';
 import { SPANS } from '../../src/telemetry/spans';
 
 const root = path.join(__dirname, '../..');

@@ -1,12 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { JobSpec } from '../../src/core/job';
-import type { NotifySettings } from '../../src/core/notify';
-import { NOTICE_TOPICS } from '../../src/core/notify';
+import { NOTICE_TOPICS, type NotifySettings } from '../../src/core/notify';
 import { NonRetryableError } from '../../src/handler/handler';
 import { jobSpec } from '../support/job';
 import { fakeReceiver } from '../support/receivers';
-import type { SimulationOptions } from '../support/rival-ticks';
-import { rivalTicks } from '../support/rival-ticks';
+import { type SimulationOptions, rivalTicks } from '../support/rival-ticks';
 import { T0 } from '../support/situation';
 
 const MINUTE = 60_000;

@@ -2,8 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { isObject } from '../../src/core/metadata';
 import type { LeaseStore } from '../../src/lease/store';
 import { jobSpec } from '../support/job';
-import type { Instance } from '../support/rival-ticks';
-import { rivalTicks } from '../support/rival-ticks';
+import { type Instance, rivalTicks } from '../support/rival-ticks';
 
 const SECOND = 1_000;
 const T0 = Date.UTC(2026, 0, 1);

@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ETag, LeaseId } from '../../src/core/brand';
-import { decodeControl, NO_CONTROL } from '../../src/core/control';
-import type { Control } from '../../src/core/control';
+import { type Control, NO_CONTROL, decodeControl } from '../../src/core/control';
 import type { CoordinatorEvent } from '../../src/core/event';
 import { recordKey } from '../../src/core/key';
 import { mentionOf, overdueBy } from '../../src/core/overdue';
@@ -12,8 +11,7 @@ import { humanPrinter, jsonPrinter } from '../../src/local/cluster/print';
 import { StoreUnavailableError } from '../../src/lease/store';
 import { pauseJob, resumeJob } from '../../src/operator/pause';
 import { jobSpec } from '../support/job';
-import type { RivalTicks } from '../support/rival-ticks';
-import { rivalTicks } from '../support/rival-ticks';
+import { type RivalTicks, rivalTicks } from '../support/rival-ticks';
 
 const T0 = Date.UTC(2026, 0, 1);
 const MINUTE = 60_000;

@@ -5,16 +5,14 @@ import type { JobSpec } from '../../src/core/job';
 import { NonRetryableError } from '../../src/handler/handler';
 import { cordonDeployment, uncordonDeployment } from '../../src/operator/fleet';
 import type { JobStatus } from '../../src/operator/job-status';
-import type { Overview } from '../../src/operator/overview';
-import { readOverview } from '../../src/operator/overview';
+import { type Overview, readOverview } from '../../src/operator/overview';
 import { pauseJob } from '../../src/operator/pause';
 import { requestRun } from '../../src/operator/request';
 import { encodePresence } from '../../src/core/presence';
 import { memoryService } from '../../src/stores/memory/store';
 import { settableClock } from '../support/clock';
 import { jobSpec } from '../support/job';
-import type { RivalTicks, SimulatedHandler } from '../support/rival-ticks';
-import { rivalTicks } from '../support/rival-ticks';
+import { type RivalTicks, type SimulatedHandler, rivalTicks } from '../support/rival-ticks';
 
 const T0 = Date.UTC(2026, 0, 1);
 const SECOND = 1_000;

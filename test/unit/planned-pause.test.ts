@@ -2,15 +2,13 @@ import { describe, expect, it } from 'vitest';
 import { currentPause, NO_CONTROL } from '../../src/core/control';
 import { outsidePauses } from '../../src/core/decide/verdict';
 import type { JobSpec } from '../../src/core/job';
-import type { LeaseStore } from '../../src/lease/store';
-import { StoreUnavailableError } from '../../src/lease/store';
+import { type LeaseStore, StoreUnavailableError } from '../../src/lease/store';
 import { endMaintenance, startMaintenance } from '../../src/operator/fleet';
 import { readOverview } from '../../src/operator/overview';
 import { passedOver } from '../../src/operator/passed-over';
 import { pauseJob, resumeJob } from '../../src/operator/pause';
 import { jobSpec } from '../support/job';
-import type { RivalTicks } from '../support/rival-ticks';
-import { rivalTicks } from '../support/rival-ticks';
+import { type RivalTicks, rivalTicks } from '../support/rival-ticks';
 
 const T0 = Date.UTC(2026, 0, 1);
 const SECOND = 1_000;

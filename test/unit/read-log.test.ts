@@ -1,15 +1,12 @@
 import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { JobName, Token } from '../../src/core/brand';
-import type { LogEntry } from '../../src/core/log-entry';
-import { storeEntries } from '../../src/core/log-entry';
+import { type LogEntry, storeEntries } from '../../src/core/log-entry';
 import { recordKey } from '../../src/core/key';
-import { finalRecord, openRecord, storeRecord, stretchRecord } from '../../src/core/record';
-import type { RecordedEnd } from '../../src/core/record';
+import { type RecordedEnd, finalRecord, openRecord, storeRecord, stretchRecord } from '../../src/core/record';
 import type { LeaseStore } from '../../src/lease/store';
 import { findRun } from '../../src/operator/find-run';
-import type { LogRequest, TokenedEntry } from '../../src/operator/read-log';
-import { inOrder, readLog } from '../../src/operator/read-log';
+import { type LogRequest, type TokenedEntry, inOrder, readLog } from '../../src/operator/read-log';
 import { memoryService } from '../../src/stores/memory/store';
 import { settableClock } from '../../src/testing/clock';
 import { jobSpec } from '../support/job';

@@ -2,8 +2,16 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { JobName } from '../../src/core/brand';
 import { recordKey, runIdOf } from '../../src/core/key';
-import type { Recent, RecentRun } from '../../src/core/recent';
-import { completed, decodeRecent, encodeRecent, incompleteRun, withGaps, withRun } from '../../src/core/recent';
+import {
+  type Recent,
+  type RecentRun,
+  completed,
+  decodeRecent,
+  encodeRecent,
+  incompleteRun,
+  withGaps,
+  withRun,
+} from '../../src/core/recent';
 import { settledRun } from '../../src/core/recent-run';
 import { newRow } from '../../src/core/row';
 

@@ -3,8 +3,7 @@ import type { RunFate } from '../../src/core/fate';
 import { recordKey } from '../../src/core/key';
 import type { OwedNotice } from '../../src/core/owed-notice';
 import { withRecordedEnd } from '../../src/core/recorded-end';
-import type { Row } from '../../src/core/row';
-import { newRow } from '../../src/core/row';
+import { type Row, newRow } from '../../src/core/row';
 
 const DUE = Date.UTC(2026, 0, 1);
 const END = DUE + 60_000;

@@ -8,8 +8,7 @@ import type { Row } from '../../src/core/row';
 import { firstInstance, leaveRow, listedRow } from '../support/by-hand';
 import { interceptStore } from '../support/intercept';
 import { jobSpec } from '../support/job';
-import type { RivalTicks } from '../support/rival-ticks';
-import { rivalTicks } from '../support/rival-ticks';
+import { type RivalTicks, rivalTicks } from '../support/rival-ticks';
 import { ranRow, T0 } from '../support/situation';
 
 const A = 'a' as JobName;

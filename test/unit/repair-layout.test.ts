@@ -9,8 +9,7 @@ import { repairLayouts } from '../../src/operator/shards/repair';
 import { surveyAccounts } from '../../src/operator/shards/survey';
 import { jobSpec } from '../support/job';
 import { manageBench } from '../support/manage';
-import type { World } from '../support/accounts';
-import { LOCATIONS, makeRow, NAMES, world } from '../support/accounts';
+import { LOCATIONS, NAMES, type World, makeRow, world } from '../support/accounts';
 
 const PRESENCE: Omit<Presence, 'tickedAt'> = {
   ...{ instance: 'i', hub: 'h', version: '1.0.0', revision: 1, jobs: 'j', hubProven: true },

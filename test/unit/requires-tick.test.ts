@@ -16,8 +16,7 @@ import { rerun } from '../../src/operator/rerun';
 import { firstInstance } from '../support/by-hand';
 import { intercepted } from '../support/intercept';
 import { jobSpec } from '../support/job';
-import type { RivalTicks, SimulationOptions } from '../support/rival-ticks';
-import { rivalTicks } from '../support/rival-ticks';
+import { type RivalTicks, type SimulationOptions, rivalTicks } from '../support/rival-ticks';
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;

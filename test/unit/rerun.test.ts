@@ -8,8 +8,7 @@ import { StoreUnavailableError } from '../../src/lease/store';
 import { requestRun } from '../../src/operator/request';
 import { rerun } from '../../src/operator/rerun';
 import { jobSpec } from '../support/job';
-import type { RivalTicks } from '../support/rival-ticks';
-import { rivalTicks } from '../support/rival-ticks';
+import { type RivalTicks, rivalTicks } from '../support/rival-ticks';
 
 const T0 = Date.UTC(2026, 0, 1);
 const SECOND = 1_000;

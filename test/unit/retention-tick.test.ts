@@ -1,10 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { defineJob } from '../../src/handler/handler';
-import type { Coordinator, Report } from '../../src/coordinator/coordinator';
-import { Health } from '../../src/coordinator/coordinator';
+import { type Coordinator, Health, type Report } from '../../src/coordinator/coordinator';
 import { createRetention } from '../../src/coordinator/tick/retention';
-import type { LeaseStore } from '../../src/lease/store';
-import { StoreUnavailableError } from '../../src/lease/store';
+import { type LeaseStore, StoreUnavailableError } from '../../src/lease/store';
 import { serviceTime } from '../../src/lease/service-time';
 import { memoryService } from '../../src/stores/memory/store';
 import { settableClock } from '../support/clock';

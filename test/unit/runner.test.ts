@@ -1,8 +1,7 @@
 import path from 'node:path';
 import { build } from 'esbuild';
 import { describe, expect, it, vi } from 'vitest';
-import type { RunnerOptions } from '../../src/runner/index';
-import { createRunner, defineJob } from '../../src/runner/index';
+import { type RunnerOptions, createRunner, defineJob } from '../../src/runner/index';
 
 const handlers = { greet: defineJob({ run: () => 'hello' }) };
 const jobs = { jobs: { greet: { schedule: '0 3 * * *' } } };

@@ -7,8 +7,7 @@ import { describe as describeAnswer } from '../../src/operator/describe';
 import { explainTime } from '../../src/operator/explain';
 import { jobSpec } from '../support/job';
 import { ranRow, situation, T0 } from '../support/situation';
-import type { RivalTicks } from '../support/rival-ticks';
-import { rivalTicks } from '../support/rival-ticks';
+import { type RivalTicks, rivalTicks } from '../support/rival-ticks';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { decodeAudit, encodeAudit } from '../../src/core/audit';
 import type { JobName } from '../../src/core/brand';
-import { StoreDeniedError, StoreUnavailableError } from '../../src/lease/store';
-import type { LeaseStore } from '../../src/lease/store';
+import { type LeaseStore, StoreDeniedError, StoreUnavailableError } from '../../src/lease/store';
 import { withSecondAudit } from '../../src/lease/second-audit';
 import { checkAudit } from '../../src/operator/doctor/audit';
 import { auditedStores, openStore } from '../../src/stores/open';

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { JobName, LeaseId } from '../../src/core/brand';
 import { sleep } from '../../src/core/clock';
-import type { Control } from '../../src/core/control';
-import { encodeControl } from '../../src/core/control';
+import { type Control, encodeControl } from '../../src/core/control';
 import type { RunFate } from '../../src/core/fate';
 import { recordKey } from '../../src/core/key';
 import type { Row } from '../../src/core/row';
@@ -13,8 +12,7 @@ import { packRow } from '../../src/coordinator/message';
 import { firstInstance, listedRow, withoutTicks } from '../support/by-hand';
 import { interceptStore } from '../support/intercept';
 import { jobSpec } from '../support/job';
-import type { RivalTicks } from '../support/rival-ticks';
-import { rivalTicks } from '../support/rival-ticks';
+import { type RivalTicks, rivalTicks } from '../support/rival-ticks';
 import { ranRow, T0 } from '../support/situation';
 
 const SECOND = 1_000;

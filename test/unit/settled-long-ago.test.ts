@@ -3,8 +3,7 @@ import { decide } from '../../src/core/decide/decide';
 import { recordKey } from '../../src/core/key';
 import type { Row } from '../../src/core/row';
 import { jobSpec } from '../support/job';
-import type { Instance, RivalTicks } from '../support/rival-ticks';
-import { rivalTicks } from '../support/rival-ticks';
+import { type Instance, type RivalTicks, rivalTicks } from '../support/rival-ticks';
 import { ranRow, situation, T0 } from '../support/situation';
 
 const MINUTE = 60_000;

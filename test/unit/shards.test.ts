@@ -9,8 +9,7 @@ import { dealtStore } from '../../src/lease/dealt-store';
 import type { LeaseStore } from '../../src/lease/store';
 import { applyShards } from '../../src/operator/shards/apply';
 import { surveyAccounts } from '../../src/operator/shards/survey';
-import type { World } from '../support/accounts';
-import { LOCATIONS, makeRow, NAMES, T0, WAIT_MS, world } from '../support/accounts';
+import { LOCATIONS, NAMES, T0, WAIT_MS, type World, makeRow, world } from '../support/accounts';
 
 /** Where the rows that count lie, by job, with their tokens. */
 async function rowsOf({ stores }: World): Promise<Record<string, readonly [account: number, token: number]>> {

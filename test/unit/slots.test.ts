@@ -1,8 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { Slot, Slots } from '../../src/coordinator/slots';
-import { createSlots } from '../../src/coordinator/slots';
-import type { SettableClock } from '../support/clock';
-import { settableClock } from '../support/clock';
+import { type Slot, type Slots, createSlots } from '../../src/coordinator/slots';
+import { type SettableClock, settableClock } from '../support/clock';
 
 const SECOND = 1_000;
 

@@ -1,10 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Token } from '../../src/core/brand';
-import type { Control } from '../../src/core/control';
-import { decodeControl, encodeControl } from '../../src/core/control';
+import { type Control, decodeControl, encodeControl } from '../../src/core/control';
 import { recordKey } from '../../src/core/key';
-import type { Row } from '../../src/core/row';
-import { decodeRow, encodeRow } from '../../src/core/row';
+import { type Row, decodeRow, encodeRow } from '../../src/core/row';
 
 const at = (second: number): number => Date.UTC(2026, 0, 31, 3, 0, second);
 

@@ -1,22 +1,19 @@
-import type { Sampler } from '@opentelemetry/sdk-trace-base';
 import {
   BasicTracerProvider,
   InMemorySpanExporter,
+  type Sampler,
   SimpleSpanProcessor,
   TraceIdRatioBasedSampler,
 } from '@opentelemetry/sdk-trace-base';
 import { describe, expect, it } from 'vitest';
-import type { TracedEnd } from '../../src/coordinator/telemetry';
-import { NO_TELEMETRY } from '../../src/coordinator/telemetry';
+import { NO_TELEMETRY, type TracedEnd } from '../../src/coordinator/telemetry';
 import { recordKey } from '../../src/core/key';
 import { formatTraceparent, idsOf, IdSource, parseTraceparent, remembering } from '../../src/telemetry/ids';
-import type { Spans } from '../../src/telemetry/spans';
-import { createSpans, unexportedSpans } from '../../src/telemetry/spans';
+import { type Spans, createSpans, unexportedSpans } from '../../src/telemetry/spans';
 import { jobSpec } from '../support/job';
 import { firstInstance } from '../support/by-hand';
 import { interceptStore } from '../support/intercept';
-import { rivalTicks } from '../support/rival-ticks';
-import type { Instance } from '../support/rival-ticks';
+import { type Instance, rivalTicks } from '../support/rival-ticks';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;

@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
-import type { StandardSchema } from '../../src/index';
-import { defineJob, NonRetryableError } from '../../src/index';
+import { NonRetryableError, type StandardSchema, defineJob } from '../../src/index';
 import { runJob, settableClock } from '../../src/testing/index';
 
 const blob = (url: string) => ({

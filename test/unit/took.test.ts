@@ -3,8 +3,7 @@ import { tookMs } from '../../src/core/record';
 import { cancelRun } from '../../src/operator/cancel';
 import { readOverview } from '../../src/operator/overview';
 import { jobSpec } from '../support/job';
-import type { RivalTicks } from '../support/rival-ticks';
-import { rivalTicks } from '../support/rival-ticks';
+import { type RivalTicks, rivalTicks } from '../support/rival-ticks';
 
 const T0 = Date.UTC(2026, 0, 1);
 const SECOND = 1_000;

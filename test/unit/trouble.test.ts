@@ -7,8 +7,7 @@ import { storageTroubled } from '../../src/coordinator/reachability';
 import { StoreUnavailableError } from '../../src/lease/store';
 import { humanPrinter, jsonPrinter } from '../../src/local/cluster/print';
 import { jobSpec } from '../support/job';
-import type { RivalTicks } from '../support/rival-ticks';
-import { rivalTicks } from '../support/rival-ticks';
+import { type RivalTicks, rivalTicks } from '../support/rival-ticks';
 
 const SECOND = 1_000;
 const MINUTE = 60_000;

@@ -13,8 +13,7 @@ import type { Row } from '../../src/core/row';
 import type { ShownRecord } from '../../src/operator/list-runs';
 import { jobSpec } from '../support/job';
 import { manageBench } from '../support/manage';
-import type { Instance, RivalTicks } from '../support/rival-ticks';
-import { rivalTicks } from '../support/rival-ticks';
+import { type Instance, type RivalTicks, rivalTicks } from '../support/rival-ticks';
 import { sleep } from '../../src/core/clock';
 import type { JobContext } from '../../src/handler/handler';
 

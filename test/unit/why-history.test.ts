@@ -6,15 +6,13 @@ import type { JobSpec } from '../../src/core/job';
 import type { LedgerRecord } from '../../src/core/record';
 import { attemptTimes } from '../../src/cli/why';
 import { describe as describeAnswer } from '../../src/operator/describe';
-import { explainTime } from '../../src/operator/explain';
-import type { Explanation } from '../../src/operator/explain';
+import { type Explanation, explainTime } from '../../src/operator/explain';
 import type { ShownAttempt } from '../../src/operator/list-runs';
 import { pauseJob, resumeJob } from '../../src/operator/pause';
 import { requestRun } from '../../src/operator/request';
 import { OperatorError } from '../../src/operator/operator-error';
 import { jobSpec } from '../support/job';
-import type { RivalTicks } from '../support/rival-ticks';
-import { rivalTicks } from '../support/rival-ticks';
+import { type RivalTicks, rivalTicks } from '../support/rival-ticks';
 import { runs } from '../support/runs';
 
 const MINUTE = 60_000;

@@ -1,15 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { JobName, Token } from '../../src/core/brand';
-import type { Control } from '../../src/core/control';
-import { NO_CONTROL } from '../../src/core/control';
+import { type Control, NO_CONTROL } from '../../src/core/control';
 import type { JobSpec } from '../../src/core/job';
 import { recordKey, runIdOf } from '../../src/core/key';
-import type { LedgerRecord } from '../../src/core/record';
-import { openRecord, stretchRecord } from '../../src/core/record';
-import type { Row, RunRef } from '../../src/core/row';
-import { newRow } from '../../src/core/row';
-import { explain } from '../../src/core/why';
-import type { Answer, Question } from '../../src/core/why';
+import { type LedgerRecord, openRecord, stretchRecord } from '../../src/core/record';
+import { type Row, type RunRef, newRow } from '../../src/core/row';
+import { type Answer, type Question, explain } from '../../src/core/why';
 import { jobSpec } from '../support/job';
 
 const MINUTE = 60_000;

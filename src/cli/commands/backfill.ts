@@ -1,9 +1,7 @@
-import type { Command } from 'commander';
-import { Option } from 'commander';
+import { type Command, Option } from 'commander';
 import { BACKFILL_AT_MOST } from '../../core/backfill';
 import type { BackfillOptions } from '../backfill';
-import type { Done } from './command';
-import { acting, examples, wholeNumber, withReason } from './command';
+import { type Done, acting, examples, wholeNumber, withReason } from './command';
 
 /** The command that runs past due times again. */
 export function addBackfill(program: Command, done: Done): void {

@@ -1,5 +1,4 @@
-import type { Command } from 'commander';
-import { InvalidArgumentError, Option } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { NOTE_LENGTH } from '../../operator/note';
 import { UNSUCCESSFUL } from '../output';
 

@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import type { CordonOptions, UncordonOptions } from '../cordon';
-import type { Done } from './command';
-import { examples, withReason, withStorage, withTimes } from './command';
+import { type Done, examples, withReason, withStorage, withTimes } from './command';
 
 /** Commands about deployments. */
 export function addFleet(program: Command, done: Done): void {

@@ -1,5 +1,4 @@
-import type { Command } from 'commander';
-import { InvalidArgumentError, Option } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { RUN_FATES, TRIGGERS, UNRUN_FATES } from '../../core/fate';
 import { CHANNELS } from '../../core/origin';
 import type { AuditOptions } from '../audit';
@@ -8,8 +7,7 @@ import { NO } from '../output';
 import type { RunsOptions } from '../runs';
 import type { StatusOptions } from '../status';
 import type { WhyOptions } from '../why';
-import type { Done } from './command';
-import { examples, timed, wholeNumber, withStorage, withTimes } from './command';
+import { type Done, examples, timed, wholeNumber, withStorage, withTimes } from './command';
 
 const DUE_TIME =
   "a due time in ISO 8601, with Z or an offset, or else in the job's time zone; 21:42 or 21:42:40Z for the latest such time; or how long ago, such as 2h";

@@ -3,8 +3,7 @@ import type { AckOptions } from '../ack';
 import type { ReasonedOptions } from '../operate';
 import type { PauseOptions, ResumeOptions } from '../pause';
 import type { RunOptions } from '../run';
-import type { Done } from './command';
-import { acting, actingOnMany, examples, waiting, withReason } from './command';
+import { type Done, acting, actingOnMany, examples, waiting, withReason } from './command';
 
 /** Commands that write requests. */
 export function addRequests(program: Command, done: Done): void {

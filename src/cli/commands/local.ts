@@ -1,13 +1,11 @@
-import type { Command } from 'commander';
-import { Argument } from 'commander';
+import { Argument, type Command } from 'commander';
 import type { Format } from '../../import/about-runs';
 import type { DevArguments } from '../dev';
 import type { ImportOptions } from '../import';
 import type { InitOptions } from '../init';
 import type { DrillArguments } from '../drill';
 import { NO } from '../output';
-import type { Done } from './command';
-import { examples, wholeNumber, withTimes } from './command';
+import { type Done, examples, wholeNumber, withTimes } from './command';
 
 export function addDev(program: Command, done: Done): void {
   withTimes(program.command('dev'))

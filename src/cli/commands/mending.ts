@@ -6,8 +6,7 @@ import type { RecoverOptions } from '../recover';
 import type { MigrateOptions } from '../migrate';
 import type { ShardsOptions } from '../shards';
 import type { UnlockOptions } from '../unlock';
-import type { Done } from './command';
-import { acting, examples, timed, wholeNumber, withStorage } from './command';
+import { type Done, acting, examples, timed, wholeNumber, withStorage } from './command';
 
 /** Commands for when something has gone wrong, and for a deleted job. */
 export function addMending(program: Command, done: Done): void {

@@ -1,8 +1,7 @@
 import { Argument, type Command } from 'commander';
 import type { NotifyTestOptions } from '../notify-test';
 import { NO } from '../output';
-import type { Done } from './command';
-import { examples } from './command';
+import { type Done, examples } from './command';
 
 /** Commands for notices. */
 export function addNotices(program: Command, done: Done): void {

@@ -1,10 +1,8 @@
-import type { Command } from 'commander';
-import { InvalidArgumentError, Option } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { formatDuration, parseDuration } from '../../core/duration';
 import type { CostOptions } from '../cost';
 import type { PlanOptions } from '../plan';
-import type { Done } from './command';
-import { command, examples, timed, wholeNumber } from './command';
+import { type Done, command, examples, timed, wholeNumber } from './command';
 
 const LONGEST_RUN_MS = 86_400_000;
 

@@ -1,17 +1,14 @@
 import { format } from 'node:util';
 import type { Millis } from '../../core/brand';
 import { sleep } from '../../core/clock';
-import type { LogLimits, Speaker } from '../../core/log-buffer';
-import { createLogBuffer, linesOf, redactNote } from '../../core/log-buffer';
-import type { LogEntry, LogLevel, Progress } from '../../core/log-entry';
-import { storeEntries } from '../../core/log-entry';
+import { type LogLimits, type Speaker, createLogBuffer, linesOf, redactNote } from '../../core/log-buffer';
+import { type LogEntry, type LogLevel, type Progress, storeEntries } from '../../core/log-entry';
 import type { RecordedEnd } from '../../core/record';
 import { runIdOf } from '../../core/key';
 import { redactNothing } from '../../core/redact';
 import { CALL_LIMIT_MS } from '../../lease/deadline';
 import type { Coordinator, Report } from '../coordinator';
-import type { LogPlace } from './log-writer';
-import { createLogWriter } from './log-writer';
+import { type LogPlace, createLogWriter } from './log-writer';
 
 /** A line waits this long, so that lines that follow each other closely go by one call. */
 const FLUSH_AFTER_MS: Millis = 2_000;

@@ -1,47 +1,42 @@
-import type { AttemptLoss } from '../../core/attempt-loss';
-import { lossReason } from '../../core/attempt-loss';
+import { type AttemptLoss, lossReason } from '../../core/attempt-loss';
 import type { JobName, LeaseId, Millis } from '../../core/brand';
 import { ITEMS_MARGIN_MS, itemsDeadlineMs } from '../../core/fan-out';
-import type { Trigger } from '../../core/fate';
-import { isRunFate } from '../../core/fate';
+import { type Trigger, isRunFate } from '../../core/fate';
 import { ATTEMPT_LOG } from '../../core/log-buffer';
-import { attemptHistory, tookMs } from '../../core/record';
-import type { AttemptRecord, LedgerRecord } from '../../core/record';
+import { type AttemptRecord, type LedgerRecord, attemptHistory, tookMs } from '../../core/record';
 import { errorTrace, mapTexts } from '../../core/recorded-error';
-import type { RunStep } from '../../core/run';
-import { afterAttempt } from '../../core/run';
+import { type RunStep, afterAttempt } from '../../core/run';
 import type { JobContext } from '../../handler/handler';
 import { isFanOut } from '../../handler/handlers';
 import { createFence } from '../../lease/fence';
 import { StoreDeniedError, StoreError } from '../../lease/store';
 import { beginBeats } from '../beat';
-import type { Aborter } from '../bounded';
-import { createAborter } from '../bounded';
-import type { Coordinator, Report } from '../coordinator';
-import { keptFromHandlers } from '../coordinator';
+import { type Aborter, createAborter } from '../bounded';
+import { type Coordinator, type Report, keptFromHandlers } from '../coordinator';
 import { whileRunning } from '../drain';
-import { timeOf } from '../held';
-import type { HeldRow } from '../held';
-import type { AttemptInput, AttemptResult, ClaimInput } from '../message';
-import { packAttempts, packRow, unpackAttempts, unpackRow } from '../message';
+import { type HeldRow, timeOf } from '../held';
+import {
+  type AttemptInput,
+  type AttemptResult,
+  type ClaimInput,
+  packAttempts,
+  packRow,
+  unpackAttempts,
+  unpackRow,
+} from '../message';
 import type { RunEnd, StartedAttempt } from '../settle';
 import type { Span } from '../telemetry';
 import { ping, untilSent } from '../tell';
-import type { AttemptLog } from './attempt-log';
-import { createAttemptLog, NO_LOG } from './attempt-log';
-import { claimAttempt, earlyBy } from './claim';
-import type { Claimed } from './claim';
+import { type AttemptLog, NO_LOG, createAttemptLog } from './attempt-log';
+import { type Claimed, claimAttempt, earlyBy } from './claim';
 import { membershipOf } from './membership';
 import { noteLoss } from './note-loss';
-import type { Attempted, HandlerCall } from './run-handler';
-import { notCalled, runHandler, watchForCancel } from './run-handler';
+import { type Attempted, type HandlerCall, notCalled, runHandler, watchForCancel } from './run-handler';
 import { endedBy } from './ended-by';
-import type { Stage } from './fan-out';
+import { type Stage, fanOutStage, itemLanes, leftoversOf } from './fan-out';
 import { itemTable } from '../../core/item-table';
-import { fanOutStage, itemLanes, leftoversOf } from './fan-out';
 import { runItem } from './item';
-import type { AttemptTrace } from './trace-attempt';
-import { traceAttempt } from './trace-attempt';
+import { type AttemptTrace, traceAttempt } from './trace-attempt';
 import { inputOf } from './request-input';
 import { waitForGroup } from './wait-for-slot';
 

@@ -2,8 +2,7 @@ import type { EpochMs, ETag, JobName, LeaseId, Millis, Token } from '../../core/
 import { sleep } from '../../core/clock';
 import { actualTime, DATE_BEHIND_MS, marginOf } from '../../core/job';
 import { completed } from '../../core/recent';
-import type { Row } from '../../core/row';
-import { keptForMs } from '../../core/row';
+import { type Row, keptForMs } from '../../core/row';
 import { standsFrom, withStandstill } from '../../core/standstill';
 import { untilAnswered } from '../../lease/deadline';
 import { between, moment, type Moment, Trust } from '../../lease/trust';
@@ -12,10 +11,8 @@ import { itemsAreSilent } from '../beat';
 import type { Coordinator, Report, RunnableJob } from '../coordinator';
 import { attemptLimitMs } from '../decide-row';
 import { LATE_MS } from '../hand-overs';
-import type { HeldRow } from '../held';
-import { holdRow } from '../held';
-import type { AttemptInput, ClaimInput, HandedOver } from '../message';
-import { unpackRow } from '../message';
+import { type HeldRow, holdRow } from '../held';
+import { type AttemptInput, type ClaimInput, type HandedOver, unpackRow } from '../message';
 import { decideAgain } from './decide-again';
 
 /** Durable timers are cut to whole seconds by the storage back end. */

@@ -5,10 +5,8 @@ import { untilAnswered } from '../../lease/deadline';
 import { backfillWatch } from '../backfills';
 import { completeRow } from '../complete-row';
 import type { Coordinator, RunnableJob } from '../coordinator';
-import type { JobDecision } from '../decide-row';
-import { decideRow } from '../decide-row';
-import type { HandedOver } from '../message';
-import { packRow, unpackRow } from '../message';
+import { type JobDecision, decideRow } from '../decide-row';
+import { type HandedOver, packRow, unpackRow } from '../message';
 import { requiredWatch } from '../required';
 
 /**

@@ -1,7 +1,5 @@
-import type { RecordedError } from '../../core/recorded-error';
-import { MOST_CAUSES } from '../../core/recorded-error';
-import type { Redact } from '../../core/redact';
-import { MASK, OVERLAP, redactNothing } from '../../core/redact';
+import { MOST_CAUSES, type RecordedError } from '../../core/recorded-error';
+import { MASK, OVERLAP, type Redact, redactNothing } from '../../core/redact';
 import { formatDuration } from '../../core/duration';
 import { AttemptAbortedError } from '../../handler/handler';
 import type { Aborter, Ended } from '../bounded';

@@ -1,7 +1,5 @@
-import type { RecordedError } from '../../core/recorded-error';
-import { redactError } from '../../core/recorded-error';
-import type { HeldRow } from '../held';
-import { timeOf } from '../held';
+import { type RecordedError, redactError } from '../../core/recorded-error';
+import { type HeldRow, timeOf } from '../held';
 import type { HandlerCall } from './run-handler';
 
 const ENDS = {

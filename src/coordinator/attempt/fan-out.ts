@@ -1,23 +1,22 @@
 import { asideKey } from '../../core/backfill';
 import { formatDuration } from '../../core/duration';
-import type { ItemEnd, PlannedItem } from '../../core/fan-out';
 import {
+  type ItemEnd,
+  PLAN_PIECE,
+  type PlannedItem,
   itemPiece,
   itemsDeadlineMs,
   lanesOf,
   parseItemEnd,
   parseItemPiece,
   parsePlan,
-  PLAN_PIECE,
 } from '../../core/fan-out';
 import { askedOf } from '../../core/origin';
 import { ForeignRecordError } from '../../core/record';
 import type { FanOutHandler, ItemOutcome } from '../../handler/define-fan-out';
-import type { JobContext } from '../../handler/handler';
-import { NonRetryableError } from '../../handler/handler';
+import { type JobContext, NonRetryableError } from '../../handler/handler';
 import { allPieces } from '../../lease/all-pieces';
-import type { ListedPiece } from '../../lease/store';
-import { StoreError, StoreUnavailableError } from '../../lease/store';
+import { type ListedPiece, StoreError, StoreUnavailableError } from '../../lease/store';
 import { createGate } from '../gate';
 import type { HeldRow } from '../held';
 import type { Lane } from '../message';

@@ -1,12 +1,9 @@
 import type { JobName, Millis } from '../../core/brand';
-import type { Clock } from '../../core/clock';
-import { sleep } from '../../core/clock';
-import type { Control } from '../../core/control';
-import { controlOf } from '../../core/control';
+import { type Clock, sleep } from '../../core/clock';
+import { type Control, controlOf } from '../../core/control';
 import { ForeignMetadataError } from '../../core/metadata';
 import { within } from '../../lease/deadline';
-import type { ListedJob } from '../../lease/store';
-import { StoreError } from '../../lease/store';
+import { type ListedJob, StoreError } from '../../lease/store';
 import type { HeldRow } from '../held';
 
 /** Attempts that ask within this time share one listing. */

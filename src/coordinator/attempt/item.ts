@@ -1,6 +1,5 @@
 import type { EpochMs, JobName, Millis, Token } from '../../core/brand';
-import type { ItemEnd } from '../../core/fan-out';
-import { BEAT_EVERY_MS, itemPiece, ITEMS_MARGIN_MS, parseItemEnd, STOP_PIECE } from '../../core/fan-out';
+import { BEAT_EVERY_MS, ITEMS_MARGIN_MS, type ItemEnd, STOP_PIECE, itemPiece, parseItemEnd } from '../../core/fan-out';
 import { itemSummary } from '../../core/item-table';
 import { parseRecordKey, runIdOf } from '../../core/key';
 import { ITEM_LOG } from '../../core/log-buffer';
@@ -13,30 +12,31 @@ import { backoff } from '../../core/run';
 import type { ItemContext } from '../../handler/define-fan-out';
 import { isFanOut } from '../../handler/handlers';
 import { untilAnswered } from '../../lease/deadline';
-import type { ClosableFence } from '../../lease/fence';
-import { createFence } from '../../lease/fence';
-import type { PieceStore } from '../../lease/store';
-import { StoreError } from '../../lease/store';
+import { type ClosableFence, createFence } from '../../lease/fence';
+import { type PieceStore, StoreError } from '../../lease/store';
 import type { Trust } from '../../lease/trust';
 import { whileAtWork } from '../beat';
-import type { Aborter, Bounds, Ended, Handled } from '../bounded';
-import { callBounded, createAborter, timeoutAfter } from '../bounded';
-import type { Coordinator, Report } from '../coordinator';
-import { keptFromHandlers } from '../coordinator';
+import {
+  type Aborter,
+  type Bounds,
+  type Ended,
+  type Handled,
+  callBounded,
+  createAborter,
+  timeoutAfter,
+} from '../bounded';
+import { type Coordinator, type Report, keptFromHandlers } from '../coordinator';
 import type { AttemptResult, ItemInput } from '../message';
 import { NO_TELEMETRY } from '../telemetry';
-import type { AttemptLog } from './attempt-log';
-import { createAttemptLog, NO_LOG } from './attempt-log';
+import { type AttemptLog, NO_LOG, createAttemptLog } from './attempt-log';
 import { callHandler } from './call-handler';
 import { describeAbort } from './describe-error';
 import { jobLog, reportProgress } from './run-handler';
 import { whileRunning } from '../drain';
 import type { Slot } from '../slots';
 import { patienceOf } from './wait-for-slot';
-import type { RunInput } from './request-input';
-import { inputOf } from './request-input';
-import type { WantedItem } from './item-check';
-import { calling, checkItem, trustFrom, keepChecking } from './item-check';
+import { type RunInput, inputOf } from './request-input';
+import { type WantedItem, calling, checkItem, keepChecking, trustFrom } from './item-check';
 
 type ItemResult = Extract<AttemptResult, { kind: 'item' }>;
 

@@ -1,6 +1,5 @@
 import type { JobName, Millis } from '../../core/brand';
-import type { LogEntry } from '../../core/log-entry';
-import { storeEntries } from '../../core/log-entry';
+import { type LogEntry, storeEntries } from '../../core/log-entry';
 import { CALL_LIMIT_MS, within } from '../../lease/deadline';
 import type { LogStore } from '../../lease/store';
 import type { Trust } from '../../lease/trust';

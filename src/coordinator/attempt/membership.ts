@@ -1,6 +1,5 @@
 import type { Millis } from '../../core/brand';
-import type { WaitingMember } from '../../core/group';
-import { cameAt } from '../../core/group';
+import { type WaitingMember, cameAt } from '../../core/group';
 import { doorkeeperOf } from '../groups';
 import type { HeldRow } from '../held';
 import type { Patience } from '../slots';

@@ -1,5 +1,4 @@
-import type { AttemptLoss } from '../../core/attempt-loss';
-import { lossNote, storeLoss } from '../../core/attempt-loss';
+import { type AttemptLoss, lossNote, storeLoss } from '../../core/attempt-loss';
 import { CALL_LIMIT_MS, within } from '../../lease/deadline';
 import { StoreError } from '../../lease/store';
 import type { HeldRow } from '../held';

@@ -1,7 +1,6 @@
 import type { JobName } from '../../core/brand';
 import { recordKey, parseRecordKey } from '../../core/key';
-import { ForeignRecordError } from '../../core/record';
-import type { LedgerRecord } from '../../core/record';
+import { ForeignRecordError, type LedgerRecord } from '../../core/record';
 import type { AnytimeStore } from '../held';
 import { readRecord } from '../ledger';
 

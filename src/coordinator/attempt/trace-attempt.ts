@@ -1,10 +1,8 @@
 import type { JobName } from '../../core/brand';
 import { isRunFate } from '../../core/fate';
 import type { Coordinator, Report } from '../coordinator';
-import type { AttemptResult, ClaimInput } from '../message';
-import { unpackRow } from '../message';
-import type { Span } from '../telemetry';
-import { UNTRACED } from '../telemetry';
+import { type AttemptResult, type ClaimInput, unpackRow } from '../message';
+import { type Span, UNTRACED } from '../telemetry';
 import type { Claimed } from './claim';
 
 /** The trace of one attempt, from the arrival of its message. */

@@ -1,7 +1,6 @@
 import type { EpochMs, Millis } from '../../core/brand';
 import { sleep } from '../../core/clock';
-import type { Control } from '../../core/control';
-import { pauseAt } from '../../core/control';
+import { type Control, pauseAt } from '../../core/control';
 import { controlReadMs, READS_CONTROL_AGAIN_MS } from '../../core/early-claim';
 import type { HeldRow } from '../held';
 import { CLOCK_RATE_ERROR } from '../../lease/service-time';

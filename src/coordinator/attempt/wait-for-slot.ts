@@ -1,14 +1,12 @@
 import type { Millis } from '../../core/brand';
-import type { Control } from '../../core/control';
-import { currentPause, pauseAt } from '../../core/control';
+import { type Control, currentPause, pauseAt } from '../../core/control';
 import { windowMs } from '../../core/decide/verdict';
 import { startRank } from '../../core/priority';
 import { dueOf } from '../../core/row';
 import type { AttemptEnd } from '../../core/run';
 import type { Settings } from '../coordinator';
-import type { HeldRow } from '../held';
+import { type HeldRow, timeOf } from '../held';
 import { CLOCK_RATE_ERROR } from '../../lease/service-time';
-import { timeOf } from '../held';
 import type { Patience, Slot } from '../slots';
 import { readControlAgain } from './fresh-control';
 import type { Membership } from './membership';

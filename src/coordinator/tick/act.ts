@@ -1,6 +1,5 @@
 import type { EpochMs, LeaseId } from '../../core/brand';
-import type { Claim, Decision } from '../../core/decide/situation';
-import { isBackfilled } from '../../core/decide/situation';
+import { type Claim, type Decision, isBackfilled } from '../../core/decide/situation';
 import { claimTime } from '../../core/decide/verdict';
 import { claimRank } from '../../core/priority';
 import { StoreError } from '../../lease/store';
@@ -8,8 +7,7 @@ import type { Coordinator, RunnableJob } from '../coordinator';
 import { turnOf } from '../give-back';
 import { storageAnswers, storageTroubled } from '../reachability';
 import { hasRoom, hubKeepsUp, isEarly, leaseFor } from './early';
-import type { Fire, TickState } from './fire';
-import { CLAIMS_AT_ONCE } from './fire';
+import { CLAIMS_AT_ONCE, type Fire, type TickState } from './fire';
 import { claimsOf } from './layout';
 import type { JobDecision } from '../decide-row';
 import { HOLD_BACK_MS, isSilent, requiredMoved, SWEEP, WATCH_AT_MOST_MS, upcomingAt, WATCH_FIRST_MS } from './notes';

@@ -1,6 +1,5 @@
 import type { Millis } from '../../core/brand';
-import type { Clock } from '../../core/clock';
-import { sleep } from '../../core/clock';
+import { type Clock, sleep } from '../../core/clock';
 
 /**
  * Work that ticks have started and do not await between two checks. A tick returns only after it is over, since its logs

@@ -1,8 +1,6 @@
 import type { EpochMs, JobName, Millis } from '../../core/brand';
-import type { Pace } from '../../core/bursts';
-import { lookAheads } from '../../core/bursts';
-import type { JobNotes } from './notes';
-import { clockCorrected, checkTime, newNotes } from './notes';
+import { type Pace, lookAheads } from '../../core/bursts';
+import { type JobNotes, checkTime, clockCorrected, newNotes } from './notes';
 
 /** The notes on all jobs. */
 export class Board {

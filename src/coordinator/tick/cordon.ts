@@ -1,5 +1,4 @@
-import { cordonOf, decodeFleet, NO_FLEET } from '../../core/fleet';
-import type { Fleet } from '../../core/fleet';
+import { type Fleet, NO_FLEET, cordonOf, decodeFleet } from '../../core/fleet';
 import { ForeignMetadataError } from '../../core/metadata';
 import { oneLine } from '../../core/text';
 import type { ListedControl, Listing } from '../../lease/store';

@@ -3,12 +3,10 @@ import type { Listing } from '../../lease/store';
 import type { Coordinator, RunnableJob } from '../coordinator';
 import { act } from './act';
 import type { Fire, TickState } from './fire';
-import type { JobDecision, Seen } from '../decide-row';
-import { isForeign } from '../decide-row';
+import { type JobDecision, type Seen, isForeign } from '../decide-row';
 import { lookAfterLeft } from '../lost-run';
 import { readAndDecide } from './read-and-decide';
-import type { JobNotes } from './notes';
-import { afterCheck, checkStarted, checkTime, requiredMoved, SWEEP, upcomingAt } from './notes';
+import { type JobNotes, SWEEP, afterCheck, checkStarted, checkTime, requiredMoved, upcomingAt } from './notes';
 
 /** A listing, or the part of one that has been read. */
 export interface Shown {

@@ -2,8 +2,7 @@ import type { Millis } from '../../core/brand';
 import { sleep } from '../../core/clock';
 import type { Claim } from '../../core/decide/situation';
 import { leaseOverWait } from '../../core/early-claim';
-import type { JobSpec } from '../../core/job';
-import { actualTime } from '../../core/job';
+import { type JobSpec, actualTime } from '../../core/job';
 import type { Coordinator } from '../coordinator';
 import type { Actions } from './actions';
 

@@ -1,22 +1,18 @@
 import type { EpochMs, JobName, Millis } from '../../core/brand';
 import { claimTime } from '../../core/decide/verdict';
 import { nextDue } from '../../core/job';
-import type { Control } from '../../core/control';
-import { controlOf } from '../../core/control';
+import { type Control, controlOf } from '../../core/control';
 import type { CoordinatorEvent } from '../../core/event';
 import { rowAfterLoss } from '../../core/lost-row';
 import { ForeignMetadataError } from '../../core/metadata';
-import type { Row } from '../../core/row';
-import { encodeRow, firstCursor, newRow } from '../../core/row';
+import { type Row, encodeRow, firstCursor, newRow } from '../../core/row';
 import { within } from '../../lease/deadline';
 import type { ListedControl, ListedRecord, Listing } from '../../lease/store';
 import type { Report, RunnableJob } from '../coordinator';
 import { newestRecords } from '../ledger';
 import { runnable } from './decide-on';
-import type { TickState } from './fire';
-import { CLAIMS_AT_ONCE } from './fire';
-import type { NextCheck } from './notes';
-import { SWEEP, upcomingAt } from './notes';
+import { CLAIMS_AT_ONCE, type TickState } from './fire';
+import { type NextCheck, SWEEP, upcomingAt } from './notes';
 
 const CREATE_LIMIT_MS: Millis = 10_000;
 /** How many rows are created side by side: half of the gate, so that claims never wait for all of it. */

@@ -1,11 +1,9 @@
 import type { JobName, LeaseId, Millis } from '../../core/brand';
-import type { Clock } from '../../core/clock';
-import { sleep } from '../../core/clock';
+import { type Clock, sleep } from '../../core/clock';
 import type { JobSpec } from '../../core/job';
 import { brief } from '../../core/text';
 import { within } from '../../lease/deadline';
-import type { ListedRow } from '../../lease/store';
-import { StoreError } from '../../lease/store';
+import { type ListedRow, StoreError } from '../../lease/store';
 import type { Coordinator, Hub, Report, RunnableJob } from '../coordinator';
 import { giveBack } from '../give-back';
 import type { HandOver } from '../hand-overs';

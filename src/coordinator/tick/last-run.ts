@@ -1,9 +1,7 @@
 import type { EpochMs, JobName, Millis } from '../../core/brand';
-import { completed, incompleteRun, keyOf } from '../../core/recent';
-import type { RecentRun } from '../../core/recent';
+import { type RecentRun, completed, incompleteRun, keyOf } from '../../core/recent';
 import { recordedRun } from '../../core/recent-run';
-import type { LedgerRecord } from '../../core/record';
-import { ForeignRecordError } from '../../core/record';
+import { ForeignRecordError, type LedgerRecord } from '../../core/record';
 import type { Row } from '../../core/row';
 import { within } from '../../lease/deadline';
 import { StoreError } from '../../lease/store';

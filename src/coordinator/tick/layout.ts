@@ -1,5 +1,4 @@
-import { decodeLayout, allowanceOf } from '../../core/layout';
-import type { Allowance } from '../../core/layout';
+import { type Allowance, allowanceOf, decodeLayout } from '../../core/layout';
 import { ForeignMetadataError } from '../../core/metadata';
 import type { ListedControl, Listing } from '../../lease/store';
 import type { Coordinator, Report } from '../coordinator';

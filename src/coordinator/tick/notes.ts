@@ -1,9 +1,7 @@
 import type { EpochMs, ETag, LeaseId, Millis } from '../../core/brand';
-import type { Decision } from '../../core/decide/situation';
-import { HELD_WATCH_MS } from '../../core/decide/situation';
+import { type Decision, HELD_WATCH_MS } from '../../core/decide/situation';
 import { mostAhead } from '../../core/decide/verdict';
-import type { JobSpec } from '../../core/job';
-import { actualTime } from '../../core/job';
+import { type JobSpec, actualTime } from '../../core/job';
 import type { RowVersion } from '../decide-row';
 
 /** How long other deployments let the incumbent go first. */

@@ -1,23 +1,19 @@
 import type { Millis } from '../../core/brand';
 import { controlOf } from '../../core/control';
-import type { Delivery } from '../../core/delivery';
-import { encodeDelivery, mayTakeOver, SEND_WITHIN_MS } from '../../core/delivery';
+import { type Delivery, SEND_WITHIN_MS, encodeDelivery, mayTakeOver } from '../../core/delivery';
 import type { JobSpec } from '../../core/job';
 import { ForeignMetadataError } from '../../core/metadata';
 import { noticeId, readNotice } from '../../core/notice';
 import type { NotifySettings } from '../../core/notify';
-import type { Listed, SweptJob } from '../../core/notice-sweep';
-import { noticesOfSweep, outdated } from '../../core/notice-sweep';
+import { type Listed, type SweptJob, noticesOfSweep, outdated } from '../../core/notice-sweep';
 import { ForeignRecordError } from '../../core/record';
 import { checkAhead, decodeRow } from '../../core/row';
 import { CALL_LIMIT_MS, within } from '../../lease/deadline';
-import type { Listing, ListedNotice, NoticeStore } from '../../lease/store';
-import { StoreError } from '../../lease/store';
+import { type ListedNotice, type Listing, type NoticeStore, StoreError } from '../../lease/store';
 import type { Coordinator, Report } from '../coordinator';
 import { listNotices, readDelivery, readListed } from '../list-notices';
 import { tell } from '../tell';
-import type { OverdueWatch } from './overdue';
-import { overdueWatch } from './overdue';
+import { type OverdueWatch, overdueWatch } from './overdue';
 
 /** Any listing of all jobs delays the next sweep, so one that comes a little early must not be left out. */
 const SWEEP_SHARE = 0.75;

@@ -1,15 +1,12 @@
 import type { EpochMs, JobName, Millis } from '../../core/brand';
-import type { Control } from '../../core/control';
-import { controlOf } from '../../core/control';
+import { type Control, controlOf } from '../../core/control';
 import type { JobSpec } from '../../core/job';
 import type { Punctuality } from '../../core/notice-sweep';
 import { ForeignMetadataError } from '../../core/metadata';
 import { countsFrom, overdueBy } from '../../core/overdue';
-import type { Row } from '../../core/row';
-import { decodeRow } from '../../core/row';
+import { type Row, decodeRow } from '../../core/row';
 import { CALL_LIMIT_MS, within } from '../../lease/deadline';
-import type { Listing } from '../../lease/store';
-import { StoreError } from '../../lease/store';
+import { type Listing, StoreError } from '../../lease/store';
 import type { Coordinator, Report } from '../coordinator';
 import { createGate } from '../gate';
 import { lastSuccess } from '../ledger';

@@ -1,7 +1,6 @@
 import type { ETag, Millis } from '../../core/brand';
-import { decodePresence, encodePresence, jobsHash } from '../../core/presence';
+import { type Presence, type Rival, decodePresence, encodePresence, jobsHash } from '../../core/presence';
 import { PRESENCE_EVERY_MS } from '../../core/presence-state';
-import type { Presence, Rival } from '../../core/presence';
 import { CALL_LIMIT_MS, within } from '../../lease/deadline';
 import type { Coordinator, Hub, PresenceFacts, Report } from '../coordinator';
 import { storageAnswers } from '../reachability';

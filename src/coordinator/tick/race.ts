@@ -9,13 +9,11 @@ import { completeRow } from '../complete-row';
 import type { Coordinator, Hub, RunnableJob } from '../coordinator';
 import { turnOf } from '../give-back';
 import type { HandOver } from '../hand-overs';
-import type { AttemptInput } from '../message';
+import { type AttemptInput, packRow } from '../message';
 import type { Invocation } from '../telemetry';
-import { packRow } from '../message';
 import { withinHub } from './hub-watch';
 import { withLastRun } from './last-run';
-import type { RaceTrace } from './trace-race';
-import { traceRace } from './trace-race';
+import { type RaceTrace, traceRace } from './trace-race';
 
 /** How long the tick repeats the acquisition, and the start of its orchestration. */
 const HAND_OVER_LIMIT_MS = 5_000;

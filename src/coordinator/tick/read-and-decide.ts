@@ -1,7 +1,6 @@
 import { ForeignMetadataError } from '../../core/metadata';
 import type { Coordinator, Report, RunnableJob } from '../coordinator';
-import type { DecideState, JobDecision, Seen } from '../decide-row';
-import { decideRow } from '../decide-row';
+import { type DecideState, type JobDecision, type Seen, decideRow } from '../decide-row';
 import { troubled } from '../reachability';
 import type { JobNotes } from './notes';
 

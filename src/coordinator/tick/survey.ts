@@ -13,8 +13,7 @@ import { heedCordon } from './cordon';
 import { claimsOf, heedLayout } from './layout';
 import type { Fire, TickState } from './fire';
 import { createRetention } from './retention';
-import type { Rounds } from './rounds';
-import { listingRounds } from './rounds';
+import { type Rounds, listingRounds } from './rounds';
 import { createContainerWatch } from './missing-container';
 import { tellSlowListing, tellStrays } from './strays';
 

@@ -1,6 +1,5 @@
 import type { EpochMs, JobName, Millis } from '../../core/brand';
-import type { Clock } from '../../core/clock';
-import { sleep } from '../../core/clock';
+import { type Clock, sleep } from '../../core/clock';
 import type { Poked } from '../../core/poked';
 import { claimRank } from '../../core/priority';
 import { compareRanks } from '../../core/ranked-queue';
@@ -14,8 +13,7 @@ import { createActions } from './actions';
 import { backfillWatch } from '../backfills';
 import { Board } from './board';
 import { ClaimRate } from './claim-rate';
-import type { Fire, TickState } from './fire';
-import { CLAIMS_AT_ONCE } from './fire';
+import { CLAIMS_AT_ONCE, type Fire, type TickState } from './fire';
 import { hubWatch } from './hub-watch';
 import { watches } from './notice-watch';
 import { announcer } from './presence';

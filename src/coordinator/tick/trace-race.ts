@@ -1,8 +1,7 @@
 import type { EpochMs } from '../../core/brand';
 import type { Claim } from '../../core/decide/situation';
 import type { Coordinator, RunnableJob } from '../coordinator';
-import type { Invocation, SentAt } from '../telemetry';
-import { NO_TELEMETRY } from '../telemetry';
+import { type Invocation, NO_TELEMETRY, type SentAt } from '../telemetry';
 
 /** The trace of one race, which begins when this is called. */
 export interface RaceTrace {

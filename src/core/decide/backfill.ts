@@ -1,11 +1,9 @@
-import type { AsideRun, Backfill } from '../backfill';
-import { ASIDE_ATTEMPTS, backfillKey, isActive, nextOf, stepOf } from '../backfill';
+import { ASIDE_ATTEMPTS, type AsideRun, type Backfill, backfillKey, isActive, nextOf, stepOf } from '../backfill';
 import { currentPause } from '../control';
 import { parseRecordKey, runIdOf } from '../key';
 import type { Row } from '../row';
 import { freshRun } from './next-row';
-import type { Claim, Decision, Situation } from './situation';
-import { boundedWait, earliest, HELD_WATCH_MS, seenBy } from './situation';
+import { type Claim, type Decision, HELD_WATCH_MS, type Situation, boundedWait, earliest, seenBy } from './situation';
 
 /**
  * The next run of a back-fill, where no due time and no request can be claimed.

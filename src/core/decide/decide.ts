@@ -5,8 +5,7 @@ import { firstCursor, newRow } from '../row';
 import { decideDue } from './due';
 import { watchHeld } from './held';
 import { adopt, carry, freshRun, isLeftBehind, recentOf, settled, settlesAt, startsAnew } from './next-row';
-import type { Decision, Situation } from './situation';
-import { boundedWait, earliest, HELD_WATCH_MS, seenBy } from './situation';
+import { type Decision, HELD_WATCH_MS, type Situation, boundedWait, earliest, seenBy } from './situation';
 import { decideUnfinished } from './unfinished';
 
 /** Decides what a tick does about one job. Pure: the same situation gives the same decision. */

@@ -1,18 +1,14 @@
 import type { EpochMs } from '../brand';
-import type { ManualRequest } from '../control';
-import { pendingRequests } from '../control';
+import { type ManualRequest, pendingRequests } from '../control';
 import type { Stretch } from '../fate';
 import { actualTime, DATE_BEHIND_MS } from '../job';
 import { recordKey } from '../key';
 import { askedOf } from '../origin';
-import type { Row } from '../row';
-import { OWED_STRETCHES } from '../row';
+import { OWED_STRETCHES, type Row } from '../row';
 import { decideBackfill, withBacklog } from './backfill';
 import { carry, freshRun, isLeftBehind, recentOf } from './next-row';
-import type { Claim, Decision, Situation } from './situation';
-import { earliest, HELD_WATCH_MS, seenBy } from './situation';
-import type { Fates, FateView, NextUp } from './verdict';
-import { fatesOf } from './verdict';
+import { type Claim, type Decision, HELD_WATCH_MS, type Situation, earliest, seenBy } from './situation';
+import { type FateView, type Fates, type NextUp, fatesOf } from './verdict';
 
 /** Requests, due times and back-fills of a settled row, in this order. */
 export function decideDue(s: Situation): Decision {

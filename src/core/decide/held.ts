@@ -4,8 +4,7 @@ import { hasBacklog } from './backfill';
 import { claimTime } from './verdict';
 import { adopts } from './next-row';
 import { standstillAt } from '../standstill';
-import type { Decision, Situation } from './situation';
-import { HELD_WATCH_MS } from './situation';
+import { type Decision, HELD_WATCH_MS, type Situation } from './situation';
 
 /** The row is held: decides when to check again, by the due times that a free row would give. */
 export function watchHeld(s: Situation): Decision {

@@ -4,10 +4,8 @@ import type { JobSpec } from '../job';
 import { recordKey } from '../key';
 import { withGaps, withRun } from '../recent';
 import { settledRun } from '../recent-run';
-import type { Row } from '../row';
-import { keptForMs, OWED_STRETCHES } from '../row';
-import type { Situation } from './situation';
-import { earliest, seenBy } from './situation';
+import { OWED_STRETCHES, type Row, keptForMs } from '../row';
+import { type Situation, earliest, seenBy } from './situation';
 
 /** Keeps the records and notices that an expired row owes. Those of an available row are already written. */
 export function carry(s: Situation): Row {

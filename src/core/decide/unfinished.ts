@@ -2,19 +2,16 @@ import type { EpochMs } from '../brand';
 import { currentPause, pendingRequests } from '../control';
 import { isSilent, silentFrom } from '../fan-out';
 import type { Reason } from '../fate';
-import type { JobSpec } from '../job';
-import { actualTime } from '../job';
+import { type JobSpec, actualTime } from '../job';
 import { runIdOf } from '../key';
 import { withRecordedEnd } from '../recorded-end';
-import type { Row } from '../row';
-import { isOutcomeUnknown, lostAttempt, mayRecordBeGone, PAST_ATTEMPTS } from '../row';
+import { PAST_ATTEMPTS, type Row, isOutcomeUnknown, lostAttempt, mayRecordBeGone } from '../row';
 import { RESUME_AFTER_MS, standsFrom, withStandstill } from '../standstill';
 import { givesWay, withAside } from './backfill';
 import { decideFirst } from './due';
 import { watchHeld } from './held';
 import { adopt, adopts, carry } from './next-row';
-import type { Claim, Decision, Situation } from './situation';
-import { boundedWait, earliest, HELD_WATCH_MS, seenBy } from './situation';
+import { type Claim, type Decision, HELD_WATCH_MS, type Situation, boundedWait, earliest, seenBy } from './situation';
 import { outsidePauses } from './verdict';
 
 /** Only a listing younger than this proves that a record is absent. */

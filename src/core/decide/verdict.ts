@@ -1,11 +1,8 @@
 import type { EpochMs, JobName, Millis } from '../brand';
-import type { Control, Pause } from '../control';
-import { currentPause, pauseAt } from '../control';
+import { type Control, type Pause, currentPause, pauseAt } from '../control';
 import type { Reason, Stretch, Trigger, UnrunFate } from '../fate';
-import type { JobSpec } from '../job';
-import { actualTime, nextDue } from '../job';
-import type { RequiredJobs, Requirement } from '../requires';
-import { NOTHING_KNOWN, requirementOf } from '../requires';
+import { type JobSpec, actualTime, nextDue } from '../job';
+import { NOTHING_KNOWN, type RequiredJobs, type Requirement, requirementOf } from '../requires';
 import type { Row } from '../row';
 import { standstillAt } from '../standstill';
 

@@ -1,10 +1,8 @@
 import type { EpochMs } from '../brand';
 import type { JobSpec } from '../job';
 import { parseSchedule } from './parse';
-import type { CronFields } from './wall';
-import { nextWall } from './wall';
-import type { Segment } from './zone';
-import { zoneOf } from './zone';
+import { type CronFields, nextWall } from './wall';
+import { type Segment, zoneOf } from './zone';
 
 /** What a change of clocks makes of a wall time of a schedule. */
 export type ClockEffect =

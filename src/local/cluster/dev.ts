@@ -12,8 +12,7 @@ import {
 } from './cluster';
 import { ClusterError } from './cluster-error';
 import type { ClusterEvent } from './deployment';
-import type { DevFile } from './dev-file';
-import { refuseSecondCluster, writeDevFile } from './dev-file';
+import { type DevFile, refuseSecondCluster, writeDevFile } from './dev-file';
 import type { DevJobs } from './dev-jobs';
 import { killHint } from './hint';
 import { warnedOnce } from './news';

@@ -1,13 +1,9 @@
 import type { EpochMs, Millis } from '../../core/brand';
-import type { JobSpec } from '../../core/job';
-import { TERM_RESERVE_MS } from '../../core/job';
-import type { CallCounts, CallKind } from '../../core/storage-call';
-import { CALL_KINDS } from '../../core/storage-call';
+import { type JobSpec, TERM_RESERVE_MS } from '../../core/job';
+import { CALL_KINDS, type CallCounts, type CallKind } from '../../core/storage-call';
 import { COUNTED_CALLS as COUNTED } from './counted-calls';
-import type { Frequency, Load } from './frequency';
-import { countDueTimes, MONTH_DAYS } from './frequency';
-import type { PriceName, Prices } from './prices';
-import { PRICE_NAMES } from './prices';
+import { type Frequency, type Load, MONTH_DAYS, countDueTimes } from './frequency';
+import { PRICE_NAMES, type PriceName, type Prices } from './prices';
 
 const HOURS = MONTH_DAYS * 24;
 const MONTH_MS = HOURS * 3_600_000;

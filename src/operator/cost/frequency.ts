@@ -1,6 +1,5 @@
 import type { EpochMs, Millis } from '../../core/brand';
-import type { JobSpec } from '../../core/job';
-import { actualTime } from '../../core/job';
+import { type JobSpec, actualTime } from '../../core/job';
 
 const DAY_MS: Millis = 86_400_000;
 export const MONTH_DAYS = 30;

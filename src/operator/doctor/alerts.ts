@@ -1,6 +1,5 @@
 import type { EpochMs } from '../../core/brand';
-import type { Control } from '../../core/control';
-import { currentPause } from '../../core/control';
+import { type Control, currentPause } from '../../core/control';
 import { formatDuration } from '../../core/duration';
 import type { JobSpec } from '../../core/job';
 import { countsFrom, overdueBy } from '../../core/overdue';
@@ -8,8 +7,7 @@ import type { Row } from '../../core/row';
 import { lastSuccess } from '../../coordinator/ledger';
 import type { LedgerStore } from '../../lease/store';
 import { inParallel } from '../../core/in-parallel';
-import type { Finding } from './finding';
-import { okAbout, warning } from './finding';
+import { type Finding, okAbout, warning } from './finding';
 
 /** How many pages the search for a success covers: 2,000 records. */
 const PAGES = 4;

@@ -1,7 +1,6 @@
 import type { SecondAudit } from '../../lease/second-audit';
 import { StoreDeniedError, StoreError } from '../../lease/store';
-import type { Finding } from './finding';
-import { ok, problem } from './finding';
+import { type Finding, ok, problem } from './finding';
 
 /** Whether the second place of audit entries answers. Nothing is written there, since nobody could delete it again. */
 export async function checkAudit(second: SecondAudit | undefined): Promise<readonly Finding[]> {

@@ -1,11 +1,8 @@
-import type { Cordon, Fleet } from '../../core/fleet';
-import { cordonOf, decodeFleet, FLEET, NO_FLEET } from '../../core/fleet';
+import { type Cordon, FLEET, type Fleet, NO_FLEET, cordonOf, decodeFleet } from '../../core/fleet';
 import { ForeignMetadataError } from '../../core/metadata';
 import type { ListedControl, Presences } from '../../lease/store';
-import type { Deployment } from '../deployments';
-import { deploymentsOf } from '../deployments';
-import type { Finding } from './finding';
-import { ok, problem, warning } from './finding';
+import { type Deployment, deploymentsOf } from '../deployments';
+import { type Finding, ok, problem, warning } from './finding';
 
 /** Names the deployments that an operator keeps from claiming. */
 export function checkCordons(listed: ListedControl | undefined, presences: Presences): readonly Finding[] {

@@ -3,10 +3,8 @@ import { formatDuration } from '../../core/duration';
 import type { JobsFile } from '../../core/job';
 import { jobsHash } from '../../core/presence';
 import type { Presences } from '../../lease/store';
-import type { Deployment } from '../deployments';
-import { deploymentsOf } from '../deployments';
-import type { Finding } from './finding';
-import { okAbout, orOk, problem, warning } from './finding';
+import { type Deployment, deploymentsOf } from '../deployments';
+import { type Finding, okAbout, orOk, problem, warning } from './finding';
 import { strayBlobs } from './strays';
 import { SKEW_MS } from './storage';
 

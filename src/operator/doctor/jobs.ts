@@ -1,10 +1,8 @@
 import type { EpochMs, JobName } from '../../core/brand';
-import type { Control } from '../../core/control';
-import { currentPause } from '../../core/control';
+import { type Control, currentPause } from '../../core/control';
 import { RESUME_AFTER_MS } from '../../core/standstill';
 import { formatDuration } from '../../core/duration';
-import type { JobSpec, JobsFile } from '../../core/job';
-import { actualTime, marginOf } from '../../core/job';
+import { type JobSpec, type JobsFile, actualTime, marginOf } from '../../core/job';
 import { runIdOf } from '../../core/key';
 import { ForeignRecordError } from '../../core/record';
 import type { Row } from '../../core/row';
@@ -13,8 +11,7 @@ import { inParallel } from '../../core/in-parallel';
 import { currentRun } from '../job-state';
 import type { JobEntry, JobList, UnreadablePart } from '../list-jobs';
 import { checkAlerts } from './alerts';
-import type { Finding } from './finding';
-import { ok, orOk, problem, warning } from './finding';
+import { type Finding, ok, orOk, problem, warning } from './finding';
 import { strayBlobs } from './strays';
 
 /** More than two default sweeps and two ticks. */

@@ -2,8 +2,7 @@ import type { Presences } from '../../lease/store';
 import { deploymentsOf } from '../deployments';
 import { layoutTroubles } from '../layouts';
 import type { JobList } from '../list-jobs';
-import type { Finding } from './finding';
-import { ok, problem } from './finding';
+import { type Finding, ok, problem } from './finding';
 
 /** Whether the accounts, this list of them and those of the deployments fit together. */
 export function checkLayouts(

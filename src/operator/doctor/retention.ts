@@ -1,8 +1,7 @@
 import type { JobsFile } from '../../core/job';
 import { formatDuration } from '../../core/duration';
 import type { LeaseStore } from '../../lease/store';
-import type { Finding } from './finding';
-import { ok } from './finding';
+import { type Finding, ok } from './finding';
 
 /** Says what deletes old records. Only the management plane of Azure knows whether a lifecycle rule does so, too. */
 export function checkRetention(store: LeaseStore, file: JobsFile | undefined): readonly Finding[] {

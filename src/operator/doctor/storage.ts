@@ -1,8 +1,7 @@
 import { formatDuration } from '../../core/duration';
 import { StoreDeniedError, type StoreError } from '../../lease/store';
 import type { Trial, TrialStep } from '../../lease/trial';
-import type { Finding } from './finding';
-import { ok, orOk, problem, warning } from './finding';
+import { type Finding, ok, orOk, problem, warning } from './finding';
 
 /** Instances correct a clock that differs from the service's by more than this. */
 export const SKEW_MS = 2_000;

@@ -1,6 +1,5 @@
 import type { Strays } from '../../lease/store';
-import type { Finding } from './finding';
-import { problem, warning } from './finding';
+import { type Finding, problem, warning } from './finding';
 
 /** Reports foreign blobs among cronlease's own, by name. */
 export function strayBlobs(strays: Strays | undefined, folder: string): readonly Finding[] {

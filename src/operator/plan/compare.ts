@@ -1,10 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { EpochMs, JobName } from '../../core/brand';
 import { formatDuration } from '../../core/duration';
-import type { JobsFile, JobSpec } from '../../core/job';
-import { actualTime } from '../../core/job';
-import type { ClockChange } from '../../core/schedule/clock-changes';
-import { clockChanges } from '../../core/schedule/clock-changes';
+import { type JobSpec, type JobsFile, actualTime } from '../../core/job';
+import { type ClockChange, clockChanges } from '../../core/schedule/clock-changes';
 import { dueTimesAfter } from './starts';
 
 const YEAR_MS = 365 * 86_400_000;

@@ -1,7 +1,6 @@
 import type { EpochMs } from '../../core/brand';
 import type { ExcludedBy, JobSpec } from '../../core/job';
-import type { Start } from './starts';
-import { startsIn } from './starts';
+import { type Start, startsIn } from './starts';
 
 /** A time of a schedule that is not due. */
 export interface ExcludedStart extends Start {

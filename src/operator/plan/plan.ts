@@ -1,10 +1,8 @@
 import type { EpochMs, JobName } from '../../core/brand';
 import type { JobGroup, JobSpec } from '../../core/job';
-import type { ClockChange } from '../../core/schedule/clock-changes';
+import { type ClockChange, clockChanges, clockNote } from '../../core/schedule/clock-changes';
 import { waitsFor } from '../../core/requires';
-import { clockChanges, clockNote } from '../../core/schedule/clock-changes';
-import type { Start } from './starts';
-import { startsIn } from './starts';
+import { type Start, startsIn } from './starts';
 
 const MINUTE_MS = 60_000;
 /** Starts that are counted, at most: some seconds of work. */

@@ -1,6 +1,5 @@
 import type { EpochMs, JobName } from '../../core/brand';
-import type { JobSpec } from '../../core/job';
-import { actualTime } from '../../core/job';
+import { type JobSpec, actualTime } from '../../core/job';
 
 /** One start that is planned. */
 export interface Start {

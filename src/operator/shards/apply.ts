@@ -1,6 +1,5 @@
 import type { JobName, Millis } from '../../core/brand';
-import type { Layout } from '../../core/layout';
-import { encodeLayout, LAYOUT } from '../../core/layout';
+import { LAYOUT, type Layout, encodeLayout } from '../../core/layout';
 import { ForeignMetadataError } from '../../core/metadata';
 import { formOf } from '../../core/moved-row';
 import { ForeignRecordError } from '../../core/record';
@@ -9,8 +8,7 @@ import { inParallel } from '../../core/in-parallel';
 import { OperatorError } from '../operator-error';
 import type { History } from './history';
 import { makeLive, moveJob } from './move';
-import type { Accounts, AccountSeen, Misplaced, Survey } from './survey';
-import { surveyAccounts } from './survey';
+import { type AccountSeen, type Accounts, type Misplaced, type Survey, surveyAccounts } from './survey';
 
 export interface ShardChange extends Accounts {
   /** How long deployments may take to see the layouts: twice their longest sweep interval. */

@@ -5,19 +5,15 @@ import { sameMetadata } from '../../core/metadata';
 import { arrivedRow, arrivingRow, formOf, movedRow } from '../../core/moved-row';
 import { readOwedNotices } from '../../core/owed-notice';
 import { recordedEnd, withRecordedEnd } from '../../core/recorded-end';
-import type { Row } from '../../core/row';
-import { encodeRow } from '../../core/row';
+import { type Row, encodeRow } from '../../core/row';
 import { readRecord, readUnlessForeign } from '../../coordinator/ledger';
 import type { Metadata } from '../../lease/store';
 import { endRunOf } from '../forget';
 import { missingNotices } from '../left-notices';
-import type { JobState } from '../job-state';
-import { currentRun, stateIn } from '../job-state';
+import { type JobState, currentRun, stateIn } from '../job-state';
 import { OperatorError } from '../operator-error';
-import type { Desk } from '../take-lease';
-import { letGo, renewHeld, takeLease, writeMetadata, writeStretches } from '../take-lease';
-import type { History } from './history';
-import { copyHistory, copyPieces, copyRecord } from './history';
+import { type Desk, letGo, renewHeld, takeLease, writeMetadata, writeStretches } from '../take-lease';
+import { type History, copyHistory, copyPieces, copyRecord } from './history';
 
 /** One job on its way from an account to another. */
 export interface Move {

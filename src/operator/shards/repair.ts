@@ -1,5 +1,4 @@
-import type { Layout } from '../../core/layout';
-import { decodeLayout, encodeLayout, LAYOUT } from '../../core/layout';
+import { LAYOUT, type Layout, decodeLayout, encodeLayout } from '../../core/layout';
 import { ForeignMetadataError } from '../../core/metadata';
 import { formOf } from '../../core/moved-row';
 import { listHash } from '../../core/shards';

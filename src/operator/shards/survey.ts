@@ -1,6 +1,5 @@
 import type { EpochMs, ETag, JobName } from '../../core/brand';
-import type { Layout } from '../../core/layout';
-import { decodeLayout } from '../../core/layout';
+import { type Layout, decodeLayout } from '../../core/layout';
 import { ForeignMetadataError } from '../../core/metadata';
 import { formOf, movedTo } from '../../core/moved-row';
 import { isSameAccount, listHash, shardOf } from '../../core/shards';

@@ -3,8 +3,7 @@ import type { ETag } from '../../core/brand';
 import type { CallOptions, Metadata } from '../../lease/store';
 import { checkMetadata } from '../limits';
 import type { Answer, Ask } from './ask';
-import type { Downloaded } from './download';
-import { download } from './download';
+import { type Downloaded, download } from './download';
 import { NO } from './errors';
 import { quoted } from './layout';
 

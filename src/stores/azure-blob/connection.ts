@@ -8,8 +8,7 @@ import {
   type StoragePipelineOptions,
   StorageSharedKeyCredential,
 } from '@azure/storage-blob';
-import type { Identity } from './caller';
-import { callerIn } from './caller';
+import { type Identity, callerIn } from './caller';
 import type { Clock } from '../../core/clock';
 import type { CallKind, CallOutcome } from '../../core/storage-call';
 import { callCounter, callMeter } from './count-calls';

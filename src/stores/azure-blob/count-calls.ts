@@ -1,8 +1,6 @@
-import type { RequestPolicyFactory, WebResource } from '@azure/storage-blob';
-import { RestError } from '@azure/storage-blob';
+import { type RequestPolicyFactory, RestError, type WebResource } from '@azure/storage-blob';
 import type { Clock } from '../../core/clock';
-import type { CallKind, CallOutcome } from '../../core/storage-call';
-import { callResult } from '../../core/storage-call';
+import { type CallKind, type CallOutcome, callResult } from '../../core/storage-call';
 
 /** A request of the blob service, as the SDK or a server has it. */
 interface BlobRequest {

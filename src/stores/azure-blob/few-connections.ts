@@ -3,8 +3,7 @@ import type { RequestPolicyFactory } from '@azure/storage-blob';
 import type { Millis } from '../../core/brand';
 import type { CallKind } from '../../core/storage-call';
 import { kindOfRequest } from './count-calls';
-import type { Turns } from './turns';
-import { createTurns } from './turns';
+import { type Turns, createTurns } from './turns';
 
 /** Calls that do not wait for each other. */
 type Lane = 'renewals' | 'listings' | 'others';

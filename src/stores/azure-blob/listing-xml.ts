@@ -1,6 +1,5 @@
 import { SaxesParser } from 'saxes';
-import type { BlobProperties, ListedBlob } from './listed-blob';
-import { blobOf } from './listed-blob';
+import { type BlobProperties, type ListedBlob, blobOf } from './listed-blob';
 import { scanBlob } from './scan-blob';
 
 /** One page of a listing, without its Date, which is in a header. */

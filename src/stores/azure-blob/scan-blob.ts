@@ -1,5 +1,4 @@
-import type { BlobProperties, ListedBlob } from './listed-blob';
-import { blobOf } from './listed-blob';
+import { type BlobProperties, type ListedBlob, blobOf } from './listed-blob';
 
 /** One element without attributes, children or CDATA. */
 const FIELD = /<([A-Za-z_][\w.-]*)(?: ?\/>|>([^<]*)<\/\1>)/y;

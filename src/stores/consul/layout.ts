@@ -1,5 +1,4 @@
-import type { CallOptions } from '../../lease/store';
-import { StoreDeniedError } from '../../lease/store';
+import { type CallOptions, StoreDeniedError } from '../../lease/store';
 import type { Exchange } from './agents';
 import type { Ask, Cluster } from './ask';
 import { create, tree } from './wire';

@@ -1,7 +1,5 @@
-import type { CallOptions } from '../../lease/store';
-import { StoreDeniedError } from '../../lease/store';
-import type { Server } from './ask';
-import { call } from './ask';
+import { type CallOptions, StoreDeniedError } from '../../lease/store';
+import { type Server, call } from './ask';
 import { failure, stateOf } from './errors';
 import { tablesIn } from './tables';
 

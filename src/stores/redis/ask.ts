@@ -1,6 +1,5 @@
 import type { CallKind, CallOutcome } from '../../core/storage-call';
-import type { CallOptions } from '../../lease/store';
-import { StoreError, StoreUnavailableError } from '../../lease/store';
+import { type CallOptions, StoreError, StoreUnavailableError } from '../../lease/store';
 import type { Service } from '../limited';
 import { metered } from '../metered';
 import type { Send, WithConnection } from './connections';

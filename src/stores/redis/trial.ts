@@ -1,7 +1,6 @@
 import type { Durability, Trial } from '../../lease/trial';
 import { tryRows } from '../row-trial';
-import type { Server } from './ask';
-import { asker, told } from './ask';
+import { type Server, asker, told } from './ask';
 import type { RowKeys } from './keys';
 import { lookForLayout } from './layout';
 import { rowCalls } from './rows';

@@ -4,8 +4,7 @@ import { BODY_BYTES } from '../limits';
 import { DISTURBED } from './ask';
 import { CODE, NoContainerError, ZooKeeperError } from './errors';
 import type { Paths } from './paths';
-import type { Op } from './protocol';
-import { NO_VERSION } from './protocol';
+import { NO_VERSION, type Op } from './protocol';
 import type { Session } from './session';
 
 /**

@@ -2,8 +2,14 @@ import { BlobServiceClient } from '@azure/storage-blob';
 import { appendFileSync } from 'node:fs';
 import { Redis } from 'ioredis';
 import pg from 'pg';
-import type { JobContext } from '../../../src/index';
-import { defineFanOut, defineJob, NonRetryableError, registerCoordinator, StaleLeaderError } from '../../../src/index';
+import {
+  type JobContext,
+  NonRetryableError,
+  StaleLeaderError,
+  defineFanOut,
+  defineJob,
+  registerCoordinator,
+} from '../../../src/index';
 import { type Line, openLine } from '../../../src/stores/zookeeper/session';
 import { ensembleOf } from '../../../src/stores/zookeeper/settings';
 import { trueNow } from '../time';

@@ -1,9 +1,7 @@
 import type { JobName, LeaseId, Millis } from '../../../src/core/brand';
-import type { Clock } from '../../../src/core/clock';
-import { sleep } from '../../../src/core/clock';
+import { type Clock, sleep } from '../../../src/core/clock';
 import { within } from '../../../src/lease/deadline';
-import type { RowStore } from '../../../src/lease/store';
-import { StoreError } from '../../../src/lease/store';
+import { type RowStore, StoreError } from '../../../src/lease/store';
 import type { Random } from '../../simulation/faults/random';
 import type { Member } from './algorithm';
 

@@ -2,8 +2,7 @@ import type { Millis } from '../../../src/core/brand';
 import type { Contender } from '../world/world';
 import { CONTENDERS } from '../world/contender';
 import type { Belief } from '../world/observer';
-import type { Scenario } from '../world/scenarios';
-import { FAULT_AT_MS, MEASURED_MS } from '../world/scenarios';
+import { FAULT_AT_MS, MEASURED_MS, type Scenario } from '../world/scenarios';
 import { runTrial } from '../world/trial';
 
 /*

@@ -1,6 +1,5 @@
 import { format } from 'prettier';
-import type { Range } from '../../../bench/report/plot';
-import { plotRanges } from '../../../bench/report/plot';
+import { type Range, plotRanges } from '../../../bench/report/plot';
 import { SCENARIOS } from '../world/scenarios';
 import type { Row } from './summary';
 import { markdownTable, METRICS } from './tables';

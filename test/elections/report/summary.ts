@@ -1,8 +1,7 @@
 import type { Millis } from '../../../src/core/brand';
 import type { Contender } from '../world/world';
 import { CONTENDERS } from '../world/contender';
-import type { Scenario } from '../world/scenarios';
-import { SCENARIOS } from '../world/scenarios';
+import { SCENARIOS, type Scenario } from '../world/scenarios';
 import { runTrial } from '../world/trial';
 
 /** Means over the trials of one contender in one scenario. */

@@ -1,5 +1,4 @@
-import type { Random } from '../../simulation/faults/random';
-import { seededBy } from '../../simulation/faults/random';
+import { type Random, seededBy } from '../../simulation/faults/random';
 import type { SimulatedProcess } from '../../simulation/world/process';
 import type { Algorithm, Peer } from '../algorithms/algorithm';
 import { bully } from '../algorithms/bully';

@@ -4,8 +4,7 @@ import type { Leadership } from '../../../src/election/leadership';
 import { checkOptions } from '../../../src/election/options';
 import { mistakeIn } from '../../simulation/world/crash';
 import type { Member } from '../algorithms/algorithm';
-import type { StorePlace } from '../algorithms/lease';
-import { LEASE_MS } from '../algorithms/lease';
+import { LEASE_MS, type StorePlace } from '../algorithms/lease';
 
 const NAME = 'compared' as JobName;
 

@@ -1,14 +1,11 @@
 import type { Millis } from '../../../src/core/brand';
 import { seededBy } from '../../simulation/faults/random';
-import type { SimulatedProcess } from '../../simulation/world/process';
-import { createProcess } from '../../simulation/world/process';
-import type { Timeline } from '../../simulation/world/timeline';
-import { createTimeline } from '../../simulation/world/timeline';
+import { type SimulatedProcess, createProcess } from '../../simulation/world/process';
+import { type Timeline, createTimeline } from '../../simulation/world/timeline';
 import { START } from '../../simulation/world/world';
 import type { Algorithm, Peer } from '../algorithms/algorithm';
 import { byMessages } from './contender';
-import type { Links } from './links';
-import { createLinks } from './links';
+import { type Links, createLinks } from './links';
 
 /** Some instances of one algorithm, for tests that count its messages and look into its instances. */
 export interface Group<Message> {

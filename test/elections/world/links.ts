@@ -1,6 +1,5 @@
 import type { Millis } from '../../../src/core/brand';
-import type { Random } from '../../simulation/faults/random';
-import { seededBy } from '../../simulation/faults/random';
+import { type Random, seededBy } from '../../simulation/faults/random';
 import type { Timeline } from '../../simulation/world/timeline';
 
 /** An end of a link: an instance by its id, the store of the leases, or the store of the data that leaders write. */

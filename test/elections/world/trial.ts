@@ -1,19 +1,14 @@
 import type { Millis } from '../../../src/core/brand';
-import type { Random } from '../../simulation/faults/random';
-import { seededBy } from '../../simulation/faults/random';
-import type { SimulatedProcess } from '../../simulation/world/process';
-import { createProcess } from '../../simulation/world/process';
+import { type Random, seededBy } from '../../simulation/faults/random';
+import { type SimulatedProcess, createProcess } from '../../simulation/world/process';
 import { createTimeline } from '../../simulation/world/timeline';
 import { START } from '../../simulation/world/world';
 import type { Member } from '../algorithms/algorithm';
 import type { Contender, World } from './world';
-import type { DataStore } from './data-store';
-import { createDataStore } from './data-store';
+import { type DataStore, createDataStore } from './data-store';
 import { createLinks } from './links';
-import type { Belief, Observer } from './observer';
-import { createObserver, overlap } from './observer';
-import type { Scenario, Stage } from './scenarios';
-import { FAULT_AT_MS, MEASURED_MS } from './scenarios';
+import { type Belief, type Observer, createObserver, overlap } from './observer';
+import { FAULT_AT_MS, MEASURED_MS, type Scenario, type Stage } from './scenarios';
 
 /** One contender in one scenario, by one seed. */
 export interface Trial {

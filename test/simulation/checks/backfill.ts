@@ -1,11 +1,9 @@
-import type { Backfill } from '../../../src/core/backfill';
-import { backfillKey, nextOf } from '../../../src/core/backfill';
+import { type Backfill, backfillKey, nextOf } from '../../../src/core/backfill';
 import type { Control } from '../../../src/core/control';
 import type { JobSpec } from '../../../src/core/job';
 import { parseRecordKey, recordKey } from '../../../src/core/key';
 import type { Row } from '../../../src/core/row';
-import type { JobFacts, Report } from '../world/facts';
-import { isFinal, keyText, short } from '../world/facts';
+import { type JobFacts, type Report, isFinal, keyText, short } from '../world/facts';
 
 /** The facts at the time of a decision for a back-fill. */
 interface BackfillView {

@@ -1,14 +1,19 @@
-import type { Control } from '../../../src/core/control';
-import { NO_CONTROL } from '../../../src/core/control';
+import { type Control, NO_CONTROL } from '../../../src/core/control';
 import type { Stretch } from '../../../src/core/fate';
 import type { JobSpec } from '../../../src/core/job';
 import type { Row } from '../../../src/core/row';
 import { checkBackfilled } from './backfill';
 import { metAt } from './requires';
-import type { Standstill } from './standstill';
-import { standstillsOf } from './standstill';
-import type { Acquisition, JobFacts, RecordFact, Report } from '../world/facts';
-import { DATE_BEHIND_MS, keyText, short } from '../world/facts';
+import { type Standstill, standstillsOf } from './standstill';
+import {
+  type Acquisition,
+  DATE_BEHIND_MS,
+  type JobFacts,
+  type RecordFact,
+  type Report,
+  keyText,
+  short,
+} from '../world/facts';
 
 /*
  * The right fate of a due time, by the order of fates, from the observed events. It is written apart from the product's

@@ -1,14 +1,12 @@
 import { recordKey } from '../../../src/core/key';
 import type { JobSpec } from '../../../src/core/job';
 import type { Row } from '../../../src/core/row';
-import type { ClaimFact, JobFacts } from '../world/facts';
+import { type ClaimFact, type JobFacts, isFinal, isRequest, keyText, marginOf, short } from '../world/facts';
 import { keptSinceAt } from './failover';
-import { isFinal, isRequest, keyText, marginOf, short } from '../world/facts';
 import { checkBackfillsEnded, isBackfilling } from './backfill';
 import { checkWaited } from './requires';
 import { firstSpec } from '../faults/plan-job';
-import { START } from '../world/world';
-import type { World } from '../world/world';
+import { START, type World } from '../world/world';
 
 /** With clocks up to 2 s off, and other deployments' hold-back. */
 const LATENESS_MS = 4_000;

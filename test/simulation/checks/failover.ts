@@ -1,10 +1,17 @@
 import type { JobSpec } from '../../../src/core/job';
 import { parseRecordKey, recordKey } from '../../../src/core/key';
-import type { Row } from '../../../src/core/row';
-import { keptForMs } from '../../../src/core/row';
+import { type Row, keptForMs } from '../../../src/core/row';
 import { metAt } from './requires';
-import type { Execution, FailedOver, JobFacts, Report } from '../world/facts';
-import { isFinal, isRequest, keyText, short } from '../world/facts';
+import {
+  type Execution,
+  type FailedOver,
+  type JobFacts,
+  type Report,
+  isFinal,
+  isRequest,
+  keyText,
+  short,
+} from '../world/facts';
 
 /** The first tick of a process that was started, and a probe of its task hub by the next one. */
 export const RUNS_AGAIN_WITHIN_MS = 45_000;

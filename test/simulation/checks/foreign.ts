@@ -1,9 +1,7 @@
-import type { JobFacts, Spoiled } from '../world/facts';
-import { short } from '../world/facts';
+import { type JobFacts, type Spoiled, short } from '../world/facts';
 import { isOnly } from '../faults/plan';
 import { firstSpec } from '../faults/plan-job';
-import { START } from '../world/world';
-import type { World } from '../world/world';
+import { START, type World } from '../world/world';
 
 /** A sweep and a tick, with their calls. */
 const SEEN_WITHIN_MS = 90_000;

@@ -1,6 +1,5 @@
 import type { JobName } from '../../../src/core/brand';
-import type { Group, Member, WaitingMember } from '../../../src/core/group';
-import { EMPTY_GROUP, readGroup } from '../../../src/core/group';
+import { EMPTY_GROUP, type Group, type Member, type WaitingMember, readGroup } from '../../../src/core/group';
 import type { JobSpec } from '../../../src/core/job';
 import type { JobFacts, Report } from '../world/facts';
 import { trusts } from './trust';

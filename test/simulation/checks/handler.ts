@@ -4,8 +4,7 @@ import type { Row } from '../../../src/core/row';
 import { checkNotAgain } from './failover';
 import { checkWaited } from './slots';
 import { trusts } from './trust';
-import type { Actor, ClaimFact, Execution, JobFacts, Report } from '../world/facts';
-import { keyText } from '../world/facts';
+import { type Actor, type ClaimFact, type Execution, type JobFacts, type Report, keyText } from '../world/facts';
 
 /** A clock may drift a little while a run waits. */
 const EPSILON_MS = 1_500;

@@ -3,8 +3,7 @@ import type { LedgerRecord } from '../../../src/core/record';
 import type { Row } from '../../../src/core/row';
 import type { StoredRecord } from '../../../src/lease/store';
 import { trusts } from './trust';
-import type { ItemExecution, JobFacts, Report } from '../world/facts';
-import { keyText } from '../world/facts';
+import { type ItemExecution, type JobFacts, type Report, keyText } from '../world/facts';
 
 /** The limit in ARCHITECTURE.md: an item trusts at most this long after its run has continued without it. */
 const TRUSTS_ON_MS = 20_000;

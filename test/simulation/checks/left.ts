@@ -1,6 +1,5 @@
 import type { Row } from '../../../src/core/row';
-import type { Actor, JobFacts, PresenceFacts, Report } from '../world/facts';
-import { isPerson, keyText } from '../world/facts';
+import { type Actor, type JobFacts, type PresenceFacts, type Report, isPerson, keyText } from '../world/facts';
 
 /** A deployment counts for five minutes after its presence, by clocks and Dates that are a little off. */
 const PRESENT_MS = 290_000;

@@ -1,15 +1,21 @@
 import type { ETag } from '../../../src/core/brand';
-import type { Layout } from '../../../src/core/layout';
-import { decodeLayout } from '../../../src/core/layout';
+import { type Layout, decodeLayout } from '../../../src/core/layout';
 import { arrivedRow, formOf } from '../../../src/core/moved-row';
 import { noticeId } from '../../../src/core/notice';
 import type { OwedNotice } from '../../../src/core/owed-notice';
 import { parseRecord } from '../../../src/core/record';
-import type { Row } from '../../../src/core/row';
-import { decodeRow } from '../../../src/core/row';
+import { type Row, decodeRow } from '../../../src/core/row';
 import type { Listing, Metadata } from '../../../src/lease/store';
-import type { Acquisition, Actor, JobFacts, Report } from '../world/facts';
-import { isFinal, keyText, NEXT_STORE, short } from '../world/facts';
+import {
+  type Acquisition,
+  type Actor,
+  type JobFacts,
+  NEXT_STORE,
+  type Report,
+  isFinal,
+  keyText,
+  short,
+} from '../world/facts';
 import type { World } from '../world/world';
 
 /*

@@ -1,9 +1,7 @@
-import type { RunFate } from '../../../src/core/fate';
-import { isRunFate } from '../../../src/core/fate';
+import { type RunFate, isRunFate } from '../../../src/core/fate';
 import { noticeId, parseNoticeId } from '../../../src/core/notice';
 import type { Row } from '../../../src/core/row';
-import type { Actor, JobFacts, Report } from '../world/facts';
-import { isFinal, keyText } from '../world/facts';
+import { type Actor, type JobFacts, type Report, isFinal, keyText } from '../world/facts';
 import type { World } from '../world/world';
 
 /** The oracle's own reading of two rows: a run has been counted, and that changes the state of its job. */

@@ -1,8 +1,7 @@
 import type { CoordinatorEvent } from '../../../src/core/event';
 import { currentPause, openPause } from '../../../src/core/control';
 import type { JobSpec } from '../../../src/core/job';
-import type { Actor, JobFacts, Report } from '../world/facts';
-import { short } from '../world/facts';
+import { type Actor, type JobFacts, type Report, short } from '../world/facts';
 
 /*
  * Checks that `alertAfter` is reported when it should be, and never otherwise, from the writes to storage. It is

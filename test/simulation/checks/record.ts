@@ -1,10 +1,8 @@
-import { parseRecord } from '../../../src/core/record';
-import type { LedgerRecord } from '../../../src/core/record';
+import { type LedgerRecord, parseRecord } from '../../../src/core/record';
 import type { StoredRecord } from '../../../src/lease/store';
 import { checkTimedOut } from './items';
 import { checkExpired } from './slots';
-import type { JobFacts, RecordFact, Report } from '../world/facts';
-import { isRequest, keyText } from '../world/facts';
+import { type JobFacts, type RecordFact, type Report, isRequest, keyText } from '../world/facts';
 
 /** Checks a ledger record that storage has just accepted. */
 export function recordWritten(facts: JobFacts, key: string, stored: StoredRecord, now: number, report: Report): void {

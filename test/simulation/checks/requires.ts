@@ -1,7 +1,6 @@
 import { recordKey } from '../../../src/core/key';
 import type { JobSpec } from '../../../src/core/job';
-import type { JobFacts } from '../world/facts';
-import { short } from '../world/facts';
+import { type JobFacts, short } from '../world/facts';
 import type { World } from '../world/world';
 
 /** A waiting job is looked at this often, and its claim and its hand-over follow. */

@@ -8,8 +8,18 @@ import { leftToItems } from './items';
 import { checkLeft } from './left';
 import { checkToldBeforeRelease, countedIn } from './notices';
 import { checkNotBefore } from './wait';
-import type { Acquisition, Actor, ClaimFact, JobFacts, PresenceFacts, Report } from '../world/facts';
-import { DATE_BEHIND_MS, isFinal, keyText, short } from '../world/facts';
+import {
+  type Acquisition,
+  type Actor,
+  type ClaimFact,
+  DATE_BEHIND_MS,
+  type JobFacts,
+  type PresenceFacts,
+  type Report,
+  isFinal,
+  keyText,
+  short,
+} from '../world/facts';
 
 /** A row, with the process that sent it, and when it did so first. */
 interface WrittenRow {

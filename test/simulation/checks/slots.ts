@@ -1,8 +1,7 @@
 import type { JobSpec } from '../../../src/core/job';
 import type { LedgerRecord } from '../../../src/core/record';
 import type { SimulatedProcess } from '../world/process';
-import type { ClaimFact, Execution, JobFacts, Report } from '../world/facts';
-import { keyText } from '../world/facts';
+import { type ClaimFact, type Execution, type JobFacts, type Report, keyText } from '../world/facts';
 
 /** After a longer wait for a slot, a control that is older than this must be read again. */
 const CONTROL_AGE_MS = 5_000;

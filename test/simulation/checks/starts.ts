@@ -1,11 +1,9 @@
 import { recordKey } from '../../../src/core/key';
 import { checkOthersRan } from './foreign';
-import type { JobFacts } from '../world/facts';
-import { short } from '../world/facts';
+import { type JobFacts, short } from '../world/facts';
 import { isOnly } from '../faults/plan';
 import { firstSpec } from '../faults/plan-job';
-import { START } from '../world/world';
-import type { World } from '../world/world';
+import { START, type World } from '../world/world';
 
 /** By then all rows exist, and all hubs are proven. */
 const WARM_UP_MS = 60_000;

@@ -1,5 +1,4 @@
-import type { Execution, ItemExecution, JobFacts, Report } from '../world/facts';
-import { marginOf } from '../world/facts';
+import { type Execution, type ItemExecution, type JobFacts, type Report, marginOf } from '../world/facts';
 
 /** Clocks may run slower than the service's by this share, which the margin must cover: here, half a percent. */
 const DRIFT = 0.01;

@@ -1,7 +1,6 @@
 import type { JobSpec } from '../../../src/core/job';
 import type { Row } from '../../../src/core/row';
-import type { JobFacts, Report } from '../world/facts';
-import { keyText, short } from '../world/facts';
+import { type JobFacts, type Report, keyText, short } from '../world/facts';
 
 /** The uncorrected error of a clock, and the resolution of the service's Date. */
 const CLOCKS_MS = 3_500;

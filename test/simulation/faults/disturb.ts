@@ -5,8 +5,7 @@ import { forgetJob } from '../../../src/operator/forget';
 import { pauseJob, resumeJob } from '../../../src/operator/pause';
 import { requestRun } from '../../../src/operator/request';
 import { heldLease, unlockJob } from '../../../src/operator/unlock';
-import type { Disturbance } from './disturbance';
-import { FOR_GOOD } from './disturbance';
+import { type Disturbance, FOR_GOOD } from './disturbance';
 import type { Deployment } from '../world/instance';
 import type { PlannedInstance } from './plan';
 import { firstSpec, REVISIONS } from './plan-job';
@@ -15,8 +14,7 @@ import { failOver } from '../world/failover';
 import { deleteRow, spoilControl, spoilRow } from '../world/foreign';
 import { startMigration } from '../world/migration';
 import { operate } from '../world/people';
-import { kill, leave, pause, START } from '../world/world';
-import type { World } from '../world/world';
+import { START, type World, kill, leave, pause } from '../world/world';
 
 const FADES_FOR_MS = 20_000;
 /** How often the condition is polled. */

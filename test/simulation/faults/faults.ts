@@ -1,5 +1,4 @@
-import type { Random } from './random';
-import { seededAt, seedOf } from './random';
+import { type Random, seedOf, seededAt } from './random';
 
 /** The faults of a storage call, each with its duration in ms. */
 const CALLS = {

@@ -1,7 +1,6 @@
 import type { Disturbance } from './disturbance';
 import type { Plan } from './plan';
-import type { PlannedJob } from './plan-job';
-import { rescheduled } from './plan-job';
+import { type PlannedJob, rescheduled } from './plan-job';
 import type { Random } from './random';
 
 const SECOND = 1_000;

@@ -1,7 +1,6 @@
 import type { Disturbance, DisturbanceKind } from './disturbance';
 import type { Plan } from './plan';
-import type { PlannedJob } from './plan-job';
-import { planFan, planRetries } from './plan-job';
+import { type PlannedJob, planFan, planRetries } from './plan-job';
 import type { Random } from './random';
 
 const KINDS = ['request', 'request', 'pauseJob', 'cancel'] as const;

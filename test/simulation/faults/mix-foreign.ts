@@ -1,7 +1,6 @@
 import type { Disturbance } from './disturbance';
 import { calm, quickJob } from './mix-hand-overs';
-import type { Plan } from './plan';
-import { isOnly } from './plan';
+import { type Plan, isOnly } from './plan';
 import type { Random } from './random';
 
 /** In each stretch something else writes over one blob of one job; at its end all is well again. */

@@ -1,6 +1,5 @@
 import type { Plan } from './plan';
-import type { PlannedJob } from './plan-job';
-import { planFan, planJob, rescheduled } from './plan-job';
+import { type PlannedJob, planFan, planJob, rescheduled } from './plan-job';
 import type { Random } from './random';
 
 const SCHEDULES = ['@every 20s', '@every 20s', '@every 45s', '* * * * *'] as const;

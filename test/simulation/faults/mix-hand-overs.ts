@@ -1,8 +1,7 @@
 import { jobSpec } from '../../support/job';
 import type { Disturbance } from './disturbance';
 import type { Plan } from './plan';
-import type { PlannedJob } from './plan-job';
-import { BEHAVIOURS, HANGS_AT_MOST_MS, rescheduled, REVISIONS } from './plan-job';
+import { BEHAVIOURS, HANGS_AT_MOST_MS, type PlannedJob, REVISIONS, rescheduled } from './plan-job';
 import type { Random } from './random';
 
 /** Each stretch of this length has one disturbance, which ends with it: only one deployment at a time is not well. */

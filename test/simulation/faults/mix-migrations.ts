@@ -1,5 +1,4 @@
-import type { Disturbance, DrawnKind } from './disturbance';
-import { drawDisturbance } from './disturbance';
+import { type Disturbance, type DrawnKind, drawDisturbance } from './disturbance';
 import type { Plan } from './plan';
 import type { Random } from './random';
 import { ALL_OUTAGES } from './themes';

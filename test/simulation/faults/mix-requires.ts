@@ -1,7 +1,6 @@
 import type { JobName } from '../../../src/core/brand';
 import type { Plan } from './plan';
-import type { PlannedJob } from './plan-job';
-import { firstSpec, planJob, rescheduled } from './plan-job';
+import { type PlannedJob, firstSpec, planJob, rescheduled } from './plan-job';
 import type { Random } from './random';
 
 const SCHEDULES = ['@every 10s', '@every 20s', '@every 20s', '@every 45s', '* * * * *'] as const;

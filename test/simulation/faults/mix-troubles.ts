@@ -1,11 +1,8 @@
-import type { Disturbance, DrawnKind } from './disturbance';
-import { drawDisturbance } from './disturbance';
+import { type Disturbance, type DrawnKind, drawDisturbance } from './disturbance';
 import type { CallFault, HubFault, Rates } from './faults';
 import type { Plan } from './plan';
-import type { PlannedJob } from './plan-job';
-import { firstSpec, planFan, rescheduled } from './plan-job';
-import type { Random } from './random';
-import { seededBy } from './random';
+import { type PlannedJob, firstSpec, planFan, rescheduled } from './plan-job';
+import { type Random, seededBy } from './random';
 import { ALL_OUTAGES } from './themes';
 
 const SECOND = 1_000;

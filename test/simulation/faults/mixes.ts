@@ -11,11 +11,9 @@ import { people } from './mix-people';
 import { removals } from './mix-removals';
 import { requiringJobs } from './mix-requires';
 import { byTime, clocks, draw, fans, hubs, kills, loss, outages, pauses, wide, withoutFaults } from './mix-troubles';
-import type { Plan } from './plan';
-import { plainPlan, withinLimits } from './plan';
+import { type Plan, plainPlan, withinLimits } from './plan';
 import type { PlannedJob } from './plan-job';
-import type { Random } from './random';
-import { seededBy } from './random';
+import { type Random, seededBy } from './random';
 import { retentionPlan } from './retention';
 import { schedulesPlan } from './schedules';
 

@@ -1,7 +1,6 @@
 import type { JobSpec } from '../../../src/core/job';
 import { jobSpec } from '../../support/job';
-import type { Random } from './random';
-import { seededBy } from './random';
+import { type Random, seededBy } from './random';
 import type { Theme } from './themes';
 
 export const BEHAVIOURS = ['quick', 'long', 'throws', 'throwsLate', 'ignores', 'never', 'final'] as const;

@@ -1,16 +1,11 @@
 import type { PlannedElection } from '../world/candidates';
-import type { Disturbance } from './disturbance';
-import { drawDisturbance, SKEWS } from './disturbance';
-import type { CallFault, FaultPlan, HubFault, Rates } from './faults';
-import { CALL_FAULTS, HUB_FAULTS } from './faults';
+import { type Disturbance, SKEWS, drawDisturbance } from './disturbance';
+import { CALL_FAULTS, type CallFault, type FaultPlan, HUB_FAULTS, type HubFault, type Rates } from './faults';
 import type { MixName } from './mixes';
-import type { PlannedJob } from './plan-job';
-import { planJob } from './plan-job';
+import { type PlannedJob, planJob } from './plan-job';
 import type { ClockFault } from '../world/process';
-import type { Random } from './random';
-import { seededBy } from './random';
-import type { Theme } from './themes';
-import { themeOf } from './themes';
+import { type Random, seededBy } from './random';
+import { type Theme, themeOf } from './themes';
 
 export interface PlannedInstance {
   /** Its place in the plan, which stays when others are left out. */

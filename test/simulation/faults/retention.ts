@@ -3,11 +3,9 @@ import { recordKey } from '../../../src/core/key';
 import type { Disturbance } from './disturbance';
 import { short } from '../world/facts';
 import type { Plan } from './plan';
-import type { PlannedJob } from './plan-job';
-import { firstSpec, rescheduled } from './plan-job';
+import { type PlannedJob, firstSpec, rescheduled } from './plan-job';
 import type { Random } from './random';
-import { kill, START } from '../world/world';
-import type { World } from '../world/world';
+import { START, type World, kill } from '../world/world';
 
 /*
  * Histories of months: most of the time no instance runs. Meanwhile the lifecycle rule deletes records, but no rows.

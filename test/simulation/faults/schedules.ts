@@ -1,8 +1,7 @@
 import type { JobSpec } from '../../../src/core/job';
 import type { Disturbance } from './disturbance';
 import type { Plan } from './plan';
-import type { PlannedJob } from './plan-job';
-import { rescheduled } from './plan-job';
+import { type PlannedJob, rescheduled } from './plan-job';
 import type { Random } from './random';
 
 /*

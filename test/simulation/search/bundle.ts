@@ -1,8 +1,6 @@
 import path from 'node:path';
-import type { Plugin } from 'esbuild';
-import { build } from 'esbuild';
-import type { MixName, Mixture } from '../faults/mixes';
-import { mixesIn } from '../faults/mixes';
+import { type Plugin, build } from 'esbuild';
+import { type MixName, type Mixture, mixesIn } from '../faults/mixes';
 import type { Planted } from '../faults/planted';
 import { plantedSources } from './planting';
 

@@ -1,14 +1,11 @@
 import type { JobSpec } from '../../../src/core/job';
 import type { Violation } from '../world/facts';
 import type { Fault } from '../faults/faults';
-import type { Outcome } from './history';
-import { runHistory } from './history';
+import { type Outcome, runHistory } from './history';
 import type { Plan } from '../faults/plan';
-import { planOf } from '../faults/mixes';
-import type { Mixture } from '../faults/mixes';
+import { type Mixture, planOf } from '../faults/mixes';
 import { firstSpec } from '../faults/plan-job';
-import type { Budget } from './shrink';
-import { faultsOf, shrink, sizeOf } from './shrink';
+import { type Budget, faultsOf, shrink, sizeOf } from './shrink';
 
 const BUDGET: Budget = { runs: 800, ms: 60_000 };
 /** The longest trace that a person would read. */

@@ -15,8 +15,7 @@ import { firstSpec, REVISIONS } from '../faults/plan-job';
 import { startElection } from '../world/candidates';
 import { followMigration } from '../world/migration';
 import { ARRIVES_WITHIN_MS, operate } from '../world/people';
-import { createWorld, leave, restart, START, start, wake } from '../world/world';
-import type { World } from '../world/world';
+import { START, type World, createWorld, leave, restart, start, wake } from '../world/world';
 
 /** More events than any history of one mix needs: something loops. */
 const EVENTS_AT_MOST = 400_000;

@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseSync } from 'oxc-parser';
-import type { Edit, Place, TreeNode } from '../faults/edit';
-import { childrenOf, isNode, nameOf } from '../faults/edit';
+import { type Edit, type Place, type TreeNode, childrenOf, isNode, nameOf } from '../faults/edit';
 import type { Planted } from '../faults/planted';
 
 /** A rule of the product has moved, and its planted fault no longer fits. */

@@ -3,8 +3,17 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { scratchFolder } from '../../support/scratch';
 import { MIX_NAMES, PAIRS } from '../faults/mixes';
-import type { BuildOf, Played } from './played';
-import { buildsOf, nextSlice, parsePlayed, readPlayed, totalsOf, withSlice, writePlayed } from './played';
+import {
+  type BuildOf,
+  type Played,
+  buildsOf,
+  nextSlice,
+  parsePlayed,
+  readPlayed,
+  totalsOf,
+  withSlice,
+  writePlayed,
+} from './played';
 
 const root = path.join(__dirname, '../../..');
 const NOTHING: Played = { first: 50_000_001, mixes: new Map() };

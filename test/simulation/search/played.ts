@@ -1,10 +1,8 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { build } from 'esbuild';
-import type { BundleKind } from './bundle';
-import { ofEachKind, withoutUncalled } from './bundle';
-import type { Mixture } from '../faults/mixes';
-import { MIX_NAMES, PAIRS } from '../faults/mixes';
+import { type BundleKind, ofEachKind, withoutUncalled } from './bundle';
+import { MIX_NAMES, type Mixture, PAIRS } from '../faults/mixes';
 
 /** How many histories the builds of the mixes, and of their pairs, have played without a failure. */
 export interface Played {

@@ -2,8 +2,7 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { argument, become, before, call, spread, statement, value } from '../faults/edit';
 import { PlantingError } from './planting';
-import type { Slice } from './search';
-import { catchPlanted, searchSlices, withWorker } from './search';
+import { type Slice, catchPlanted, searchSlices, withWorker } from './search';
 
 const ROOT = path.join(__dirname, '../../..');
 

@@ -6,9 +6,8 @@ import { onAllCores } from './cores';
 import type { Subject } from './explain';
 import { scratchFolder } from '../../support/scratch';
 import type { Mixture } from '../faults/mixes';
-import type { Planted } from '../faults/planted';
+import { PLANTED, type Planted } from '../faults/planted';
 import { PlantingError, plantedSources } from './planting';
-import { PLANTED } from '../faults/planted';
 import type { Failure, Found, Request } from './worker';
 
 /** The most histories in one task of a core. */

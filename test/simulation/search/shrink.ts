@@ -1,9 +1,7 @@
 import type { Fault } from '../faults/faults';
-import type { Outcome } from './history';
-import { runHistory } from './history';
+import { type Outcome, runHistory } from './history';
 import type { Plan } from '../faults/plan';
-import type { Behaviour } from '../faults/plan-job';
-import { BEHAVIOURS } from '../faults/plan-job';
+import { BEHAVIOURS, type Behaviour } from '../faults/plan-job';
 
 export interface Budget {
   /** The most histories to try. */

@@ -1,8 +1,6 @@
 import { parseArgs } from 'node:util';
-import type { Mixture } from '../faults/mixes';
-import { MIX_NAMES, MIXES, mixtureOf } from '../faults/mixes';
-import { PLANTED, plantedBy } from '../faults/planted';
-import type { Planted } from '../faults/planted';
+import { MIXES, MIX_NAMES, type Mixture, mixtureOf } from '../faults/mixes';
+import { PLANTED, type Planted, plantedBy } from '../faults/planted';
 
 export const SOAK_HELP = `Lets simulated histories happen on all cores until one breaks a promise, or time is up.
 

@@ -1,13 +1,19 @@
 import path from 'node:path';
 import { describe } from './explain';
-import type { Mixture } from '../faults/mixes';
-import { MIX_NAMES, PAIRS } from '../faults/mixes';
+import { MIX_NAMES, type Mixture, PAIRS } from '../faults/mixes';
 import type { Planted } from '../faults/planted';
 import { buildsOf, nextSlice, readPlayed, totalsOf, withSlice, writePlayed } from './played';
-import { bundlesOf, catchPlanted, explainIn, searchHistories, searchSlices, WITHIN, withWorker } from './search';
-import type { Progress } from './search';
-import type { SoakOptions } from './soak-options';
-import { SOAK_HELP, SoakOptionError, soakOptions } from './soak-options';
+import {
+  type Progress,
+  WITHIN,
+  bundlesOf,
+  catchPlanted,
+  explainIn,
+  searchHistories,
+  searchSlices,
+  withWorker,
+} from './search';
+import { SOAK_HELP, SoakOptionError, type SoakOptions, soakOptions } from './soak-options';
 
 const PROGRESS_EVERY_MS = 60_000;
 /** Histories of one mix before the count is kept. */

@@ -1,11 +1,8 @@
 import { parentPort } from 'node:worker_threads';
-import type { Explained } from './explain';
-import type { Subject } from './explain';
-import { explain } from './explain';
+import { type Explained, type Subject, explain } from './explain';
 import type { Violation } from '../world/facts';
 import { runHistory } from './history';
-import type { Mixture } from '../faults/mixes';
-import { planOf } from '../faults/mixes';
+import { type Mixture, planOf } from '../faults/mixes';
 
 /** A task of a core. */
 export type Request =

@@ -1,5 +1,4 @@
-import type { LeaseStore } from '../../../src/lease/store';
-import { StoreUnavailableError } from '../../../src/lease/store';
+import { type LeaseStore, StoreUnavailableError } from '../../../src/lease/store';
 import type { MemoryService } from '../../../src/stores/memory/store';
 
 /** How calls to a lost storage account fail. */

@@ -1,29 +1,20 @@
 import type { JobName, Millis } from '../../../src/core/brand';
 import { sleep } from '../../../src/core/clock';
 import type { ElectionEvent } from '../../../src/election/candidate';
-import type { Elector } from '../../../src/election/elector';
-import { createElector } from '../../../src/election/elector';
+import { type Elector, createElector } from '../../../src/election/elector';
 import type { Leadership } from '../../../src/election/leadership';
-import type { ElectionSettings, LeaderElectionOptions } from '../../../src/election/options';
-import { checkOptions } from '../../../src/election/options';
+import { type ElectionSettings, type LeaderElectionOptions, checkOptions } from '../../../src/election/options';
 import { decodeElectionRow } from '../../../src/election/row';
 import { StaleLeaderError } from '../../../src/lease/fence';
-import type { LeaseStore } from '../../../src/lease/store';
-import { StoreError } from '../../../src/lease/store';
-import type { MemoryService } from '../../../src/stores/memory/store';
-import { memoryService } from '../../../src/stores/memory/store';
-import { seededAt, seedOf } from '../faults/random';
-import type { Random } from '../faults/random';
+import { type LeaseStore, StoreError } from '../../../src/lease/store';
+import { type MemoryService, memoryService } from '../../../src/stores/memory/store';
+import { type Random, seedOf, seededAt } from '../faults/random';
 import { marginOf } from './facts';
-import type { TargetBlob } from './blob';
-import { blobOver, createTarget } from './blob';
+import { type TargetBlob, blobOver, createTarget } from './blob';
 import { kindOfThrown, mistakeIn } from './crash';
-import type { Network } from './network';
-import { callOver, storeOver } from './network';
-import type { ClockFault, SimulatedProcess } from './process';
-import { createProcess } from './process';
-import { START } from './world';
-import type { World } from './world';
+import { type Network, callOver, storeOver } from './network';
+import { type ClockFault, type SimulatedProcess, createProcess } from './process';
+import { START, type World } from './world';
 
 /*
  * An election beside the jobs: candidates are processes of their own, with the real elector in each, over a store and a

@@ -5,8 +5,7 @@ import { recordKey } from '../../../src/core/key';
 import { parseRecord } from '../../../src/core/record';
 import { decodeRow } from '../../../src/core/row';
 import type { LeaseStore } from '../../../src/lease/store';
-import type { RecoverRequest } from '../../../src/operator/recover-jobs';
-import { recoverJobs } from '../../../src/operator/recover-jobs';
+import { type RecoverRequest, recoverJobs } from '../../../src/operator/recover-jobs';
 import type { Checkpoint } from '../../../src/stores/memory/fail-over';
 import { checkRecovered, checkRunsAgain, RUNS_AGAIN_WITHIN_MS } from '../checks/failover';
 import type { PlannedFailover } from '../faults/disturbance';
@@ -14,8 +13,7 @@ import { firstSpec } from '../faults/plan-job';
 import { seededBy } from '../faults/random';
 import type { JobFacts } from './facts';
 import { ARRIVES_WITHIN_MS, operate, soundDesk } from './people';
-import { kill, leave, START, start } from './world';
-import type { World } from './world';
+import { START, type World, kill, leave, start } from './world';
 
 /*
  * The storage account fails over, and people follow docs/recovery.md: they stop every deployment, wait, call

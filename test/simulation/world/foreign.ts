@@ -2,8 +2,7 @@ import type { JobName, LeaseId, Millis } from '../../../src/core/brand';
 import type { LeaseStore, Metadata } from '../../../src/lease/store';
 import { checkSaidForeign } from '../checks/foreign';
 import { endSpoil, FIRST_STORE, isFinal } from './facts';
-import { START } from './world';
-import type { World } from './world';
+import { START, type World } from './world';
 
 /*
  * Another program writes over a blob of one job, and an operator repairs it after a while. Until then the job is left

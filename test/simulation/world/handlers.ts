@@ -1,15 +1,11 @@
 import type { FanOutHandler, ItemContext, ItemOutcome } from '../../../src/handler/define-fan-out';
-import { NonRetryableError } from '../../../src/handler/handler';
-import type { JobContext } from '../../../src/handler/handler';
-import { sleep } from '../../../src/core/clock';
-import type { Clock } from '../../../src/core/clock';
+import { type JobContext, NonRetryableError } from '../../../src/handler/handler';
+import { type Clock, sleep } from '../../../src/core/clock';
 import type { FencedBlob } from '../../../src/lease/fence';
 import type { ItemExecution } from './facts';
-import type { Behaviour, PlannedFanOut, PlannedJob } from '../faults/plan-job';
-import { BEHAVIOURS } from '../faults/plan-job';
+import { BEHAVIOURS, type Behaviour, type PlannedFanOut, type PlannedJob } from '../faults/plan-job';
 import type { SimulatedProcess } from './process';
-import type { Random } from '../faults/random';
-import { seededBy, seedOf } from '../faults/random';
+import { type Random, seedOf, seededBy } from '../faults/random';
 import type { World } from './world';
 
 /** A handler that ignores its signal still tries to finish: it writes this often, one write after another. */

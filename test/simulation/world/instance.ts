@@ -1,7 +1,12 @@
 import { longestWait } from '../../../src/core/early-claim';
 import { runAttempt } from '../../../src/coordinator/attempt/attempt';
-import type { Coordinator, Hub, Report, RunnableJob } from '../../../src/coordinator/coordinator';
-import { Health } from '../../../src/coordinator/coordinator';
+import {
+  type Coordinator,
+  Health,
+  type Hub,
+  type Report,
+  type RunnableJob,
+} from '../../../src/coordinator/coordinator';
 import { drain } from '../../../src/coordinator/drain';
 import { createSlots } from '../../../src/coordinator/slots';
 import { createTicker } from '../../../src/coordinator/tick/tick';

@@ -1,14 +1,12 @@
 import type { JobName } from '../../../src/core/brand';
 import { StoreError } from '../../../src/lease/store';
-import type { Migration } from '../../../src/operator/migrate';
-import { migrate } from '../../../src/operator/migrate';
+import { type Migration, migrate } from '../../../src/operator/migrate';
 import { OperatorError } from '../../../src/operator/operator-error';
 import type { PlannedMigration } from '../faults/disturbance';
 import { FIRST_STORE, NEXT_STORE } from './facts';
 import type { Deployment } from './instance';
 import { operatorOf, soundDesk } from './people';
-import { kill, leave } from './world';
-import type { World } from './world';
+import { type World, kill, leave } from './world';
 
 /*
  * People move all jobs to another store, and follow docs/choosing-a-store.md: they start `migrate`, restart the

@@ -1,8 +1,6 @@
 import type { JobName } from '../../../src/core/brand';
-import type { LeaseStore, Listing } from '../../../src/lease/store';
-import { StoreDeniedError, StoreUnavailableError } from '../../../src/lease/store';
-import type { CallFault, FaultStream } from '../faults/faults';
-import { faultsOfCall } from '../faults/faults';
+import { type LeaseStore, type Listing, StoreDeniedError, StoreUnavailableError } from '../../../src/lease/store';
+import { type CallFault, type FaultStream, faultsOfCall } from '../faults/faults';
 import type { SimulatedProcess } from './process';
 import { seeded } from '../faults/random';
 import type { Timeline } from './timeline';

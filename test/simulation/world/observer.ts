@@ -9,10 +9,8 @@ import { formOf } from '../../../src/core/moved-row';
 import { decodeRow } from '../../../src/core/row';
 import type { LeaseBreaking, LeaseStore, Listing, StoredRecord } from '../../../src/lease/store';
 import type { JobContext } from '../../../src/handler/handler';
-import type { GroupFacts } from '../checks/groups';
-import { checkTogether, groupsOf, groupWritten } from '../checks/groups';
-import type { Layouts } from '../checks/moves';
-import { createLayouts, isOfMove, rowOfMove } from '../checks/moves';
+import { type GroupFacts, checkTogether, groupWritten, groupsOf } from '../checks/groups';
+import { type Layouts, createLayouts, isOfMove, rowOfMove } from '../checks/moves';
 import { handlerStarted } from '../checks/handler';
 import { checkItems, pieceCreated } from '../checks/items';
 import { noticeAsked } from '../checks/notices';
@@ -23,8 +21,24 @@ import { requestsWritten } from '../checks/requests';
 import { checkAtOnce } from '../checks/slots';
 import { checkTrust, trustLimit } from '../checks/trust';
 import { controlText, describeRow, layoutText } from './describe';
-import type { Acquisition, Actor, Execution, ItemExecution, JobFacts, ListedView, Violation } from './facts';
-import { endSpoil, FIRST_STORE, isFinal, isPerson, keyText, leaseBroken, marginOf, newFacts, short } from './facts';
+import {
+  type Acquisition,
+  type Actor,
+  type Execution,
+  FIRST_STORE,
+  type ItemExecution,
+  type JobFacts,
+  type ListedView,
+  type Violation,
+  endSpoil,
+  isFinal,
+  isPerson,
+  keyText,
+  leaseBroken,
+  marginOf,
+  newFacts,
+  short,
+} from './facts';
 import type { Timeline } from './timeline';
 import type { Trace } from './trace';
 

@@ -1,17 +1,13 @@
 import { ForeignMetadataError } from '../../../src/core/metadata';
-import { StoreError } from '../../../src/lease/store';
-import type { LeaseStore } from '../../../src/lease/store';
+import { type LeaseStore, StoreError } from '../../../src/lease/store';
 import { OperatorError } from '../../../src/operator/operator-error';
 import type { Desk } from '../../../src/operator/take-lease';
 import { seededBy } from '../faults/random';
-import type { Network } from './network';
-import { storeOver } from './network';
+import { type Network, storeOver } from './network';
 import { openAccount } from './account';
 import { FIRST_STORE, NEXT_STORE } from './facts';
-import { createProcess } from './process';
-import type { SimulatedProcess } from './process';
-import { OPERATOR, START } from './world';
-import type { World } from './world';
+import { type SimulatedProcess, createProcess } from './process';
+import { OPERATOR, START, type World } from './world';
 
 /** The longest time until a call arrives, if it does. */
 export const ARRIVES_WITHIN_MS = 61_000;

@@ -2,8 +2,7 @@ import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gunzipSync } from 'node:zlib';
 import { METRICS, TRACES } from './messages';
-import type { Message } from './wire';
-import { decodeMessage } from './wire';
+import { type Message, decodeMessage } from './wire';
 
 type Attributes = Readonly<Record<string, string | number | boolean>>;
 
