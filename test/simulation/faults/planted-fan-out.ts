@@ -35,7 +35,7 @@ export const FAN_OUT_FAULTS: readonly Planted[] = [
   },
   {
     name: 'held-row-trusted',
-    mix: 'fans',
+    mix: 'fans+pauses',
     what: 'an item trusts although another instance holds its row',
     edits: [drop('coordinator/attempt/item-check.ts:checkItem', branch('lease'))],
   },
