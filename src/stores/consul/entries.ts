@@ -1,6 +1,6 @@
 import type { EpochMs } from '../../core/brand';
 import type { Metadata } from '../../lease/store';
-import type { Condition, Entries, Head } from '../entries/entries';
+import type { Condition, Entries, Head } from '../port';
 import { checkMetadata } from '../limits';
 import type { Ask, Calls } from './ask';
 import { bodyIn, bodyOperations } from './bodies';

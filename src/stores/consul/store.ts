@@ -3,10 +3,7 @@ import type { Clock } from '../../core/clock';
 import type { CallOutcome } from '../../core/storage-call';
 import type { ElectionStore, LeaseBreaking, LeaseStore, Retention } from '../../lease/store';
 import type { Trial } from '../../lease/trial';
-import { controlsIn } from '../entries/controls';
-import { groupsIn, ledgerIn, requestsIn } from '../entries/ledger';
-import { auditsIn, noticesIn, presencesIn } from '../entries/notices';
-import { piecesIn } from '../entries/pieces';
+import { facetsIn } from '../facets/facets';
 import { STORE_LIMITS } from '../limits';
 import { exchangesWith } from './agents';
 import { asker, type Cluster } from './ask';
@@ -61,21 +58,13 @@ import { tree } from './wire';
 export function consulStore(options: ConsulStoreOptions): LeaseStore & LeaseBreaking & Retention {
   const { cluster, keys } = clusterOf(options);
   const ask = asker(cluster);
-  const entries = entriesIn(ask, keys);
   return {
     location: cluster.location,
     limits: STORE_LIMITS,
     prepare: (call) => prepareLayout(ask, { ...cluster, ...options }, call),
     ...jobRowsIn(ask, cluster.clock, keys),
-    ...controlsIn(entries, keys),
-    ...ledgerIn(entries, keys),
+    ...facetsIn(entriesIn(ask, keys), keys),
     ...logsIn(ask, keys),
-    ...piecesIn(entries, keys),
-    ...requestsIn(entries, keys),
-    ...presencesIn(entries, keys),
-    ...noticesIn(entries, keys),
-    ...auditsIn(entries, keys),
-    ...groupsIn(entries, keys),
     ...retentionIn(ask, keys),
   };
 }

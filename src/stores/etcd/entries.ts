@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { CallOptions, Metadata } from '../../lease/store';
-import type { Condition, Entries, Head, Question } from '../entries/entries';
+import type { Condition, Entries, Head, Question } from '../port';
 import { BODY_BYTES, checkMetadata } from '../limits';
 import type { Ask } from './ask';
 import type { EntryKeys } from './keys';

@@ -1,8 +1,8 @@
 import type { JobName } from '../../core/brand';
-import type { FacetKeys } from '../entries/entries';
+import type { FacetKeys } from '../port';
 
 /** The names of the keys, or what they begin with. */
-export interface Keys extends FacetKeys<EntryKeys, JobName> {
+export interface Keys extends FacetKeys<EntryKeys> {
   /** It exists if the container does. */
   readonly layout: string;
   readonly jobs: RowKeys;

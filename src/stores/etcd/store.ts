@@ -3,10 +3,7 @@ import type { Clock } from '../../core/clock';
 import type { CallOutcome } from '../../core/storage-call';
 import type { ElectionStore, LeaseBreaking, LeaseStore, Retention } from '../../lease/store';
 import type { Trial } from '../../lease/trial';
-import { controlsIn } from '../entries/controls';
-import { groupsIn, ledgerIn, requestsIn } from '../entries/ledger';
-import { auditsIn, noticesIn, presencesIn } from '../entries/notices';
-import { piecesIn } from '../entries/pieces';
+import { facetsIn } from '../facets/facets';
 import { STORE_LIMITS } from '../limits';
 import { asker, type Cluster } from './ask';
 import { entriesIn } from './entries';
@@ -56,21 +53,13 @@ import { trialOn } from './trial';
 export function etcdStore(options: EtcdStoreOptions): LeaseStore & LeaseBreaking & Retention {
   const { cluster, keys } = clusterOf(options);
   const ask = asker(cluster);
-  const entries = entriesIn(ask);
   return {
     location: cluster.location,
     limits: STORE_LIMITS,
     prepare: (call) => prepareLayout(ask, { ...options, ...cluster }, call),
     ...jobRowsIn(ask, keys),
-    ...controlsIn(entries, keys),
-    ...ledgerIn(entries, keys),
+    ...facetsIn(entriesIn(ask), keys),
     ...logsIn(ask, keys),
-    ...piecesIn(entries, keys),
-    ...requestsIn(entries, keys),
-    ...presencesIn(entries, keys),
-    ...noticesIn(entries, keys),
-    ...auditsIn(entries, keys),
-    ...groupsIn(entries, keys),
     ...retentionIn(ask, keys),
   };
 }

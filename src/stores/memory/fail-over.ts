@@ -1,9 +1,9 @@
-import type { JobName } from '../../core/brand';
+import { CONTROLS } from './entries';
 import { NO_LEASE } from './lease';
 import type { State } from './state';
 
 /** The state of every blob at one instant. */
-export type Checkpoint = Omit<State, 'clock' | 'etags' | 'writes'>;
+export type Checkpoint = Pick<State, 'rows' | 'folders'>;
 
 interface Past {
   readonly checkpoints: readonly Checkpoint[];
@@ -11,23 +11,14 @@ interface Past {
 }
 
 /** Handles share the maps, so that a checkpoint has copies. */
-export function checkpointOf(state: State): Checkpoint {
+export function checkpointOf({ rows, folders }: State): Checkpoint {
   return {
-    rows: new Map(state.rows),
-    controls: new Map(state.controls),
-    presences: new Map(state.presences),
-    requests: new Map(state.requests),
-    notices: new Map(state.notices),
-    audits: new Map(state.audits),
-    groups: new Map(state.groups),
-    ledgers: copiesOf(state.ledgers),
-    logs: copiesOf(state.logs),
-    pieces: copiesOf(state.pieces),
+    rows: new Map(rows),
+    folders: new Map([...folders].map(([name, entries]) => [name, new Map(entries)])),
   };
 }
 
-export function failOver(state: State, past: Past, leases: 'kept' | 'gone'): void {
-  const { rows } = state;
+export function failOver({ rows, folders }: State, past: Past, leases: 'kept' | 'gone'): void {
   goBack(
     past,
     rows,
@@ -35,60 +26,12 @@ export function failOver(state: State, past: Past, leases: 'kept' | 'gone'): voi
     (job) => `jobs/${job}/lease`,
   );
   if (leases === 'gone') for (const [job, row] of rows) rows.set(job, { ...row, lease: NO_LEASE });
-  goBack(
-    past,
-    state.controls,
-    (at) => at.controls,
-    (job) => `jobs/${job}/control`,
-  );
-  goBack(
-    past,
-    state.presences,
-    (at) => at.presences,
-    (name) => `deployments/${name}`,
-  );
-  goBack(
-    past,
-    state.requests,
-    (at) => at.requests,
-    (id) => `requests/${id}`,
-  );
-  goBack(
-    past,
-    state.notices,
-    (at) => at.notices,
-    (id) => `notices/${id}`,
-  );
-  goBack(
-    past,
-    state.audits,
-    (at) => at.audits,
-    (key) => `audit/${key}`,
-  );
-  goBack(
-    past,
-    state.groups,
-    (at) => at.groups,
-    (group) => `groups/${group}`,
-  );
-  goBackIn(past, state.ledgers, (at) => at.ledgers, 'runs');
-  goBackIn(past, state.logs, (at) => at.logs, 'logs');
-  goBackIn(past, state.pieces, (at) => at.pieces, 'fanout');
-}
-
-/** Puts the blobs back that each job has in a folder of its own. */
-function goBackIn<Blob>(
-  past: Past,
-  folders: ReadonlyMap<JobName, Map<string, Blob>>,
-  foldersOf: (at: Checkpoint) => ReadonlyMap<JobName, ReadonlyMap<string, Blob>>,
-  folder: string,
-): void {
-  for (const [job, blobs] of folders) {
+  for (const [name, entries] of folders) {
     goBack(
       past,
-      blobs,
-      (at) => foldersOf(at).get(job),
-      (name) => `${folder}/${job}/${name}`,
+      entries,
+      (at) => at.folders.get(name),
+      (id) => (name === CONTROLS ? `jobs/${id}/control` : name + id),
     );
   }
 }
@@ -105,8 +48,4 @@ function goBack<Key, Blob>(
     const blob = blobsOf(stateOf(nameOf(key)))?.get(key);
     if (blob !== undefined) map.set(key, blob);
   }
-}
-
-function copiesOf<Key, Name, Blob>(all: ReadonlyMap<Key, ReadonlyMap<Name, Blob>>): Map<Key, Map<Name, Blob>> {
-  return new Map([...all].map(([key, blobs]) => [key, new Map(blobs)]));
 }

@@ -1,44 +1,41 @@
 import type { JobName } from '../../core/brand';
 import type { LogStore } from '../../lease/store';
 import { checkLogText } from '../limits';
-import { heed, type State } from './state';
+import { type Folder, heed, type State, written } from './state';
 
-export function logsOf({ logs }: State): LogStore {
-  const ofJob = (job: JobName): Map<string, string> => {
-    const all = logs.get(job) ?? new Map<string, string>();
-    logs.set(job, all);
-    return all;
-  };
+/** A log is an entry whose body grows. */
+export function logsOf(state: State, folderOf: (job: JobName) => Folder): LogStore {
+  const textOf = (body: string) => ({ ...written(state, {}), writtenMs: state.clock.now(), body });
   return {
     async createLog(job, key, name, options) {
       heed(options);
-      const all = ofJob(job);
+      const folder = folderOf(job);
       const id = `${key}/${name}`;
-      if (all.has(id)) return 'exists';
-      all.set(id, '');
+      if (folder.has(id)) return 'exists';
+      folder.set(id, textOf(''));
       return 'created';
     },
     async appendLog(job, key, name, { text, at }, options) {
       heed(options);
       checkLogText(text);
-      const all = ofJob(job);
+      const folder = folderOf(job);
       const id = `${key}/${name}`;
-      const before = all.get(id);
+      const before = folder.get(id)?.body;
       if (before?.length !== at) return 'refused';
-      all.set(id, before + text);
+      folder.set(id, textOf(before + text));
       return 'appended';
     },
     async readLog(job, key, name, { from, limit }, options) {
       heed(options);
-      return ofJob(job)
+      return folderOf(job)
         .get(`${key}/${name}`)
-        ?.slice(from, from + limit);
+        ?.body.slice(from, from + limit);
     },
     async listLogs(job, key, { limit, continuation = '' }, options) {
       heed(options);
-      const found = [...ofJob(job)]
+      const found = [...folderOf(job)]
         .filter(([id]) => id.startsWith(`${key}/`))
-        .map(([id, text]) => ({ name: id.slice(key.length + 1), bytes: text.length }))
+        .map(([id, { body }]) => ({ name: id.slice(key.length + 1), bytes: body.length }))
         .filter(({ name }) => name > continuation)
         .sort((a, b) => (a.name < b.name ? -1 : 1));
       const page = found.slice(0, limit);

@@ -1,17 +1,24 @@
 import type { JobName } from '../../core/brand';
 import { FLEET } from '../../core/fleet';
 import { LAYOUT } from '../../core/layout';
-import type { JobRowStore, LeaseBreaking, ListedJob, ListedRow } from '../../lease/store';
+import type { JobRowStore, LeaseBreaking, ListedControl, ListedJob, ListedRow } from '../../lease/store';
 import { leaseSeconds, STORE_LIMITS } from '../limits';
 import { acquire, breakLease, isOf, listedLease, mayWrite, NO_LEASE, renew } from './lease';
-import { dateOf, heed, type Row, type State, store } from './state';
+import { dateOf } from '../port';
+import { type Entry, type Folder, heed, type Row, type State, written } from './state';
 
-export function rowsOf(state: State): Omit<JobRowStore & LeaseBreaking, 'location' | 'limits' | 'prepare'> {
-  return { ...listing(state), ...leases(state) };
+export function rowsOf(
+  state: State,
+  controls: Folder,
+): Omit<JobRowStore & LeaseBreaking, 'location' | 'limits' | 'prepare'> {
+  return { ...listing(state, controls), ...leases(state) };
 }
 
-function listing(state: State): Pick<JobRowStore, 'list' | 'readRow'> {
-  const { clock, rows, controls } = state;
+function listing({ clock, rows }: State, controls: Folder): Pick<JobRowStore, 'list' | 'readRow'> {
+  const listedControl = (name: string): ListedControl | undefined => {
+    const { etag, metadata }: Partial<Entry> = controls.get(name) ?? {};
+    return etag && metadata && { etag, metadata };
+  };
   const listedRow = ({ etag, metadata, lease }: Row): ListedRow => ({
     etag,
     ...listedLease(lease, clock.monotonic()),
@@ -21,14 +28,14 @@ function listing(state: State): Pick<JobRowStore, 'list' | 'readRow'> {
     async list(options) {
       heed(options);
       const all = options?.job === undefined;
-      const names = all ? new Set([...rows.keys(), ...controls.keys()]) : [options.job];
-      const fleet = all ? controls.get(FLEET) : undefined;
-      const layout = all ? controls.get(LAYOUT) : undefined;
+      const names = all ? new Set([...rows.keys(), ...(controls.keys() as Iterable<JobName>)]) : [options.job];
+      const fleet = all ? listedControl(FLEET) : undefined;
+      const layout = all ? listedControl(LAYOUT) : undefined;
       const jobs = new Map<JobName, ListedJob>();
-      const date = dateOf(clock);
+      const date = dateOf(clock.now());
       for (const job of names) {
         const row = rows.get(job);
-        const control = controls.get(job);
+        const control = listedControl(job);
         if (job === FLEET || job === LAYOUT || (row === undefined && control === undefined)) continue;
         jobs.set(job, { ...(row && { row: listedRow(row) }), ...(control && { control }), date });
       }
@@ -49,7 +56,7 @@ function leases(
   return {
     async createRow(job, metadata, options) {
       heed(options);
-      const stored = store(state, metadata);
+      const stored = written(state, metadata);
       if (rows.has(job)) return 'exists';
       rows.set(job, { ...stored, lease: NO_LEASE });
       return 'created';
@@ -62,7 +69,7 @@ function leases(
       const lease = acquire(row.lease, leaseId, duration, clock.monotonic());
       if (lease === undefined) return { kind: 'lost' };
       rows.set(job, { ...row, lease });
-      return { kind: 'acquired', date: dateOf(clock) };
+      return { kind: 'acquired', date: dateOf(clock.now()) };
     },
     async renew(job, leaseId, options) {
       heed(options);
@@ -74,13 +81,13 @@ function leases(
     },
     async writeRow(job, metadata, { leaseId, ifMatch }, options) {
       heed(options);
-      const stored = store(state, metadata);
+      const stored = written(state, metadata);
       const row = rows.get(job);
       if (row === undefined || row.etag !== ifMatch || !mayWrite(row.lease, leaseId, clock.monotonic())) {
         return { kind: 'refused' };
       }
       rows.set(job, { ...stored, lease: row.lease });
-      return { kind: 'written', etag: stored.etag, date: dateOf(clock) };
+      return { kind: 'written', etag: stored.etag, date: dateOf(clock.now()) };
     },
     async release(job, leaseId, options) {
       heed(options);

@@ -1,18 +1,12 @@
 import type { JobName, Millis } from '../../core/brand';
 import type { Clock } from '../../core/clock';
 import type { LeaseBreaking, LeaseStore } from '../../lease/store';
+import { facetsIn } from '../facets/facets';
 import { STORE_LIMITS } from '../limits';
-import { auditsOf } from './audits';
-import { controlsOf } from './controls';
+import { entriesIn, foldersIn } from './entries';
 import { type Checkpoint, checkpointOf, failOver } from './fail-over';
-import { groupsOf } from './groups';
 import { breakLease } from './lease';
-import { ledgerOf } from './ledger';
 import { logsOf } from './logs';
-import { noticesOf } from './notices';
-import { piecesOf } from './pieces';
-import { presencesOf } from './presences';
-import { requestsOf } from './requests';
 import { rowsOf } from './rows';
 import { heed, type State } from './state';
 
@@ -44,32 +38,18 @@ export function memoryService(clock: Clock, location?: string): MemoryService {
     clock,
     etags: location === undefined ? '0x' : `${location}-`,
     rows: new Map(),
-    controls: new Map(),
-    ledgers: new Map(),
-    logs: new Map(),
-    pieces: new Map(),
-    requests: new Map(),
-    presences: new Map(),
-    notices: new Map(),
-    audits: new Map(),
-    groups: new Map(),
+    folders: new Map(),
     writes: 0,
   };
+  const folders = foldersIn(state);
   return {
     open: () => ({
       location: location ?? 'memory',
       limits: STORE_LIMITS,
       prepare: async (options) => heed(options),
-      ...rowsOf(state),
-      ...controlsOf(state),
-      ...ledgerOf(state),
-      ...logsOf(state),
-      ...piecesOf(state),
-      ...requestsOf(state),
-      ...presencesOf(state),
-      ...noticesOf(state),
-      ...auditsOf(state),
-      ...groupsOf(state),
+      ...rowsOf(state, folders.controls),
+      ...facetsIn(entriesIn(state), folders),
+      ...logsOf(state, folders.logs),
     }),
     breakLease(job, periodMs) {
       const row = state.rows.get(job);
@@ -80,7 +60,7 @@ export function memoryService(clock: Clock, location?: string): MemoryService {
       state.rows.delete(job);
     },
     deleteRecord(job, key) {
-      state.ledgers.get(job)?.delete(key);
+      folders.records(job).delete(key);
     },
     checkpoint: () => checkpointOf(state),
     failOver: (checkpoints, stateOf, leases) => {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { ETag } from '../../core/brand';
 import type { Metadata } from '../../lease/store';
-import type { Entries, Head } from '../entries/entries';
+import type { Entries, Head } from '../port';
 import { BODY_BYTES, checkMetadata } from '../limits';
 import type { Ask } from './ask';
 import type { EntryKeys } from './keys';

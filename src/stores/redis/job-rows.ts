@@ -3,7 +3,7 @@ import { FLEET } from '../../core/fleet';
 import { LAYOUT } from '../../core/layout';
 import type { JobRowStore, LeaseBreaking, ListedControl, ListedJob } from '../../lease/store';
 import type { Ask } from './ask';
-import { dateOf } from '../entries/entries';
+import { dateOf } from '../port';
 import { headIn, pairs } from './entries';
 import type { Keys } from './keys';
 import { rowCalls, rowIn } from './rows';

@@ -2,7 +2,7 @@ import type { JobName } from '../../core/brand';
 import type { CallOptions, LeaseBreaking, ListedRow, Metadata, RowStore } from '../../lease/store';
 import { checkMetadata, leaseSeconds, STORE_LIMITS } from '../limits';
 import type { Ask } from './ask';
-import { dateOf } from '../entries/entries';
+import { dateOf } from '../port';
 import { etagOf, isNothing, newVersion, pairs, versionOf } from './entries';
 import type { RowKeys } from './keys';
 import { script } from './scripts';

@@ -3,7 +3,7 @@ import type { Clock } from '../../core/clock';
 import type { CallOutcome } from '../../core/storage-call';
 import type { ElectionStore, LeaseBreaking, LeaseStore, Retention } from '../../lease/store';
 import type { Trial } from '../../lease/trial';
-import { controlsIn } from '../entries/controls';
+import { facetsIn } from '../facets/facets';
 import { STORE_LIMITS } from '../limits';
 import { asker, type Server } from './ask';
 import { connectionsOf } from './connections';
@@ -11,10 +11,7 @@ import { entriesIn } from './entries';
 import { jobRowsIn } from './job-rows';
 import { type Keys, keysIn } from './keys';
 import { prepareLayout } from './layout';
-import { groupsIn, ledgerIn, requestsIn } from '../entries/ledger';
 import { logsIn } from './logs';
-import { auditsIn, noticesIn, presencesIn } from '../entries/notices';
-import { piecesIn } from '../entries/pieces';
 import { retentionIn } from './retention';
 import { allRows, rowCalls } from './rows';
 import type { RedisServer } from './settings';
@@ -55,21 +52,13 @@ import { trialOn } from './trial';
 export function redisStore(options: RedisStoreOptions): LeaseStore & LeaseBreaking & Retention {
   const { server, keys } = serverOf(options);
   const ask = asker(server);
-  const entries = entriesIn(ask);
   return {
     location: server.location,
     limits: STORE_LIMITS,
     prepare: (call) => prepareLayout(ask, options.container, call),
     ...jobRowsIn(ask, keys),
-    ...controlsIn(entries, keys),
-    ...ledgerIn(entries, keys),
+    ...facetsIn(entriesIn(ask), keys),
     ...logsIn(ask, keys),
-    ...piecesIn(entries, keys),
-    ...requestsIn(entries, keys),
-    ...presencesIn(entries, keys),
-    ...noticesIn(entries, keys),
-    ...auditsIn(entries, keys),
-    ...groupsIn(entries, keys),
     ...retentionIn(ask, keys),
   };
 }

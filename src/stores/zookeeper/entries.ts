@@ -1,6 +1,6 @@
 import type { ETag } from '../../core/brand';
 import type { Metadata } from '../../lease/store';
-import type { Condition, Entries, Head } from '../entries/entries';
+import type { Condition, Entries, Head } from '../port';
 import { checkMetadata } from '../limits';
 import { type Ask, asOfNow, DISTURBED, untilUndisturbed } from './ask';
 import { type Content, contentIn, dataOf, dropBody, loadBody, storeBody } from './bodies';

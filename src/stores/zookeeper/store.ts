@@ -3,10 +3,7 @@ import type { Clock } from '../../core/clock';
 import type { CallOutcome } from '../../core/storage-call';
 import type { ElectionStore, LeaseBreaking, LeaseStore, Retention } from '../../lease/store';
 import type { Trial } from '../../lease/trial';
-import { controlsIn } from '../entries/controls';
-import { groupsIn, ledgerIn, requestsIn } from '../entries/ledger';
-import { auditsIn, noticesIn, presencesIn } from '../entries/notices';
-import { piecesIn } from '../entries/pieces';
+import { facetsIn } from '../facets/facets';
 import { STORE_LIMITS } from '../limits';
 import { asker, asOfNow, type Server } from './ask';
 import { connectionsOf } from './connections';
@@ -58,21 +55,13 @@ import { trialOn } from './trial';
 export function zooKeeperStore(options: ZooKeeperStoreOptions): LeaseStore & LeaseBreaking & Retention {
   const { server, paths } = serverOf(options);
   const ask = asker(server);
-  const entries = entriesIn(ask, paths);
   return {
     location: server.location,
     limits: STORE_LIMITS,
     prepare: (call) => prepareLayout(ask, paths, call),
     ...jobRowsIn(ask, paths),
-    ...controlsIn(entries, paths),
-    ...ledgerIn(entries, paths),
+    ...facetsIn(entriesIn(ask, paths), paths),
     ...logsIn(ask, paths),
-    ...piecesIn(entries, paths),
-    ...requestsIn(entries, paths),
-    ...presencesIn(entries, paths),
-    ...noticesIn(entries, paths),
-    ...auditsIn(entries, paths),
-    ...groupsIn(entries, paths),
     ...retentionIn(ask, paths),
   };
 }

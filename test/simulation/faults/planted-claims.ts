@@ -36,13 +36,16 @@ export const CLAIM_FAULTS: readonly Planted[] = [
     edits: [
       drop('stores/memory/rows.ts:acquire', operation('!==')),
       drop('stores/memory/rows.ts:writeRow', operation('!==')),
-      drop('stores/memory/ledger.ts:put', branch()),
+      become('stores/memory/entries.ts:holds', returned('version'), 'entry !== undefined'),
     ],
   },
   {
     name: 'record-over-record',
     what: 'records are written over those that exist',
-    edits: [drop('stores/memory/ledger.ts:put', branch())],
+    edits: [
+      become('stores/facets/ledger.ts:createRecord', value('condition'), "'any'"),
+      become('stores/facets/ledger.ts:replaceRecord', value('condition'), "'any'"),
+    ],
   },
   {
     name: 'hold-back-is-the-guard',

@@ -1,7 +1,7 @@
-import type { EpochMs, ETag } from '../../core/brand';
-import type { CallKind } from '../../core/storage-call';
-import type { CallOptions, Metadata } from '../../lease/store';
-import { checkBody } from '../limits';
+import type { EpochMs, ETag, JobName } from '../core/brand';
+import type { CallKind } from '../core/storage-call';
+import type { CallOptions, Metadata } from '../lease/store';
+import { checkBody } from './limits';
 
 /** What a listing shows of an entry. */
 export interface Head {
@@ -59,15 +59,15 @@ export interface PageOf {
 }
 
 /** The keys of entries, by the facet that they belong to. */
-export interface FacetKeys<Keys, Job> {
+export interface FacetKeys<Keys> {
   readonly controls: Keys;
   readonly requests: Keys;
   readonly presences: Keys;
   readonly notices: Keys;
   readonly audits: Keys;
   readonly groups: Keys;
-  readonly records: (job: Job) => Keys;
-  readonly pieces: (job: Job) => Keys;
+  readonly records: (job: JobName) => Keys;
+  readonly pieces: (job: JobName) => Keys;
 }
 
 /** The condition of a write with the version that the writer has seen. */

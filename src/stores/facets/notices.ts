@@ -1,10 +1,9 @@
-import type { JobName } from '../../core/brand';
 import type { AuditStore, NoticeStore, PresenceStore } from '../../lease/store';
-import { bodyOf, dateOf, type Entries, type FacetKeys, ifSeen } from './entries';
+import { bodyOf, dateOf, type Entries, type FacetKeys, ifSeen } from '../port';
 
 export function noticesIn<Keys>(
   entries: Entries<Keys>,
-  { notices: keys }: Pick<FacetKeys<Keys, JobName>, 'notices'>,
+  { notices: keys }: Pick<FacetKeys<Keys>, 'notices'>,
 ): NoticeStore {
   return {
     async createNotice(id, { body, metadata }, options) {
@@ -32,10 +31,7 @@ export function noticesIn<Keys>(
   };
 }
 
-export function auditsIn<Keys>(
-  entries: Entries<Keys>,
-  { audits: keys }: Pick<FacetKeys<Keys, JobName>, 'audits'>,
-): AuditStore {
+export function auditsIn<Keys>(entries: Entries<Keys>, { audits: keys }: Pick<FacetKeys<Keys>, 'audits'>): AuditStore {
   return {
     async writeAudit(key, metadata, ifMatch, options) {
       const question = { what: `write audit entry ${key}`, kind: 'write', keys, id: key, options } as const;
@@ -52,7 +48,7 @@ export function auditsIn<Keys>(
 
 export function presencesIn<Keys>(
   entries: Entries<Keys>,
-  { presences: keys }: Pick<FacetKeys<Keys, JobName>, 'presences'>,
+  { presences: keys }: Pick<FacetKeys<Keys>, 'presences'>,
 ): PresenceStore {
   return {
     async writePresence(deployment, metadata, ifMatch, options) {

@@ -1,12 +1,8 @@
-import type { JobName } from '../../core/brand';
 import type { PieceStore } from '../../lease/store';
-import { bodyOf, dateOf, type Entries, type FacetKeys } from './entries';
+import { bodyOf, dateOf, type Entries, type FacetKeys } from '../port';
 
 /** A piece's id is its run's key and its name: neither key nor name has a slash. */
-export function piecesIn<Keys>(
-  entries: Entries<Keys>,
-  { pieces }: Pick<FacetKeys<Keys, JobName>, 'pieces'>,
-): PieceStore {
+export function piecesIn<Keys>(entries: Entries<Keys>, { pieces }: Pick<FacetKeys<Keys>, 'pieces'>): PieceStore {
   return {
     async createPiece(job, key, name, { body, summary: metadata }, options) {
       const id = `${key}/${name}`;

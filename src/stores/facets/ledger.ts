@@ -1,11 +1,7 @@
-import type { JobName } from '../../core/brand';
 import type { GroupStore, LedgerStore, RequestStore } from '../../lease/store';
-import { bodyOf, type Entries, type FacetKeys, ifSeen } from './entries';
+import { bodyOf, type Entries, type FacetKeys, ifSeen } from '../port';
 
-export function ledgerIn<Keys>(
-  entries: Entries<Keys>,
-  { records }: Pick<FacetKeys<Keys, JobName>, 'records'>,
-): LedgerStore {
+export function ledgerIn<Keys>(entries: Entries<Keys>, { records }: Pick<FacetKeys<Keys>, 'records'>): LedgerStore {
   return {
     async createRecord(job, key, { body, summary: metadata }, options) {
       const question = { what: `create record ${key} of ${job}`, kind: 'write', keys: records(job), options } as const;
@@ -32,7 +28,7 @@ export function ledgerIn<Keys>(
 
 export function requestsIn<Keys>(
   entries: Entries<Keys>,
-  { requests: keys }: Pick<FacetKeys<Keys, JobName>, 'requests'>,
+  { requests: keys }: Pick<FacetKeys<Keys>, 'requests'>,
 ): RequestStore {
   return {
     async createRequest(id, body, options) {
@@ -48,10 +44,7 @@ export function requestsIn<Keys>(
   };
 }
 
-export function groupsIn<Keys>(
-  entries: Entries<Keys>,
-  { groups: keys }: Pick<FacetKeys<Keys, JobName>, 'groups'>,
-): GroupStore {
+export function groupsIn<Keys>(entries: Entries<Keys>, { groups: keys }: Pick<FacetKeys<Keys>, 'groups'>): GroupStore {
   return {
     async readGroup(group, options) {
       const what = `read group ${group}`;

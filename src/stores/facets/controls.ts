@@ -1,9 +1,9 @@
 import type { ControlStore } from '../../lease/store';
-import { dateOf, type Entries, type FacetKeys, ifSeen } from './entries';
+import { dateOf, type Entries, type FacetKeys, ifSeen } from '../port';
 
 export function controlsIn<Keys>(
   entries: Entries<Keys>,
-  { controls: keys }: Pick<FacetKeys<Keys, unknown>, 'controls'>,
+  { controls: keys }: Pick<FacetKeys<Keys>, 'controls'>,
 ): ControlStore {
   return {
     async readControl(job, options) {
