@@ -10,13 +10,14 @@ import { stateIn } from '../operator/job-state';
 import { jobsIn } from '../operator/list-jobs';
 import type { ShownRecord } from '../operator/list-runs';
 import { FAILED_OUTCOMES, type PageStart, type PagedJob, pageOfRuns, pagedJob } from '../operator/run-pages';
+import { errorLine } from '../operator/run-errors';
 import { recordsOf } from '../operator/run-records';
 import { unknownAnywhere } from '../operator/subject';
 import { UsageError } from './cli-error';
 import { type Column, type Concession, fitLine, fittedTable, paint } from './fit';
 import { type FileOptions, atHand, jobsWithTag, loadFile, loadFileIfAny } from './jobs-file';
 import { OK, print, printJson, warn } from './output';
-import { askedBy, attemptsMade, colourOf, deployment, lastError, lateness, stretch, took } from './record-text';
+import { askedBy, attemptsMade, colourOf, deployment, lateness, stretch, took } from './record-text';
 import { type StorageOptions, openStore } from './storage';
 import { recordInput } from './record-input';
 import { type ShowTime, type TimeOptions, parseTime, timeIn, timesOf } from './time';
@@ -171,9 +172,10 @@ function runsTable(records: readonly ShownRecord[], show: ShowTime, width: numbe
 
 /** Who asked for the run, and its error. */
 function detailLines(record: ShownRecord, width: number): readonly string[] {
-  const error = record.outcome === 'succeeded' ? undefined : lastError(record);
-  const details = [askedBy(record), error].filter((text) => text !== undefined);
-  return details.map((text) => paint(fitLine([{ text: `    ${text}` }], width)));
+  const indent = '    ';
+  const error = errorLine(record, width - indent.length);
+  const details = [askedBy(record), error && oneLine(error)].filter((text) => text !== undefined);
+  return details.map((text) => paint(fitLine([{ text: indent + text }], width)));
 }
 
 /** Anything unusual about the run. */

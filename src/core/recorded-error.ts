@@ -60,10 +60,38 @@ export function errorText(error: RecordedError): string {
 /** In a list, an error is cut to this many characters. */
 const LINE_CHARACTERS = 200;
 
-/** The first line of the error, cut. */
-export function firstLine({ name, message }: RecordedError): string {
-  const [first = ''] = message.split('\n', 1);
-  return `${name}: ${first}`.slice(0, LINE_CHARACTERS).replace(/[\uD800-\uDBFF]$/, '');
+/**
+ * The error on one line: its first line, and that of the innermost error behind it, if it says more.
+ *
+ * @param most characters
+ */
+export function firstLine(error: RecordedError, most = LINE_CHARACTERS): string {
+  const outer = headLine(error);
+  const inner = messageLine(innermost(error));
+  if (outer.includes(inner)) return cut(outer, most);
+  // A long outer message leaves half of the line to the cause.
+  const end = cut(`: ${inner}`, Math.max(most - outer.length, Math.ceil(most / 2)));
+  return cut(outer, most - end.length) + end;
+}
+
+/** The deepest cause that says something. Of several errors, the first. */
+function innermost(error: RecordedError): RecordedError {
+  const behind = error.cause ?? error.errors?.[0];
+  const deepest = behind === undefined ? error : innermost(behind);
+  return messageLine(deepest) === '' ? error : deepest;
+}
+
+function messageLine({ message, code = '' }: RecordedError): string {
+  return message.trim() === '' ? code : (message.trim().split('\n', 1)[0] ?? '');
+}
+
+function headLine(error: RecordedError): string {
+  const said = messageLine(error);
+  return said === '' ? error.name : `${error.name}: ${said}`;
+}
+
+function cut(line: string, most: number): string {
+  return line.slice(0, most).replace(/[\uD800-\uDBFF]$/, '');
 }
 
 /** The stacks of the error and of what lies behind it, each below the other. */

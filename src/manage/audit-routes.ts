@@ -16,7 +16,13 @@ export const auditRoutes = [
     summary: 'list what people changed, newest first',
     params: z.strictObject({}),
     query: z.strictObject({
-      limit: z.coerce.number().int().min(1).max(200).optional().describe('Default: 50.'),
+      limit: z.coerce
+        .number()
+        .int()
+        .min(1)
+        .max(200)
+        .optional()
+        .describe('Default: 50. With `q`, a page ends with the listing of 200 that reaches it, and may have more.'),
       q: z
         .string()
         .max(200)

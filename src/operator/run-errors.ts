@@ -14,16 +14,17 @@ const KEPT = 2_000;
 /** Errors that were read, by run: one for each process that lists runs. */
 export type KeptErrors = Map<string, string | undefined>;
 
-/** The first line of the error of the last attempt. Undefined: it has none. */
-export function errorLine({
-  outcome,
-  attempts,
-}: {
-  readonly outcome: string | null;
-  readonly attempts: ShownRecord['attempts'];
-}): string | undefined {
+/**
+ * The error of the last attempt on one line, with the cause that lies deepest. Undefined: it has none.
+ *
+ * @param most characters
+ */
+export function errorLine(
+  { outcome, attempts }: { readonly outcome: string | null; readonly attempts: ShownRecord['attempts'] },
+  most?: number,
+): string | undefined {
   const error = attempts.at(-1)?.error ?? undefined;
-  return error === undefined || outcome === 'succeeded' ? undefined : firstLine(error);
+  return error === undefined || outcome === 'succeeded' ? undefined : firstLine(error, most);
 }
 
 /** The first lines of the errors of the failed runs of a page, by run. */

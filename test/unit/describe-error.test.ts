@@ -5,7 +5,7 @@ import { describeError } from '../../src/coordinator/attempt/describe-error';
 import type { JobName } from '../../src/core/brand';
 import { type LedgerRecord, parseRecord, storeRecord } from '../../src/core/record';
 import { recordKey } from '../../src/core/key';
-import { errorText, errorTrace, isRecordedError, MOST_CAUSES } from '../../src/core/recorded-error';
+import { errorText, errorTrace, firstLine, isRecordedError, MOST_CAUSES } from '../../src/core/recorded-error';
 import { NonRetryableError } from '../../src/handler/handler';
 
 const JOB = 'a' as JobName;
@@ -85,6 +85,26 @@ describe('the cause of an error', () => {
     expect(errorText(described)).toBe(
       'NonRetryableError: no database, caused by AggregateError: ECONNREFUSED ' +
         '(Error: connect ECONNREFUSED ::1:1; Error: connect ECONNREFUSED 127.0.0.1:1)',
+    );
+  });
+
+  it('is on the one line that lists show: the innermost that says more', () => {
+    const line = (error: unknown, most?: number) => firstLine(describeError(error), most);
+    const tries = ['127.0.0.1', '::1'].map((ip) => new Error(`connect ECONNREFUSED ${ip}:5432`));
+    const all = Object.assign(new AggregateError(tries), { code: 'ECONNREFUSED' });
+    const refused = new TypeError('fetch failed', { cause: all });
+    expect(line(refused)).toBe('TypeError: fetch failed: connect ECONNREFUSED 127.0.0.1:5432');
+    expect(line(new Error('no rates', { cause: refused }))).toBe(
+      'Error: no rates: connect ECONNREFUSED 127.0.0.1:5432',
+    );
+    expect(line(new Error('wrapped: inner\nmore', { cause: new Error('inner\nmore') }))).toBe('Error: wrapped: inner');
+    expect(line(new Error('silent', { cause: new Error('') }))).toBe('Error: silent');
+    expect(line(Object.assign(new Error(''), { code: 'EPIPE' }))).toBe('Error: EPIPE');
+    expect(line(new Error('a'.repeat(500), { cause: new Error('b'.repeat(500)) }))).toBe(
+      `Error: ${'a'.repeat(93)}: ${'b'.repeat(98)}`,
+    );
+    expect(line(new Error('a'.repeat(500), { cause: new Error('full disk') }), 40)).toBe(
+      `Error: ${'a'.repeat(22)}: full disk`,
     );
   });
 

@@ -60,7 +60,10 @@ const runSummary = {
   latenessMs: Milliseconds.nullable().describe('From the actual due time to the first call of the handler.'),
   durationMs: Milliseconds.nullable().describe("The handler's time in all attempts, without the waits between them."),
   waitedMs: Milliseconds.describe('How long it waited between its attempts.'),
-  error: z.string().nullable().describe('The first line of the error of its last attempt. Null: it has none.'),
+  error: z
+    .string()
+    .nullable()
+    .describe("The error of its last attempt and that error's innermost cause, on one line. Null: it has none."),
 };
 
 export const RunSummary = named('RunSummary', 'A run, or due times that did not run.', z.object(runSummary));
