@@ -112,7 +112,9 @@ function PlanForm({ job, zone }: { readonly job: string; readonly zone: string }
         <label class="check">
           <input name="includeSucceeded" type="checkbox" /> also what has succeeded
         </label>
-        <button type="submit">Show what would run</button>
+        <button type="submit" aria-busy={wanted !== undefined && body === undefined && failure === undefined}>
+          Show what would run
+        </button>
       </form>
       <div aria-live="polite">
         {failure !== undefined && <FailureLine failure={failure} />}

@@ -179,11 +179,11 @@ function detailOf(job: Job, at: number): string {
     case 'overdue':
       return overdueSince === null ? '' : `for ${span(Math.max(0, at - Date.parse(overdueSince)))}`;
     case 'failing': {
-      const failed = failures > 0 ? plural(failures, 'failure in a row', 'failures in a row') : '';
       const progress = progressOf(job, at);
-      // One line has no room for both, and a second one would move the rows below.
-      if (progress === '') return failed === '' ? '' : failed + howLong(job, at);
-      return [failed, job.state === 'running' ? `running ${progress}` : progress].filter(Boolean).join(', ');
+      // One line has no room for all of it, and a second one would move the rows below.
+      if (progress === '') return failures === 0 ? '' : inARow(failures) + howLong(job, at);
+      const now = progress.startsWith('for') ? `running ${progress}` : progress;
+      return failures === 0 ? now : `${plural(failures, 'failure')}, ${now}`;
     }
     case 'acknowledged':
       return acknowledgedText(job);
@@ -197,6 +197,10 @@ function detailOf(job: Job, at: number): string {
     case 'idle':
       return detail ?? '';
   }
+}
+
+function inARow(failures: number): string {
+  return plural(failures, 'failure in a row', 'failures in a row');
 }
 
 function howLong({ episode }: Job, at: number): string {

@@ -32,7 +32,9 @@ export function WhyPanel({ job, zone, version }: WhyProps): JSX.Element {
           </span>
           <TimeInput at={isTime ? Date.parse(at) : undefined} zone={shownZone} />
         </label>
-        <button type="submit">Explain</button>
+        <button type="submit" aria-busy={path !== undefined && body === undefined && failure === undefined}>
+          Explain
+        </button>
         {at !== undefined && <Link href={changed({ at: undefined })}>Close</Link>}
       </form>
       <div aria-live="polite">
