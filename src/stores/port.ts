@@ -1,6 +1,6 @@
 import type { EpochMs, ETag, JobName } from '../core/brand';
 import type { CallKind } from '../core/storage-call';
-import type { CallOptions, Metadata } from '../lease/store';
+import type { CallOptions, Metadata, Strays } from '../lease/store';
 import { checkBody } from './limits';
 
 /** What a listing shows of an entry. */
@@ -27,7 +27,10 @@ export interface Question<Keys> {
  * logs are made of.
  */
 export interface Entries<Keys> {
-  /** Undefined: the condition did not hold. Without a body, the body stays. */
+  /**
+   * Undefined: the condition did not hold. Without a body, the body stays. Only a call of kind `metadata` leaves out the
+   * body of an entry that may have one.
+   */
   put(
     question: Question<Keys> & {
       readonly id: string;
@@ -46,7 +49,12 @@ export interface Entries<Keys> {
     readonly items: readonly (Head & { readonly id: string })[];
     readonly continuation: string | undefined;
   }>;
-  all(question: Question<Keys>): Promise<{ readonly now: EpochMs; readonly found: ReadonlyMap<string, Head> }>;
+  /** `strays`: what cronlease did not write, in a store that others can write by hand. */
+  all(question: Question<Keys>): Promise<{
+    readonly now: EpochMs;
+    readonly found: ReadonlyMap<string, Head>;
+    readonly strays?: Strays;
+  }>;
   /** Whether it was there, with that version if one is given. */
   remove(question: Question<Keys> & { readonly id: string; readonly ifMatch?: ETag }): Promise<boolean>;
 }
@@ -54,7 +62,7 @@ export interface Entries<Keys> {
 export interface PageOf {
   readonly prefix?: string;
   readonly limit: number;
-  /** The last id of the page before. */
+  /** That of the page before. */
   readonly continuation?: string | undefined;
 }
 

@@ -1,4 +1,5 @@
 import type { ETag, JobName } from '../../core/brand';
+import type { FacetKeys } from '../port';
 
 /** The names of blobs in the coordination container. */
 export const JOBS_PREFIX = 'jobs/';
@@ -36,26 +37,15 @@ export const REQUESTS_PREFIX = 'requests/';
 export const RUNS_PREFIX = 'runs/';
 export const LOGS_PREFIX = 'logs/';
 
-/** The input of a manual request. */
-export function requestName(id: string): string {
-  return REQUESTS_PREFIX + id;
-}
-
-/** A group of jobs. */
-export function groupName(group: string): string {
-  return `groups/${group}`;
-}
-
-/** The presences of deployments. */
-export const PRESENCE_PREFIX = 'deployments/';
+const PRESENCE_PREFIX = 'deployments/';
 
 /** A deployment's name may have any printable characters. Those that a path or the service would change are escaped. */
-export function presenceName(deployment: string): string {
+function presenceName(deployment: string): string {
   return PRESENCE_PREFIX + encodeURIComponent(deployment).replaceAll('.', '%2E');
 }
 
 /** The deployment of a presence; undefined if the blob is not one. */
-export function parsePresenceName(blobName: string): string | undefined {
+function parsePresenceName(blobName: string): string | undefined {
   try {
     const deployment = decodeURIComponent(blobName.slice(PRESENCE_PREFIX.length));
     return presenceName(deployment) === blobName ? deployment : undefined;
@@ -70,15 +60,6 @@ export function trialName(id: string): string {
   return `doctor/${id}`;
 }
 
-export function recordPrefix(job: JobName): string {
-  return `${RUNS_PREFIX}${job}/`;
-}
-
-/** The pieces of a fan-out run. They are kept apart from the ledger, since they are deleted at the run's end. */
-export function piecePrefix(job: JobName, key?: string): string {
-  return `fanout/${job}/${key === undefined ? '' : `${key}/`}`;
-}
-
 /** The logs of a run. Like the ledger, they stay until a lifecycle rule or a tick deletes them. */
 export function logPrefix(job: JobName, key: string): string {
   return `${LOGS_PREFIX}${job}/${key}/`;
@@ -89,6 +70,31 @@ export const NOTICES_PREFIX = 'notices/';
 
 /** What people changed. */
 export const AUDIT_PREFIX = 'audit/';
+
+/** Where the entries of one kind, or of one job, lie. */
+export interface Folder {
+  readonly prefix: string;
+  nameOf(id: string): string;
+  /** Undefined for a blob that cronlease did not write. */
+  idOf(blobName: string): string | undefined;
+}
+
+function folder(prefix: string): Folder {
+  return { prefix, nameOf: (id) => prefix + id, idOf: (blobName) => blobName.slice(prefix.length) };
+}
+
+export const FOLDERS: FacetKeys<Folder> = {
+  // A control is beside its row, so that one listing shows both.
+  controls: { ...folder(JOBS_PREFIX), nameOf: (job) => `${JOBS_PREFIX}${job}/control` },
+  requests: folder(REQUESTS_PREFIX),
+  presences: { prefix: PRESENCE_PREFIX, nameOf: presenceName, idOf: parsePresenceName },
+  notices: folder(NOTICES_PREFIX),
+  audits: folder(AUDIT_PREFIX),
+  groups: folder('groups/'),
+  records: (job) => folder(`${RUNS_PREFIX}${job}/`),
+  // They are kept apart from the ledger, since they are deleted at the run's end.
+  pieces: (job) => folder(`fanout/${job}/`),
+};
 
 /** Answers quote ETags, listings do not, and `If-Match` needs quotes. */
 export function quoted(etag: string): ETag {

@@ -11,22 +11,15 @@ import {
   type RowStore,
   StoreDeniedError,
 } from '../../lease/store';
+import { facetsIn } from '../facets/facets';
 import { STORE_LIMITS } from '../limits';
 import { type Ask, asker } from './ask';
 import { EMULATOR } from './connection';
-import { auditsIn } from './audits';
-import { blobsOf } from './blobs';
-import { controlsIn } from './controls';
-import { groupsIn } from './groups';
+import { entriesIn } from './entries';
 import { jobRowsIn } from './job-rows';
-import { electionRow, ELECTIONS_PREFIX, JOBS_PREFIX, parseElectionRow } from './layout';
-import { ledgerIn } from './ledger';
+import { electionRow, ELECTIONS_PREFIX, FOLDERS, JOBS_PREFIX, parseElectionRow } from './layout';
 import { logsIn } from './logs';
 import { type AskPage, page, pagesOf, rowOf } from './listing';
-import { noticesIn } from './notices';
-import { piecesIn } from './pieces';
-import { presencesIn } from './presences';
-import { requestsIn } from './requests';
 import { retentionIn } from './retention';
 import type { RowContainer } from './row-container';
 import { rowCalls } from './rows';
@@ -64,22 +57,14 @@ export function azureBlobStore({
   const location = container.url.split('?', 1)[0] ?? '';
   const ask = asker({ location, clock, callTimeoutMs });
   const askPage = pagesOf(container, ask, pageSize);
-  const blobs = blobsOf(container, ask);
-  const controls = controlsIn(container, ask, blobs);
+  const facets = facetsIn(entriesIn(container, ask, askPage), FOLDERS);
   return {
     location,
     limits: STORE_LIMITS,
     prepare: (options) => prepare(container, ask, location, options),
-    ...jobRowsIn(container, ask, { askPage, pageSize, pagesAtOnce }, controls.readControl),
-    ...controls,
-    ...ledgerIn(blobs, askPage),
+    ...jobRowsIn(container, ask, { askPage, pageSize, pagesAtOnce }, facets.readControl),
+    ...facets,
     ...logsIn(container, ask, askPage),
-    ...piecesIn(container, ask, blobs, askPage),
-    ...requestsIn(blobs),
-    ...presencesIn(container, ask, askPage),
-    ...noticesIn(container, ask, blobs, askPage),
-    ...auditsIn(blobs, askPage),
-    ...groupsIn(blobs),
     ...retentionIn(container, ask, askPage, clock),
   };
 }

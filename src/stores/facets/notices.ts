@@ -58,10 +58,10 @@ export function presencesIn<Keys>(
       return etag === undefined ? { kind: 'refused' } : { kind: 'written', etag };
     },
     async listPresences(options) {
-      const { now, found } = await entries.all({ what: 'list deployments', kind: 'listing', keys, options });
+      const { now, found, ...strays } = await entries.all({ what: 'list deployments', kind: 'listing', keys, options });
       const names = [...found].toSorted(([a], [b]) => (a < b ? -1 : 1));
       const presences = new Map(names.map(([name, { etag, metadata }]) => [name, { etag, metadata }]));
-      return { date: dateOf(now), presences };
+      return { date: dateOf(now), presences, ...strays };
     },
   };
 }
