@@ -13,7 +13,7 @@ or into .tmp/bench if options leave something out.
                         one repetition, no skew, no kills: under 20 minutes
   --systems NAME,…      these systems only; --list names them
   --parts PART,…        these parts only: loads, kill (kill -9 of a worker), idle (jobs that are not due),
-                        start (an app until its functions are registered), logs (of a run that writes 1,500 lines)
+                        start (an app until its functions are registered), logs (of a run that writes 3,000 lines)
   --loads LOAD,…        these loads only, such as 100/s,1000/min
   --repetitions N       each load so many times, in turn (2); a whole run with 2 takes about three hours
   --seconds N           how long a rate is measured (20)

@@ -1,6 +1,7 @@
 import os from 'node:os';
 import type { JobName } from '../../src/core/brand';
 import { recordKey } from '../../src/core/key';
+import { ATTEMPT_LOG } from '../../src/core/log-buffer';
 import { readLog } from '../../src/operator/read-log';
 import { openStore } from '../../src/stores/open';
 import { systemClock } from '../../src/system-clock';
@@ -20,6 +21,9 @@ export interface LogsResult {
   /** How long it wrote them. */
   readonly seconds: number;
   readonly kept: number;
+  /** Of its first 1,000 lines, and of its last: as many as {@link ATTEMPT_LOG} says are always kept. */
+  readonly keptFirst: number;
+  readonly keptLast: number;
   /** The log's gaps. */
   readonly missing: number;
 }
@@ -31,14 +35,15 @@ export interface LogsOptions extends Pick<WorldOptions, 'scratch' | 'guard'> {
 }
 
 export const TALKER = 'talker';
-const LINES = 1_500;
-const WRITES_MS = 7_600;
+/** More than the log of an attempt keeps. */
+const LINES = 3_000;
+const WRITES_MS = 15_200;
 /** By then the others run. */
 const BEFORE_MS = 40_000;
 const WAIT_MS = 180_000;
 const POLL_MS = 500;
 
-/** Lets one run write 1,500 lines, and reads its log. */
+/** Lets one run write 3,000 lines, and reads its log. */
 export async function logsOnce(options: LogsOptions): Promise<LogsResult> {
   const { beside, signal } = options;
   const at = Math.ceil((trueNow() + BEFORE_MS) / 1_000) * 1_000;
@@ -50,15 +55,21 @@ export async function logsOnce(options: LogsOptions): Promise<LogsResult> {
     const settings = { CRONLEASE_STORAGE: backend.address };
     const store = openStore({ settings, container: CONTAINER, clock: systemClock, callTimeoutMs: 30_000 });
     await pause(at - trueNow(), signal);
-    for (let from: string | undefined, kept = 0, missing = 0; trueNow() < at + WAIT_MS; await pause(POLL_MS, signal)) {
+    const { lines: half } = ATTEMPT_LOG.half;
+    const kept = new Set<number>();
+    for (let from: string | undefined, missing = 0; trueNow() < at + WAIT_MS; await pause(POLL_MS, signal)) {
       const page = await readLog(store, TALKER as JobName, recordKey(at), { from });
       from = page.next;
       for (const entry of page.entries) {
-        if ('text' in entry) kept += 1;
+        if ('text' in entry) kept.add(entry.n);
         if ('gap' in entry) missing += entry.gap.lines;
       }
-      if (page.ended)
-        return { beside, load: os.loadavg()[0] ?? 0, lines: LINES, seconds: WRITES_MS / 1_000, kept, missing };
+      if (page.ended) {
+        const of = { beside, load: os.loadavg()[0] ?? 0, lines: LINES, seconds: WRITES_MS / 1_000 };
+        const keptFirst = [...kept].filter((n) => n <= half).length;
+        const keptLast = [...kept].filter((n) => n > LINES - half).length;
+        return { ...of, kept: kept.size, keptFirst, keptLast, missing };
+      }
     }
     throw new Error(`the run had not ended after ${String(WAIT_MS / 1_000)} s`);
   });

@@ -40,8 +40,9 @@ export function idleLine({ workerShare, serverShare, callsPerHour, workerMb }: I
   ].join(', ');
 }
 
-export function logsLine({ lines, seconds: wrote, kept, load }: LogsResult): string {
-  return `${String(kept)} of ${String(lines)} lines of ${String(wrote)} s kept at load ${load.toFixed(1)}`;
+export function logsLine({ lines, seconds: wrote, kept, keptFirst, keptLast, load }: LogsResult): string {
+  const halves = `${String(keptFirst)} of the first and ${String(keptLast)} of the last 1000`;
+  return `${String(kept)} of ${String(lines)} lines of ${String(wrote)} s kept, ${halves}, at load ${load.toFixed(1)}`;
 }
 
 export function startLine({ apps }: Starts): string {

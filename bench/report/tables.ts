@@ -130,10 +130,13 @@ export function idleTable(idles: readonly IdleResult[]): Table {
 export function logsTable(logs: readonly LogsResult[]): Table {
   return {
     title: 'the log of a run that says much',
-    header: ['other jobs each second', 'load average', 'lines', 'in, s', 'kept', 'in a gap that the log names', 'lost'],
-    rows: logs.map(({ beside, load, lines, seconds: wrote, kept, missing }) => [
+    header: [
+      ...['other jobs each second', 'load average', 'lines', 'in, s', 'of the first 1,000', 'of the last 1,000'],
+      ...['in the gap that the log names', 'lost'],
+    ],
+    rows: logs.map(({ beside, load, lines, seconds: wrote, kept, keptFirst, keptLast, missing }) => [
       ...[String(beside), load.toFixed(1), lines.toLocaleString('en-US'), wrote.toFixed(1)],
-      ...[kept.toLocaleString('en-US'), String(missing), String(lines - kept - missing)],
+      ...[keptFirst, keptLast, missing, lines - kept - missing].map((count) => count.toLocaleString('en-US')),
     ]),
   };
 }

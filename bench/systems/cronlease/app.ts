@@ -12,7 +12,8 @@ registerCoordinator({
       async run({ log }, { ms, lines }) {
         const until = performance.now() + ms;
         for (let line = 1; line <= lines; line += 1) {
-          log(`line ${String(line)} of a run that says what it does with each of its customers, as such a job would`);
+          // Short enough that the limit in lines is reached before that in bytes.
+          log(`line ${String(line)}: the customer was charged`);
           const left = until - performance.now();
           if (line % 10 === 0 && left > 0) await setTimeout((left * 10) / (lines - line + 10));
         }
