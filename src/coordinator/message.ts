@@ -77,6 +77,15 @@ export interface ItemInput extends Omit<Lane, 'items' | 'attempts'>, PlannedItem
   readonly attempt: number;
   /** The item waits until then. A call before that time only shows that its lane is alive. */
   readonly notBefore?: number;
+  /** Absent: no earlier call is known. */
+  readonly worked?: Worked;
+}
+
+/** The calls of an item's handler so far. */
+export interface Worked {
+  readonly ms: number;
+  /** When the first one began, by the service's clock. */
+  readonly since: number;
 }
 
 /** What an attempt returns to its orchestration. */
@@ -94,6 +103,7 @@ export type AttemptResult =
       readonly notBefore: number;
       /** The lane calls again by then, even if the item waits longer, so that its run does not look abandoned. */
       readonly beatBy?: number;
+      readonly worked?: Worked;
     }
   /** Another execution, a tick or a successor continues the run. */
   | { readonly kind: 'lost'; readonly why: string }

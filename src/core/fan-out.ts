@@ -117,8 +117,10 @@ export function lanesOf(items: readonly PlannedItem[], concurrency: number): rea
 /** The final outcome of one item. */
 export type ItemEnd = {
   readonly attempts: number;
-  /** How long the last call took. Undefined: no call of the handler is known. */
+  /** The handler's time in all calls that are known. Undefined: none is. */
   readonly durationMs?: Millis | undefined;
+  /** The rest of the time from the first of them to the end. */
+  readonly waitedMs?: Millis;
 } & (
   | { readonly state: 'succeeded'; readonly result?: unknown }
   | { readonly state: 'failed'; readonly error: RecordedError }

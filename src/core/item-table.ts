@@ -1,4 +1,3 @@
-import type { Millis } from './brand';
 import { type ItemEnd, PLAN_PIECE, parseItemPiece } from './fan-out';
 import { asciiJson, isObject } from './metadata';
 import { firstLine } from './recorded-error';
@@ -11,8 +10,10 @@ export interface ItemLine {
   readonly state: ItemEnd['state'];
   /** How often it was called. */
   readonly attempts: number;
-  /** How long its last call took, in milliseconds. Absent where the call was lost with its instance. */
+  /** The handler's time in all its calls, in milliseconds, without those that were lost with their instance. */
   readonly durationMs?: number;
+  /** How long it waited between its first call and its end, in milliseconds. Absent where it did not. */
+  readonly waitedMs?: number;
   /** The first line of its error, where it failed. */
   readonly error?: string;
 }
@@ -36,11 +37,12 @@ const LINES_LIMIT = 64 * 1024;
 
 /** The part of an item's end that a listing shows. */
 export function itemSummary(end: ItemEnd): Record<string, string> {
-  const { state, attempts, durationMs } = end;
+  const { state, attempts, durationMs, waitedMs = 0 } = end;
   return {
     state,
     attempts: String(attempts),
     ...(durationMs === undefined ? {} : { took: String(durationMs) }),
+    ...(waitedMs === 0 ? {} : { waited: String(waitedMs) }),
     ...(end.state === 'failed' ? { error: asciiJson(firstLine(end.error)) } : {}),
   };
 }
@@ -80,24 +82,26 @@ export function isItemTable(value: unknown): value is ItemTable {
 
 function isItemLine(value: unknown): value is ItemLine {
   if (!isObject(value)) return false;
-  const { index, state, attempts, durationMs, error } = value;
+  const { index, state, attempts, durationMs, waitedMs, error } = value;
   return (
     isWhole(index) &&
     (state === 'succeeded' || state === 'failed') &&
     isWhole(attempts) &&
-    (durationMs === undefined || isWhole(durationMs)) &&
+    [durationMs, waitedMs].every((ms) => ms === undefined || isWhole(ms)) &&
     (error === undefined || typeof error === 'string')
   );
 }
 
 /** Undefined: the piece is no item's, or something else has changed its summary. */
-function lineOf(index: number | undefined, { state, attempts, took, error }: Piece['summary']): ItemLine | undefined {
+function lineOf(index: number | undefined, summary: Piece['summary']): ItemLine | undefined {
+  const { state, attempts, took, waited, error } = summary;
   if (index === undefined || (state !== 'succeeded' && state !== 'failed')) return undefined;
-  const durationMs: Millis | undefined = wholeOf(took);
+  const [durationMs, waitedMs] = [wholeOf(took), wholeOf(waited)];
   const text = textOf(error);
   return {
     ...{ index, state, attempts: wholeOf(attempts) ?? 1 },
     ...(durationMs === undefined ? {} : { durationMs }),
+    ...(waitedMs === undefined ? {} : { waitedMs }),
     ...(text === undefined ? {} : { error: text }),
   };
 }

@@ -67,7 +67,7 @@ function Rows({ lines }: Pick<Items, 'lines'>): JSX.Element {
           </tr>
         </thead>
         <tbody role="rowgroup">
-          {lines.map(({ index, state, attempts, durationMs, error }) => (
+          {lines.map(({ index, state, attempts, durationMs, waitedMs, error }) => (
             <tr key={index} role="row">
               <td role="cell" class="i-item">
                 <Link
@@ -91,6 +91,7 @@ function Rows({ lines }: Pick<Items, 'lines'>): JSX.Element {
               </td>
               <td role="cell" class="r-took">
                 {durationMs === undefined ? '' : duration(durationMs)}
+                {waitedMs !== undefined && <span class="second">waited {duration(waitedMs)}</span>}
                 {attempts > 1 && <span class="second on-phone">{plural(attempts, 'attempt')}</span>}
               </td>
             </tr>

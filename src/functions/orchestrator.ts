@@ -1,5 +1,6 @@
 import type { OrchestrationContext } from 'durable-functions';
 import type { AttemptInput, AttemptResult, ItemInput, Lane } from '../coordinator/message';
+import type { PlannedItem } from '../core/fan-out';
 import type { LedgerRecord } from '../core/record';
 
 /** The orchestrator's name. A second version gets a new name, and the old one stays registered for a release. */
@@ -62,14 +63,16 @@ export function* orchestrateItems(context: OrchestrationContext): Generator<Yiel
   return 'done';
 }
 
+type WaitingItem = PlannedItem & Pick<ItemInput, 'attempt' | 'worked'> & { readonly notBefore: number };
+
 function* workThrough(
   context: OrchestrationContext,
   { items, attempts, ...run }: Lane,
 ): Generator<Yielded, LaneEnd, ItemResult | LaneEnd> {
-  let waiting = items.map((item) => ({ ...item, attempt: 1, notBefore: 0 }));
+  let waiting: readonly WaitingItem[] = items.map((item) => ({ ...item, attempt: 1, notBefore: 0 }));
   let beatBy = Infinity;
   for (;;) {
-    const next = waiting.reduce<(typeof waiting)[number] | undefined>(
+    const next = waiting.reduce<WaitingItem | undefined>(
       (first, item) => (first === undefined || item.notBefore < first.notBefore ? item : first),
       undefined,
     );
@@ -85,13 +88,14 @@ function* workThrough(
       const result = yield context.df.callActivity(ATTEMPT, input);
       if (typeof result === 'string' || result.state === 'stopped') return 'stopped';
       if (result.state === 'again') {
-        waiting.push({ ...item, attempt: result.attempt, notBefore: result.notBefore });
+        const { attempt, notBefore, worked } = result;
+        waiting = [...waiting, { ...item, attempt, notBefore, ...(worked && { worked }) }];
         // An answer of an older version has no `beatBy`.
         beatBy = result.beatBy ?? Infinity;
       }
     } catch {
       // An item's call always answers, unless its process died. That counts as an attempt of the item.
-      waiting.push({ ...item, attempt: item.attempt + 1, notBefore: 0 });
+      waiting = [...waiting, { ...item, attempt: item.attempt + 1, notBefore: 0 }];
     }
   }
 }

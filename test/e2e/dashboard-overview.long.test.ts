@@ -203,7 +203,10 @@ describe('the overview', () => {
     await page.getByText('What you see is old: the app does not answer.').waitFor();
     await expect.poll(() => names(page)).toHaveLength(4);
     // The link of the toast stands on a ground of its own.
-    expect(await seriousFindings(page)).toEqual([]);
+    for (const colorScheme of ['dark', 'light'] as const) {
+      await page.emulateMedia({ colorScheme });
+      expect(await seriousFindings(page)).toEqual([]);
+    }
     const spec = JOBS[2];
     if (spec === undefined) throw new Error('there is no third job');
     await pauseJob(sim.store, { name: spec.name, spec }, { by: 'anna', note: 'a test' });

@@ -133,18 +133,22 @@ describe('a job that fans out', () => {
   it('keeps the state, the attempts and the duration of each item in its record, failed ones first', async () => {
     const each = async (context: ItemContext, item: number, on: Instance): Promise<string> => {
       if (context.index === 4) throw new Error(`no room\n${'x'.repeat(500)}`);
-      if (context.index === 1 && context.attempt === 1) throw new Error('not yet');
-      return work(context, item, on);
+      const result = await work(context, item, on);
+      if (context.index === 1 && context.attempt < 3) throw new Error('not yet');
+      return result;
     };
     const setup = setUp({ each, onItemFailure: 'collect' });
     await setup.sim.clock.advance(11 * MINUTE);
     const done = { state: 'succeeded', attempts: 1, durationMs: 1_000 };
-    expect((await last(setup.sim)).items).toEqual({
+    const { items } = await last(setup.sim);
+    const waitedMs = expect.any(Number) as number;
+    expect(items).toEqual({
       ...{ planned: 6, succeeded: 5, failed: 1, leftOut: 0 },
       lines: [
-        { index: 4, state: 'failed', attempts: 3, durationMs: 0, error: 'Error: no room' },
+        { index: 4, state: 'failed', attempts: 3, durationMs: 0, waitedMs, error: 'Error: no room' },
         { index: 0, ...done },
-        { index: 1, ...done, attempts: 2 },
+        // The handler's time in all three calls.
+        { index: 1, ...done, attempts: 3, durationMs: 3_000, waitedMs },
         ...[2, 3, 5].map((index) => ({ index, ...done })),
       ],
     });

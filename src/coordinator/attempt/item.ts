@@ -26,7 +26,7 @@ import {
   timeoutAfter,
 } from '../bounded';
 import { type Coordinator, type Report, keptFromHandlers } from '../coordinator';
-import type { AttemptResult, ItemInput } from '../message';
+import type { AttemptResult, ItemInput, Worked } from '../message';
 import { NO_TELEMETRY } from '../telemetry';
 import { type AttemptLog, NO_LOG, createAttemptLog } from './attempt-log';
 import { callHandler } from './call-handler';
@@ -78,7 +78,12 @@ async function attemptUnlessEnded(wanted: WantedItem): Promise<ItemResult> {
 }
 
 /** Has the item sent again, with the number of its next attempt. */
-function again({ coordinator, input }: WantedItem, delay: Millis, attempt = input.attempt): ItemResult {
+function again(
+  { coordinator, input }: WantedItem,
+  delay: Millis,
+  attempt = input.attempt,
+  worked = input.worked,
+): ItemResult {
   const now = coordinator.serviceTime.bounded();
   const last = input.until - ITEMS_MARGIN_MS;
   if (now >= last) return { kind: 'item', state: 'stopped' };
@@ -86,7 +91,7 @@ function again({ coordinator, input }: WantedItem, delay: Millis, attempt = inpu
   const notBefore = Math.max(now + delay, input.notBefore ?? 0);
   // The lane must not end before the time of its run's items, even if the item cannot be tried again by then: Durable
   // may have delivered it twice, and the run would send it out anew while its second call trusts.
-  return againAt(coordinator, attempt, Math.min(notBefore, last));
+  return { ...againAt(coordinator, attempt, Math.min(notBefore, last)), ...(worked && { worked }) };
 }
 
 function againAt({ serviceTime }: Coordinator, attempt: number, notBefore: EpochMs): ItemResult {
@@ -108,7 +113,11 @@ async function attemptItem(item: Item): Promise<ItemResult> {
     const message =
       `item ${String(input.index)} was tried ${String(retry.attempts)} times, and its last call was lost with its ` +
       'instance or cut off from storage';
-    return finish(item, { state: 'failed', error: { name: 'ItemLostError', message }, attempts: retry.attempts });
+    const error = { name: 'ItemLostError', message };
+    return finish(item, {
+      ...{ state: 'failed', error, attempts: retry.attempts },
+      ...timesOf(coordinator, input.worked),
+    });
   }
   const wanted = await inputOfItem(item);
   if (wanted.kind === 'refused') {
@@ -142,8 +151,15 @@ function logOf({ coordinator, report, trust, job: { spec }, input }: Item): Atte
   return createAttemptLog({ ...place, speaker: { attempt, item: index }, limits: ITEM_LOG });
 }
 
-/** The end of a call, and how long it took. */
-type ItemCall = (Handled | Ended) & { readonly tookMs?: Millis };
+/** The end of a call. Without `worked`, the handler was not called. */
+type ItemCall = (Handled | Ended) & { readonly worked?: Worked };
+
+/** The figures of an item that ends now. */
+function timesOf({ serviceTime }: Coordinator, worked: Worked | undefined): Pick<ItemEnd, 'durationMs' | 'waitedMs'> {
+  if (worked === undefined) return {};
+  const { ms, since } = worked;
+  return { durationMs: ms, waitedMs: Math.max(0, Math.round(serviceTime.now() - since - ms)) };
+}
 
 async function afterCall(item: Item, end: ItemCall | 'notCalled', aborter: Aborter): Promise<ItemResult> {
   const { coordinator, report, job, handler, input, trust } = item;
@@ -152,15 +168,16 @@ async function afterCall(item: Item, end: ItemCall | 'notCalled', aborter: Abort
   // The call counts as no attempt.
   if (end === 'notCalled') return again(item, SEND_AGAIN_MS);
   if (end.kind === 'aborted' && end.code === 'cancelled') return { kind: 'item', state: 'stopped' };
-  if (end.kind === 'aborted' && end.code === 'draining') return again(item, SEND_AGAIN_MS);
+  const { worked } = end;
+  if (end.kind === 'aborted' && end.code === 'draining') return again(item, SEND_AGAIN_MS, attempt, worked);
+  const facts = { attempts: attempt, ...timesOf(coordinator, worked) };
   if (end.kind === 'returned') {
-    const { result, changes, tookMs } = end;
+    const { result, changes } = end;
     if (changes.length > 0) warnOfChanges(item, changes);
-    const facts = { attempts: attempt, durationMs: tookMs };
     return finishLate(item, { state: 'succeeded', ...facts, ...(result === undefined ? {} : { result }) });
   }
   // As after a lost lease, the call counts as an attempt. The next call checks whether the item is still wanted.
-  if (!trust.holds) return again(item, SEND_AGAIN_MS, attempt + 1);
+  if (!trust.holds) return again(item, SEND_AGAIN_MS, attempt + 1, worked);
   const error = end.kind === 'threw' ? end.error : describeAbort(aborter, end, coordinator.redact);
   report.log(
     'warn',
@@ -168,9 +185,9 @@ async function afterCall(item: Item, end: ItemCall | 'notCalled', aborter: Abort
   );
   const retryable = end.kind === 'aborted' || end.retryable;
   if (retryable && attempt < retry.attempts) {
-    return again(item, backoff(retry, attempt, coordinator.random()), attempt + 1);
+    return again(item, backoff(retry, attempt, coordinator.random()), attempt + 1, worked);
   }
-  return finish(item, { state: 'failed', error, attempts: attempt, durationMs: end.tookMs });
+  return finish(item, { state: 'failed', error, ...facts });
 }
 
 async function callItem(
@@ -196,6 +213,7 @@ async function callItem(
     if (slots !== undefined && (slot === undefined || !trust.holds)) return 'notCalled';
     const { traceparent, traced } = traceItem(item);
     const calledAt = clock.monotonic();
+    const { ms = 0, since = coordinator.serviceTime.now() } = input.worked ?? {};
     const end = await traced(() =>
       callBounded(clock, aborter, bounds, (progress) => {
         const said = { aborter, fence, progress: reportProgress(log, progress), log, traceparent };
@@ -209,7 +227,7 @@ async function callItem(
         );
       }),
     );
-    return { ...end, tookMs: Math.round(clock.monotonic() - calledAt) };
+    return { ...end, worked: { ms: ms + Math.round(clock.monotonic() - calledAt), since } };
   } finally {
     slot?.giveBack();
     stopWatching();

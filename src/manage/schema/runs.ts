@@ -94,7 +94,10 @@ const Items = named(
         index: z.int().describe('Its place in the plan, from 0.'),
         state: z.enum(['succeeded', 'failed']),
         attempts: z.int().describe('How often it was called.'),
-        durationMs: Milliseconds.optional().describe('How long its last call took. Absent: it was lost.'),
+        durationMs: Milliseconds.optional().describe(
+          "The handler's time in all its calls. Absent: all were lost with their instances.",
+        ),
+        waitedMs: Milliseconds.optional().describe('How long it waited between its first call and its end.'),
         error: z.string().optional().describe('The first line of its error, where it failed.'),
       }),
     ).describe('The items that have ended, failed ones first, then by index: 64 KB of them at most.'),
