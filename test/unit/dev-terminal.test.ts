@@ -272,6 +272,16 @@ describe('the hint to kill a process', () => {
     expect(hints).toHaveLength(1);
   });
 
+  it('names the command of the platform', () => {
+    const hints = ['linux', 'darwin', 'win32'].map((platform) => {
+      let text = '';
+      killHint(true, (hint) => (text = hint), platform as NodeJS.Platform).event(event('started', 0));
+      vi.advanceTimersByTime(3_000);
+      return text.trim().split('\n').at(-1)?.trim();
+    });
+    expect(hints).toEqual(['kill -9 70', 'kill -9 70', 'taskkill /F /PID 70']);
+  });
+
   it('speaks of the next instance where there is no other one', () => {
     const hints: string[] = [];
     killHint(false, (text) => hints.push(text)).event(event('started', 0));

@@ -3,7 +3,6 @@ import { ATTEMPT_ENDS } from './event-line';
 
 /** A handler that runs for longer than this leaves a person enough time to kill it. */
 const LONG_MS = 2_000;
-const KILL = process.platform === 'win32' ? 'taskkill /F /PID' : 'kill -9';
 
 /**
  * Suggests once which process to kill, when an attempt runs for long enough.
@@ -13,8 +12,10 @@ const KILL = process.platform === 'win32' ? 'taskkill /F /PID' : 'kill -9';
 export function killHint(
   others: boolean,
   hint: (text: string) => void,
+  platform = process.platform,
 ): { event(event: ClusterEvent): void; stop(): void } {
   const running = new Map<string, { readonly pid: number; readonly timer: NodeJS.Timeout }>();
+  const kill = platform === 'win32' ? 'taskkill /F /PID' : 'kill -9';
   let given = false;
   const forget = (which: (key: string, pid: number) => boolean): void => {
     for (const [key, { pid, timer }] of running) {
@@ -30,7 +31,7 @@ export function killHint(
   const suggest = ({ job = '', deployment, pid }: ClusterEvent): void => {
     stop();
     const who = others ? 'another instance takes the run over' : 'its next instance takes the run over';
-    hint(`\n${job} is running on ${deployment}.\nKill that process, and ${who}:\n\n  ${KILL} ${pid}\n`);
+    hint(`\n${job} is running on ${deployment}.\nKill that process, and ${who}:\n\n  ${kill} ${pid}\n`);
   };
   return {
     stop,
