@@ -1,9 +1,7 @@
-import { acknowledge, unacknowledge } from '../operator/acknowledge';
-import { listedAcknowledgement } from '../operator/job-status';
+import * as operations from '../operator/operations/acknowledge';
 import { type OperateOptions, type ReasonedOptions, targetOf } from './operate';
 import { OK, print, printJson } from './output';
-import { userName } from './person';
-import { recordedChange } from './recorded';
+import { actingOn } from './person';
 import { plannedEnd, timesOf } from './time';
 
 export interface AckOptions extends OperateOptions {
@@ -15,20 +13,14 @@ export interface AckOptions extends OperateOptions {
 
 /** `cronlease ack`: acknowledges the failures of a job until its next success. */
 export async function ack(job: string, options: AckOptions): Promise<number> {
-  const note = options.note?.trim() ?? '';
-  const by = options.by ?? userName();
   const untilIn = plannedEnd(options.until, Date.now());
   const { store, subject } = await targetOf(job, options);
   const { name } = subject;
   const until = untilIn(subject.spec?.timeZone ?? 'UTC');
-  const what = { action: 'ack', target: name, ...(note === '' ? {} : { note }) } as const;
-  const { episode, acknowledgement } = await recordedChange(store, what, async () => {
-    const result = await acknowledge(store, subject, { by, note, until });
-    const before = result.before && listedAcknowledgement(result.before);
-    return { result, before, after: listedAcknowledgement(result.acknowledgement) };
-  });
+  const acting = await actingOn(store, options.note?.trim() || undefined);
+  const { episode, acknowledgement } = await operations.ack(acting, subject, { by: options.by, until });
   if (options.json) {
-    printJson({ job: name, ...listedAcknowledgement(acknowledgement) });
+    printJson({ job: name, ...acknowledgement });
     return OK;
   }
   const show = timesOf(options);
@@ -44,12 +36,8 @@ export async function ack(job: string, options: AckOptions): Promise<number> {
 /** `cronlease unack`: removes the acknowledgement. */
 export async function unack(job: string, options: ReasonedOptions): Promise<number> {
   const { store, subject } = await targetOf(job, options);
-  const { name } = subject;
-  const removed = await recordedChange(store, { action: 'unack', target: name, note: options.note }, async () => {
-    const result = listedAcknowledgement(await unacknowledge(store, subject));
-    return { result, before: result, after: null };
-  });
-  if (options.json) printJson({ job: name, ...removed });
-  else print(`Removed the acknowledgement of ${name} by ${removed.by}.`);
+  const { job: name, acknowledgement } = await operations.unack(await actingOn(store, options.note), subject);
+  if (options.json) printJson({ job: name, ...acknowledgement });
+  else print(`Removed the acknowledgement of ${name} by ${acknowledgement.by}.`);
   return OK;
 }

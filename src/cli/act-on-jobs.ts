@@ -3,36 +3,34 @@ import type { Control } from '../core/control';
 import type { LeaseStore } from '../lease/store';
 import { type JobEntry, listJobs } from '../operator/list-jobs';
 import { OperatorError, type OperatorProblem } from '../operator/operator-error';
-import { orRefusal } from '../operator/refusal';
-import { unknownAnywhere } from '../operator/subject';
+import type { Acting } from '../operator/audit';
+import type { Chosen, PausedJob, PausedMany } from '../operator/operations/pause';
+import { type Subject, unknownAnywhere } from '../operator/subject';
 import { UsageError } from './cli-error';
 import { confirmYes } from './confirm';
 import { fileAtHand, jobsWithTag, loadFile } from './jobs-file';
-import { type OperateOptions, type Target, targetOf } from './operate';
+import { type ReasonedOptions, type Target, targetOf } from './operate';
 import { NO, OK, print, printError, printJson, say } from './output';
-import { choiceInWords, isPattern, selects } from '../operator/select-jobs';
+import { isPattern, selects } from '../operator/select-jobs';
+import { actingOn } from './person';
 import { openStore } from './storage';
 
 /** The options of a command that may act on several jobs. */
-export interface ManyOptions extends OperateOptions {
+export interface ManyOptions extends ReasonedOptions {
   readonly tag?: string | undefined;
   readonly yes?: boolean | undefined;
 }
 
-/** What a command does with each of its jobs. */
+/** What a command does with its jobs. */
 export interface Action {
   readonly verb: 'Pause' | 'Resume';
   /** Whether there is nothing to do for a job with this control, at this time of the storage service. */
   isDone(control: Control, now: EpochMs): boolean;
   /** What is then to be reported of it. */
   readonly done: { readonly code: OperatorProblem; readonly state: string };
-  act(target: Target): Promise<{ readonly json: object; readonly text: string }>;
-  /**
-   * What follows for several jobs, once something was done with one of them at least.
-   *
-   * @param jobs which jobs, as the person chose them
-   */
-  finish(store: LeaseStore, jobs: string): Promise<void>;
+  one(acting: Acting, subject: Subject): Promise<PausedJob>;
+  many(acting: Acting, chosen: Chosen): Promise<PausedMany>;
+  text(target: Target, pause: PausedJob['pause']): Promise<string>;
 }
 
 /**
@@ -45,22 +43,23 @@ export async function actOnJobs(jobs: readonly string[], options: ManyOptions, a
   }
   const [only = ''] = jobs;
   if (jobs.length === 1 && !isPattern(only)) {
-    const { json, text } = await action.act(await targetOf(only, options));
-    if (options.json) printJson(json);
-    else print(text);
+    const target = await targetOf(only, options);
+    const done = await action.one(await actingOn(target.store, options.note), target.subject);
+    if (options.json) printJson(shape(done));
+    else print(await action.text(target, done.pause));
     return OK;
   }
   const store = openStore(options);
   const chosen = await choose(store, jobs, options);
   const todo = chosen.filter(({ state }) => state === undefined || !action.isDone(state.control, state.now));
-  const { code, state } = action.done;
-  if (todo.length === 0) throw new OperatorError(code, `${jobList(chosen)}: ${state}`);
-  if (options.yes !== true) say(`${question(action, todo, chosen)}\n`);
-  const count = todo.length === 1 ? 'this job' : `these ${todo.length} jobs`;
-  await confirmYes(`${action.verb} ${count}? Type yes to confirm: `, options.yes === true);
-  const { code: end, isAnyDone } = await actOnEach(store, todo, options, action);
-  if (isAnyDone) await action.finish(store, choiceInWords({ names: jobs, tag: options.tag }));
-  return end;
+  if (todo.length > 0) {
+    if (options.yes !== true) say(`${question(action, todo, chosen)}\n`);
+    const count = todo.length === 1 ? 'this job' : `these ${todo.length} jobs`;
+    await confirmYes(`${action.verb} ${count}? Type yes to confirm: `, options.yes === true);
+  }
+  const choice = { names: jobs, tag: options.tag };
+  const acted = await action.many(await actingOn(store, options.note), { jobs: chosen, choice });
+  return tell(store, { chosen, ...acted }, options, action);
 }
 
 async function choose(store: LeaseStore, jobs: readonly string[], options: ManyOptions): Promise<readonly JobEntry[]> {
@@ -87,26 +86,27 @@ function question({ verb, done }: Action, todo: readonly JobEntry[], chosen: rea
   ].join('\n');
 }
 
-async function actOnEach(
+/** Tells what became of the jobs. Those for which there was nothing to do are no trouble, unless it is all of them. */
+async function tell(
   store: LeaseStore,
-  entries: readonly JobEntry[],
+  { chosen, done, refused }: PausedMany & { readonly chosen: readonly JobEntry[] },
   options: ManyOptions,
-  { act }: Action,
-): Promise<{ readonly code: number; readonly isAnyDone: boolean }> {
-  const done: object[] = [];
-  let code = OK;
-  for (const { name, spec } of entries) {
-    const result = await orRefusal(() => act({ store, subject: { name, spec } }));
-    if ('kind' in result) {
-      printError(result.problem);
-      code = NO;
-    } else {
-      done.push(result.json);
-      if (!options.json) print(result.text);
+  { done: { code, state }, text }: Action,
+): Promise<number> {
+  const trouble = refused.filter((one) => one.code !== code);
+  if (done.length === 0 && trouble.length === 0) throw new OperatorError(code, `${jobList(chosen)}: ${state}`);
+  for (const { problem } of trouble) printError(problem);
+  if (options.json) printJson(done.map(shape));
+  else {
+    for (const { job, pause } of done) {
+      print(await text({ store, subject: { name: job, spec: chosen.find(({ name }) => name === job)?.spec } }, pause));
     }
   }
-  if (options.json) printJson(done);
-  return { code, isAnyDone: done.length > 0 };
+  return trouble.length === 0 ? OK : NO;
+}
+
+function shape({ job, pause: { by, note, since, until } }: PausedJob): object {
+  return { job, by, note, since, until };
 }
 
 function jobList(entries: readonly JobEntry[]): string {

@@ -1,24 +1,17 @@
 import type { BackfillOrder } from '../core/backfill';
-import type { EpochMs } from '../core/brand';
+import { isoOf, isoOrNull } from '../core/iso';
 import type { JobSpec } from '../core/job';
 import type { LeaseStore } from '../lease/store';
-import {
-  type BackfillStatus,
-  type StartedBackfill,
-  readBackfillStatus,
-  startBackfill,
-  stopBackfill,
-} from '../operator/backfill';
+import { type BackfillStatus, type StartedBackfill, readBackfillStatus } from '../operator/backfill';
 import { type BackfillPlan, type WantedBackfill, planBackfill } from '../operator/backfill-plan';
-import { shortId } from '../operator/request';
+import * as operations from '../operator/operations/backfill';
 import { UsageError } from './cli-error';
 import { confirmYes } from './confirm';
 import { jobIn, loadFile } from './jobs-file';
 import { type ReasonedOptions, targetOf } from './operate';
 import { OK, print, printJson } from './output';
-import { shellOrigin } from './person';
+import { actingOn } from './person';
 import { paintOutcome } from './record-text';
-import { recordedChange } from './recorded';
 import { openStore, withinSweep } from './storage';
 import { type ShowTime, parseTime, timeIn, timesOf } from './time';
 
@@ -51,12 +44,7 @@ export async function backfill(job: string, options: BackfillOptions): Promise<n
     return OK;
   }
   if (plan.running > 0) await confirmYes('Start it? (yes/no) ', options.yes === true);
-  const origin = await shellOrigin(options.note);
-  const what = { action: 'backfill', target: spec.name, note: options.note } as const;
-  const started = await recordedChange(store, what, async () => {
-    const result = await startBackfill(store, spec, { ...wanted, id: shortId(), origin });
-    return { result, after: auditOf(result) };
-  });
+  const started = await operations.backfill(await actingOn(store, options.note), spec, wanted);
   if (options.json) printJson({ job, started: started.id, ...shownPlan(plan) });
   else print(startedText(started, spec, options));
   return OK;
@@ -94,7 +82,11 @@ function counted({ running, passedOver }: Pick<BackfillPlan, 'running' | 'passed
   return passedOver === 0 ? runs : `${runs}, and ${passed} ${passedOver === 1 ? 'has' : 'have'} succeeded`;
 }
 
-function startedText(started: StartedBackfill, { name }: JobSpec, options: BackfillOptions): string {
+function startedText(
+  started: Pick<StartedBackfill, 'id' | 'paused'>,
+  { name }: JobSpec,
+  options: BackfillOptions,
+): string {
   const when = started.paused ? 'It waits, since the job is paused or disabled.' : `It begins ${withinSweep(options)}.`;
   return `Started back-fill ${started.id}. ${when} To follow it:\n  cronlease backfill ${name} --status`;
 }
@@ -131,30 +123,17 @@ function statusText({ name }: JobSpec, found: BackfillStatus, show: ShowTime): s
 
 async function stop(job: string, options: BackfillOptions): Promise<number> {
   const { store, subject } = await targetOf(job, options);
-  const what = { action: 'backfill', target: subject.name, note: options.note } as const;
-  const { id, stopped } = await recordedChange(store, what, async () => {
-    const result = await stopBackfill(store, subject);
-    return { result, before: { id: result.id }, after: { id: result.id, stopped: iso(result.stopped) } };
-  });
-  if (options.json) printJson({ job, id, stopped: iso(stopped) });
+  const { id, stopped } = await operations.endBackfill(await actingOn(store, options.note), subject);
+  if (options.json) printJson({ job, id, stopped });
   else print(`Stopped back-fill ${id} of ${job}. A run in progress continues. To end it: cronlease cancel ${job}`);
   return OK;
 }
 
-/** The back-fill as its audit entry has it. */
-function auditOf({ id, from, through, running }: StartedBackfill): object {
-  return { id, from: iso(from), through: iso(through), runs: running };
-}
-
 function shownPlan({ dueTimes, running, passedOver }: BackfillPlan): object {
-  return { running, passedOver, dueTimes: dueTimes.map((due) => ({ ...due, scheduledFor: iso(due.scheduledFor) })) };
+  return { running, passedOver, dueTimes: dueTimes.map((due) => ({ ...due, scheduledFor: isoOf(due.scheduledFor) })) };
 }
 
 function shownStatus({ from, through, at, stopped, runId, ...rest }: BackfillStatus): object {
-  const times = { from: iso(from), through: iso(through), at: iso(at) };
-  return { ...rest, ...times, stopped: stopped === undefined ? null : iso(stopped), runId: runId ?? null };
-}
-
-function iso(instant: EpochMs): string {
-  return new Date(instant).toISOString();
+  const times = { from: isoOf(from), through: isoOf(through), at: isoOf(at) };
+  return { ...rest, ...times, stopped: isoOrNull(stopped), runId: runId ?? null };
 }

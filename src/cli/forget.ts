@@ -1,5 +1,6 @@
 import type { JobName } from '../core/brand';
 import { jobsHash } from '../core/presence';
+import { operate } from '../operator/audit';
 import { deploymentsOf } from '../operator/deployments';
 import { forgetJob } from '../operator/forget';
 import { OperatorError } from '../operator/operator-error';
@@ -8,8 +9,8 @@ import type { LoadedJobs } from '../config/load';
 import type { LeaseStore } from '../lease/store';
 import { DEFAULT_FILE, type FileOptions, atHand, loadFile } from './jobs-file';
 import { OK, print, printJson, warn } from './output';
-import { recordedChange } from './recorded';
-import { type StorageOptions, openDesk } from './storage';
+import { actingOn } from './person';
+import { type StorageOptions, openStore } from './storage';
 import { type TimeOptions, timesOf } from './time';
 
 export interface ForgetOptions extends FileOptions, StorageOptions, TimeOptions {
@@ -27,23 +28,23 @@ export async function forget(job: string, options: ForgetOptions): Promise<numbe
       `job "${job}" is in ${options.file ?? DEFAULT_FILE}: remove it there, deploy that file everywhere, and repeat this command`,
     );
   }
-  const desk = openDesk(options);
-  const { jobs } = await desk.store.list();
+  const acting = await actingOn(openStore(options));
+  const { store } = acting;
+  const { jobs } = await store.list();
   if (!jobs.has(name)) {
-    throw unknownAnywhere(job, atHand(file, options), { location: desk.store.location, jobs: jobs.keys() });
+    throw unknownAnywhere(job, atHand(file, options), { location: store.location, jobs: jobs.keys() });
   }
   const request = { job: name, revision: file.jobsFile.revision, endRun: options.endRun === true };
-  const what = { action: 'forget', target: job } as const;
-  const { forgottenAt, already, endedRun, dropped } = await recordedChange(desk.store, what, async () => {
-    const result = await forgetJob(desk, request);
+  const { forgottenAt, already, endedRun, dropped } = await operate(acting, 'forget', job, async () => {
+    const answer = await forgetJob(acting, request);
     const after = {
-      forgottenAt: new Date(result.forgottenAt).toISOString(),
-      endedRun: result.endedRun ?? null,
-      droppedNotices: result.dropped,
+      forgottenAt: new Date(answer.forgottenAt).toISOString(),
+      endedRun: answer.endedRun ?? null,
+      droppedNotices: answer.dropped,
     };
-    return { result, after };
+    return { answer, after };
   });
-  await warnOfOthers(desk.store, file, job);
+  await warnOfOthers(store, file, job);
   if (options.json) {
     const droppedNotices = dropped;
     printJson({

@@ -1,11 +1,12 @@
 import type { Millis } from '../core/brand';
 import type { LeaseStore } from '../lease/store';
+import { operate } from '../operator/audit';
 import type { Applied } from '../operator/shards/apply';
 import { type Migration, migrate as migrateJobs, surveyMigration } from '../operator/migrate';
 import type { Survey } from '../operator/shards/survey';
 import { UsageError } from './cli-error';
 import { NO, OK, print, printJson, warn } from './output';
-import { recordedChange } from './recorded';
+import { actingOn } from './person';
 import { movedLines, shapeOf, surveyLines, waitOf } from './shards';
 import { deskOf, openSetting, openStore } from './storage';
 
@@ -55,10 +56,10 @@ async function apply(
   const copied: Migration['copied'] = (job, records) => {
     if (!json && records > 0) warn(`${job}: ${records} ${records === 1 ? 'record' : 'records'} copied`);
   };
-  const done = await recordedChange(from.store, { action: 'shards', target: 'accounts' }, async () => {
-    const result = await migrateJobs({ from, to, waitMs, endRuns, copied });
-    const after = { to: to.store.location, version: result.version, settled: result.settled };
-    return { result, after: { ...after, moved: result.moved.length } };
+  const { recorded: _, ...done } = await operate(await actingOn(from.store), 'shards', 'accounts', async () => {
+    const answer = await migrateJobs({ from, to, waitMs, endRuns, copied });
+    const { version, settled, moved } = answer;
+    return { answer, after: { to: to.store.location, version, settled, moved: moved.length } };
   });
   if (json) printJson({ ...done, refused: done.refused.map((one) => ({ ...one, job: one.job ?? null })) });
   else print(appliedText(done, to.store.location));

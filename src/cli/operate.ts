@@ -1,12 +1,11 @@
 import { showSpan } from '../core/show-time';
 import type { LeaseStore } from '../lease/store';
-import { cancelRun } from '../operator/cancel';
-import { cancelOrEnd } from '../operator/end-left-run';
+import * as operations from '../operator/operations/cancel';
 import { type Subject, subjectOf } from '../operator/subject';
 import { type FileOptions, fileAtHand } from './jobs-file';
 import { OK, print, printJson } from './output';
-import { recordedChange } from './recorded';
-import { type StorageOptions, deskOf, openStore } from './storage';
+import { actingOn } from './person';
+import { type StorageOptions, openStore } from './storage';
 import type { TimeOptions } from './time';
 
 export interface OperateOptions extends FileOptions, StorageOptions, TimeOptions {
@@ -23,14 +22,10 @@ export async function cancel(job: string, options: ReasonedOptions): Promise<num
   const file = fileAtHand(options);
   const store = openStore(options);
   const subject = await subjectOf(store, job, file);
-  const what = { action: 'cancel', target: subject.name, note: options.note } as const;
-  const { runId, requestedAt, endedBy } = await recordedChange(store, what, async () => {
-    // Without a file, nobody knows whether the file lacks the job.
-    const result = file === undefined ? await cancelRun(store, subject) : await cancelOrEnd(deskOf(store), subject);
-    return { result, before: { runId: result.runId }, after: { cancelling: result.runId } };
-  });
+  const acting = await actingOn(store, options.note);
+  const { runId, requestedAt, endedBy } = await operations.cancel(acting, subject, { hasFile: file !== undefined });
   if (options.json) {
-    printJson({ job, runId, requestedAt: iso(requestedAt) });
+    printJson({ job, runId, requestedAt });
     return OK;
   }
   if (endedBy === 'caller') {
@@ -57,8 +52,4 @@ export async function targetOf(job: string, options: OperateOptions): Promise<Ta
   const file = fileAtHand(options);
   const store = openStore(options);
   return { store, subject: await subjectOf(store, job, file) };
-}
-
-function iso(instant: number): string {
-  return new Date(instant).toISOString();
 }

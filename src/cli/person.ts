@@ -1,7 +1,9 @@
 import { userInfo } from 'node:os';
-import type { Origin } from '../core/origin';
 import { oneLine } from '../core/text';
-import { shellIdentity } from './storage';
+import type { LeaseStore } from '../lease/store';
+import type { Acting } from '../operator/audit';
+import { warn } from './output';
+import { deskOf, shellIdentity } from './storage';
 
 /** The name of the person who runs the command, as the operating system has it. */
 export function userName(): string {
@@ -14,14 +16,21 @@ export function userName(): string {
 }
 
 /**
- * Who runs the command: the identity of the token with which it calls storage, or else the user of the operating system,
- * whose name proves nothing.
+ * The person who runs the command: the identity of the token with which it calls storage, or else the user of the
+ * operating system, whose name proves nothing.
  */
-export async function shellOrigin(note: string | undefined): Promise<Origin> {
+export async function actingOn(store: LeaseStore, note?: string): Promise<Acting> {
   const identity = await shellIdentity();
   const who =
     identity === undefined
       ? { actor: userName() }
       : { actor: oneLine(identity.name), identity: `${identity.tenant}/${identity.objectId}`.toLowerCase() };
-  return { ...who, channel: 'shell', ...(note === undefined ? {} : { note }) };
+  const unrecorded = (what: string): void => {
+    warn(`${what} took place, but its record in audit/ shows only that it was begun`);
+  };
+  return {
+    ...deskOf(store),
+    origin: { ...who, channel: 'shell', ...(note === undefined ? {} : { note }) },
+    unrecorded,
+  };
 }

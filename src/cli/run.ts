@@ -1,20 +1,19 @@
 import type { LoadedJobs } from '../config/load';
-import type { EpochMs } from '../core/brand';
 import { sleep } from '../core/clock';
 import type { JobSpec } from '../core/job';
-import { recordKey } from '../core/key';
+import { parseRecordKey, parseRunId } from '../core/key';
 import { type LeaseStore, StoreUnavailableError } from '../lease/store';
+import type { Acting } from '../operator/audit';
 import { type Explanation, explainRequest } from '../operator/explain';
-import { type RequestedRun, requestRun, shortId } from '../operator/request';
-import { rerun as requestRerun } from '../operator/rerun';
+import * as operations from '../operator/operations/run';
+import type { Requested } from '../operator/operations/run';
 import { systemClock } from '../system-clock';
 import { UsageError } from './cli-error';
 import { jobIn, loadFile } from './jobs-file';
 import { followLog } from './logs';
 import type { ReasonedOptions } from './operate';
 import { OK, print, printJson, UNSUCCESSFUL, warn } from './output';
-import { shellOrigin } from './person';
-import { recordedChange } from './recorded';
+import { actingOn } from './person';
 import { lastError, paintOutcome, took } from './record-text';
 import { openStore, withinSweep } from './storage';
 import { parseTime, timeIn, timesOf } from './time';
@@ -28,19 +27,16 @@ export interface RunOptions extends ReasonedOptions {
 /** `cronlease run`: asks for a run now. */
 export async function run(job: string, options: RunOptions): Promise<number> {
   const input = readInput(options.input);
-  return request(job, 'run', options, async (store, { spec }, id) =>
-    requestRun(store, spec, { id, origin: await shellOrigin(options.note), input }),
-  );
+  return request(job, options, (acting, { spec }) => operations.run(acting, spec, { input }));
 }
 
 /** `cronlease rerun`: runs an earlier due time again. */
 export async function rerun(job: string, text: string, options: RunOptions): Promise<number> {
   const input = readInput(options.input);
   const moment = parseTime(text, 'TIME');
-  return request(job, 'rerun', options, async (store, { spec, revision }, id) => {
-    const time = timeIn(moment, spec.timeZone);
-    return requestRerun(store, spec, revision, { time, id, origin: await shellOrigin(options.note), input });
-  });
+  return request(job, options, (acting, { spec, revision }) =>
+    operations.rerun(acting, spec, { time: timeIn(moment, spec.timeZone), revision, input }),
+  );
 }
 
 function readInput(text: string | undefined): unknown {
@@ -61,36 +57,27 @@ interface Wanted {
 
 async function request(
   job: string,
-  action: 'run' | 'rerun',
   options: RunOptions,
-  ask: (store: LeaseStore, wanted: Wanted, id: string) => Promise<RequestedRun>,
+  ask: (acting: Acting, wanted: Wanted) => Promise<Requested>,
 ): Promise<number> {
   const file: LoadedJobs = loadFile(options);
   const wanted: Wanted = { spec: jobIn(file, job, options), revision: file.jobsFile.revision };
   const store = openStore(options);
-  const id = shortId();
-  const requested = await recordedChange(store, { action, target: wanted.spec.name, note: options.note }, async () => {
-    const result = await ask(store, wanted, id);
-    return { result, after: { runId: result.runId } };
-  });
+  const requested = await ask(await actingOn(store, options.note), wanted);
   const { runId, requestedAt, seen } = requested;
   if (!seen) warn(`no deployment has seen job "${job}" yet: the request waits for the first one that has it`);
   const waits = options.wait === true || options.follow === true;
   if (options.json !== true) print(requestedText(requested, wanted.spec, waits, options));
-  if (!waits) {
-    if (options.json) printJson({ job, runId, requestedAt: iso(requestedAt) });
+  const key = parseRunId(runId)?.key;
+  if (!waits || key === undefined) {
+    if (options.json) printJson({ job, runId, requestedAt });
     return OK;
   }
   if (options.follow === true) {
-    await followLog(
-      store,
-      wanted.spec,
-      { key: recordKey(requestedAt, id), runId, isOver: false },
-      withoutJson(options),
-    );
+    await followLog(store, wanted.spec, { key, runId, isOver: false }, withoutJson(options));
   }
-  const { fate, reason, record } = await untilOver(store, wanted, requestedAt, id);
-  if (options.json) printJson({ job, runId, requestedAt: iso(requestedAt), outcome: fate, reason, record });
+  const { fate, reason, record } = await untilOver(store, wanted, key);
+  if (options.json) printJson({ job, runId, requestedAt, outcome: fate, reason, record });
   else print(endText(runId, { fate, reason, record }));
   return fate === 'succeeded' ? OK : UNSUCCESSFUL;
 }
@@ -101,7 +88,7 @@ function withoutJson({ local, utc }: RunOptions): Pick<RunOptions, 'local' | 'ut
 }
 
 function requestedText(
-  { runId, requestedAt, ahead, paused }: RequestedRun,
+  { runId, requestedAt, ahead, paused }: Requested,
   { name, enabled }: JobSpec,
   waits: boolean,
   options: RunOptions,
@@ -111,7 +98,7 @@ function requestedText(
       ? `It starts ${withinSweep(options)}`
       : `${ahead} ${ahead === 1 ? 'request comes' : 'requests come'} before it`;
   const all = paused ? ', although the job is paused' : enabled ? '' : ', although the job is disabled';
-  const hint = waits ? '' : ` To follow it:\n  cronlease why ${name} ${timesOf(options)(requestedAt)}`;
+  const hint = waits ? '' : ` To follow it:\n  cronlease why ${name} ${timesOf(options)(Date.parse(requestedAt))}`;
   return `Requested run ${runId}.\n${when}${all}.${hint}`;
 }
 
@@ -124,13 +111,13 @@ const OPEN: ReadonlySet<string> = new Set(['pending', 'running', 'retrying']);
 async function untilOver(
   store: LeaseStore,
   { spec, revision }: Wanted,
-  requestedAt: EpochMs,
-  id: string,
+  key: string,
 ): Promise<Pick<Explanation, 'fate' | 'reason' | 'record'>> {
+  const { scheduledFor: time = 0, request: id = '' } = parseRecordKey(key) ?? {};
   let isTroubled = false;
   for (;;) {
     try {
-      const found = await explainRequest(store, spec, revision, { time: requestedAt, id });
+      const found = await explainRequest(store, spec, revision, { time, id });
       if (!OPEN.has(found.fate)) return found;
       isTroubled = false;
     } catch (error) {
@@ -150,8 +137,4 @@ function endText(runId: string, { fate, reason, record }: Pick<Explanation, 'fat
   );
   const line = `Run ${runId} ${paintOutcome(fate)}${details.length === 0 ? '' : ` (${details.join(', ')})`}.`;
   return error === undefined ? line : `${line}\n    ${error}`;
-}
-
-function iso(instant: EpochMs): string {
-  return new Date(instant).toISOString();
 }

@@ -3,12 +3,13 @@ import { parseDuration } from '../core/duration';
 import { formOf } from '../core/moved-row';
 import { dealtStore } from '../lease/dealt-store';
 import { shardNames } from '../functions/settings';
+import { operate } from '../operator/audit';
 import { type Applied, type ShardChange, applyShards } from '../operator/shards/apply';
-import { repairLayouts } from '../operator/shards/repair';
+import { repairLayout } from '../operator/operations/repair-layout';
 import { type AccountSeen, type Misplaced, type Survey, surveyAccounts } from '../operator/shards/survey';
 import { CliError, UsageError } from './cli-error';
 import { NO, OK, print, printJson, style } from './output';
-import { recordedChange } from './recorded';
+import { actingOn } from './person';
 import { deskOf, openAccounts } from './storage';
 
 export interface ShardsOptions {
@@ -63,9 +64,10 @@ async function apply(change: ShardChange, { json }: ShardsOptions): Promise<numb
   const [first] = change.listed;
   if (first === undefined) throw new UsageError('CRONLEASE_SHARDS names no account');
   const list = change.listed.map(({ store }) => store.location);
-  const done = await recordedChange(first.store, { action: 'shards', target: 'accounts' }, async () => {
-    const result = await applyShards(change);
-    return { result, after: { list, version: result.version, settled: result.settled, moved: result.moved.length } };
+  const { recorded: _, ...done } = await operate(await actingOn(first.store), 'shards', 'accounts', async () => {
+    const answer = await applyShards(change);
+    const { version, settled, moved } = answer;
+    return { answer, after: { list, version, settled, moved: moved.length } };
   });
   if (json) printJson({ ...done, refused: done.refused.map((one) => ({ ...one, job: one.job ?? null })) });
   else print(appliedText(done, list));
@@ -74,10 +76,7 @@ async function apply(change: ShardChange, { json }: ShardsOptions): Promise<numb
 
 async function repair({ listed }: ShardChange, { json }: ShardsOptions): Promise<number> {
   const store = dealtStore(listed.map((desk) => desk.store));
-  const repaired = await recordedChange(store, { action: 'shards', target: 'layout' }, async () => {
-    const result = await repairLayouts(store);
-    return { result, after: { repaired: result } };
-  });
+  const { repaired } = await repairLayout(await actingOn(store));
   if (json) printJson({ repaired });
   else {
     const nothing = 'Every layout can be read: nothing was written.';

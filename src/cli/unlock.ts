@@ -1,12 +1,13 @@
 import { formatDuration } from '../core/duration';
 import { marginOf } from '../core/job';
 import { showSpan } from '../core/show-time';
+import { operate } from '../operator/audit';
 import { subjectOf } from '../operator/subject';
 import { type HeldLease, heldLease, unlockJob } from '../operator/unlock';
 import { confirm } from './confirm';
 import { type FileOptions, fileAtHand } from './jobs-file';
 import { OK, print, printJson, say } from './output';
-import { recordedChange } from './recorded';
+import { actingOn } from './person';
 import { type StorageOptions, openStore } from './storage';
 import { type ShowTime, type TimeOptions, timesOf } from './time';
 
@@ -24,10 +25,10 @@ export async function unlock(job: string, options: UnlockOptions): Promise<numbe
   const show = timesOf(options);
   if (options.yes !== true) say(`${consequences(held, spec?.leaseMs, show)}\n`);
   await confirm(job, options.yes === true);
-  const { leftMs } = await recordedChange(store, { action: 'unlock', target: job }, async () => {
-    const result = await unlockJob(store, held);
+  const { leftMs } = await operate(await actingOn(store), 'unlock', job, async () => {
+    const answer = await unlockJob(store, held);
     const { runId = null, holder = null } = held;
-    return { result, before: { runId, holder }, after: { endsInMs: result.leftMs } };
+    return { answer, before: { runId, holder }, after: { endsInMs: answer.leftMs } };
   });
   const until = Date.now() + leftMs;
   if (options.json) {

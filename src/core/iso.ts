@@ -15,6 +15,10 @@ export function isoOf(instant: EpochMs): string {
   return `${dateOf(day)}T${time}.${String(ms % 1_000).padStart(3, '0')}Z`;
 }
 
+export function isoOrNull(instant: EpochMs | undefined): string | null {
+  return instant === undefined ? null : isoOf(instant);
+}
+
 function dateOf(day: number): string {
   const known = dates.get(day);
   if (known !== undefined) return known;

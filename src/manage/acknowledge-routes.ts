@@ -1,6 +1,5 @@
-import { acknowledge, unacknowledge } from '../operator/acknowledge';
-import { listedAcknowledgement } from '../operator/job-status';
-import { change, originOf, subjectOf } from './change';
+import { ack, unack } from '../operator/operations/acknowledge';
+import { actingFor, subjectOf } from './acting';
 import { oneJob } from './jobs-routes';
 import { NONE, NOTHING, route } from './route';
 import { Acknowledged, AcknowledgeBody } from './schema';
@@ -17,18 +16,9 @@ export const acknowledgeRoutes = [
     query: NONE,
     body: AcknowledgeBody,
     answer: Acknowledged,
-    async run(office, { params, body: { note = '', until }, ifMatch: version, signal, caller }) {
-      const subject = await subjectOf(office, params.job);
-      const origin = originOf({ caller }, note === '' ? undefined : note);
-      const what = { action: 'ack', target: subject.name, origin, signal } as const;
-      const wanted = { by: origin.actor, note, until: until === undefined ? undefined : Date.parse(until) };
-      const { result, recorded } = await change(office, what, async () => {
-        const made = await acknowledge(office.store, subject, wanted, { signal, version });
-        const acknowledgement = listedAcknowledgement(made.acknowledgement);
-        const before = made.before && listedAcknowledgement(made.before);
-        return { result: acknowledgement, before, after: acknowledgement };
-      });
-      return { job: subject.name, acknowledgement: result, recorded };
+    async run(office, { params, body: { note, until }, ...call }) {
+      const end = until === undefined ? undefined : Date.parse(until);
+      return ack(actingFor(office, call, note), await subjectOf(office, params.job), { until: end });
     },
   }),
   route({
@@ -38,14 +28,8 @@ export const acknowledgeRoutes = [
     query: NONE,
     body: NOTHING,
     answer: Acknowledged,
-    async run(office, { params, ifMatch: version, signal, caller }) {
-      const subject = await subjectOf(office, params.job);
-      const what = { action: 'unack', target: subject.name, origin: originOf({ caller }), signal } as const;
-      const { result, recorded } = await change(office, what, async () => {
-        const removed = listedAcknowledgement(await unacknowledge(office.store, subject, { signal, version }));
-        return { result: removed, before: removed, after: null };
-      });
-      return { job: subject.name, acknowledgement: result, recorded };
+    async run(office, { params, ...call }) {
+      return unack(actingFor(office, call), await subjectOf(office, params.job));
     },
   }),
 ] as const;

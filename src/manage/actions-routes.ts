@@ -1,101 +1,29 @@
 import type * as z from 'zod';
 import type { EpochMs } from '../core/brand';
 import { parseRecordKey, parseRunId } from '../core/key';
-import { cancelOrEnd } from '../operator/end-left-run';
-import { cordonDeployment, endMaintenance, startMaintenance, uncordonDeployment } from '../operator/fleet';
-import { type Named, once } from '../operator/once';
-import { inParallel } from '../core/in-parallel';
-import { pauseJob, resumeJob } from '../operator/pause';
-import { orRefusal } from '../operator/refusal';
-import { type RequestedRun, requestRun, shortId } from '../operator/request';
-import { rerun } from '../operator/rerun';
-import { choiceInWords, selects } from '../operator/select-jobs';
-import type { Subject } from '../operator/subject';
-import { change, originOf, subjectOf } from './change';
-import { entriesOf, entryOf, oneJob, specOf } from './jobs-routes';
-import { NONE, type Office, type RawCall, route } from './route';
+import { cancel } from '../operator/operations/cancel';
+import { cordon, uncordon } from '../operator/operations/cordon';
+import { type Chosen, pause, pauseMany, resume, resumeMany } from '../operator/operations/pause';
+import { rerun, run } from '../operator/operations/run';
+import { selects } from '../operator/select-jobs';
+import { actingFor, specIn, subjectOf } from './acting';
+import { entriesOf, entryOf, oneJob } from './jobs-routes';
+import { NONE, type Office, route } from './route';
 import { oneRun, unknownRun } from './runs-routes';
 import * as schema from './schema';
-import { iso, showPause } from './show';
 
-/** Makes a request under the caller's key, if there is one. */
-function requested(
-  { store }: Office,
-  { caller, idempotencyKey, signal }: Pick<RawCall, 'caller' | 'idempotencyKey' | 'signal'>,
-  [job, ...content]: readonly [job: string, ...content: readonly unknown[]],
-  request: (named: Partial<Named> & Pick<Named, 'id'>) => Promise<RequestedRun>,
-): Promise<RequestedRun> {
-  if (idempotencyKey === undefined) return request({ id: shortId() });
-  const name = JSON.stringify([caller?.channel, caller?.identity ?? caller?.actor, idempotencyKey]);
-  const key = { name, content: JSON.stringify([job, ...content]) };
-  return once(store, { name: job as Parameters<typeof once>[1]['name'] }, key, request, { signal });
-}
-
-interface One {
-  readonly version?: string | undefined;
-  readonly signal: AbortSignal;
-  readonly caller: RawCall['caller'];
-}
-
-type PausedJob = z.input<typeof schema.Paused>;
-
-async function pauseOne(
-  office: Office,
-  subject: Subject,
-  { note, until, version, signal, caller }: One & { readonly note: string; readonly until: EpochMs | undefined },
-): Promise<PausedJob> {
-  const origin = originOf({ caller }, note);
-  const what = { action: 'pause', target: subject.name, origin, signal } as const;
-  const { result, recorded } = await change(office, what, async () => {
-    const pause = await pauseJob(office.store, subject, { by: origin.actor, note, until }, { signal, version });
-    return { result: showPause(pause), after: showPause(pause) };
-  });
-  return { job: subject.name, pause: result, recorded };
-}
-
-async function resumeOne(
-  office: Office,
-  subject: Subject,
-  { note, version, signal, caller }: One & { readonly note: string | undefined },
-): Promise<PausedJob> {
-  const what = { action: 'resume', target: subject.name, origin: originOf({ caller }, note), signal } as const;
-  const { result, recorded } = await change(office, what, async () => {
-    const pause = await resumeJob(office.store, subject, { signal, version });
-    return { result: showPause(pause), before: showPause({ ...pause, until: undefined }), after: showPause(pause) };
-  });
-  return { job: subject.name, pause: result, recorded };
-}
-
-/** Acts on the chosen jobs, several at a time. A refusal about one of them stops none of the others. */
-async function forEachJob(
-  office: Office,
-  { jobs, tag, pattern }: z.output<typeof schema.JobChoice>,
-  act: (subject: Subject) => Promise<PausedJob>,
-): Promise<z.input<typeof schema.PausedMany>> {
+async function chosenIn(office: Office, { jobs, tag, pattern }: z.output<typeof schema.JobChoice>): Promise<Chosen> {
   const { entries } = await entriesOf(office);
   const chosen =
     jobs?.map((name) => entryOf(entries, name)) ??
     entries.filter(({ name, spec }) =>
       tag === undefined ? selects(pattern ?? '', name) : (spec?.tags.includes(tag) ?? false),
     );
-  const ends = await inParallel(new Set(chosen), async ({ name, spec }) => ({
-    name,
-    end: await orRefusal(() => act({ name, spec })),
-  }));
-  return {
-    done: ends.flatMap(({ end }) => ('kind' in end ? [] : [end])),
-    refused: ends.flatMap(({ name, end }) =>
-      'kind' in end ? [{ job: name, code: end.code, problem: end.problem }] : [],
-    ),
-  };
+  return { jobs: chosen, choice: { names: jobs ?? [pattern ?? ''], tag } };
 }
 
-function instantOf(text: string | undefined): EpochMs | undefined {
-  return text === undefined ? undefined : Date.parse(text);
-}
-
-function inWords({ jobs, tag, pattern }: z.output<typeof schema.JobChoice>): string {
-  return choiceInWords({ names: jobs ?? [pattern ?? ''], tag });
+function endOf(text: string | undefined): () => EpochMs | undefined {
+  return () => (text === undefined ? undefined : Date.parse(text));
 }
 
 export const actionsRoutes = [
@@ -108,19 +36,8 @@ export const actionsRoutes = [
     query: NONE,
     body: schema.RunBody,
     answer: schema.Requested,
-    async run(office, { params, body, ifMatch: version, ...call }) {
-      const { entries } = await entriesOf(office);
-      const spec = specOf(entryOf(entries, params.job));
-      const { input, note } = body;
-      const origin = originOf(call, note);
-      const what = { action: 'run', target: spec.name, origin, signal: call.signal } as const;
-      const { result, recorded } = await change(office, what, async () => {
-        const run = await requested(office, call, [spec.name, 'run', body], (named) =>
-          requestRun(office.store, spec, { ...named, origin, input }, { signal: call.signal, version }),
-        );
-        return { result: run, after: { runId: run.runId, ...(input === undefined ? {} : { input }) } };
-      });
-      return { ...result, job: spec.name, requestedAt: iso(result.requestedAt), recorded };
+    async run(office, { params, body: { input, note }, idempotencyKey, ...call }) {
+      return run(actingFor(office, call, note), await specIn(office, params.job), { input, idempotencyKey });
     },
   }),
   route({
@@ -132,29 +49,12 @@ export const actionsRoutes = [
     query: NONE,
     body: schema.RerunBody,
     answer: schema.Requested,
-    async run(office, { params, body, ifMatch: version, ...call }) {
-      const parts = parseRunId(params.run);
+    async run(office, { params: { run: runId }, body: { input, note }, idempotencyKey, ...call }) {
+      const parts = parseRunId(runId);
       const time = parts && parseRecordKey(parts.key)?.scheduledFor;
-      if (parts === undefined || time === undefined) throw unknownRun(params.run);
-      const { entries } = await entriesOf(office);
-      const spec = specOf(entryOf(entries, parts.job));
-      const { input, note } = body;
-      const origin = originOf(call, note);
-      const what = { action: 'rerun', target: spec.name, origin, signal: call.signal } as const;
-      const { result, recorded } = await change(office, what, async () => {
-        const run = await requested(office, call, [spec.name, 'rerun', params.run, body], ({ id, time: requestedAt }) =>
-          rerun(
-            office.store,
-            spec,
-            office.revision,
-            { time, id, requestedAt, origin, input },
-            { signal: call.signal, version },
-          ),
-        );
-        const after = { runId: run.runId, ...(input === undefined ? {} : { input }) };
-        return { result: run, before: { runId: params.run }, after };
-      });
-      return { ...result, job: spec.name, requestedAt: iso(result.requestedAt), recorded };
+      if (parts === undefined || time === undefined) throw unknownRun(runId);
+      const terms = { time, runId, revision: office.revision, input, idempotencyKey };
+      return rerun(actingFor(office, call, note), await specIn(office, parts.job), terms);
     },
   }),
   route({
@@ -164,26 +64,10 @@ export const actionsRoutes = [
     query: NONE,
     body: schema.NoteBody,
     answer: schema.Cancelled,
-    async run(office, { params, body, ifMatch: version, signal, caller }) {
-      const parts = parseRunId(params.run);
-      if (parts === undefined) throw unknownRun(params.run);
-      const subject = await subjectOf(office, parts.job);
-      const what = {
-        action: 'cancel',
-        target: subject.name,
-        origin: originOf({ caller }, body.note),
-        signal,
-      } as const;
-      const { result, recorded } = await change(office, what, async () => {
-        const cancelled = await cancelOrEnd({ ...office, waiting: () => undefined }, subject, {
-          signal,
-          version,
-          runId: params.run,
-        });
-        return { result: cancelled, before: { runId: params.run }, after: { cancelling: params.run } };
-      });
-      const { requestedAt, ...rest } = result;
-      return { ...rest, job: subject.name, requestedAt: iso(requestedAt), recorded };
+    async run(office, { params: { run: runId }, body: { note }, ...call }) {
+      const parts = parseRunId(runId);
+      if (parts === undefined) throw unknownRun(runId);
+      return cancel(actingFor(office, call, note), await subjectOf(office, parts.job), { runId, hasFile: true });
     },
   }),
   route({
@@ -194,14 +78,8 @@ export const actionsRoutes = [
     query: NONE,
     body: schema.PauseBody,
     answer: schema.Paused,
-    async run(office, { params, body: { note, until }, ifMatch: version, signal, caller }) {
-      return pauseOne(office, await subjectOf(office, params.job), {
-        note,
-        until: instantOf(until),
-        version,
-        signal,
-        caller,
-      });
+    async run(office, { params, body: { note, until }, ...call }) {
+      return pause(actingFor(office, call, note), await subjectOf(office, params.job), { untilIn: endOf(until) });
     },
   }),
   route({
@@ -212,8 +90,8 @@ export const actionsRoutes = [
     query: NONE,
     body: schema.NoteBody,
     answer: schema.Resumed,
-    async run(office, { params, body: { note }, ifMatch: version, signal, caller }) {
-      return resumeOne(office, await subjectOf(office, params.job), { note, version, signal, caller });
+    async run(office, { params, body: { note }, ...call }) {
+      return resume(actingFor(office, call, note), await subjectOf(office, params.job));
     },
   }),
   route({
@@ -224,16 +102,8 @@ export const actionsRoutes = [
     query: NONE,
     body: schema.PauseManyBody,
     answer: schema.PausedMany,
-    async run(office, { body: { note, until: end, ...choice }, signal, caller }) {
-      const until = instantOf(end);
-      const answer = await forEachJob(office, choice, (subject) =>
-        pauseOne(office, subject, { note, until, signal, caller }),
-      );
-      if (answer.done.length > 0) {
-        const by = originOf({ caller }, note).actor;
-        await startMaintenance(office.store, { by, note, until, jobs: inWords(choice) }, { signal });
-      }
-      return answer;
+    async run(office, { body: { note, until, ...choice }, ...call }) {
+      return pauseMany(actingFor(office, call, note), await chosenIn(office, choice), { untilIn: endOf(until) });
     },
   }),
   route({
@@ -243,12 +113,8 @@ export const actionsRoutes = [
     query: NONE,
     body: schema.ResumeManyBody,
     answer: schema.PausedMany,
-    async run(office, { body: { note, maintenance, ...choice }, signal, caller }) {
-      const answer = await forEachJob(office, choice, (subject) =>
-        resumeOne(office, subject, { note, signal, caller }),
-      );
-      await endMaintenance(office.store, maintenance ?? inWords(choice), { signal });
-      return answer;
+    async run(office, { body: { note, maintenance, ...choice }, ...call }) {
+      return resumeMany(actingFor(office, call, note), await chosenIn(office, choice), maintenance);
     },
   }),
   route({
@@ -258,16 +124,8 @@ export const actionsRoutes = [
     query: NONE,
     body: schema.CordonBody,
     answer: schema.Cordoned,
-    async run(office, { params: { deployment }, body: { note }, signal, caller }) {
-      const origin = originOf({ caller }, note);
-      const what = { action: 'cordon', target: deployment, origin, signal } as const;
-      const { result, recorded } = await change(office, what, async () => {
-        const { by, since } = await cordonDeployment(office.store, deployment, { by: origin.actor, note }, { signal });
-        const cordon = { by, note, since: iso(since) };
-        return { result: cordon, after: cordon };
-      });
-      return { deployment, cordon: result, recorded };
-    },
+    run: (office, { params: { deployment }, body: { note }, ...call }) =>
+      cordon(actingFor(office, call, note), deployment),
   }),
   route({
     ...{ id: 'uncordonDeployment', method: 'POST', path: 'deployments/{deployment}/uncordon', role: 'operator' },
@@ -276,19 +134,7 @@ export const actionsRoutes = [
     query: NONE,
     body: schema.NoteBody,
     answer: schema.Cordoned,
-    async run(office, { params: { deployment }, body, signal, caller }) {
-      const what = {
-        action: 'uncordon',
-        target: deployment,
-        origin: originOf({ caller }, body.note),
-        signal,
-      } as const;
-      const { result, recorded } = await change(office, what, async () => {
-        const { by, note, since } = await uncordonDeployment(office.store, deployment, { signal });
-        const cordon = { by, note, since: iso(since) };
-        return { result: cordon, before: cordon, after: null };
-      });
-      return { deployment, cordon: result, recorded };
-    },
+    run: (office, { params: { deployment }, body: { note }, ...call }) =>
+      uncordon(actingFor(office, call, note), deployment),
   }),
 ] as const;

@@ -6,7 +6,7 @@ import { readCursor, writeCursor } from './cursor';
 import { NOTHING, route } from './route';
 import { PAYLOADS } from './roles';
 import { Audit } from './schema';
-import { iso } from './show';
+import { isoOf } from '../core/iso';
 
 const HIDDEN = `(needs the role ${PAYLOADS})`;
 
@@ -42,7 +42,7 @@ export const auditRoutes = [
         : searchAudit(store, q, request, { signal }));
       return {
         entries: entries.map(({ id, at, origin, action, target, state, before, after }) => ({
-          ...{ id, at: iso(at), actor: origin.actor, channel: origin.channel, note: origin.note ?? null },
+          ...{ id, at: isoOf(at), actor: origin.actor, channel: origin.channel, note: origin.note ?? null },
           ...{ identity: origin.identity ?? null, proven: isProven(origin) },
           ...{ action, target, state },
           ...(before === undefined ? {} : { before: shown(before) }),

@@ -1,30 +1,14 @@
 import type * as z from 'zod';
-import type { JobSpec } from '../core/job';
-import { type BackfillStatus, readBackfillStatus, startBackfill, stopBackfill } from '../operator/backfill';
-import { type WantedBackfill, planBackfill } from '../operator/backfill-plan';
-import { shortId } from '../operator/request';
-import { change, originOf, subjectOf } from './change';
-import { entriesOf, entryOf, oneJob, specOf } from './jobs-routes';
-import { NONE, NOTHING, type Office, route } from './route';
+import { type BackfillStatus, readBackfillStatus } from '../operator/backfill';
+import { planBackfill } from '../operator/backfill-plan';
+import { backfill, endBackfill } from '../operator/operations/backfill';
+import { actingFor, specIn, subjectOf } from './acting';
+import { oneJob } from './jobs-routes';
+import { NONE, NOTHING, route } from './route';
 import * as schema from './schema';
-import { iso, isoOrNull } from './show';
+import { isoOf, isoOrNull } from '../core/iso';
 
 const path = 'jobs/{job}/backfill';
-
-async function specIn(office: Office, job: string): Promise<JobSpec> {
-  const { entries } = await entriesOf(office);
-  return specOf(entryOf(entries, job));
-}
-
-function wantedOf({
-  from,
-  to,
-  order = 'oldest',
-  limit,
-  includeSucceeded = false,
-}: z.output<typeof schema.BackfillBody>): WantedBackfill {
-  return { from: Date.parse(from), to: to === undefined ? undefined : Date.parse(to), order, limit, includeSucceeded };
-}
 
 export const backfillRoutes = [
   route({
@@ -55,7 +39,7 @@ export const backfillRoutes = [
       const shown = dueTimes.slice(0, schema.PLANNED_DUE_TIMES);
       return {
         ...{ job: spec.name, running, passedOver },
-        dueTimes: shown.map((due) => ({ ...due, scheduledFor: iso(due.scheduledFor) })),
+        dueTimes: shown.map((due) => ({ ...due, scheduledFor: isoOf(due.scheduledFor) })),
         complete: shown.length === dueTimes.length,
       };
     },
@@ -68,17 +52,11 @@ export const backfillRoutes = [
     query: NONE,
     body: schema.BackfillBody,
     answer: schema.StartedBackfill,
-    async run(office, { params, body, ifMatch: version, signal, caller }) {
+    async run(office, { params, body, ...call }) {
+      const { from, to, order = 'oldest', limit, includeSucceeded = false, note } = body;
+      const wanted = { from: Date.parse(from), to: to === undefined ? undefined : Date.parse(to), order, limit };
       const spec = await specIn(office, params.job);
-      const origin = originOf({ caller }, body.note);
-      const what = { action: 'backfill', target: spec.name, origin, signal } as const;
-      const wanted = { ...wantedOf(body), id: shortId(), origin };
-      const { result, recorded } = await change(office, what, async () => {
-        const { from, through, ...started } = await startBackfill(office.store, spec, wanted, { signal, version });
-        const shown = { ...started, from: iso(from), through: iso(through) };
-        return { result: shown, after: shown };
-      });
-      return { job: spec.name, ...result, recorded };
+      return backfill(actingFor(office, call, note), spec, { ...wanted, includeSucceeded });
     },
   }),
   route({
@@ -89,14 +67,8 @@ export const backfillRoutes = [
     query: NONE,
     body: NOTHING,
     answer: schema.StoppedBackfill,
-    async run(office, { params, ifMatch: version, signal, caller }) {
-      const subject = await subjectOf(office, params.job);
-      const what = { action: 'backfill', target: subject.name, origin: originOf({ caller }), signal } as const;
-      const { result, recorded } = await change(office, what, async () => {
-        const { id, stopped } = await stopBackfill(office.store, subject, { signal, version });
-        return { result: { id, stopped: iso(stopped) }, before: { id }, after: { id, stopped: iso(stopped) } };
-      });
-      return { job: subject.name, ...result, recorded };
+    async run(office, { params, ...call }) {
+      return endBackfill(actingFor(office, call), await subjectOf(office, params.job));
     },
   }),
 ] as const;
@@ -109,6 +81,6 @@ function shownStatus({
   runId,
   ...rest
 }: BackfillStatus): NonNullable<z.input<typeof schema.OneBackfill>['backfill']> {
-  const times = { from: iso(from), through: iso(through), at: iso(at), stopped: isoOrNull(stopped) };
+  const times = { from: isoOf(from), through: isoOf(through), at: isoOf(at), stopped: isoOrNull(stopped) };
   return { ...rest, ...times, runId: runId ?? null };
 }

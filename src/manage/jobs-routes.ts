@@ -2,6 +2,7 @@ import { leftJob } from '../config/left-job';
 import * as z from 'zod';
 import { currentPause } from '../core/control';
 import { type JobSpec, actualTime } from '../core/job';
+import { isoOf } from '../core/iso';
 import { showTime } from '../core/show-time';
 import type { LeaseStore } from '../lease/store';
 import { backfilledRuns } from '../operator/backfilled';
@@ -16,7 +17,7 @@ import { unknownAnywhere } from '../operator/subject';
 import { RequestError } from './problem';
 import { NONE, NOTHING, type Office, route } from './route';
 import { Calendar, Deployments, DueTimes, instant, jobName, Jobs, OneJob, Why } from './schema';
-import { iso, showOneJob } from './show';
+import { showOneJob } from './show';
 
 export const oneJob = z.strictObject({ job: jobName });
 /** The most due times of one answer. */
@@ -116,7 +117,7 @@ export const jobsRoutes = [
       );
       const each = Math.min(count, Math.max(1, Math.floor(DUE_TIMES / Math.max(1, chosen.length))));
       return {
-        now: iso(now),
+        now: isoOf(now),
         jobs: chosen.flatMap(({ spec, state }) => {
           if (spec === undefined) return [];
           const { due, complete } = dueTimes(spec, from ?? now, until, each);
@@ -144,7 +145,7 @@ export const jobsRoutes = [
           : await explainTime(office.store, spec, office.revision, time, { signal });
       const backfills = await backfilledRuns(office.store, found, { signal });
       return {
-        ...{ now: iso(found.state.now), job: name, time: iso(time), due: found.due },
+        ...{ now: isoOf(found.state.now), job: name, time: isoOf(time), due: found.due },
         ...{ outcome: found.fate, reason: found.reason, warnings: found.warnings },
         text: describe(found, (at) => showTime(at, 'UTC')),
         runId: found.record?.runId ?? null,
@@ -168,7 +169,7 @@ export const jobsRoutes = [
       const timeZone = spec?.timeZone ?? 'UTC';
       const wanted = { from: from ?? now - CALENDAR_MS, timeZone };
       const { days, complete } = await outcomesByDay(office.store, name, wanted, { signal });
-      return { now: iso(now), job: name, timeZone, days, complete };
+      return { now: isoOf(now), job: name, timeZone, days, complete };
     },
   }),
   route({
@@ -195,7 +196,7 @@ function dueTimes(
   for (let at = spec.timetable.next(from - spec.offsetMs); at !== undefined; at = spec.timetable.next(at)) {
     if (actualTime(spec, at) > until) return { due, complete: true };
     if (due.length === count) return { due, complete: false };
-    due.push({ scheduledFor: iso(at), startsAt: iso(actualTime(spec, at)) });
+    due.push({ scheduledFor: isoOf(at), startsAt: isoOf(actualTime(spec, at)) });
   }
   return { due, complete: true };
 }

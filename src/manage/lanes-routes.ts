@@ -3,7 +3,7 @@ import { lanesOf } from '../operator/lanes';
 import { entriesOf } from './jobs-routes';
 import { NONE, NOTHING, route } from './route';
 import { Lanes } from './schema';
-import { iso } from './show';
+import { isoOf } from '../core/iso';
 
 const HOUR = 3_600_000;
 
@@ -30,7 +30,7 @@ export const lanesRoutes = [
     answer: Lanes,
     async run(office, { query: { hours = 12, tag, q: text, skip = 0, limit = 50 } }) {
       const { now, entries } = await entriesOf(office);
-      return { now: iso(now), ...lanesOf(entries, { now, reachMs: hours * HOUR, tag, text, skip, limit }) };
+      return { now: isoOf(now), ...lanesOf(entries, { now, reachMs: hours * HOUR, tag, text, skip, limit }) };
     },
   }),
 ] as const;

@@ -1,5 +1,5 @@
-import { repairLayouts } from '../operator/shards/repair';
-import { change, originOf } from './change';
+import { repairLayout } from '../operator/operations/repair-layout';
+import { actingFor } from './acting';
 import { NONE, route } from './route';
 import * as schema from './schema';
 
@@ -15,13 +15,6 @@ export const layoutRoutes = [
     query: NONE,
     body: schema.NoteBody,
     answer: schema.RepairedLayout,
-    async run(office, { body, signal, caller }) {
-      const what = { action: 'shards', target: 'layout', origin: originOf({ caller }, body.note), signal } as const;
-      const { result, recorded } = await change(office, what, async () => {
-        const repaired = await repairLayouts(office.store, { signal });
-        return { result: repaired, after: { repaired } };
-      });
-      return { repaired: [...result], recorded };
-    },
+    run: (office, { body: { note }, ...call }) => repairLayout(actingFor(office, call, note)),
   }),
 ] as const;

@@ -1,7 +1,7 @@
 import { RequestError } from './problem';
 import { NONE, route } from './route';
 import { Poked } from './schema';
-import { iso } from './show';
+import { isoOf } from '../core/iso';
 
 export const pokeRoutes = [
   route({
@@ -23,7 +23,7 @@ export const pokeRoutes = [
         });
       }
       const { at, ...rest } = poked;
-      return { at: iso(at), deployment, ...rest };
+      return { at: isoOf(at), deployment, ...rest };
     },
   }),
 ] as const;

@@ -110,13 +110,17 @@ export function route<
   return {
     ...facts,
     async handle(office, { params, query, body: sent, ...call }) {
-      const answer = await run(office, {
-        ...call,
+      const parts = {
         params: parsePart(spec.params, 'path', params),
         query: parsePart(spec.query, 'query', query),
         body: parsePart(spec.body, 'body', sent),
-      });
-      return spec.answer.parse(answer);
+      };
+      try {
+        return spec.answer.parse(await run(office, { ...call, ...parts }));
+      } finally {
+        // The next reader sees a change, whatever became of it.
+        if (spec.method !== 'GET') office.sweeps.drop();
+      }
     },
   };
 }

@@ -15,7 +15,7 @@ import { entriesOf, entryOf } from './jobs-routes';
 import { RequestError } from './problem';
 import { NOTHING, NONE, route } from './route';
 import { OUTCOMES, OneRun, RunLog, type RunSummary, Runs, instant, jobName, runId } from './schema';
-import { iso, isoOrNull } from './show';
+import { isoOf, isoOrNull } from '../core/iso';
 
 export const oneRun = z.strictObject({ run: runId });
 
@@ -61,7 +61,7 @@ export const runsRoutes = [
       );
       const errors = await errorLines(office.store, page.runs, office.runErrors, { signal });
       return {
-        now: iso(now),
+        now: isoOf(now),
         runs: page.runs.map((run) => showListedRun(run, errors.get(run.runId))),
         problems: [],
         cursor: page.next === undefined ? null : writeCursor([page.next.key, page.next.job]),
@@ -89,7 +89,7 @@ export const runsRoutes = [
       if (record === undefined) throw unknownRun(params.run);
       const wanted = { job, key, spec: jobs.find(({ name }) => name === job), redact };
       const input = record.trigger === null ? undefined : await inputOfRun(store, wanted, { signal });
-      return { now: iso(listing.date), ...showRecord(record, input, caller?.payloads === true) };
+      return { now: isoOf(listing.date), ...showRecord(record, input, caller?.payloads === true) };
     },
   }),
   route({
@@ -133,7 +133,7 @@ function requestedRun(id: string): RequestError {
 function showListedRun(run: ListedRun, error: string | undefined): z.input<typeof RunSummary> {
   const { startedAt, endedAt } = run;
   return {
-    ...{ runId: run.runId, job: run.job, scheduledFor: iso(run.scheduledFor), through: isoOrNull(run.through) },
+    ...{ runId: run.runId, job: run.job, scheduledFor: isoOf(run.scheduledFor), through: isoOrNull(run.through) },
     ...{ count: run.count ?? null, outcome: run.outcome, reason: run.reason ?? null, token: run.token ?? null },
     trigger: triggerOf(run.trigger),
     ...{ startedAt: isoOrNull(startedAt), endedAt: isoOrNull(endedAt), latenessMs: run.latenessMs ?? null },

@@ -1,57 +1,56 @@
 import { type Action, type AuditEntry, auditKey, decodeAudit, encodeAudit } from '../core/audit';
-import type { EpochMs } from '../core/brand';
 import { ForeignMetadataError } from '../core/metadata';
 import type { Origin } from '../core/origin';
 import { type AuditStore, type CallOptions, StoreError } from '../lease/store';
+import type { ChangeOptions } from './change-control';
 import { OperatorError } from './operator-error';
 import { shortId } from './request';
+import type { Desk } from './take-lease';
 
-/** A change that a person is about to make. */
-export interface Intent {
-  readonly at: EpochMs;
+/** Who makes a change, where, and why: the origin has the note. `version` is that of the job's control. */
+export interface Acting extends Desk, ChangeOptions {
   readonly origin: Origin;
-  readonly action: Action;
-  /** The job or the deployment. */
-  readonly target: string;
+  /** Called for a change that took place, if storage did not take the end of its record. */
+  readonly unrecorded?: (what: string) => void;
 }
 
 /** What a change has done. */
-export interface Changed<Result> {
-  readonly result: Result;
+export interface Changed<Answer> {
+  readonly answer: Answer;
   /** What was there before, as JSON. Undefined: nothing. */
   readonly before?: unknown;
   readonly after: unknown;
 }
 
-export interface Recorded<Result> {
-  readonly result: Result;
-  /** False: storage did not take the end of the record, which shows only that the change was begun. */
-  readonly recorded: boolean;
-}
+/** `recorded` is false if storage did not take the end of the record, which shows only that the change was begun. */
+export type Recorded<Answer> = Answer & { readonly recorded: boolean };
 
 /**
  * Makes a change and records it: first that it begins, then how it ended. A change whose beginning cannot be recorded is
  * not made.
  *
+ * @param target the job or the deployment
  * @throws OperatorError `NotRecorded` if nothing was recorded and nothing changed; the error of the change
  */
-export async function recorded<Result>(
-  store: AuditStore,
-  intent: Intent,
-  change: () => Promise<Changed<Result>>,
-  options?: CallOptions,
-): Promise<Recorded<Result>> {
+export async function operate<Answer extends object>(
+  acting: Acting,
+  action: Action,
+  target: string,
+  change: () => Promise<Changed<Answer>>,
+): Promise<Recorded<Answer>> {
+  const { store, clock, origin } = acting;
+  const intent = { at: clock.now(), origin, action, target };
   const key = auditKey(intent.at, shortId());
-  const begun = await begin(store, key, intent, options);
+  const begun = await begin(store, key, intent, acting);
   const end = async (entry: Pick<AuditEntry, 'state' | 'before' | 'after'>): Promise<boolean> => {
     try {
-      return (await store.writeAudit(key, encodeAudit({ ...intent, ...entry }), begun, options)).kind === 'written';
+      return (await store.writeAudit(key, encodeAudit({ ...intent, ...entry }), begun, acting)).kind === 'written';
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
       return false;
     }
   };
-  let changed: Changed<Result>;
+  let changed: Changed<Answer>;
   try {
     changed = await change();
   } catch (error) {
@@ -59,15 +58,17 @@ export async function recorded<Result>(
     if (error instanceof OperatorError) await end({ state: 'refused', after: error.message });
     throw error;
   }
-  const { result, before, after } = changed;
-  return { result, recorded: await end({ state: 'done', before, after }) };
+  const { answer, before, after } = changed;
+  const recorded = await end({ state: 'done', before, after });
+  if (!recorded) acting.unrecorded?.(`the ${action} of "${target}"`);
+  return { ...answer, recorded };
 }
 
 async function begin(
   store: AuditStore,
   key: string,
-  intent: Intent,
-  options: CallOptions | undefined,
+  intent: Omit<AuditEntry, 'state'>,
+  options: CallOptions,
 ): Promise<Extract<Awaited<ReturnType<AuditStore['writeAudit']>>, { kind: 'written' }>['etag']> {
   const metadata = encodeAudit({ ...intent, state: 'begun' });
   const refuse = (why: string, cause?: StoreError): OperatorError =>

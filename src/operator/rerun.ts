@@ -1,5 +1,6 @@
 import type { EpochMs } from '../core/brand';
 import type { JobSpec } from '../core/job';
+import { recordKey, runIdOf } from '../core/key';
 import type { CallOptions, LeaseStore } from '../lease/store';
 import type { ChangeOptions } from './change-control';
 import { type Explanation, explainTime } from './explain';
@@ -19,6 +20,7 @@ export interface Rerun extends Pick<WantedRun, 'id' | 'origin' | 'input'> {
  * has a record of its own. Without an `input`, a run that had one of its own is repeated with it.
  *
  * @param revision of the jobs file that `spec` is from
+ * @returns the request, and in `of` the earlier run
  * @throws OperatorError `NotDue`, `FutureTime`; `RunGoesOn` if that run is not over; `InputUnreadable`; and as
  *   `requestRun`
  */
@@ -28,13 +30,14 @@ export async function rerun(
   revision: number,
   { time, id, requestedAt, origin, input }: Rerun,
   options?: ChangeOptions,
-): Promise<RequestedRun> {
+): Promise<RequestedRun & { readonly of: string }> {
   const found = await explainTime(store, spec, revision, time, options);
   refuse(found);
   const rerunOf = found.record?.rerunOf === undefined ? time : Date.parse(found.record.rerunOf);
   const former = input === undefined ? await formerInput(store, found, options) : input;
   const wanted = { id, time: requestedAt, origin, rerunOf, input: former };
-  return requestRun(store, spec, wanted, options);
+  const of = found.record?.runId ?? runIdOf(spec.name, recordKey(time));
+  return { ...(await requestRun(store, spec, wanted, options)), of };
 }
 
 function refuse({ job, time, fate, due, record }: Explanation): void {

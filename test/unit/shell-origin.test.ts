@@ -3,7 +3,7 @@ import { tmpdir, userInfo } from 'node:os';
 import path from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { isProven } from '../../src/core/origin';
-import { shellOrigin } from '../../src/cli/person';
+import { actingOn } from '../../src/cli/person';
 import { openStore } from '../../src/cli/storage';
 
 afterEach(() => {
@@ -29,8 +29,8 @@ describe('the actor of a command', () => {
   it('is the identity whose token makes the calls', async () => {
     vi.stubEnv('PATH', `${azureCli()}:${process.env['PATH'] ?? ''}`);
     vi.stubEnv('AZURE_TOKEN_CREDENTIALS', 'AzureCliCredential');
-    openStore({ storage: 'https://acme.blob.core.windows.net' });
-    const origin = await shellOrigin('moving');
+    const store = openStore({ storage: 'https://acme.blob.core.windows.net' });
+    const { origin } = await actingOn(store, 'moving');
     expect(origin).toEqual({
       ...{ actor: 'ann@example.com', identity: 'bbbb-2/aaaa-1', channel: 'shell', note: 'moving' },
     });
@@ -38,8 +38,7 @@ describe('the actor of a command', () => {
   });
 
   it('is the user of the operating system where a key makes them, and unproven', async () => {
-    openStore({ storage: 'UseDevelopmentStorage=true' });
-    const origin = await shellOrigin(undefined);
+    const { origin } = await actingOn(openStore({ storage: 'UseDevelopmentStorage=true' }));
     expect(origin).toEqual({ actor: userInfo().username, channel: 'shell' });
     expect(isProven(origin)).toBe(false);
   });

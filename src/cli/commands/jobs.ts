@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
 import type { AckOptions } from '../ack';
 import type { ReasonedOptions } from '../operate';
-import type { PauseOptions, ResumeOptions } from '../pause';
+import type { ManyOptions } from '../act-on-jobs';
+import type { PauseOptions } from '../pause';
 import type { RunOptions } from '../run';
 import { type Done, acting, actingOnMany, examples, waiting, withReason } from './command';
 
@@ -79,7 +80,7 @@ export function addPauses(program: Command, done: Done): void {
   )
     .option('--json', 'print {job, by, note, since, until}; for several jobs [{…}, …]')
     .addHelpText('after', examples('cronlease resume nightly-report', 'cronlease resume --tag billing --yes'))
-    .action(async (jobs: string[], options: ResumeOptions) =>
+    .action(async (jobs: string[], options: ManyOptions) =>
       done(await (await import('../pause.js')).resume(jobs, options)),
     );
 }

@@ -48,7 +48,7 @@ export const Cordoned = named(
 export const RepairedLayout = named(
   'RepairedLayout',
   'The accounts whose layout was replaced.',
-  z.object({ repaired: z.array(z.string()).describe('Empty: every layout can be read.'), ...change }),
+  z.object({ repaired: list(z.string()).describe('Empty: every layout can be read.'), ...change }),
 );
 
 export const CordonBody = named(

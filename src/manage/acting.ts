@@ -1,0 +1,32 @@
+import type { JobSpec } from '../core/job';
+import type { Acting } from '../operator/audit';
+import type { Subject } from '../operator/subject';
+import { entriesOf, entryOf, specOf } from './jobs-routes';
+import type { Office, RawCall } from './route';
+
+/** The job of a change, by the shared sweep: the change itself reads its state anew. */
+export async function subjectOf(office: Office, job: string): Promise<Subject> {
+  const { entries } = await entriesOf(office);
+  const { name, spec } = entryOf(entries, job);
+  return { name, spec };
+}
+
+/** Throws if this app's jobs file lacks the job. */
+export async function specIn(office: Office, job: string): Promise<JobSpec> {
+  const { entries } = await entriesOf(office);
+  return specOf(entryOf(entries, job));
+}
+
+/** Who makes a change, and why. */
+export function actingFor(
+  { store, clock, newId }: Office,
+  { caller, signal, ifMatch: version }: Pick<RawCall, 'caller' | 'signal' | 'ifMatch'>,
+  note?: string,
+): Acting {
+  // Routes that anybody may call change nothing.
+  if (caller === undefined) throw new Error('a change has no caller');
+  const { actor, channel, identity } = caller;
+  const who = identity === undefined ? { actor, channel } : { actor, channel, identity };
+  const origin = note === undefined ? who : { ...who, note };
+  return { store, clock, newId, waiting: () => undefined, origin, signal, version };
+}

@@ -1,0 +1,35 @@
+import { isoOf } from '../../core/iso';
+import type { Cordon } from '../../core/fleet';
+import { type Acting, type Recorded, operate } from '../audit';
+import { cordonDeployment, uncordonDeployment } from '../fleet';
+
+interface ShownCordon extends Pick<Cordon, 'by' | 'note'> {
+  readonly since: string;
+}
+
+type Cordoned = Recorded<{ readonly deployment: string; readonly cordon: ShownCordon }>;
+
+/**
+ * Cordons a deployment: see `cordonDeployment`.
+ *
+ * @param by default: the actor
+ */
+export function cordon(acting: Acting, deployment: string, by = acting.origin.actor): Promise<Cordoned> {
+  return operate(acting, 'cordon', deployment, async () => {
+    const { note = '' } = acting.origin;
+    const made = shown(await cordonDeployment(acting.store, deployment, { by, note }, acting));
+    return { answer: { deployment, cordon: made }, after: made };
+  });
+}
+
+/** Lifts the cordon of a deployment: see `uncordonDeployment`. */
+export function uncordon(acting: Acting, deployment: string): Promise<Cordoned> {
+  return operate(acting, 'uncordon', deployment, async () => {
+    const lifted = shown(await uncordonDeployment(acting.store, deployment, acting));
+    return { answer: { deployment, cordon: lifted }, before: lifted, after: null };
+  });
+}
+
+function shown({ by, note, since }: Cordon): ShownCordon {
+  return { by, note, since: isoOf(since) };
+}
