@@ -204,72 +204,55 @@ export interface Client {
   pollMs(): number | undefined;
 }
 
-export function createClient(clientOptions: ClientOptions): Client {
-  const { get, post, remove, pollMs } = createTransport(clientOptions);
-  const part = encodeURIComponent;
-  return {
-    listJobs: (query = {}, options) => get('jobs', query, options),
-    getJob: (job, options) => get(`jobs/${part(job)}`, {}, options),
-    listDueTimes: (query = {}, options) => get('next', { ...query }, options),
-    listLanes: (query = {}, options) => get('lanes', { ...query }, options),
-    explain: (job, time, options) => get(`jobs/${part(job)}/why`, { time }, options),
-    listRuns: (query = {}, options) => get('runs', { ...query }, options),
-    getRun: (runId, options) => get(`runs/${part(runId)}`, {}, options),
-    getLog: (runId, query = {}, options) => get(`runs/${part(runId)}/log`, query, options),
-    getCalendar: (job, query = {}, options) => get(`jobs/${part(job)}/calendar`, query, options),
-    listDeployments: (options) => get('deployments', {}, options),
-    runJob: (job, options) => post(`jobs/${part(job)}/runs`, request(options)),
-    rerun: (runId, options) => post(`runs/${part(runId)}/rerun`, request(options)),
-    planBackfill: (job, span, options) => get(`jobs/${part(job)}/backfill/plan`, { ...span }, options),
-    startBackfill: (job, { from, to, ...span }, { note, ...options } = {}) =>
-      post(`jobs/${part(job)}/backfill`, {
-        ...options,
-        body: {
-          ...{ ...span, from: new Date(from).toISOString() },
-          ...(to === undefined ? {} : { to: new Date(to).toISOString() }),
-          ...(note === undefined ? {} : { note }),
-        },
-      }),
-    getBackfill: (job, options) => get(`jobs/${part(job)}/backfill`, {}, options),
-    stopBackfill: (job, options = {}) => remove(`jobs/${part(job)}/backfill`, options),
-    cancelRun: (runId, options) => post(`runs/${part(runId)}/cancel`, request(options)),
-    pauseJob: (job, note, { until, ...options } = {}) =>
-      post(`jobs/${part(job)}/pause`, { ...options, body: { note, ...(until === undefined ? {} : { until }) } }),
-    acknowledge: (job, { note, until, ...options } = {}) =>
-      post(`jobs/${part(job)}/acknowledgement`, {
-        ...options,
-        body: { ...(note === undefined ? {} : { note }), ...(until === undefined ? {} : { until }) },
-      }),
-    unacknowledge: (job, options = {}) => remove(`jobs/${part(job)}/acknowledgement`, options),
-    resumeJob: (job, options) => post(`jobs/${part(job)}/resume`, request(options)),
-    pauseJobs: (jobs, note, { until, ...options } = {}) =>
-      post('pause', { ...options, body: { ...jobs, note, ...(until === undefined ? {} : { until }) } }),
-    resumeJobs: (jobs, { note, maintenance, ...options } = {}) =>
-      post('resume', {
-        ...options,
-        body: {
-          ...jobs,
-          ...(note === undefined ? {} : { note }),
-          ...(maintenance === undefined ? {} : { maintenance }),
-        },
-      }),
-    cordonDeployment: (name, note, options) => post(`deployments/${part(name)}/cordon`, { ...options, body: { note } }),
-    uncordonDeployment: (name, options) => post(`deployments/${part(name)}/uncordon`, request(options)),
-    repairLayout: (options) => post('layout/repair', request(options)),
-    poke: (options = {}) => post('poke', options),
-    listAudit: (query = {}, options) => get('audit', query, options),
-    getMe: (options) => get('me', {}, options),
-    getVersion: (options) => get('version', {}, options),
-    getReady: (options) => get('health/ready', {}, options),
-    getLive: (options) => get('health/live', {}, options),
-    pollMs,
-  };
-}
+/** Each operation: its method, its path, and its arguments after those of the path. `...` is an object of several. */
+const OPERATIONS: Readonly<Record<Exclude<keyof Client, 'pollMs'>, string>> = {
+  listJobs: 'GET jobs ...',
+  getJob: 'GET jobs/{job}',
+  listDueTimes: 'GET next ...',
+  listLanes: 'GET lanes ...',
+  explain: 'GET jobs/{job}/why time',
+  listRuns: 'GET runs ...',
+  getRun: 'GET runs/{run}',
+  getLog: 'GET runs/{run}/log ...',
+  getCalendar: 'GET jobs/{job}/calendar ...',
+  listDeployments: 'GET deployments',
+  runJob: 'POST jobs/{job}/runs',
+  rerun: 'POST runs/{run}/rerun',
+  planBackfill: 'GET jobs/{job}/backfill/plan ...',
+  startBackfill: 'POST jobs/{job}/backfill ...',
+  getBackfill: 'GET jobs/{job}/backfill',
+  stopBackfill: 'DELETE jobs/{job}/backfill',
+  cancelRun: 'POST runs/{run}/cancel',
+  pauseJob: 'POST jobs/{job}/pause note',
+  resumeJob: 'POST jobs/{job}/resume',
+  acknowledge: 'POST jobs/{job}/acknowledgement',
+  unacknowledge: 'DELETE jobs/{job}/acknowledgement',
+  pauseJobs: 'POST pause ... note',
+  resumeJobs: 'POST resume ...',
+  cordonDeployment: 'POST deployments/{deployment}/cordon note',
+  uncordonDeployment: 'POST deployments/{deployment}/uncordon',
+  repairLayout: 'POST layout/repair',
+  poke: 'POST poke',
+  listAudit: 'GET audit ...',
+  getMe: 'GET me',
+  getVersion: 'GET version',
+  getReady: 'GET health/ready',
+  getLive: 'GET health/live',
+};
 
-/** The options of a call that have members of the body among them. */
-function request({ input, note, ...change }: RunOptions = {}): Change {
-  return {
-    ...change,
-    body: { ...(input === undefined ? {} : { input }), ...(note === undefined ? {} : { note }) },
-  };
+export function createClient(options: ClientOptions): Client {
+  const { call, pollMs } = createTransport(options);
+  const methods = Object.entries(OPERATIONS).map(([id, operation]) => {
+    const [method = '', path = '', ...names] = operation.split(' ');
+    const run = (...args: unknown[]): Promise<unknown> => {
+      const to = path.replaceAll(/\{\w+\}/g, () => encodeURIComponent(String(args.shift())));
+      const content = names.map((name) => (name === '...' ? args.shift() : { [name]: args.shift() }));
+      // The other options belong to the content.
+      const { signal, ifVersion, idempotencyKey, ...more } = (args[0] ?? {}) as Change;
+      const change = { ifVersion, idempotencyKey, ...(signal === undefined ? {} : { signal }) };
+      return call(method, to, Object.assign({}, ...content, more) as Record<string, unknown>, change);
+    };
+    return [id, run] as const;
+  });
+  return { ...Object.fromEntries(methods), pollMs } as unknown as Client;
 }

@@ -18,19 +18,15 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
 }
 
-export type Query = Readonly<Record<string, string | number | boolean | Date | undefined>>;
-
 export interface Change extends CallOptions {
-  readonly body?: unknown;
   /** The `controlVersion` of the job on which the change is decided: if it has another one, the change is refused. */
   readonly ifVersion?: string | undefined;
   readonly idempotencyKey?: string | undefined;
 }
 
 export interface Transport {
-  get<Answer>(path: string, query: Query, options: CallOptions | undefined): Promise<Answer>;
-  post<Answer>(path: string, change: Change): Promise<Answer>;
-  remove<Answer>(path: string, change: Omit<Change, 'body' | 'idempotencyKey'>): Promise<Answer>;
+  /** @param content the query of a GET, the body of a POST */
+  call(method: string, path: string, content: Readonly<Record<string, unknown>>, change: Change): Promise<unknown>;
   pollMs(): number | undefined;
 }
 
@@ -52,42 +48,34 @@ export function createTransport({ baseUrl, key, getToken, fetch: given }: Client
     return answer;
   };
 
+  const read = async (url: string, init: RequestInit): Promise<unknown> => {
+    const last = kept.get(url);
+    const answer = await send(url, init, last === undefined ? {} : { 'if-none-match': last.etag });
+    if (answer.status === 304 && last !== undefined) return last.value;
+    const value = await valueOf(answer);
+    const etag = answer.headers.get('etag');
+    kept.delete(url);
+    if (etag !== null) kept.set(url, { etag, value });
+    for (const oldest of [...kept.keys()].slice(0, -KEPT)) kept.delete(oldest);
+    return value;
+  };
+
   return {
-    async get<Answer>(path: string, query: Query, options: CallOptions | undefined) {
-      const url = path + queryText(query);
-      const last = kept.get(url);
-      const answer = await send(url, options ?? {}, last === undefined ? {} : { 'if-none-match': last.etag });
-      if (answer.status === 304 && last !== undefined) return last.value as Answer;
-      const value = await valueOf(answer);
-      const etag = answer.headers.get('etag');
-      kept.delete(url);
-      if (etag !== null) kept.set(url, { etag, value });
-      for (const oldest of [...kept.keys()].slice(0, -KEPT)) kept.delete(oldest);
-      return value as Answer;
-    },
-    async post<Answer>(path: string, { body = {}, idempotencyKey, ...change }: Change) {
-      const headers: Record<string, string> = { ...headersOf(change), 'content-type': 'application/json' };
+    async call(method, path, content, { signal, ifVersion, idempotencyKey }) {
+      const init = signal === undefined ? { method } : { method, signal };
+      if (method === 'GET') return read(path + queryText(content as Parameters<typeof queryText>[0]), init);
+      const headers: Record<string, string> = { 'x-cronlease-request': '1' };
+      if (ifVersion !== undefined) headers['if-match'] = `"${ifVersion}"`;
       if (idempotencyKey !== undefined) headers['idempotency-key'] = idempotencyKey;
-      const init = { method: 'POST', body: JSON.stringify(body), ...signalOf(change) };
-      return (await valueOf(await send(path, init, headers))) as Answer;
-    },
-    async remove<Answer>(path: string, change: Omit<Change, 'body' | 'idempotencyKey'>) {
-      const init = { method: 'DELETE', ...signalOf(change) };
-      return (await valueOf(await send(path, init, headersOf(change)))) as Answer;
+      if (method === 'DELETE') return valueOf(await send(path, init, headers));
+      headers['content-type'] = 'application/json';
+      return valueOf(await send(path, { ...init, body: JSON.stringify(content) }, headers));
     },
     pollMs: () => pollMs,
   };
 }
 
-function headersOf({ ifVersion }: Change): Record<string, string> {
-  return { 'x-cronlease-request': '1', ...(ifVersion === undefined ? {} : { 'if-match': `"${ifVersion}"` }) };
-}
-
-function signalOf({ signal }: CallOptions): CallOptions {
-  return signal === undefined ? {} : { signal };
-}
-
-function queryText(query: Query): string {
+function queryText(query: Readonly<Record<string, string | number | boolean | Date | undefined>>): string {
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
     if (value !== undefined) search.set(name, value instanceof Date ? value.toISOString() : String(value));

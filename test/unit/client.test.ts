@@ -62,12 +62,18 @@ async function errorOf(call: Promise<unknown>): Promise<ApiError> {
 }
 
 describe('the typed client', () => {
-  it('has a method for each route', async () => {
-    const { client } = await clientOf();
-    for (const { id, path: route, contentType } of ROUTES) {
+  it('has a method for each route, which calls it', async () => {
+    const { client, seen } = await clientOf();
+    const methods = client as unknown as Readonly<Record<string, (...args: readonly unknown[]) => Promise<unknown>>>;
+    for (const { id, method, path: route, contentType } of ROUTES) {
       // Prometheus reads text, and generators the document.
-      if (!['health', 'openapi.json'].includes(route) && contentType === undefined)
-        expect(client, id).toHaveProperty(id);
+      if (['health', 'openapi.json'].includes(route) || contentType !== undefined) continue;
+      const params = [...route.matchAll(/\{\w+\}/g)].map(() => 'a/b');
+      await methods[id]?.(...params).catch(() => undefined);
+      const [url] = seen.at(-1)?.url.split('?') ?? [];
+      expect(`${String(seen.at(-1)?.method)} ${String(url)}`, id).toBe(
+        `${method} ${BASE}/keyed/${route.replaceAll(/\{\w+\}/g, 'a%2Fb')}`,
+      );
     }
   });
 
