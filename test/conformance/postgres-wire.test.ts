@@ -150,7 +150,7 @@ onPostgres('a call to PostgreSQL', () => {
     }
     // It is old by its due time, and was written just now.
     await store.createRecord(short, '9999999999999-s', RECORD);
-    await owner.query(`insert into "${schema}".records (job, key, metadata, body, written_at)
+    await owner.query(`insert into "${schema}".records (job, id, metadata, body, written_at)
       select 'short', n || '-s', '{}', '', now() - interval '2 hours' from generate_series(1, 6000) n`);
     expect(await store.purge(keep)).toBe('more');
     expect(await store.purge(keep)).toBe('done');

@@ -21,11 +21,13 @@ interface Question {
   readonly kind: CallKind;
   readonly sql: string;
   readonly values?: readonly Value[];
+  /** Whether the rows mean that a condition of the call did not hold, or that nothing was found. Default: no rows. */
+  readonly isNothing?: (rows: readonly Fields[]) => boolean;
   readonly options: CallOptions | undefined;
 }
 
 export interface Ask {
-  /** Sends one statement, which is one transaction. Returns its rows: none if a condition of the call did not hold. */
+  /** Sends one statement, which is one transaction, and returns its rows. */
   (question: Question): Promise<readonly Fields[]>;
 }
 
@@ -37,8 +39,7 @@ export interface Server extends Service {
 
 /** Makes each call once, and translates its error into the port's terms. */
 export function asker(server: Server): Ask {
-  return ({ what, kind, sql, values, options }) =>
-    call(server, { what, kind, options }, (session) => session.query(sql, values));
+  return ({ sql, values, ...question }) => call(server, question, (session) => session.query(sql, values));
 }
 
 /** Makes a call of one statement or more, in the time of one. */
@@ -47,7 +48,7 @@ export function call(
   question: Omit<Question, 'sql' | 'values'>,
   use: (session: Session) => Promise<readonly Fields[]>,
 ): Promise<readonly Fields[]> {
-  return metered({ ...server, failure, resultOf }, { ...question, isNothing: (rows) => rows.length === 0 }, (signal) =>
+  return metered({ ...server, failure, resultOf }, { isNothing: (rows) => rows.length === 0, ...question }, (signal) =>
     server.sessions(signal, (session) => use(repeating(session))),
   );
 }

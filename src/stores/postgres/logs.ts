@@ -64,11 +64,9 @@ export function logsIn(ask: Ask, { logs, log_texts: texts }: Tables): LogStore {
         values: [job, prefix, afterPrefix(prefix), continuation, limit + 1],
         options,
       });
-      const { items, ...page } = pageOf(rows, limit, 'id', (row) => ({
-        name: String(row['id']).slice(prefix.length),
-        bytes: numberIn(row, 'bytes'),
-      }));
-      return { logs: items, ...page };
+      const found = rows.map((row) => ({ id: String(row['id']), bytes: numberIn(row, 'bytes') }));
+      const { items, ...page } = pageOf(found, limit);
+      return { logs: items.map(({ id, bytes }) => ({ name: id.slice(prefix.length), bytes })), ...page };
     },
   };
 }

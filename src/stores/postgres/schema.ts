@@ -17,8 +17,11 @@ const LEASED = `
   lease_ms integer,
   lease_until timestamptz,
   breaking boolean not null default false`;
-const VERSIONED = `version uuid not null default gen_random_uuid(), metadata jsonb not null`;
 const WRITTEN = `written_at timestamptz not null default clock_timestamp()`;
+const ENTRIES = `
+  job text collate "C", id text collate "C",
+  version uuid not null default gen_random_uuid(), metadata jsonb not null, body bytea,
+  ${WRITTEN}, primary key (job, id)`;
 
 /**
  * The statements that create what is missing, in one transaction. Half of each page of the rows is left free, so that an
@@ -28,29 +31,17 @@ const WRITTEN = `written_at timestamptz not null default clock_timestamp()`;
  */
 export function layoutOf(schema: string): string {
   const t = tablesIn(schema);
+  const entries = [t.controls, t.records, t.pieces, t.requests, t.presences, t.notices, t.audits, t.groups];
   return `create table if not exists ${t.jobs} (${LEASED}
 ) with (fillfactor = 50);
 create table if not exists ${t.elections} (${LEASED}
 ) with (fillfactor = 50);
-create table if not exists ${t.controls} (name text collate "C" primary key, ${VERSIONED});
-create table if not exists ${t.records} (
-  job text collate "C", key text collate "C", ${VERSIONED},
-  body bytea not null, ${WRITTEN}, primary key (job, key));
+${entries.map((table) => `create table if not exists ${table} (${ENTRIES});`).join('\n')}
 create table if not exists ${t.logs} (
   job text collate "C", id text collate "C", bytes bigint not null default 0,
   ${WRITTEN}, primary key (job, id));
 create table if not exists ${t.log_texts} (
   job text collate "C", id text collate "C", at bigint, text text not null, primary key (job, id, at));
-create table if not exists ${t.pieces} (
-  job text collate "C", id text collate "C", metadata jsonb not null, body bytea not null,
-  ${WRITTEN}, primary key (job, id));
-create table if not exists ${t.requests} (id text collate "C" primary key, body bytea not null, ${WRITTEN});
-create table if not exists ${t.presences} (name text primary key, ${VERSIONED});
-create table if not exists ${t.notices} (
-  id text collate "C" primary key, ${VERSIONED}, body bytea not null, ${WRITTEN});
-create table if not exists ${t.audits} (key text collate "C" primary key, ${VERSIONED}, ${WRITTEN});
-create table if not exists ${t.groups} (
-  name text collate "C" primary key, version uuid not null default gen_random_uuid(), body bytea not null);
 create table if not exists ${t.tables} (number integer primary key);
 ${[t.records, t.logs].map((table) => `create index if not exists ${table.split('.')[1] ?? ''}_written on ${table} using brin (written_at);`).join('\n')}
 insert into ${t.tables} values (${String(VERSION)}) on conflict do nothing;`;

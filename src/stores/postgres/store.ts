@@ -3,20 +3,18 @@ import type { Clock } from '../../core/clock';
 import type { CallOutcome } from '../../core/storage-call';
 import type { ElectionStore, LeaseBreaking, LeaseStore, Retention } from '../../lease/store';
 import type { Trial } from '../../lease/trial';
+import { facetsIn } from '../facets/facets';
 import { STORE_LIMITS } from '../limits';
 import { asker, type Server } from './ask';
-import { controlsIn, jobRowsIn } from './job-rows';
-import { ledgerIn, requestsIn } from './ledger';
+import { entriesIn } from './entries';
+import { jobRowsIn } from './job-rows';
 import { logsIn } from './logs';
-import { groupsIn } from './groups';
-import { auditsIn, noticesIn, presencesIn } from './notices';
-import { piecesIn } from './pieces';
 import { retentionIn } from './retention';
 import { allRows, rowCalls } from './rows';
 import { prepareLayout } from './schema';
 import { sessionsOf } from './sessions';
 import type { Database } from './settings';
-import { tablesIn } from './tables';
+import { entryKeysIn, tablesIn } from './tables';
 import { trialOn } from './trial';
 
 /**
@@ -60,15 +58,8 @@ export function postgresStore(options: PostgresStoreOptions): LeaseStore & Lease
     limits: STORE_LIMITS,
     prepare: (call) => prepareLayout(server, schema, call),
     ...jobRowsIn(ask, tables),
-    ...controlsIn(ask, tables),
-    ...ledgerIn(ask, tables),
+    ...facetsIn(entriesIn(ask), entryKeysIn(tables)),
     ...logsIn(ask, tables),
-    ...piecesIn(ask, tables),
-    ...requestsIn(ask, tables),
-    ...presencesIn(ask, tables),
-    ...noticesIn(ask, tables),
-    ...auditsIn(ask, tables),
-    ...groupsIn(ask, tables),
     ...retentionIn(ask, tables),
   };
 }

@@ -1,5 +1,6 @@
-import type { ETag } from '../../core/brand';
-import type { ListedControl, Metadata } from '../../lease/store';
+import type { ETag, JobName } from '../../core/brand';
+import type { Metadata } from '../../lease/store';
+import type { FacetKeys } from '../port';
 import type { Fields } from './ask';
 
 /** The names of tables, with the schema that the container names. */
@@ -26,6 +27,26 @@ export function tablesIn(schema: string): Tables {
   return Object.fromEntries(TABLES.map((table) => [table, `"${schema}".${table}`])) as Tables;
 }
 
+/** Where the entries of one kind, or of one job, lie. */
+export interface EntryKeys {
+  readonly table: string;
+  /** Empty for a kind that belongs to no job. */
+  readonly job: JobName | '';
+}
+
+export function entryKeysIn(tables: Tables): FacetKeys<EntryKeys> {
+  return {
+    controls: { table: tables.controls, job: '' },
+    requests: { table: tables.requests, job: '' },
+    presences: { table: tables.presences, job: '' },
+    notices: { table: tables.notices, job: '' },
+    audits: { table: tables.audits, job: '' },
+    groups: { table: tables.groups, job: '' },
+    records: (job) => ({ table: tables.records, job }),
+    pieces: (job) => ({ table: tables.pieces, job }),
+  };
+}
+
 /** The port's `date`, in a select or a returning list: when the statement came, so never later than what it shows. */
 export const DATE = '(floor(extract(epoch from transaction_timestamp())) * 1000)::float8 as date';
 
@@ -36,10 +57,6 @@ export function versionOf(etag: ETag): string {
 
 export function etagIn(fields: Fields, name = 'version'): ETag {
   return `"${String(fields[name])}"` as ETag;
-}
-
-export function controlIn(fields: Fields): ListedControl {
-  return { etag: etagIn(fields), metadata: metadataIn(fields) };
 }
 
 export function metadataIn(fields: Fields, name = 'metadata'): Metadata {
@@ -58,14 +75,11 @@ export function afterPrefix(prefix: string): string {
   return `${prefix}\u007f`;
 }
 
-/** A page of rows, of which one more than `limit` was asked for. */
-export function pageOf<T>(
-  rows: readonly Fields[],
+/** A page of items, of which one more than `limit` was asked for. */
+export function pageOf<T extends { readonly id: string }>(
+  found: readonly T[],
   limit: number,
-  keyOf: string,
-  itemOf: (fields: Fields) => T,
 ): { readonly items: readonly T[]; readonly continuation: string | undefined } {
-  const page = rows.slice(0, limit);
-  const last = page.at(-1)?.[keyOf];
-  return { items: page.map(itemOf), continuation: rows.length > limit ? String(last) : undefined };
+  const items = found.slice(0, limit);
+  return { items, continuation: found.length > limit ? items.at(-1)?.id : undefined };
 }
