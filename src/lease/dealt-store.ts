@@ -2,6 +2,7 @@ import { decodeAudit } from '../core/audit';
 import type { JobName } from '../core/brand';
 import { FLEET } from '../core/fleet';
 import { shardOf } from '../core/shards';
+import { JOB_METHODS } from './methods';
 import { askAll, mergedAudits, mergedListing, mergedPresences } from './merged';
 import type { ControlStore, LeaseStore, ListOptions, Metadata } from './store';
 
@@ -18,7 +19,6 @@ export function dealtStore(stores: readonly LeaseStore[]): LeaseStore {
   if (stores.length === 1) return first;
   const accounts = stores.map(({ location }) => location);
   const home = (name: string): LeaseStore => stores[shardOf(name, accounts)] ?? first;
-  const { breakLease } = first;
   return {
     ...first,
     location: accounts.join(' and '),
@@ -27,10 +27,7 @@ export function dealtStore(stores: readonly LeaseStore[]): LeaseStore {
     async prepare(options) {
       await Promise.all(stores.map((store) => store.prepare(options)));
     },
-    ...perJob(home),
-    ...(breakLease === undefined
-      ? {}
-      : { breakLease: (job, ...rest) => (home(job).breakLease ?? breakLease)(job, ...rest) }),
+    ...perJob(first, home),
     ...controlsOf(stores, first, home),
     async list(options) {
       if (options?.job !== undefined) return home(options.job).list(options);
@@ -55,41 +52,16 @@ export function dealtStore(stores: readonly LeaseStore[]): LeaseStore {
   };
 }
 
-type PerJob = Omit<
-  LeaseStore,
-  | 'location'
-  | 'limits'
-  | 'prepare'
-  | 'list'
-  | 'home'
-  | 'accounts'
-  | keyof ControlStore
-  | `${string}${'Request' | 'Presence' | 'Presences' | 'Notice' | 'Notices' | 'Audit' | 'Audits' | 'Group'}`
-  | 'breakLease'
->;
+type AnyMethod = (job: JobName, ...rest: readonly unknown[]) => Promise<unknown>;
 
-function perJob(home: (job: string) => LeaseStore): PerJob {
-  return {
-    createRow: (job, ...rest) => home(job).createRow(job, ...rest),
-    readRow: (job, ...rest) => home(job).readRow(job, ...rest),
-    acquire: (job, ...rest) => home(job).acquire(job, ...rest),
-    renew: (job, ...rest) => home(job).renew(job, ...rest),
-    writeRow: (job, ...rest) => home(job).writeRow(job, ...rest),
-    release: (job, ...rest) => home(job).release(job, ...rest),
-    createRecord: (job, ...rest) => home(job).createRecord(job, ...rest),
-    replaceRecord: (job, ...rest) => home(job).replaceRecord(job, ...rest),
-    readRecord: (job, ...rest) => home(job).readRecord(job, ...rest),
-    listRecords: (job, ...rest) => home(job).listRecords(job, ...rest),
-    createLog: (job, ...rest) => home(job).createLog(job, ...rest),
-    appendLog: (job, ...rest) => home(job).appendLog(job, ...rest),
-    readLog: (job, ...rest) => home(job).readLog(job, ...rest),
-    listLogs: (job, ...rest) => home(job).listLogs(job, ...rest),
-    createPiece: (job, ...rest) => home(job).createPiece(job, ...rest),
-    readPiece: (job, ...rest) => home(job).readPiece(job, ...rest),
-    touchPiece: (job, ...rest) => home(job).touchPiece(job, ...rest),
-    listPieces: (job, ...rest) => home(job).listPieces(job, ...rest),
-    deletePiece: (job, ...rest) => home(job).deletePiece(job, ...rest),
-  };
+/** Each of the first store's calls for a job, made in the store of the job. */
+function perJob(first: LeaseStore, home: (job: string) => LeaseStore): Partial<LeaseStore> {
+  const names = JOB_METHODS.filter((name) => first[name] !== undefined);
+  const calls = names.map((name): [string, AnyMethod] => [
+    name,
+    (job, ...rest) => (home(job)[name] as AnyMethod)(job, ...rest),
+  ]);
+  return Object.fromEntries(calls);
 }
 
 /** The control of the fleet lies in each account, since each tick reads that of its own. The first one's decides. */
