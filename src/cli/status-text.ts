@@ -1,9 +1,9 @@
 import type { EpochMs } from '../core/brand';
 import { shortSpan, showAge, showSpan } from '../core/show-time';
 import { oneLine } from '../core/text';
-import { SHOWN_STATES, type ShownState, isFailing, shownState } from '../core/shown-state';
+import { SHOWN_STATES, type ShownState, isFailing, needsAttention, shownState } from '../core/shown-state';
 import type { JobStatus } from '../operator/job-status';
-import { type DeploymentStatus, type Overview, needsAttention } from '../operator/overview';
+import { type DeploymentStatus, type Overview } from '../operator/overview';
 import { type Column, type Concession, type Span, fitLine, fittedTable, paint, wordLines, wrapped } from './fit';
 import type { Style } from './output';
 import type { ShowTime } from './time';

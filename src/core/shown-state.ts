@@ -70,3 +70,19 @@ export function isFailing({ failures, lastRun }: Pick<ListedJob, 'failures' | 'l
 export function isBad(outcome: string): boolean {
   return outcome === 'failed' || outcome === 'timedOut' || outcome === 'stalled';
 }
+
+/**
+ * Whether a person should look at the job. One that was paused or disabled on purpose is left alone, and so is one whose
+ * episode somebody has acknowledged. A run or a request that waits for a job that is no longer in the file is waited for
+ * without end.
+ *
+ * @param hasFile false: nobody knows which jobs the file has
+ */
+export function needsAttention(
+  job: ListedJob & { readonly schedule: string | null; readonly requests: number },
+  hasFile = true,
+): boolean {
+  const { schedule, state, requests } = job;
+  const waits = state === 'retrying' || (state === 'waiting' && requests > 0);
+  return ATTENTION.includes(shownState(job)) || (hasFile && schedule === null && waits);
+}

@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import { ATTENTION, SHOWN_STATES, type ShownState, shownState } from '../core/shown-state';
+import { SHOWN_STATES, type ShownState, needsAttention, shownState } from '../core/shown-state';
 import { changed, go, param } from './address';
 import { Deployments } from './deployments';
 import { JobsTable } from './jobs-table';
@@ -36,7 +36,7 @@ export function Overview(): JSX.Element {
 function Loaded({ all }: { readonly all: Jobs }): JSX.Element {
   const { jobs, deployments, maintenance, problems } = all;
   const listed = listedOf(searchedOf(jobs));
-  const attention = jobs.filter((job) => ATTENTION.includes(shownState(job))).length;
+  const attention = jobs.filter((job) => needsAttention(job)).length;
   return (
     <>
       <div class="title">
@@ -120,8 +120,7 @@ function isIn({ name, description, tags }: Job, word: string): boolean {
 
 function isInState(job: Job, state: string | undefined): boolean {
   if (state === undefined) return true;
-  const shown = shownState(job);
-  return state === 'attention' ? ATTENTION.includes(shown) : shown === state;
+  return state === 'attention' ? needsAttention(job) : shownState(job) === state;
 }
 
 const LAST = '~';
@@ -151,7 +150,7 @@ interface FiltersProps {
 function Filters({ searched, state }: FiltersProps): JSX.Element {
   const counts = new Map<ShownState, number>();
   for (const job of searched) counts.set(shownState(job), (counts.get(shownState(job)) ?? 0) + 1);
-  const attention = ATTENTION.reduce((sum, one) => sum + (counts.get(one) ?? 0), 0);
+  const attention = searched.filter((job) => needsAttention(job)).length;
   return (
     <nav class="chips" aria-label="Jobs by state">
       <Chip label="All" count={searched.length} value={undefined} state={state} />

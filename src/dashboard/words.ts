@@ -1,4 +1,4 @@
-import type { Reason } from '../core/fate';
+import { REASON_WORDS } from '../core/reason-words';
 import type { ShownState } from '../core/shown-state';
 import type { Outcome, RunSummary } from './model';
 
@@ -61,40 +61,6 @@ export function outcomeLabel(outcome: Outcome | null): Label {
   return outcome === null ? UNKNOWN_LABEL : OUTCOME_LABELS[outcome];
 }
 
-/** The reasons of outcomes, as sentences without a stop. */
-const REASONS: Readonly<Record<Reason, string>> = {
-  completed: 'the handler returned',
-  termEnded: 'the term ended, and the next one follows',
-  handlerError: 'the handler threw in its last attempt',
-  nonRetryable: 'the handler threw an error that is not retried',
-  invalidInput: 'its input was refused or is gone',
-  invalidResult: 'the handler returned something that is not JSON, or more than 32 KB of it',
-  itemFailed: 'an item failed for good',
-  holderLost: 'the instances that ran it died or lost their lease',
-  failedOver: 'the storage failed over',
-  outcomeUnknown: 'its record is gone or cannot be read',
-  timeout: 'it took longer than its timeout',
-  stallAfter: 'it reported no progress for too long',
-  instanceStopped: 'its instance was shut down',
-  leaseLost: 'it could not keep its lease',
-  storageRefused: 'storage refused the app until its lease had ended',
-  eventLoopBlocked: 'a handler blocked the event loop past its lease',
-  cancelRequested: 'somebody cancelled it',
-  overlapCancel: 'a newer due time or a request replaced it',
-  overlapSkip: 'the run before it was still in progress',
-  overlapNewer: 'a newer due time came while it waited',
-  catchUpLatest: 'it was late, and only the latest such due time runs',
-  catchUpWindow: 'nothing could run it within its catch-up window',
-  noFreeSlot: 'no slot for its handler was free on its instance in time',
-  groupFull: 'as many other jobs of its group as may run at once were running until it was too late',
-  requirementNotMet: 'a job that it requires had not succeeded in time',
-  catchUpNone: 'it was missed, and the job does not catch up',
-  paused: 'the job was paused',
-  disabled: 'the job was disabled in the jobs file',
-  scheduleChanged: 'the schedule was changed before it was decided',
-  notInFile: 'no jobs file had the job before it was decided',
-};
-
 /** What started a run. */
 export const TRIGGER_WORDS: Readonly<Record<NonNullable<RunSummary['trigger']>, string>> = {
   schedule: 'schedule',
@@ -105,7 +71,7 @@ export const TRIGGER_WORDS: Readonly<Record<NonNullable<RunSummary['trigger']>, 
 };
 
 export function reasonText(reason: string): string {
-  const words: Readonly<Record<string, string>> = REASONS;
+  const words: Readonly<Record<string, string>> = REASON_WORDS;
   return words[reason] ?? reason;
 }
 

@@ -5,6 +5,7 @@ import { formatDuration } from '../core/duration';
 import { showSpan } from '../core/show-time';
 import type { ItemTable } from '../core/item-table';
 import { runIdOf } from '../core/key';
+import { REASON_WORDS } from '../core/reason-words';
 import { waitsFor } from '../core/requires';
 import { isDue } from '../core/why';
 import type { Explanation } from './explain';
@@ -57,60 +58,29 @@ export function firstWaits(
 /** The sentence for an outcome that the ledger has, or will have. */
 function describeFate({ fate, reason, job, time, state, record }: Explanation, show: ShowTime): string {
   switch (reason) {
-    case 'completed':
-      return 'The handler returned.';
-    case 'termEnded':
-      return 'The term ended, and the next one followed.';
-    case 'handlerError':
-      return 'The handler threw in its last attempt.';
-    case 'nonRetryable':
-      return 'The handler threw a NonRetryableError, so it was not retried.';
-    case 'invalidInput':
-      return "The handler's schema refuses the input of the request, or the input is gone.";
-    case 'invalidResult':
-      return 'The handler returned a value that the ledger cannot hold: not JSON, or more than 32 KB of it.';
-    case 'holderLost':
-      return 'Instances that died or lost their lease used up its attempts.';
     case 'failedOver':
       return fate === 'failed'
         ? 'The storage failed over during the run, and the outcome is lost.'
         : 'The storage failed over. The due time may have run, so it is not run again.';
     case 'outcomeUnknown':
       return 'The outcome is unknown, because the record was deleted by retention or cannot be read. The due time is not run again.';
-    case 'timeout':
-      return 'Its last attempt took longer than "timeout".';
-    case 'stallAfter':
-      return 'Its last attempt reported no progress for longer than "stallAfter".';
-    case 'instanceStopped':
-      return 'The instance that ran it was shut down.';
-    case 'leaseLost':
-      return 'The attempt could not keep its lease.';
-    case 'cancelRequested':
-      return 'An operator cancelled the run.';
-    case 'overlapCancel':
-      return 'A newer due time or request cancelled the run, because "overlap" is "cancel".';
-    case 'overlapSkip':
-      return 'The last run was still in progress, and "overlap" is "skip".';
-    case 'overlapNewer':
-      return 'A newer due time passed during the same run, and only the newest one runs.';
     case 'catchUpLatest':
     case 'catchUpWindow':
-    case 'catchUpNone':
     case 'requirementNotMet':
-    case 'noFreeSlot':
     case 'groupFull':
       return describeMissed(reason, job);
     case 'paused': {
       const pause = pauseAt(state.control, actualTime(job, time));
       return pause === undefined ? 'The job was paused.' : `The job was paused by ${pause.by}: ${pause.note}.`;
     }
-    case 'disabled':
-      return 'The job is disabled in the jobs file.';
     case 'scheduleChanged':
     case 'notInFile':
       return describeFreshStart(reason, record, show);
-    default:
-      return `Its outcome is ${fate}.`;
+    default: {
+      const words: Readonly<Record<string, string>> = REASON_WORDS;
+      const [first = '', ...rest] = words[reason] ?? `its outcome is ${fate}`;
+      return `${first.toUpperCase()}${rest.join('')}.`;
+    }
   }
 }
 
@@ -133,7 +103,7 @@ function describeFreshStart(
 
 /** The sentence for a due time that nobody could run in time. */
 function describeMissed(
-  reason: 'catchUpLatest' | 'catchUpWindow' | 'catchUpNone' | 'requirementNotMet' | 'noFreeSlot' | 'groupFull',
+  reason: 'catchUpLatest' | 'catchUpWindow' | 'requirementNotMet' | 'groupFull',
   job: Explanation['job'],
 ): string {
   switch (reason) {
@@ -141,12 +111,8 @@ function describeMissed(
       return `It was missed${job.requires.length === 0 ? '' : ', or had waited for a job that it requires'}, and a newer due time passed before a tick saw it: "catchUp" is "latest".`;
     case 'catchUpWindow':
       return `It was not run within "catchUpWindow" (${formatDuration(job.catchUpWindowMs)}).`;
-    case 'catchUpNone':
-      return 'It was missed, and "catchUp" is "none".';
     case 'requirementNotMet':
       return `A job that it requires (${job.requires.join(', ')}) had not succeeded within "requireWithin" (${formatDuration(job.requireWithinMs)}).`;
-    case 'noFreeSlot':
-      return 'Its instance ran as many handlers as CRONLEASE_MAX_CONCURRENT_RUNS allows, until the due time was too old to run.';
     case 'groupFull':
       return `${fullGroup(job.group)} at work until the due time was too old to run.`;
   }

@@ -3,7 +3,7 @@ import { type Fleet, NO_FLEET, cordonOf, decodeFleet, maintenanceAt } from '../c
 import type { JobSpec } from '../core/job';
 import { ForeignMetadataError } from '../core/metadata';
 import type { PresenceState } from '../core/presence-state';
-import { ATTENTION, isFailing, shownState } from '../core/shown-state';
+import { isFailing, shownState } from '../core/shown-state';
 import type { CallOptions, JobRowStore, ListedControl, PresenceStore } from '../lease/store';
 import { type Deployment, deploymentsOf } from './deployments';
 import { withGroupMarks } from './group-marks';
@@ -111,21 +111,6 @@ export function worstFirst(a: JobStatus, b: JobStatus): number {
 /** As {@link worstFirst}, but a run that starts or ends moves no job: pages of a list stay the same while one reads. */
 export function worstSteadily(a: JobStatus, b: JobStatus): number {
   return rankOf(a) - rankOf(b) || compare(a.name, b.name);
-}
-
-/**
- * Whether a person should look at the job. One that was paused or disabled on purpose is left alone, and so is one whose
- * episode somebody has acknowledged.
- *
- * @param hasFile false: nobody knows which jobs the file has
- */
-export function needsAttention(job: JobStatus, hasFile = true): boolean {
-  return ATTENTION.includes(shownState(job)) || (hasFile && isLeftWaiting(job));
-}
-
-/** Whether something waits that nobody will do, because the jobs file no longer has the job. */
-function isLeftWaiting({ schedule, state, requests }: JobStatus): boolean {
-  return schedule === null && (state === 'retrying' || (state === 'waiting' && requests > 0));
 }
 
 function rankOf(job: JobStatus): number {

@@ -8,7 +8,8 @@ import { timesOf } from '../../src/cli/time';
 import { type Sight, type Watched, watch } from '../../src/cli/watch';
 import { StoreUnavailableError } from '../../src/lease/store';
 import type { JobStatus, ListedGap, ListedRun } from '../../src/operator/job-status';
-import { type DeploymentStatus, type Overview, needsAttention, worstFirst } from '../../src/operator/overview';
+import { needsAttention } from '../../src/core/shown-state';
+import { type DeploymentStatus, type Overview, worstFirst } from '../../src/operator/overview';
 import { type SettableClock, settableClock } from '../support/clock';
 
 const NOW = Date.UTC(2026, 10, 22, 3, 0, 0);

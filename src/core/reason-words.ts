@@ -1,0 +1,36 @@
+import type { Reason } from './fate';
+
+/** The reasons of outcomes for people, as sentences without a capital and a stop: for the shell and the pages. */
+export const REASON_WORDS: Readonly<Record<Reason, string>> = {
+  completed: 'the handler returned',
+  termEnded: 'the term ended, and the next one followed',
+  handlerError: 'the handler threw in its last attempt',
+  nonRetryable: 'the handler threw a NonRetryableError, so it was not retried',
+  invalidInput: "the handler's schema refuses the input of the request, or the input is gone",
+  invalidResult: 'the handler returned a value that the ledger cannot hold: not JSON, or more than 32 KB of it',
+  itemFailed: 'an item failed permanently',
+  holderLost: 'instances that died or lost their lease used up its attempts',
+  failedOver: 'the storage failed over',
+  outcomeUnknown: 'its record is gone or cannot be read',
+  timeout: 'its last attempt took longer than "timeout"',
+  stallAfter: 'its last attempt reported no progress for longer than "stallAfter"',
+  instanceStopped: 'the instance that ran it was shut down',
+  leaseLost: 'the attempt could not keep its lease',
+  storageRefused: 'storage refused the app until its lease had ended',
+  eventLoopBlocked: 'a handler blocked the event loop past its lease',
+  cancelRequested: 'an operator cancelled the run',
+  overlapCancel: 'a newer due time or request cancelled the run, because "overlap" is "cancel"',
+  overlapSkip: 'the last run was still in progress, and "overlap" is "skip"',
+  overlapNewer: 'a newer due time passed during the same run, and only the newest one runs',
+  catchUpLatest: 'it was late, and only the latest such due time runs',
+  catchUpWindow: 'nothing could run it within its catch-up window',
+  catchUpNone: 'it was missed, and "catchUp" is "none"',
+  requirementNotMet: 'a job that it requires had not succeeded in time',
+  noFreeSlot:
+    'its instance ran as many handlers as CRONLEASE_MAX_CONCURRENT_RUNS allows, until the due time was too old to run',
+  groupFull: 'as many other jobs of its group as may run at once were running until it was too late',
+  paused: 'the job was paused',
+  disabled: 'the job is disabled in the jobs file',
+  scheduleChanged: 'the schedule was changed before it was decided',
+  notInFile: 'no jobs file had the job before it was decided',
+};
