@@ -1,6 +1,7 @@
 import type { EpochMs, ETag, JobName, Millis } from '../../core/brand';
 import type { Clock } from '../../core/clock';
 import type { CallOptions, LeaseBreaking, ListedRow, Metadata, RowStore } from '../../lease/store';
+import { listedLease, mayAcquire, mayRenew, mayWrite, type SeenLease } from '../lease-automaton';
 import { checkMetadata, leaseSeconds } from '../limits';
 import { type Ask, type Calls, type Dated, DISTURBED, untilUndisturbed } from './ask';
 import { rowKeys } from './keys';
@@ -76,8 +77,10 @@ function readAndWrite(place: Place): Pick<RowStore, 'createRow' | 'readRow' | 'w
     async writeRow(job, metadata, { leaseId, ifMatch }, options) {
       checkMetadata(metadata);
       const question = { what: `write the row of ${job}`, kind: 'metadata', job, options } as const;
-      const done = await change(place, question, ({ row, lease: { session }, held }) => {
-        if (held.id !== leaseId || session === undefined || etagOf(row) !== ifMatch) return undefined;
+      const done = await change(place, question, (seen) => {
+        const { row, lease, held } = seen;
+        const { session } = lease;
+        if (session === undefined || !mayWrite(leaseIn(seen), leaseId) || etagOf(row) !== ifMatch) return undefined;
         const isOurs = held.isBroken === true || leftOf(clock, session) !== undefined;
         return { checksRow: true, metadata, ...(!isOurs && { held, lock: 'renewed' }) };
       });
@@ -93,9 +96,8 @@ function leases(place: Place): Pick<RowStore, 'acquire' | 'renew' | 'release'> {
     async acquire(job, { leaseId: id, leaseMs, ifMatch }, options) {
       const seconds = leaseSeconds(leaseMs);
       const question = { what: `acquire the lease of ${job}`, kind: 'acquire', job, options } as const;
-      const done = await change(place, question, ({ row, lease, held }) => {
-        const isTaken = lease.session !== undefined && (held.id !== id || held.isBroken === true);
-        if (isTaken || etagOf(row) !== ifMatch) return undefined;
+      const done = await change(place, question, (seen) => {
+        if (!mayAcquire(leaseIn(seen), id) || etagOf(seen.row) !== ifMatch) return undefined;
         return { checksRow: true, held: { id, seconds }, lock: 'renewed' };
       });
       return done === undefined ? { kind: 'lost' } : { kind: 'acquired', date: done.date };
@@ -106,8 +108,8 @@ function leases(place: Place): Pick<RowStore, 'acquire' | 'renew' | 'release'> {
      */
     async renew(job, leaseId, options) {
       const question = { what: `renew the lease of ${job}`, kind: 'renew', job, options } as const;
-      const done = await change(place, question, ({ held }) =>
-        held.id === leaseId && held.isBroken !== true ? { checksRow: false, held, lock: 'renewed' } : undefined,
+      const done = await change(place, question, (seen) =>
+        mayRenew(leaseIn(seen), leaseId) ? { checksRow: false, held: seen.held, lock: 'renewed' } : undefined,
       );
       return done === undefined ? 'lost' : 'renewed';
     },
@@ -216,20 +218,21 @@ export function leftIn(clock: Clock, session: string | undefined): Millis {
   return session === undefined ? 0 : (leftOf(clock, session) ?? 0);
 }
 
-function listed({ row, ...seen }: Seen): ListedRow {
-  return { etag: etagOf(row), ...stateOf(seen), metadata: JSON.parse(row.value) as Metadata };
+function leaseIn({ lease: { session }, held: { id, isBroken } }: Seen): SeenLease {
+  return { holder: id, isBroken: isBroken === true, isOver: session === undefined };
 }
 
 /**
  * A session that has ended before its time was ended by somebody: its holder may still trust, as with a lease that was
  * broken.
  */
-function stateOf({ date, lease: { session }, held: { id, seconds = 0, at = 0, isBroken } }: Omit<Seen, 'row'>) {
-  if (id === undefined) return { lease: 'available' } as const;
-  if (session !== undefined)
-    return isBroken ? ({ lease: 'broken', isEnding: true } as const) : ({ lease: 'leased' } as const);
+function listed(seen: Seen): ListedRow {
+  const { date, row, held } = seen;
+  const { seconds = 0, at = 0 } = held;
+  const lease = leaseIn(seen);
   const hasLasted = date + DATE_CUT_MS >= at + seconds * 1000;
-  return { lease: isBroken || !hasLasted ? 'broken' : 'expired' } as const;
+  const isBroken = lease.isBroken || (lease.isOver && !hasLasted);
+  return { etag: etagOf(row), ...listedLease({ ...lease, isBroken }), metadata: JSON.parse(row.value) as Metadata };
 }
 
 /** A date is cut to whole seconds. */

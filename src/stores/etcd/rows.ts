@@ -1,5 +1,6 @@
 import type { ETag, JobName } from '../../core/brand';
 import type { CallOptions, LeaseBreaking, ListedRow, Metadata, RowStore } from '../../lease/store';
+import { listedLease } from '../lease-automaton';
 import { checkMetadata, leaseSeconds } from '../limits';
 import type { Ask, Question } from './ask';
 import type { RowKeys } from './keys';
@@ -184,22 +185,9 @@ async function readWhole(ask: Ask, keys: RowKeys, job: JobName, question: Questi
 }
 
 export function rowIn({ row, terms, lock }: Seen & { readonly row: KeyValue }): ListedRow {
-  const state = { isHeld: terms !== undefined, isOver: lock === undefined, isBroken: terms && isBroken(terms) };
-  return { etag: etagOf(row.mod), ...listed(state), metadata: JSON.parse(row.value) as Metadata };
-}
-
-function listed({
-  isHeld,
-  isOver,
-  isBroken: isEnded = false,
-}: {
-  isHeld: boolean;
-  isOver: boolean;
-  isBroken?: boolean | undefined;
-}) {
-  if (!isHeld) return { lease: 'available' } as const;
-  if (isEnded) return isOver ? ({ lease: 'broken' } as const) : ({ lease: 'broken', isEnding: true } as const);
-  return { lease: isOver ? 'expired' : 'leased' } as const;
+  const isHeld = terms !== undefined;
+  const lease = { holder: terms?.value, isBroken: isHeld && isBroken(terms), isOver: lock === undefined };
+  return { etag: etagOf(row.mod), ...listedLease(lease), metadata: JSON.parse(row.value) as Metadata };
 }
 
 /** The rows of all names. */

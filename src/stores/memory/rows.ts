@@ -2,8 +2,9 @@ import type { JobName } from '../../core/brand';
 import { FLEET } from '../../core/fleet';
 import { LAYOUT } from '../../core/layout';
 import type { JobRowStore, LeaseBreaking, ListedControl, ListedJob, ListedRow } from '../../lease/store';
+import { listedLease, mayWrite } from '../lease-automaton';
 import { leaseSeconds, STORE_LIMITS } from '../limits';
-import { acquire, breakLease, isOf, listedLease, mayWrite, NO_LEASE, renew } from './lease';
+import { acquire, breakLease, NO_LEASE, renew, seenAt } from './lease';
 import { dateOf } from '../port';
 import { type Entry, type Folder, heed, type Row, type State, written } from './state';
 
@@ -21,7 +22,7 @@ function listing({ clock, rows }: State, controls: Folder): Pick<JobRowStore, 'l
   };
   const listedRow = ({ etag, metadata, lease }: Row): ListedRow => ({
     etag,
-    ...listedLease(lease, clock.monotonic()),
+    ...listedLease(seenAt(clock.monotonic(), lease)),
     metadata,
   });
   return {
@@ -83,7 +84,7 @@ function leases(
       heed(options);
       const stored = written(state, metadata);
       const row = rows.get(job);
-      if (row === undefined || row.etag !== ifMatch || !mayWrite(row.lease, leaseId, clock.monotonic())) {
+      if (row === undefined || row.etag !== ifMatch || !mayWrite(seenAt(clock.monotonic(), row.lease), leaseId)) {
         return { kind: 'refused' };
       }
       rows.set(job, { ...stored, lease: row.lease });
@@ -92,7 +93,7 @@ function leases(
     async release(job, leaseId, options) {
       heed(options);
       const row = rows.get(job);
-      if (row === undefined || !isOf(row.lease, leaseId)) return 'lost';
+      if (row === undefined || row.lease.holder !== leaseId) return 'lost';
       if (options?.ifMatch !== undefined && row.etag !== options.ifMatch) return 'lost';
       rows.set(job, { ...row, lease: NO_LEASE });
       return 'released';
@@ -100,13 +101,12 @@ function leases(
     async breakLease(job, ifMatch, options) {
       heed(options);
       const row = rows.get(job);
-      if (row === undefined || row.etag !== ifMatch || row.lease.kind === 'none') return { kind: 'lost' };
+      if (row === undefined || row.etag !== ifMatch || row.lease.holder === undefined) return { kind: 'lost' };
       const now = clock.monotonic();
       const lease = breakLease(row.lease, STORE_LIMITS.leaseMs.most, now);
       rows.set(job, { ...row, lease });
       // The service rounds the answer to whole seconds.
-      const left = lease.kind === 'none' ? 0 : Math.max(0, lease.until - now);
-      return { kind: 'broken', leftMs: Math.round(left / 1000) * 1000 };
+      return { kind: 'broken', leftMs: Math.round(Math.max(0, lease.until - now) / 1000) * 1000 };
     },
   };
 }

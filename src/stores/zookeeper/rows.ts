@@ -1,5 +1,6 @@
 import type { EpochMs, JobName, Millis } from '../../core/brand';
 import type { CallOptions, LeaseBreaking, ListedRow, Metadata, RowStore } from '../../lease/store';
+import { listedLease, mayAcquire, mayRenew, mayWrite, type SeenLease } from '../lease-automaton';
 import { checkMetadata, leaseSeconds, STORE_LIMITS } from '../limits';
 import { type Ask, asOfNow, dateOf, DISTURBED, untilUndisturbed } from './ask';
 import { etagOf } from './entries';
@@ -76,8 +77,7 @@ function readAndWrite({ ask, paths, folder }: Place): Pick<RowStore, 'createRow'
       const { row, lease } = nodesOf(folder, job);
       const what = `write the row of ${job}`;
       const answer = await change({ ask, paths, folder }, { what, kind: 'metadata', job, options }, (seen) => {
-        const isHeld = seen.lease.id === leaseId && (seen.ends ?? 0) > seen.now;
-        if (!isHeld || etagOf(seen.row.stat) !== ifMatch) return undefined;
+        if (!mayWrite(leaseIn(seen), leaseId) || etagOf(seen.row.stat) !== ifMatch) return undefined;
         return [
           { kind: 'check', path: lease, version: seen.version },
           { kind: 'set', path: row, data: rowData(metadata), version: seen.row.stat.version },
@@ -95,10 +95,7 @@ function leases(place: Place): Pick<RowStore, 'acquire' | 'renew' | 'release'> {
       const ms = leaseSeconds(leaseMs) * 1000;
       const what = `acquire the lease of ${job}`;
       const answer = await change(place, { what, kind: 'acquire', job, options }, (seen) => {
-        const { id, brokenUntil } = seen.lease;
-        const isTaken =
-          seen.ends !== undefined && seen.ends > seen.now && (id !== leaseId || brokenUntil !== undefined);
-        if (isTaken || etagOf(seen.row.stat) !== ifMatch) return undefined;
+        if (!mayAcquire(leaseIn(seen), leaseId) || etagOf(seen.row.stat) !== ifMatch) return undefined;
         return setLease(place, job, seen, { id: leaseId, ms }, true);
       });
       return answer === undefined ? { kind: 'lost' } : { kind: 'acquired', date: dateOf(timeOf(answer.stat)) };
@@ -106,7 +103,7 @@ function leases(place: Place): Pick<RowStore, 'acquire' | 'renew' | 'release'> {
     async renew(job, leaseId, options) {
       const what = `renew the lease of ${job}`;
       const answer = await change(place, { what, kind: 'renew', job, options }, (seen) => {
-        if (seen.lease.id !== leaseId || seen.lease.brokenUntil !== undefined) return undefined;
+        if (!mayRenew(leaseIn(seen), leaseId)) return undefined;
         return setLease(place, job, seen, seen.lease, false);
       });
       return answer === undefined ? 'lost' : 'renewed';
@@ -225,19 +222,17 @@ export async function rowsIn(
   return rows;
 }
 
-function listed({ now, row, lease, ends }: Seen): ListedRow {
+function listed(seen: Seen): ListedRow {
+  const { row } = seen;
   return {
     etag: etagOf(row.stat),
-    ...stateOf(now, ends, lease.brokenUntil !== undefined),
+    ...listedLease(leaseIn(seen)),
     metadata: JSON.parse(row.data.toString()) as Metadata,
   };
 }
 
-function stateOf(now: EpochMs, ends: EpochMs | undefined, isBroken: boolean) {
-  if (ends === undefined) return { lease: 'available' } as const;
-  const isOver = ends <= now;
-  if (isBroken) return isOver ? ({ lease: 'broken' } as const) : ({ lease: 'broken', isEnding: true } as const);
-  return { lease: isOver ? 'expired' : 'leased' } as const;
+function leaseIn({ now, ends, lease }: Seen): SeenLease {
+  return { holder: lease.id, isBroken: lease.brokenUntil !== undefined, isOver: ends === undefined || ends <= now };
 }
 
 function rowData(metadata: Metadata): Buffer {
