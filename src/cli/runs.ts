@@ -11,6 +11,7 @@ import { jobsIn } from '../operator/list-jobs';
 import type { ShownRecord } from '../operator/list-runs';
 import { FAILED_OUTCOMES, type PageStart, type PagedJob, pageOfRuns, pagedJob } from '../operator/run-pages';
 import { errorLine } from '../operator/run-errors';
+import { withItems } from '../operator/run-items';
 import { recordsOf } from '../operator/run-records';
 import { unknownAnywhere } from '../operator/subject';
 import { UsageError } from './cli-error';
@@ -69,7 +70,10 @@ export async function runs(job: string | undefined, options: RunsOptions): Promi
   const cursor = page.next === undefined ? null : `${page.next.job}/${page.next.key}`;
   if (options.json) {
     const specOf = (name: string): JobSpec | undefined => file?.jobsFile.jobs.find((spec) => spec.name === name);
-    const withInputs = await inParallel(records, async (record) => {
+    const keys = new Map(page.runs.map(({ runId, key }) => [runId, key]));
+    const withInputs = await inParallel(records, async (listed) => {
+      const key = keys.get(listed.runId);
+      const record = key === undefined ? listed : await withItems(store, listed, key, undefined);
       const input = await recordInput(store, record, specOf(record.job));
       return input === undefined ? record : { ...record, input };
     });

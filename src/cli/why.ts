@@ -7,6 +7,7 @@ import { explainLeft } from '../operator/explain-left';
 import type { ShownInput } from '../operator/run-input';
 import { subjectOf } from '../operator/subject';
 import type { ShownAttempt, ShownRecord } from '../operator/list-runs';
+import { showRanges } from '../core/item-table';
 import { errorTrace } from '../core/recorded-error';
 import { userFrames } from '../core/stack';
 import { showSpan } from '../core/show-time';
@@ -52,11 +53,21 @@ export async function why(job: string, time: string, options: WhyOptions): Promi
   const input = await recordInput(store, explanation.record, spec);
   for (const warning of explanation.warnings) warn(warning);
   if (options.json) {
-    const { due, fate, reason, record } = explanation;
+    const { due, fate, reason, record, items } = explanation;
     const at = new Date(explanation.time).toISOString();
     const excludedBy = reason === 'excluded' ? { excludedBy: explanation.job.excluded?.by(explanation.time) } : {};
     const shown = record === null ? null : { ...record, ...(input === undefined ? {} : { input }) };
-    printJson({ job, time: at, due, outcome: fate, reason, record: shown, backfills, ...excludedBy });
+    printJson({
+      job,
+      time: at,
+      due,
+      outcome: fate,
+      reason,
+      record: shown,
+      backfills,
+      ...excludedBy,
+      ...(items && { items }),
+    });
   } else {
     const show = timesOf(options);
     print([text(explanation, input, show, options.verbose === true), ...backfillText(backfills, show)].join('\n'));
@@ -65,13 +76,14 @@ export async function why(job: string, time: string, options: WhyOptions): Promi
 }
 
 function text(explanation: Explanation, input: ShownInput | undefined, show: ShowTime, verbose: boolean): string {
-  const { job, time, due, fate, reason, record } = explanation;
+  const { job, time, due, fate, reason, record, items } = explanation;
   const both = (instant: number): string => bothTimes(show, instant, job.timeZone);
   const spread = job.offsetMs > 0 && due ? `, ${formatDuration(job.offsetMs)} later by "spread"` : '';
   return [
     `${style('bold', job.name)} at ${both(time)}${spread}`,
     `${paintOutcome(fate)} (${reason})`,
     describe(explanation, both),
+    ...(items === undefined ? [] : itemLines({ items }, verbose)),
     ...(record === null ? [] : ['', ...recordLines(record, input, show, verbose)]),
   ].join('\n');
 }
@@ -135,18 +147,21 @@ function recordLines(
 
 /** Failed items in a terminal, unless it is verbose. */
 const ITEMS_SHOWN = 5;
+const RANGES_SHOWN = 10;
 
-/** The items of a run that failed. */
+/** The items of a run that failed, and those that have not ended. */
 export function itemLines({ items }: Pick<ShownRecord, 'items'>, verbose: boolean): readonly string[] {
   if (items === undefined) return [];
   const failed = items.lines.filter(({ state }) => state === 'failed').slice(0, verbose ? Infinity : ITEMS_SHOWN);
   const more = items.failed - failed.length;
+  const { notEnded = [] } = items;
   return [
     ...failed.map(({ index, attempts, error = '' }) => {
       const calls = attempts === 1 ? '' : ` after ${String(attempts)} calls`;
       return `  item ${String(index)} failed${calls}: ${oneLine(error)}`;
     }),
     ...(more > 0 ? [`  and ${String(more)} more`] : []),
+    ...(notEnded.length === 0 ? [] : [`  not ended: ${showRanges(notEnded, verbose ? Infinity : RANGES_SHOWN)}`]),
   ];
 }
 

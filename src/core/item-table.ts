@@ -30,7 +30,17 @@ export interface ItemTable {
   readonly lines: readonly ItemLine[];
   /** How many items that have ended are not in `lines`. */
   readonly leftOut: number;
+  /** The items that have not ended, in ranges of their places: the first 500 ranges. Absent where all have. */
+  readonly notEnded?: readonly ItemRange[];
 }
+
+/** Items beside each other in the plan: both ends belong to it. */
+export interface ItemRange {
+  readonly from: number;
+  readonly to: number;
+}
+
+const RANGES_LIMIT = 500;
 
 /** In characters of JSON: enough for a thousand items that succeeded. */
 const LINES_LIMIT = 64 * 1024;
@@ -67,17 +77,45 @@ export function itemTable(pieces: readonly Piece[]): ItemTable | undefined {
     if (left < 0) break;
     lines.push(line);
   }
+  const planned = Math.max(wholeOf(plan.summary['items']) ?? 0, ends.length);
+  const notEnded = rangesBetween(new Set(ends.map(({ index }) => index)), planned);
   return {
-    planned: Math.max(wholeOf(plan.summary['items']) ?? 0, ends.length),
-    ...{ succeeded: succeeded.length, failed: failed.length },
+    ...{ planned, succeeded: succeeded.length, failed: failed.length },
     ...{ lines, leftOut: ends.length - lines.length },
+    ...(notEnded.length === 0 ? {} : { notEnded }),
   };
+}
+
+function rangesBetween(ended: ReadonlySet<number>, planned: number): readonly ItemRange[] {
+  const ranges: ItemRange[] = [];
+  for (let index = 0; index < planned && ranges.length < RANGES_LIMIT; index += 1) {
+    if (ended.has(index)) continue;
+    const from = index;
+    while (index + 1 < planned && !ended.has(index + 1)) index += 1;
+    ranges.push({ from, to: index });
+  }
+  return ranges;
+}
+
+/** Items for people: `3, 7, 9 to 12`. */
+export function showRanges(ranges: readonly ItemRange[], most: number): string {
+  const shown = ranges.slice(0, most).map(({ from, to }) => {
+    if (to === from) return String(from);
+    return to === from + 1 ? `${String(from)}, ${String(to)}` : `${String(from)} to ${String(to)}`;
+  });
+  return [...shown, ...(ranges.length > most ? ['…'] : [])].join(', ');
 }
 
 export function isItemTable(value: unknown): value is ItemTable {
   if (!isObject(value)) return false;
-  const { planned, succeeded, failed, leftOut, lines } = value;
-  return [planned, succeeded, failed, leftOut].every(isWhole) && Array.isArray(lines) && lines.every(isItemLine);
+  const { planned, succeeded, failed, leftOut, lines, notEnded = [] } = value;
+  return (
+    [planned, succeeded, failed, leftOut].every(isWhole) &&
+    Array.isArray(lines) &&
+    lines.every(isItemLine) &&
+    Array.isArray(notEnded) &&
+    notEnded.every((range) => isObject(range) && isWhole(range['from']) && isWhole(range['to']))
+  );
 }
 
 function isItemLine(value: unknown): value is ItemLine {

@@ -1,5 +1,6 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
+import { showRanges } from '../core/item-table';
 import { changed, param } from './address';
 import type { OneRun } from './model';
 import { Badge, Link } from './parts';
@@ -10,6 +11,7 @@ type Items = NonNullable<OneRun['items']>;
 
 /** A run page begins with so many items. */
 const FIRST = 20;
+const RANGES = 50;
 
 /** The item in the address, to which the log is limited. */
 export function chosenItem(): number | undefined {
@@ -19,7 +21,7 @@ export function chosenItem(): number | undefined {
 
 /** The items of a run that fans out, failed ones first. */
 export function ItemsOf({ items, isOpen }: { readonly items: Items; readonly isOpen: boolean }): JSX.Element {
-  const { planned, succeeded, failed, lines, leftOut } = items;
+  const { planned, succeeded, failed, lines, leftOut, notEnded = [] } = items;
   const [all, setAll] = useState(false);
   const left = planned - succeeded - failed;
   const counts = [
@@ -32,6 +34,11 @@ export function ItemsOf({ items, isOpen }: { readonly items: Items; readonly isO
     <section>
       <h2>Items</h2>
       <p class="muted">{counts.join(' · ')}</p>
+      {notEnded.length > 0 && (
+        <p>
+          {isOpen ? 'To do' : 'Not done'}: {showRanges(notEnded, RANGES)}
+        </p>
+      )}
       {lines.length > 0 && <Rows lines={all ? lines : lines.slice(0, FIRST)} />}
       {lines.length > FIRST && !all && (
         <button type="button" onClick={() => setAll(true)}>

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { itemLines } from '../../src/cli/why';
 import { sleep } from '../../src/core/clock';
 import { itemPiece, PLAN_PIECE } from '../../src/core/fan-out';
-import { type ItemTable, itemSummary, itemTable } from '../../src/core/item-table';
+import { type ItemTable, isItemTable, itemSummary, itemTable, showRanges } from '../../src/core/item-table';
 import { mask } from '../../src/core/redact';
 import { defineFanOut } from '../../src/handler/define-fan-out';
 import { NonRetryableError } from '../../src/handler/handler';
@@ -29,6 +29,24 @@ describe('the table of items', () => {
     expect(all?.lines.length).toBeGreaterThan(1_000);
     expect(all?.lines.length).toBe(1_200 - (all?.leftOut ?? 0));
     expect(JSON.stringify(all?.lines).length).toBeLessThanOrEqual(64 * 1024);
+    expect(all?.notEnded).toBeUndefined();
+  });
+
+  it('lists what has not ended, in ranges', () => {
+    const all = itemTable([PLAN, ...ends(1, 2, 'succeeded'), ...ends(4, 1, 'failed'), ...ends(7, 1_190, 'succeeded')]);
+    const notEnded = [
+      { from: 0, to: 0 },
+      { from: 3, to: 3 },
+      { from: 5, to: 6 },
+      { from: 1_197, to: 1_199 },
+    ];
+    expect(all?.notEnded).toEqual(notEnded);
+    expect(isItemTable(all)).toBe(true);
+    expect(isItemTable({ ...all, notEnded: [{ from: 1 }] })).toBe(false);
+    expect(showRanges(notEnded, 10)).toBe('0, 3, 5, 6, 1197 to 1199');
+    expect(showRanges(notEnded, 2)).toBe('0, 3, …');
+    const every2nd = Array.from({ length: 600 }, (_, index) => ends(index * 2, 1, 'succeeded')).flat();
+    expect(itemTable([PLAN, ...every2nd])?.notEnded).toHaveLength(500);
   });
 
   it('has failed ones first, and counts those for which there is no room', () => {
@@ -46,6 +64,7 @@ describe('the table of items', () => {
     const other = { name: itemPiece(7), summary: { state: 'other' } };
     expect(itemTable([PLAN, ...foreign, other])).toEqual({
       ...{ planned: 1_200, succeeded: 3, failed: 0, leftOut: 0 },
+      notEnded: [{ from: 3, to: 1_199 }],
       lines: [0, 1, 2].map((index) => ({ index, state: 'succeeded', attempts: 1 })),
     });
     expect(itemTable(foreign)).toBeUndefined();
@@ -54,14 +73,14 @@ describe('the table of items', () => {
   it('is short in a terminal', () => {
     const failed = (index: number) => ({ index, state: 'failed', attempts: 2, error: 'Error: no\u001b[31m' }) as const;
     const items: ItemTable = {
-      ...{ planned: 9, succeeded: 0, failed: 8, leftOut: 0 },
+      ...{ planned: 9, succeeded: 0, failed: 8, leftOut: 0, notEnded: [{ from: 8, to: 8 }] },
       lines: Array.from({ length: 8 }, (_, index) => failed(index)),
     };
     const lines = itemLines({ items }, false);
-    expect(lines).toHaveLength(6);
+    expect(lines).toHaveLength(7);
     expect(lines[0]).toBe('  item 0 failed after 2 calls: Error: no\\u001b[31m');
-    expect(lines[5]).toBe('  and 3 more');
-    expect(itemLines({ items }, true)).toHaveLength(8);
+    expect(lines.slice(5)).toEqual(['  and 3 more', '  not ended: 8']);
+    expect(itemLines({ items }, true)).toHaveLength(9);
   });
 });
 
@@ -99,7 +118,10 @@ describe('a run of items in the API', () => {
     const first = { index: 0, state: 'succeeded', attempts: 1, durationMs: 1_000 };
     expect(atWork.json).toMatchObject({
       outcome: 'running',
-      items: { planned: 3, succeeded: 1, failed: 1, lines: [failed, first], leftOut: 0 },
+      items: {
+        ...{ planned: 3, succeeded: 1, failed: 1, lines: [failed, first], leftOut: 0 },
+        notEnded: [{ from: 1, to: 1 }],
+      },
     });
     expect(made.calls.get('listPieces')).toBe(1);
     const why = await explainTime(made.sim.store, job, 0, Date.parse(scheduledFor ?? ''));

@@ -102,6 +102,9 @@ const Items = named(
       }),
     ).describe('The items that have ended, failed ones first, then by index: 64 KB of them at most.'),
     leftOut: z.int().describe('How many items that have ended are not in `lines`.'),
+    notEnded: list(z.object({ from: z.int(), to: z.int() }))
+      .optional()
+      .describe('The items that have not ended, in ranges of their places: the first 500 ranges. Absent: all have.'),
   }),
 );
 
