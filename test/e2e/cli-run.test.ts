@@ -4,7 +4,9 @@ import type { JobName, Token } from '../../src/core/brand';
 import { type Control, type ManualRequest, decodeControl } from '../../src/core/control';
 import type { RunFate } from '../../src/core/fate';
 import { recordKey } from '../../src/core/key';
-import { finalRecord, storeRecord } from '../../src/core/record';
+import { itemPiece, PLAN_PIECE } from '../../src/core/fan-out';
+import { itemSummary } from '../../src/core/item-table';
+import { finalRecord, openRecord, storeRecord } from '../../src/core/record';
 import { encodeRow, newRow } from '../../src/core/row';
 import type { LeaseStore } from '../../src/lease/store';
 import { connectContainer } from '../../src/stores/azure-blob/connection';
@@ -70,6 +72,28 @@ async function end(job: string, { id, time, origin }: ManualRequest, fate: RunFa
   const record = finalRecord(spec, row, [attempt], { fate, reason, at: time + 1_500 });
   await store.createRecord(spec.name, key, storeRecord(record));
 }
+
+describe('runs --json', () => {
+  it('has the items of a run that fans out while they are at work', async () => {
+    const spec = jobSpec('parts', '@hourly');
+    const key = recordKey(DUE);
+    const run = { key, scheduledFor: DUE, trigger: 'schedule', since: DUE } as const;
+    const row = ranRow(spec, { token: 2 as Token, phase: 'fanning', notBefore: Date.now() + 3_600_000, run });
+    await store.createRow(spec.name, encodeRow(row));
+    const times = { startedAt: new Date(DUE).toISOString(), endedAt: new Date(DUE + 500).toISOString() };
+    const planned = { attempt: 1, token: 2, deployment: 'east', error: null, ...times, outcome: 'planned' } as const;
+    await store.createRecord(spec.name, key, storeRecord(openRecord(spec, row, [planned])));
+    await store.createPiece(spec.name, key, PLAN_PIECE, { body: '["1","2","3"]', summary: { items: '3' } });
+    const end = { state: 'succeeded', attempts: 1, durationMs: 80 } as const;
+    await store.createPiece(spec.name, key, itemPiece(1), { body: JSON.stringify(end), summary: itemSummary(end) });
+    const { stdout } = await cli('runs', 'parts', '--json');
+    const lines = [{ index: 1, ...end }];
+    const notEnded = [0, 2].map((index) => ({ from: index, to: index }));
+    expect(JSON.parse(stdout)).toMatchObject({
+      runs: [{ job: 'parts', items: { planned: 3, succeeded: 1, failed: 0, lines, leftOut: 0, notEnded } }],
+    });
+  });
+});
 
 describe.concurrent('run and rerun', () => {
   it('give the run an input, wait for its end, and exit by its outcome', async () => {
