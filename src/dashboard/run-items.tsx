@@ -1,6 +1,5 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { showRanges } from '../core/item-table';
 import { changed, param } from './address';
 import type { OneRun } from './model';
 import { Badge, Link } from './parts';
@@ -36,7 +35,7 @@ export function ItemsOf({ items, isOpen }: { readonly items: Items; readonly isO
       <p class="muted">{counts.join(' · ')}</p>
       {notEnded.length > 0 && (
         <p>
-          {isOpen ? 'To do' : 'Not done'}: {showRanges(notEnded, RANGES)}
+          {isOpen ? 'To do' : 'Not done'}: {listOf(notEnded)}
         </p>
       )}
       {lines.length > 0 && <Rows lines={all ? lines : lines.slice(0, FIRST)} />}
@@ -50,6 +49,12 @@ export function ItemsOf({ items, isOpen }: { readonly items: Items; readonly isO
       )}
     </section>
   );
+}
+
+/** `3, 7, 9 to 12`. */
+function listOf(ranges: NonNullable<Items['notEnded']>): string {
+  const shown = ranges.slice(0, RANGES).map(({ from, to }) => (from === to ? String(from) : `${from} to ${to}`));
+  return [...shown, ...(ranges.length > RANGES ? ['…'] : [])].join(', ');
 }
 
 function Rows({ lines }: Pick<Items, 'lines'>): JSX.Element {
