@@ -32,7 +32,7 @@ export type AttemptInput =
       readonly isSilent?: true;
       /** The attempt ends the run with this fate and does not call the handler. */
       readonly end: { readonly fate: RunFate; readonly reason: Reason } | null;
-      /** Absent where the tick's deployment exports nothing, or is of an older build. */
+      /** Absent where the tick's deployment exports nothing. */
       readonly sent?: SentAt;
     }
   /** The run's orchestration continues after its not-before time: the attempt acquires the lease itself. */
@@ -102,7 +102,7 @@ export type AttemptResult =
       readonly attempt: number;
       readonly notBefore: number;
       /** The lane calls again by then, even if the item waits longer, so that its run does not look abandoned. */
-      readonly beatBy?: number;
+      readonly beatBy: number;
       readonly worked?: Worked;
     }
   /** Another execution, a tick or a successor continues the run. */

@@ -119,7 +119,7 @@ export function isActive(
 
 /**
  * The next step of a back-fill. Its due times pass in order, and the row keeps the last one. A row that lacks it has not
- * begun, or an older build wrote it: the ledger then shows what has run.
+ * begun, or was restored from before: the ledger then shows what has run.
  */
 export function stepOf(
   job: Pick<JobSpec, 'timetable'>,

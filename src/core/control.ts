@@ -34,9 +34,9 @@ export interface Control {
   /** The id of the run to cancel. */
   readonly cancel: string | undefined;
   readonly requests: readonly ManualRequest[];
-  /** It counts only while it is in force. An older build that writes the control drops it. */
+  /** It counts only while it is in force. */
   readonly acknowledgement: Acknowledgement | undefined;
-  /** The last back-fill. An older build that writes the control drops it. */
+  /** The last back-fill. */
   readonly backfill: Backfill | undefined;
 }
 

@@ -6,7 +6,7 @@ const KEY_BASE = 1e13;
 
 /**
  * The key of a run's ledger record: 13 digits, then `-s` for a due time or `-m-<id>` for a manual request. A back-filled
- * due time has its own 13 digits and the id of the back-fill: older builds take it for a request.
+ * due time has its own 13 digits and the id of the back-fill.
  * The key is the run's identity.
  */
 export function recordKey(scheduledFor: EpochMs, request?: string): string {

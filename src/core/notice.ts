@@ -57,13 +57,11 @@ export type Told = { readonly notify: NotifySettings | undefined; readonly pause
 
 /**
  * The row before the success of its run was counted, which set the count of failures to 0: the holder may have died
- * between its row and its record, and the run end otherwise. In an older version's row, the notice alone has the count.
+ * between its row and its record, and the run end otherwise.
  */
-export function beforeEnd<R extends Pick<Row, 'run' | 'failures' | 'failedBefore' | 'telling'>>(row: R): R {
-  const { run, failedBefore, telling } = row;
-  const isOwn = ({ change, of }: OwedNotice): boolean => change === 'recovered' && of === run?.key;
-  const failures = failedBefore ?? telling.find(isOwn)?.failures;
-  return failures === undefined ? row : { ...row, failures, failedBefore: undefined };
+export function beforeEnd<R extends Pick<Row, 'failures' | 'failedBefore'>>(row: R): R {
+  const { failedBefore } = row;
+  return failedBefore === undefined ? row : { ...row, failures: failedBefore, failedBefore: undefined };
 }
 
 /** The notices that the end of a run calls for. Attempts never do, nor do cancelled runs. */

@@ -80,9 +80,9 @@ export interface LedgerRecord {
   /** The run. */
   readonly runId: string;
   /**
-   * When the run was first claimed. For `overlap` the run lasts from here to `endedAt`. Older versions left this out.
+   * When the run was first claimed; null: it never was. For `overlap` the run lasts from here to `endedAt`.
    */
-  readonly claimedAt?: string | null;
+  readonly claimedAt: string | null;
   /** The first call of the handler that is known to have happened. */
   readonly startedAt: string | null;
   /** When the run ended. */
@@ -241,7 +241,7 @@ export function unreadableRecord(job: JobName, key: string): LedgerRecord {
     scheduledFor: iso(parseRecordKey(key)?.scheduledFor ?? 0),
     ...{ state: 'final', outcome: 'failed', reason: 'outcomeUnknown' },
     ...{ trigger: null, token: null, runId: runIdOf(job, key) },
-    ...{ startedAt: null, endedAt: null, latenessMs: null, attempts: [] },
+    ...{ claimedAt: null, startedAt: null, endedAt: null, latenessMs: null, attempts: [] },
   };
 }
 

@@ -101,7 +101,7 @@ export interface Row {
   readonly scheduleSince: EpochMs;
   /** Number of the last manual request that was taken. */
   readonly manualTaken: number;
-  /** How far the last back-fill is. An older build that writes the row drops it. */
+  /** How far the last back-fill is. */
   readonly backfill: BackfillProgress | undefined;
   /** When an operator forgot the job. If the file has it again, the job counts as new. */
   readonly forgotten: EpochMs | undefined;

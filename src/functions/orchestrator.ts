@@ -90,8 +90,7 @@ function* workThrough(
       if (result.state === 'again') {
         const { attempt, notBefore, worked } = result;
         waiting = [...waiting, { ...item, attempt, notBefore, ...(worked && { worked }) }];
-        // An answer of an older version has no `beatBy`.
-        beatBy = result.beatBy ?? Infinity;
+        ({ beatBy } = result);
       }
     } catch {
       // An item's call always answers, unless its process died. That counts as an attempt of the item.

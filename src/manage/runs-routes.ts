@@ -161,7 +161,7 @@ function showRecord(
     ...{ outcome: record.outcome, reason: record.reason, trigger: record.trigger, token: record.token },
     ...{ startedAt, endedAt, latenessMs: record.latenessMs },
     ...{ durationMs: tookMs(record) ?? null, waitedMs: record.waitedMs ?? 0, error: errorLine(record) ?? null },
-    claimedAt: record.claimedAt ?? null,
+    claimedAt: record.claimedAt,
     ...{ origin: record.origin ?? null, rerunOf: record.rerunOf ?? null },
     attempts: record.attempts.map(
       ({ attempt, token, deployment, claimedAt, waitedForSlotMs, waitedForGroupMs, outcome, error, ...times }) => ({

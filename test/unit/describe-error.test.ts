@@ -133,7 +133,7 @@ describe('the cause of an error', () => {
     const record: LedgerRecord = {
       ...{ job: 'a', scheduledFor: '2026-01-01T00:00:00.000Z', state: 'final', outcome: 'failed' },
       ...{ reason: 'handlerError', trigger: 'schedule', token: 1, runId: 'a-20260101T000000Z' },
-      ...{ startedAt: null, endedAt: null, latenessMs: null, attempts: [attempt] },
+      ...{ claimedAt: null, startedAt: null, endedAt: null, latenessMs: null, attempts: [attempt] },
     };
     expect(parseRecord(JOB, key, storeRecord(record).body)).toEqual(record);
   });

@@ -381,17 +381,14 @@ describe('a lane of items', () => {
     expect(calls).toHaveLength(count);
   });
 
-  it.each([
-    ['is called each time a beat is due while its items wait', 15_000, [15_000, 30_000, 45_000]],
-    ['waits for its items alone where an older version has answered', undefined, [40_000]],
-  ])('%s', async (_what, every, expected) => {
+  it('is called each time a beat is due while its items wait', async () => {
+    const every = 15_000;
     const timers: number[] = [];
     let now = T0;
     const notBefore = T0 + 40_000;
     const { noted, calls } = durable((item) => {
       if (calls.length > 1 && (item.notBefore ?? 0) <= now) return DONE;
-      const beatBy = every === undefined ? {} : { beatBy: now + every };
-      return { kind: 'item', state: 'again', attempt: 2, notBefore, ...beatBy };
+      return { kind: 'item', state: 'again', attempt: 2, notBefore, beatBy: now + every };
     });
     const timed: Durable = {
       ...noted,
@@ -401,13 +398,10 @@ describe('a lane of items', () => {
       },
     };
     expect(await playLane(timed, laneOf(1))).toBe('done');
-    expect(timers).toEqual(expected.map((ms) => Math.min(ms, 40_000)));
-    expect(calls.map(({ attempt }) => attempt)).toEqual([1, ...expected.map(() => 2)]);
+    expect(timers).toEqual([15_000, 30_000, 40_000]);
+    expect(calls.map(({ attempt }) => attempt)).toEqual([1, 2, 2, 2]);
     // Only those that come before its time are told when that is.
-    expect(calls.map((call) => call.notBefore)).toEqual([
-      undefined,
-      ...expected.map((ms) => (ms < 40_000 ? notBefore : undefined)),
-    ]);
+    expect(calls.map((call) => call.notBefore)).toEqual([undefined, notBefore, notBefore, undefined]);
   });
 
   it('calls an item whose calls were all lost once more, so that this is written down, and then passes over it', async () => {

@@ -117,9 +117,9 @@ describe('the end of a run', () => {
     const succeeded: Row = { ...counted, ...failuresAfter(counted, 'succeeded') };
     expect(succeeded.failures).toBe(0);
     expect(noticesOfEnd(spec, succeeded, end)).toMatchObject([{ change: 'failed', failures: 2 }]);
-    // An older version's row says that it has recovered, and the count is gone.
+    // A row says that it has recovered, and still has the count.
     const owed = { change: 'recovered', of: key, at: T0, failures: 3, since: T0, skipped: 0 } as const;
-    const recovered: Row = ranRow(spec, { failures: 0, lastFailedKey: undefined, telling: [owed] });
+    const recovered: Row = ranRow(spec, { failures: 0, failedBefore: 3, lastFailedKey: undefined, telling: [owed] });
     expect(noticesOfEnd(spec, recovered, { fate: 'succeeded', at: T0 })).toMatchObject([
       { change: 'recovered', failures: 3 },
     ]);

@@ -113,7 +113,7 @@ describe('an owed notice, after a failover', () => {
   });
 
   it('is left to the next attempt where its run goes on, with the failures that it ended', () => {
-    const row = ranRow(JOB, { phase: 'running', failures: 0, lastFailedKey: undefined });
+    const row = ranRow(JOB, { phase: 'running', failures: 0, failedBefore: 3, lastFailedKey: undefined });
     const owed = { change: 'recovered', of: row.run?.key ?? '', at: T0, failures: 3, since: T0, skipped: 0 } as const;
     const wreck = {
       ...{ spec: JOB, row: { ...row, telling: [owed] }, control: { pauses: [], requests: [] }, records: [], now: T0 },

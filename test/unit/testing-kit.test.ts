@@ -142,6 +142,7 @@ describe('runJob', () => {
       token: 1,
       runId: 'job-20251231T000000Z',
       startedAt: '2025-12-31T00:00:00.000Z',
+      claimedAt: '2025-12-31T00:00:00.000Z',
       endedAt: '2025-12-31T00:00:01.000Z',
       latenessMs: 0,
       attempts: [],

@@ -340,7 +340,7 @@ function traceFound({ coordinator, job, key, row }: HeldRow, record: LedgerRecor
   const { outcome, reason, trigger, endedAt, claimedAt } = record;
   if (reason === null || endedAt === null) return;
   const at = Date.parse(endedAt);
-  const since = claimedAt == null ? (row.run?.since ?? at) : Date.parse(claimedAt);
+  const since = claimedAt === null ? (row.run?.since ?? at) : Date.parse(claimedAt);
   const fate = isRunFate(outcome) ? outcome : null;
   const end = { fate, reason, trigger: trigger ?? 'schedule', since, at, attempts: record.attempts.length };
   coordinator.telemetry?.ended({ job: job.spec, key }, end);

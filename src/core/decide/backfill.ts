@@ -69,7 +69,7 @@ function backfillClaim(backfill: Backfill, due: number, row: Row): Claim {
   };
 }
 
-/** An older build dropped the progress while this run was not over. Its open record must be taken over. */
+/** A row that was restored lost the progress while this run was not over. Its open record must be taken over. */
 function begunClaim(claim: Claim, since: number): Claim {
   if (claim.run.kind !== 'known') return claim;
   const { key, scheduledFor, asked } = claim.run;
@@ -113,7 +113,7 @@ function resumeAside(s: Situation, row: Row, aside: AsideRun, idle: Decision): D
 export function givesWay({ row }: Situation): boolean {
   const { run, phase, backfill } = row;
   if (phase !== 'retrying' || run?.trigger !== 'backfill') return false;
-  // An older build may have dropped the progress. The run then keeps the row, and due times wait.
+  // Without its progress, the run could not be continued after the due time: it keeps the row.
   return backfill?.id === parseRecordKey(run.key)?.request;
 }
 
