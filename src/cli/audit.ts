@@ -1,3 +1,4 @@
+import { given } from '../core/given';
 import type { AuditEntry } from '../core/audit';
 import { isProven } from '../core/origin';
 import { oneLine, printableJson } from '../core/text';
@@ -16,7 +17,7 @@ export interface AuditOptions extends StorageOptions, TimeOptions {
 export async function audit(options: AuditOptions): Promise<number> {
   const { limit, cursor } = options;
   const store = openStore(options);
-  const page = await listAudit(store, { limit, ...(cursor === undefined ? {} : { continuation: cursor }) });
+  const page = await listAudit(store, { limit, ...given({ continuation: cursor }) });
   for (const problem of page.problems) warn(problem);
   if (options.json) {
     const entries = page.entries.map(({ origin, at, ...entry }) => {

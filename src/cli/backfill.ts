@@ -57,7 +57,9 @@ function wantedOf(spec: JobSpec, { from, to, order, limit, includeSucceeded }: B
   const wanted: WantedBackfill = {
     from: timeIn(parseTime(from, '--from'), spec.timeZone),
     to: to === undefined ? undefined : timeIn(parseTime(to, '--to'), spec.timeZone),
-    ...{ order: order ?? 'oldest', limit, includeSucceeded: includeSucceeded === true },
+    order: order ?? 'oldest',
+    limit,
+    includeSucceeded: includeSucceeded === true,
   };
   if (wanted.to !== undefined && wanted.to < wanted.from) throw new UsageError('--to is before --from: exchange them');
   return wanted;

@@ -1,3 +1,4 @@
+import { given } from '../core/given';
 import path from 'node:path';
 import { parseDuration } from '../core/duration';
 import { machineZone } from '../core/show-time';
@@ -43,7 +44,7 @@ export async function dev({ duration, samples, file, moreJobs, local, ...options
   const { runDev } = await import('../local/cluster/dev.js');
   return runDev({
     ...options,
-    ...(durationMs === undefined ? {} : { durationMs }),
+    ...given({ durationMs }),
     ...(local === true ? { timeZone: machineZone() } : {}),
     jobs,
     openStorage: (storage, container) => openDevStorage(storage, container, found),

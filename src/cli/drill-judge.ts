@@ -116,7 +116,11 @@ function interruptedRun({ events, stopped, records }: Drilled<Records>, claim: C
     event === undefined ? null : Date.parse(event.at) - stopped.at;
   const record = records.find((one) => one.runId === runId && one.state === 'final');
   return {
-    ...{ job, runId, takenOverBy: next?.deployment ?? null, takeOverMs: since(next), gapMs: since(resumed) },
+    job,
+    runId,
+    takenOverBy: next?.deployment ?? null,
+    takeOverMs: since(next),
+    gapMs: since(resumed),
     outcome: record?.outcome ?? null,
   };
 }
@@ -130,7 +134,9 @@ function dueTimesIn(spec: JobSpec, span: Span, records: Records): readonly DueTi
       reason: record?.reason ?? null,
       latenessMs: record?.latenessMs ?? null,
       attempts: (record?.attempts ?? []).map(({ deployment, outcome, startedAt }) => ({
-        ...{ deployment, outcome, startedAt },
+        deployment,
+        outcome,
+        startedAt,
       })),
     };
   });

@@ -73,7 +73,11 @@ function interruptedTable({ interrupted }: DrillReport): string {
   return table(
     ['run', 'taken over by', 'take-over', 'gap', 'outcome'],
     interrupted.map(({ runId, takenOverBy, takeOverMs, gapMs, outcome }) => [
-      ...[runId, takenOverBy ?? 'nobody', span(takeOverMs), span(gapMs), outcome ?? 'none'],
+      runId,
+      takenOverBy ?? 'nobody',
+      span(takeOverMs),
+      span(gapMs),
+      outcome ?? 'none',
     ]),
   );
 }
@@ -83,7 +87,10 @@ function dueTimesTable(dueTimes: Verdict['jobs'][number]['dueTimes']): string {
   return table(
     ['due', 'fate', 'reason', 'late', 'attempts'],
     dueTimes.map(({ scheduledFor, outcome, reason, latenessMs, attempts }) => [
-      ...[scheduledFor, outcome ?? '**none**', reason ?? '', latenessMs === null ? '' : `${latenessMs} ms`],
+      scheduledFor,
+      outcome ?? '**none**',
+      reason ?? '',
+      latenessMs === null ? '' : `${latenessMs} ms`,
       attempts
         .map(({ deployment, outcome, startedAt }) =>
           startedAt === null ? `${deployment}: ${outcome}` : `${deployment} from ${startedAt}: ${outcome}`,

@@ -48,7 +48,11 @@ export async function forget(job: string, options: ForgetOptions): Promise<numbe
   if (options.json) {
     const droppedNotices = dropped;
     printJson({
-      ...{ job, forgottenAt: new Date(forgottenAt).toISOString(), already, endedRun: endedRun ?? null, droppedNotices },
+      job,
+      forgottenAt: new Date(forgottenAt).toISOString(),
+      already,
+      endedRun: endedRun ?? null,
+      droppedNotices,
     });
     return OK;
   }

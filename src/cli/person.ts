@@ -1,3 +1,4 @@
+import { given } from '../core/given';
 import { userInfo } from 'node:os';
 import { oneLine } from '../core/text';
 import type { LeaseStore } from '../lease/store';
@@ -30,7 +31,7 @@ export async function actingOn(store: LeaseStore, note?: string): Promise<Acting
   };
   return {
     ...deskOf(store),
-    origin: { ...who, channel: 'shell', ...(note === undefined ? {} : { note }) },
+    origin: { ...who, channel: 'shell', ...given({ note }) },
     unrecorded,
   };
 }

@@ -140,7 +140,9 @@ function shape(job: JobRecovery): object {
   const { inFile, isNew, token, cursor, run, stretches, abandoned, notices } = job;
   return {
     job: job.job,
-    ...{ inFile, isNew, token },
+    inFile,
+    isNew,
+    token,
     cursor: { from: iso(cursor.from), to: iso(cursor.to) },
     run: run === undefined ? null : { runId: run.runId, becomes: run.kind, ...(run.kind === 'ends' ? ended(run) : {}) },
     dueTimes: stretches.filter(({ request }) => request === undefined).map(stretchShape),

@@ -57,7 +57,9 @@ export async function runs(job: string | undefined, options: RunsOptions): Promi
     outcomes: outcomesOf(options),
     since: since?.(zone),
     until: until?.(zone),
-    ...{ trigger: options.trigger, actor: options.actor, channel: options.channel },
+    trigger: options.trigger,
+    actor: options.actor,
+    channel: options.channel,
     note: options.note,
   };
   const page = await pageOfRuns(store, paged, filter, { limit: options.limit, start });
@@ -153,7 +155,8 @@ const CONCESSIONS: readonly Concession[] = [
 
 function runsTable(records: readonly ShownRecord[], show: ShowTime, width: number): string {
   const column = (name: string, cell: (record: ShownRecord) => string, more: Partial<Column> = {}): Column => ({
-    ...{ name, cells: records.map((record) => [{ text: cell(record) }]) },
+    name,
+    cells: records.map((record) => [{ text: cell(record) }]),
     ...more,
   });
   const [heading = '', ...lines] = fittedTable(

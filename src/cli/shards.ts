@@ -30,7 +30,9 @@ export async function shards(options: ShardsOptions): Promise<number> {
   const waitMs = waitOf(options.wait);
   const change: ShardChange = {
     ...accountsIn(options),
-    ...{ waitMs, endRuns: options.endRuns === true, history: 'newest' },
+    waitMs,
+    endRuns: options.endRuns === true,
+    history: 'newest',
   };
   if (options.repair === true) return repair(change, options);
   if (options.apply === true) return apply(change, options);

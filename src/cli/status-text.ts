@@ -143,7 +143,8 @@ interface JobLines {
 
 function jobLines(jobs: readonly JobStatus[], view: StatusView): readonly JobLines[] {
   const column = (name: string, cell: (job: JobStatus) => readonly Span[], more: Partial<Column> = {}): Column => ({
-    ...{ name, cells: jobs.map(cell) },
+    name,
+    cells: jobs.map(cell),
     ...more,
   });
   const [heading = '', ...lines] = fittedTable(
@@ -282,7 +283,8 @@ function deploymentLines({ deployments }: Overview, view: StatusView): readonly 
     return ['', fit([{ text: 'No deployment has reported a tick in the last week.', format: 'red' }], view)];
   }
   const column = (name: string, cell: (one: DeploymentStatus) => Span, more: Partial<Column> = {}): Column => ({
-    ...{ name, cells: deployments.map((one) => [cell(one)]) },
+    name,
+    cells: deployments.map((one) => [cell(one)]),
     ...more,
   });
   const newest = Math.max(...deployments.map(({ revision }) => revision));

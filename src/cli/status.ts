@@ -82,8 +82,13 @@ function lines(
 ): readonly string[] {
   const { stdout } = process;
   return statusLines(state, {
-    ...{ now: Date.parse(state.now), width: stdout.isTTY ? stdout.columns : Infinity, rows: undefined },
-    ...{ hasFile, show: timesOf(options), none: options.failed ? 'No job needs attention' : 'No jobs', ...more },
+    now: Date.parse(state.now),
+    width: stdout.isTTY ? stdout.columns : Infinity,
+    rows: undefined,
+    hasFile,
+    show: timesOf(options),
+    none: options.failed ? 'No job needs attention' : 'No jobs',
+    ...more,
   });
 }
 
@@ -97,7 +102,8 @@ async function follow(read: Reading, hasFile: boolean, options: StatusOptions): 
   const isLive = process.stdout.isTTY && options.json !== true;
   const everyMs = pollInterval(options);
   const watched = {
-    ...{ read, everyMs },
+    read,
+    everyMs,
     isOver: ({ jobs, deployments }: Overview) => jobs.length + deployments.length === 0 && options.failed !== true,
   };
   try {
@@ -146,7 +152,8 @@ function printChanges(hasFile: boolean, options: StatusOptions): (sight: Sight<O
 /** The state without what changes by itself from one reading to the next. */
 function whatChanges({ jobs, deployments, maintenance, problems }: Overview): string {
   return JSON.stringify({
-    ...{ maintenance, problems },
+    maintenance,
+    problems,
     jobs: jobs.map((job) => ({ ...job, currentRun: job.currentRun && { ...job.currentRun, retryAt: null } })),
     deployments: deployments.map((deployment) => ({ ...deployment, tickedAt: null, skewMs: null })),
   });

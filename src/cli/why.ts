@@ -1,3 +1,4 @@
+import { given } from '../core/given';
 import { leftJob } from '../config/left-job';
 import { formatDuration } from '../core/duration';
 import { backfilledRuns } from '../operator/backfilled';
@@ -56,7 +57,7 @@ export async function why(job: string, time: string, options: WhyOptions): Promi
     const { due, fate, reason, record, items } = explanation;
     const at = new Date(explanation.time).toISOString();
     const excludedBy = reason === 'excluded' ? { excludedBy: explanation.job.excluded?.by(explanation.time) } : {};
-    const shown = record === null ? null : { ...record, ...(input === undefined ? {} : { input }) };
+    const shown = record === null ? null : { ...record, ...given({ input }) };
     printJson({
       job,
       time: at,

@@ -87,7 +87,10 @@ function queryText(query: Readonly<Record<string, string | number | boolean | Da
 async function valueOf(answer: Response): Promise<unknown> {
   if (answer.type === 'opaqueredirect' || (answer.status >= 300 && answer.status < 400)) {
     throw new ApiError({
-      ...{ status: 401, code: 'NotAuthenticated', place: 'login', value: null },
+      status: 401,
+      code: 'NotAuthenticated',
+      place: 'login',
+      value: null,
       detail: 'the app asks for a login',
       remedy: 'Log in again: open the page of the app.',
     });
@@ -103,7 +106,10 @@ async function valueOf(answer: Response): Promise<unknown> {
 /** Something between the caller and the app has answered. */
 function foreign(status: number): Pick<Problem, 'status' | 'code' | 'detail' | 'place' | 'value' | 'remedy'> {
   return {
-    ...{ status, code: status === 401 ? 'NotAuthenticated' : 'ForeignAnswer', place: 'answer', value: null },
+    status,
+    code: status === 401 ? 'NotAuthenticated' : 'ForeignAnswer',
+    place: 'answer',
+    value: null,
     detail: `the answer with status ${status} is not from cronlease`,
     remedy: 'Check baseUrl, and what stands in front of the app.',
   };

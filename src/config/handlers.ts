@@ -61,7 +61,9 @@ export function checkHandlers(
 function whyNoHandler(spec: JobSpec, handler: unknown): PathIssue | undefined {
   const issue = (message: string, remedy: string): PathIssue => ({
     path: ['jobs', spec.name, 'handler'],
-    ...{ value: spec.handler, message, remedy },
+    value: spec.handler,
+    message,
+    remedy,
   });
   const make = 'make it with defineJob({ run: async (context, input) => { … } })';
   if (handler === undefined || handler === null) {

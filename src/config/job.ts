@@ -1,3 +1,4 @@
+import { given } from '../core/given';
 import type { EpochMs, JobName, Millis } from '../core/brand';
 import { FLEET } from '../core/fleet';
 import { LAYOUT } from '../core/layout';
@@ -195,14 +196,14 @@ function specOf(
   settings: JobSettings,
   { compiled, offsetMs, calendars, notify, groups }: Compiled,
 ): JobSpec | undefined {
-  const { schedule, timeZone, dst, between, spread, enabled, retry } = settings;
+  const { schedule, timeZone, enabled, retry } = settings;
   const { kind, at, timetable, scheduled } = compiled;
   if (schedule === undefined) return undefined;
   return {
     name,
     schedule: schedule.text,
     kind,
-    ...(at === undefined ? {} : { at }),
+    ...given({ at }),
     timeZone: timeZone.name,
     timetable,
     ...(scheduled && { excluded: excludedTimes(scheduled, settings, offsetMs, calendars) }),
@@ -236,15 +237,28 @@ function specOf(
     description: settings.description,
     tags: settings.tags,
     enabled,
-    scheduleHash: scheduleHash({
-      ...{ schedule, timeZone: timeZone.name, dst, between, spread, enabled },
-      except: [
-        ...settings.except.flatMap((entry) => ('calendar' in entry ? [] : [entry])),
-        ...calendars.flatMap(({ calendar }) => calendar.windows),
-      ],
-      yearly: calendars.flatMap(({ calendar }) => calendar.yearly),
-    }),
+    scheduleHash: hashOf(schedule, settings, calendars),
   };
+}
+
+function hashOf(
+  schedule: NonNullable<JobSettings['schedule']>,
+  { timeZone, dst, between, spread, enabled, except }: JobSettings,
+  calendars: Compiled['calendars'],
+): string {
+  return scheduleHash({
+    schedule,
+    timeZone: timeZone.name,
+    dst,
+    between,
+    spread,
+    enabled,
+    except: [
+      ...except.flatMap((entry) => ('calendar' in entry ? [] : [entry])),
+      ...calendars.flatMap(({ calendar }) => calendar.windows),
+    ],
+    yearly: calendars.flatMap(({ calendar }) => calendar.yearly),
+  });
 }
 
 function groupOf(name: string | undefined, groups: FileGroups): JobGroup | undefined {

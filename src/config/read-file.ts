@@ -26,7 +26,10 @@ export function readJsonFile(file: string, baseFolder: string, readFile: ReadFil
     return {
       value,
       duplicates: duplicates.map(({ path, value: last, line, column }) => ({
-        ...{ path, value: last, message: 'is a duplicate', place: { file, line, column } },
+        path,
+        value: last,
+        message: 'is a duplicate',
+        place: { file, line, column },
         remedy: 'keep one of the two, or give this one another name',
       })),
       placeAt: (path) => ({ file, ...positionAt(path) }),

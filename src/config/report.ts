@@ -27,7 +27,10 @@ export function reportOn(file: unknown, placeAt?: (path: Path) => Place): IssueR
   const errors: Issues = { first: [], count: 0 };
   const warnings: ConfigIssue[] = [];
   const placed = ({ path, value, message, remedy, place = placeAt?.(path) }: PathIssue): ConfigIssue => ({
-    ...{ path: formatPath(path), value, message, remedy },
+    path: formatPath(path),
+    value,
+    message,
+    remedy,
     ...(place && { place }),
   });
   const addErrors = (count: number, make: () => readonly PathIssue[]): void => {

@@ -1,3 +1,4 @@
+import { given } from '../core/given';
 import type { BackfillLedger } from '../core/backfill';
 import type { EpochMs, ETag, JobName, Millis } from '../core/brand';
 import type { Control } from '../core/control';
@@ -52,7 +53,7 @@ export function backfillWatch({ store, clock }: Pick<Coordinator, 'store' | 'clo
     const records: ListedRecord[] = [];
     let continuation: string | undefined;
     for (let pages = 0; pages < PAGES; pages += 1) {
-      const request = { prefix, limit: PAGE, ...(continuation === undefined ? {} : { continuation }) };
+      const request = { prefix, limit: PAGE, ...given({ continuation }) };
       const page = await within(clock, CALL_LIMIT_MS, (signal) => store.listRecords(job, request, { signal }));
       records.push(...page.records);
       continuation = page.continuation;

@@ -157,7 +157,8 @@ export function createDoorkeeper(surroundings: Surroundings, name: string): Door
       return new Promise((resolve, reject) => {
         const one = askingOf(clock, asker, patience, {
           end: () => asking.delete(id),
-          ...{ resolve, reject },
+          resolve,
+          reject,
         });
         if (one === undefined) return;
         asking.set(id, one);

@@ -177,7 +177,14 @@ function rowWriter(
   const ask: Ask = (call) => untilAnswered(coordinator, remaining, (signal) => call(coordinator.store, signal));
   let stopRenewing = (): void => undefined;
   const writer: LeasedRow = {
-    ...{ coordinator, report, job, row, etag, trust, mark: undefined, ask },
+    coordinator,
+    report,
+    job,
+    row,
+    etag,
+    trust,
+    mark: undefined,
+    ask,
     event: (event, details) => {
       report.event({ at: coordinator.serviceTime.now(), ...describeRun(job, writer.row), event, ...details });
     },
@@ -211,7 +218,12 @@ function heldBy(writer: LeasedRow, claimed: HeldRow['claimed']): HeldRow {
     return writer;
   };
   return {
-    ...{ coordinator, report, job, trust, claimed, ask },
+    coordinator,
+    report,
+    job,
+    trust,
+    claimed,
+    ask,
     get row() {
       return writer.row;
     },
@@ -261,7 +273,13 @@ function renewing(
   const { name } = job.spec;
   let troubles = 0;
   const alive = keepAlive({
-    ...{ store, clock, random, job: name, leaseId, leaseMs, trust },
+    store,
+    clock,
+    random,
+    job: name,
+    leaseId,
+    leaseMs,
+    trust,
     untilDueMs: handlerDue(job.spec, row) - serviceTime.now(),
     ...listener,
     hasOthers: () => coordinator.running.size > 1,

@@ -1,3 +1,4 @@
+import { given } from '../core/given';
 import type { EpochMs, ETag, JobName } from '../core/brand';
 import { parseRecordKey } from '../core/key';
 import { type Mentions, mentionOf } from '../core/overdue';
@@ -45,7 +46,7 @@ export async function newestRecords(
   const records: ListedRecord[] = [];
   let continuation: string | undefined;
   for (let pages = 0; pages < PAGES_BACK; pages += 1) {
-    const request = { limit: SUMMARIES_A_PAGE, ...(continuation === undefined ? {} : { continuation }) };
+    const request = { limit: SUMMARIES_A_PAGE, ...given({ continuation }) };
     const page = await ask((signal) => store.listRecords(job, request, signal === undefined ? {} : { signal }));
     records.push(...page.records);
     continuation = page.continuation;
@@ -72,7 +73,7 @@ export async function newestSucceeded(
   let newest = since;
   let continuation: string | undefined;
   for (let pages = 0; pages < PAGES_BACK; pages += 1) {
-    const request = { limit: SUMMARIES_A_PAGE, ...(continuation === undefined ? {} : { continuation }) };
+    const request = { limit: SUMMARIES_A_PAGE, ...given({ continuation }) };
     const page = await ask((signal) => store.listRecords(job, request, signal === undefined ? {} : { signal }));
     for (const { key, summary } of page.records) {
       const { scheduledFor } = parseRecordKey(key) ?? {};
@@ -106,7 +107,7 @@ export async function lastSuccess(
   let continuation: string | undefined;
   let left = pages;
   do {
-    const request = { limit: SUMMARIES_A_PAGE, ...(continuation === undefined ? {} : { continuation }) };
+    const request = { limit: SUMMARIES_A_PAGE, ...given({ continuation }) };
     const page = await ask((signal) => store.listRecords(job, request, signal === undefined ? {} : { signal }));
     for (const { key, summary } of page.records) {
       found.oldest = Math.min(found.oldest, parseRecordKey(key)?.scheduledFor ?? Infinity);

@@ -1,3 +1,4 @@
+import { given } from '../core/given';
 import { type Delivery, decodeDelivery } from '../core/delivery';
 import { ForeignMetadataError } from '../core/metadata';
 import { type Listed, listedNotice } from '../core/notice-sweep';
@@ -12,7 +13,7 @@ export async function listNotices(
   const found: ListedNotice[] = [];
   let continuation: string | undefined;
   do {
-    const request = { limit: NOTICES_A_PAGE, ...(continuation === undefined ? {} : { continuation }) };
+    const request = { limit: NOTICES_A_PAGE, ...given({ continuation }) };
     const page = await ask((store, signal) => store.listNotices(request, { signal }));
     found.push(...page.notices);
     continuation = page.continuation;

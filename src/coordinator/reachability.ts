@@ -1,3 +1,4 @@
+import { given } from '../core/given';
 import type { JobName } from '../core/brand';
 import type { StoreError } from '../lease/store';
 import type { Coordinator, Report, Trouble } from './coordinator';
@@ -34,7 +35,7 @@ export function sayTroublesAgain(coordinator: Coordinator, report: Report): void
   const { health, clock, serviceTime, settings } = coordinator;
   const troubles = health.sayAgain(clock.monotonic(), settings.sweepIntervalMs * SWEEP_SHARE);
   for (const { reason, job } of troubles) {
-    report.event({ event: 'unhealthy', at: serviceTime.now(), reason, ...(job === undefined ? {} : { job }) });
+    report.event({ event: 'unhealthy', at: serviceTime.now(), reason, ...given({ job }) });
   }
 }
 

@@ -105,8 +105,13 @@ export function requiredWatch({ jobs, clock, store }: Coordinator): RequiredWatc
 
 function newNoted(): Noted {
   return {
-    ...{ version: undefined, claims: 0, isBusy: false, readVersion: undefined },
-    ...{ succeeded: undefined, readTo: Infinity, readAt: -Infinity },
+    version: undefined,
+    claims: 0,
+    isBusy: false,
+    readVersion: undefined,
+    succeeded: undefined,
+    readTo: Infinity,
+    readAt: -Infinity,
   };
 }
 

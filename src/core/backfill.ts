@@ -200,7 +200,10 @@ function readAside({
   if (!isInstant(due) || !isInstant(since) || !isCount(n) || !isCount(drained)) return undefined;
   const attempts = Array.isArray(past) ? past.filter(isObject).map(readPast) : [];
   return {
-    ...{ scheduledFor: due, since, attempt: n, uncountedAttempts: drained },
+    scheduledFor: due,
+    since,
+    attempt: n,
+    uncountedAttempts: drained,
     notBefore: isInstant(notbefore) ? notbefore : undefined,
     past: attempts.filter((attempt) => attempt !== undefined),
   };

@@ -1,3 +1,4 @@
+import { given } from './given';
 import type { EpochMs, Millis } from './brand';
 import { isInstant, isObject, isoOrUndefined, MetadataReader, writeMetadata } from './metadata';
 import type { Notice } from './notice';
@@ -41,8 +42,15 @@ const SECOND = 1_000;
 const MINUTE = 60_000;
 const HOUR = 3_600_000;
 export const TRY_AGAIN_MS: readonly Millis[] = [
-  ...[5 * SECOND, 5 * MINUTE, 30 * MINUTE],
-  ...[2 * HOUR, 5 * HOUR, 10 * HOUR, 14 * HOUR, 20 * HOUR, 24 * HOUR],
+  5 * SECOND,
+  5 * MINUTE,
+  30 * MINUTE,
+  2 * HOUR,
+  5 * HOUR,
+  10 * HOUR,
+  14 * HOUR,
+  20 * HOUR,
+  24 * HOUR,
 ];
 /** A receiver that says that it is overloaded gets at least this long. */
 const THROTTLED_MS: Millis = MINUTE;
@@ -112,7 +120,7 @@ export function encodeDelivery({ at, by, until, to, doneAt }: Delivery): Readonl
       name,
       ...(tries === 0 ? {} : { tries }),
       ...(next === 0 ? {} : { next }),
-      ...(end === undefined ? {} : { end }),
+      ...given({ end }),
     })),
     done: isoOrUndefined(doneAt),
   });

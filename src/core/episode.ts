@@ -62,7 +62,9 @@ export function episodeOf(outcomes: Outcomes, overdueSince: EpochMs | undefined)
   return {
     since: firstDue ?? overdueSince ?? lastGoodAt,
     isWhole: known.length === count,
-    ...{ failures: count, first: count === 0 ? undefined : first, last: count === 0 ? undefined : last },
+    failures: count,
+    first: count === 0 ? undefined : first,
+    last: count === 0 ? undefined : last,
     lastReason: reasonOf(known.at(-1)?.outcome),
   };
 }

@@ -1,3 +1,4 @@
+import { given } from './given';
 import { type ItemEnd, PLAN_PIECE, parseItemPiece } from './fan-out';
 import { asciiJson, isObject } from './metadata';
 import { firstLine } from './recorded-error';
@@ -80,8 +81,11 @@ export function itemTable(pieces: readonly Piece[]): ItemTable | undefined {
   const planned = Math.max(wholeOf(plan.summary['items']) ?? 0, ends.length);
   const notEnded = rangesBetween(new Set(ends.map(({ index }) => index)), planned);
   return {
-    ...{ planned, succeeded: succeeded.length, failed: failed.length },
-    ...{ lines, leftOut: ends.length - lines.length },
+    planned,
+    succeeded: succeeded.length,
+    failed: failed.length,
+    lines,
+    leftOut: ends.length - lines.length,
     ...(notEnded.length === 0 ? {} : { notEnded }),
   };
 }
@@ -137,10 +141,10 @@ function lineOf(index: number | undefined, summary: Piece['summary']): ItemLine 
   const [durationMs, waitedMs] = [wholeOf(took), wholeOf(waited)];
   const text = textOf(error);
   return {
-    ...{ index, state, attempts: wholeOf(attempts) ?? 1 },
-    ...(durationMs === undefined ? {} : { durationMs }),
-    ...(waitedMs === undefined ? {} : { waitedMs }),
-    ...(text === undefined ? {} : { error: text }),
+    index,
+    state,
+    attempts: wholeOf(attempts) ?? 1,
+    ...given({ durationMs, waitedMs, error: text }),
   };
 }
 

@@ -34,7 +34,11 @@ export type Allowance =
 export function encodeLayout(layout: Layout): Readonly<Record<string, string>> {
   const { version, state, list, before, accounts, left, since } = layout;
   return writeMetadata({
-    ...{ format: 1, version, state, list, before },
+    format: 1,
+    version,
+    state,
+    list,
+    before,
     accounts: accounts.map((url) => ({ url })),
     left: left ? 'true' : undefined,
     since: isoOrUndefined(since),

@@ -1,3 +1,4 @@
+import { given } from './given';
 import type { EpochMs, JobName } from './brand';
 import { type ClaimedFate, type Reason, isRunFate } from './fate';
 import { parseRecordKey, runIdOf } from './key';
@@ -124,9 +125,12 @@ export function endNotice(
   const error = record?.attempts.findLast((attempt) => attempt.error !== null)?.error;
   return {
     id: noticeId(name, owed.change, owed.of),
-    ...{ change: owed.change, job: name, at: owed.at, runId: runIdOf(name, owed.of), failures: owed.failures },
-    ...(description === undefined ? {} : { description }),
-    ...(owed.since === undefined ? {} : { since: owed.since }),
+    change: owed.change,
+    job: name,
+    at: owed.at,
+    runId: runIdOf(name, owed.of),
+    failures: owed.failures,
+    ...given({ description, since: owed.since }),
     ...(owed.skipped > 0 ? { skipped: owed.skipped } : {}),
     ...(record === undefined ? {} : { ...outcomeOf(record), attempts: record.attempts.length }),
     ...(error == null || owed.change === 'recovered' ? {} : { error: errorText(error) }),
@@ -145,8 +149,10 @@ export function seenNotice(
   details: Pick<Notice, 'at'> & Partial<Notice>,
 ): Notice {
   return {
-    ...{ id: noticeId(name, change, of), change, job: name },
-    ...(description === undefined ? {} : { description }),
+    id: noticeId(name, change, of),
+    change,
+    job: name,
+    ...given({ description }),
     ...details,
     ...(details.reason === undefined ? {} : { reason: brief(details.reason) }),
   };

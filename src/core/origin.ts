@@ -1,3 +1,4 @@
+import { given } from './given';
 import type { EpochMs } from './brand';
 import { asciiJson, isInstant, isObject } from './metadata';
 
@@ -62,7 +63,7 @@ export function readOrigin(value: unknown): Origin | undefined {
 export function readAsked({ origin, rerunOf, hasInput }: Readonly<Record<string, unknown>>): Asked {
   const known = readOrigin(origin);
   return {
-    ...(known === undefined ? {} : { origin: known }),
+    ...given({ origin: known }),
     ...(isInstant(rerunOf) ? { rerunOf } : {}),
     ...(hasInput === true ? { hasInput } : {}),
   };
@@ -76,8 +77,6 @@ export function isProven({ channel, identity }: Origin): boolean {
 /** The members of {@link Asked} alone. */
 export function askedOf({ origin, rerunOf, hasInput }: Asked): Asked {
   return {
-    ...(origin === undefined ? {} : { origin }),
-    ...(rerunOf === undefined ? {} : { rerunOf }),
-    ...(hasInput === undefined ? {} : { hasInput }),
+    ...given({ origin, rerunOf, hasInput }),
   };
 }

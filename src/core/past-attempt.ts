@@ -1,3 +1,4 @@
+import { given } from './given';
 import { type AttemptLoss, readLoss, storeLoss } from './attempt-loss';
 import type { EpochMs } from './brand';
 import type { AttemptOutcome } from './fate';
@@ -30,8 +31,11 @@ export interface PastAttempt {
 export function storePast(past: readonly PastAttempt[]): readonly unknown[] {
   const newest = past.findLast(({ loss }) => loss !== undefined);
   return past.map((one) => ({
-    ...{ n: one.attempt, token: one.token, by: one.deployment, start: one.start },
-    ...(one.end === undefined ? {} : { end: one.end }),
+    n: one.attempt,
+    token: one.token,
+    by: one.deployment,
+    start: one.start,
+    ...given({ end: one.end }),
     outcome: one.outcome,
     ...(one === newest && one.loss !== undefined ? { why: storeLoss(one.loss) } : {}),
   }));

@@ -1,3 +1,4 @@
+import { given } from './given';
 import { lossError } from './attempt-loss';
 import type { EpochMs, JobName, Millis } from './brand';
 import {
@@ -185,11 +186,13 @@ export function finalRecord(
   return {
     ...record,
     ...(waitedMs === 0 ? {} : { waitedMs }),
-    ...(end.result === undefined ? {} : { result: end.result }),
-    ...(end.resultChanges === undefined ? {} : { resultChanges: end.resultChanges }),
-    ...(end.progress === undefined ? {} : { progress: end.progress }),
-    ...(end.items === undefined ? {} : { items: end.items }),
-    ...(end.log === undefined ? {} : { log: end.log }),
+    ...given({
+      result: end.result,
+      resultChanges: end.resultChanges,
+      progress: end.progress,
+      items: end.items,
+      log: end.log,
+    }),
   };
 }
 
@@ -239,9 +242,17 @@ export function unreadableRecord(job: JobName, key: string): LedgerRecord {
   return {
     job,
     scheduledFor: iso(parseRecordKey(key)?.scheduledFor ?? 0),
-    ...{ state: 'final', outcome: 'failed', reason: 'outcomeUnknown' },
-    ...{ trigger: null, token: null, runId: runIdOf(job, key) },
-    ...{ claimedAt: null, startedAt: null, endedAt: null, latenessMs: null, attempts: [] },
+    state: 'final',
+    outcome: 'failed',
+    reason: 'outcomeUnknown',
+    trigger: null,
+    token: null,
+    runId: runIdOf(job, key),
+    claimedAt: null,
+    startedAt: null,
+    endedAt: null,
+    latenessMs: null,
+    attempts: [],
   };
 }
 
@@ -260,7 +271,7 @@ function runRecord(
     scheduledFor: iso(run.scheduledFor),
     ...state,
     trigger: run.trigger,
-    ...(run.origin === undefined ? {} : { origin: run.origin }),
+    ...given({ origin: run.origin }),
     ...(run.rerunOf === undefined ? {} : { rerunOf: iso(run.rerunOf) }),
     token: row.token,
     runId: runIdOf(job.name, run.key),
@@ -268,7 +279,7 @@ function runRecord(
     startedAt,
     latenessMs: startedAt === null ? null : Date.parse(startedAt) - due,
     attempts,
-    ...(row.execution === undefined ? {} : { execution: row.execution }),
+    ...given({ execution: row.execution }),
   };
 }
 

@@ -1,3 +1,4 @@
+import { given } from './given';
 import type { EpochMs, Millis, Token } from './brand';
 import { type BackfillProgress, readProgress, storeProgress } from './backfill';
 import { type Reason, type Stretch, TRIGGERS, type Trigger, UNRUN_FATES, extentOf } from './fate';
@@ -229,7 +230,7 @@ export function encodeRow(row: Row): Readonly<Record<string, string>> {
       reason: stretch.reason,
       from: stretch.from,
       ...extentOf(stretch),
-      ...(stretch.request === undefined ? {} : { request: stretch.request }),
+      ...given({ request: stretch.request }),
     })),
     notices: storeOwed(row.telling),
     run: row.run?.key,
@@ -373,6 +374,6 @@ function readStretch(member: Readonly<Record<string, unknown>>): Stretch | undef
     from,
     through,
     count,
-    ...(request === undefined ? {} : { request }),
+    ...given({ request }),
   };
 }

@@ -1,3 +1,4 @@
+import { given } from '../core/given';
 import type { Action, Given } from './action';
 import { ApiError, change } from './api';
 import { go, pageOf } from './address';
@@ -15,7 +16,10 @@ export function pauseJob({ name, controlVersion: version }: Controlled): Action 
   return {
     title: `Pause ${name}?`,
     effect: 'No due time starts a run until the pause ends. A run in progress continues.',
-    ...{ verb: 'Pause job', decline: 'Leave it running', note: 'needed', until: 'until somebody resumes it' },
+    verb: 'Pause job',
+    decline: 'Leave it running',
+    note: 'needed',
+    until: 'until somebody resumes it',
     async carryOut({ note, until }) {
       await change(`${jobPath(name)}/pause`, { note, until }, { version });
       return `Job ${name} is paused`;
@@ -27,7 +31,9 @@ export function resumeJob({ name, controlVersion: version }: Controlled): Action
   return {
     title: `Resume ${name}?`,
     effect: 'Due times start runs again. Those of the pause are not run later.',
-    ...{ verb: 'Resume job', decline: 'Leave it paused', note: 'possible' },
+    verb: 'Resume job',
+    decline: 'Leave it paused',
+    note: 'possible',
     async carryOut({ note }) {
       const { pause } = (await change(`${jobPath(name)}/resume`, bodyOf({ note }), { version })) as Resumed;
       await reportPassedOver([{ job: name, pause }], `job=${encodeURIComponent(name)}`);
@@ -40,7 +46,10 @@ export function runJob({ name }: Pick<Job, 'name'>): Action {
   return {
     title: `Run ${name} now?`,
     effect: 'One run is requested. The schedule stays as it is, and a pause does not hold the run back.',
-    ...{ verb: 'Run now', decline: 'Do not run', note: 'possible', input: 'the input of the job' },
+    verb: 'Run now',
+    decline: 'Do not run',
+    note: 'possible',
+    input: 'the input of the job',
     async carryOut(given) {
       const { runId } = (await change(`${jobPath(name)}/runs`, bodyOf(given), given)) as { readonly runId: string };
       go(pageOf({ run: runId }));
@@ -54,7 +63,9 @@ export function startBackfill(name: string, span: object, runs: number): Action 
   return {
     title: `Back-fill ${name}?`,
     effect: `${plural(runs, 'due time runs', 'due times run')}, one after another. Those that come meanwhile go first.`,
-    ...{ verb: 'Start back-fill', decline: 'Do not run', note: 'possible' },
+    verb: 'Start back-fill',
+    decline: 'Do not run',
+    note: 'possible',
     async carryOut({ note }) {
       await change(`${jobPath(name)}/backfill`, { ...span, ...bodyOf({ note }) });
       return `The back-fill of ${name} is started`;
@@ -66,7 +77,9 @@ export function stopBackfill({ name, controlVersion: version }: Controlled): Act
   return {
     title: `Stop the back-fill of ${name}?`,
     effect: 'Its run in progress continues. Due times that it has not come to do not run.',
-    ...{ verb: 'Stop back-fill', decline: 'Let it run', note: 'none' },
+    verb: 'Stop back-fill',
+    decline: 'Let it run',
+    note: 'none',
     async carryOut() {
       await change(`${jobPath(name)}/backfill`, undefined, { version });
       return `The back-fill of ${name} is stopped`;
@@ -79,7 +92,10 @@ export function rerun(runId: string, input: OneRun['input']): Action {
   return {
     title: 'Run this due time again?',
     effect: 'A run of its own is requested. Its handler sees the same due time.',
-    ...{ verb: 'Run again', decline: 'Do not run', note: 'possible', input: 'the input of the earlier run' },
+    verb: 'Run again',
+    decline: 'Do not run',
+    note: 'possible',
+    input: 'the input of the earlier run',
     // Masks must not become an input.
     ...(input !== undefined && !input.isRedacted && { filled: JSON.stringify(input.value, undefined, 2) }),
     async carryOut(given) {
@@ -99,7 +115,9 @@ export function rerunAll(runs: readonly RunSummary[]): Action {
   return {
     title: `Run ${plural(runs.length, 'run')} again?`,
     effect: `A run of its own is requested for each, with the due time and the input of the earlier one: ${jobs}.`,
-    ...{ verb: 'Run again', decline: 'Do not run', note: 'possible' },
+    verb: 'Run again',
+    decline: 'Do not run',
+    note: 'possible',
     async carryOut({ note, key }) {
       let requested = 0;
       try {
@@ -120,7 +138,10 @@ export function cancelRun(runId: string): Action {
   return {
     title: 'Cancel this run?',
     effect: `${runId} is asked to stop, and is not retried. Nothing that it has done is undone.`,
-    ...{ verb: 'Cancel run', decline: 'Let it run', danger: true, note: 'possible' },
+    verb: 'Cancel run',
+    decline: 'Let it run',
+    danger: true,
+    note: 'possible',
     async carryOut({ note }) {
       await change(`${runPath(runId)}/cancel`, bodyOf({ note }));
       return 'The cancel is requested';
@@ -132,7 +153,10 @@ export function acknowledge({ name, controlVersion: version }: Controlled): Acti
   return {
     title: `Acknowledge the failures of ${name}?`,
     effect: 'You look after them: the job is listed below those that nobody looks after, until its next success.',
-    ...{ verb: 'Acknowledge', decline: 'Leave it', note: 'possible', until: 'until its next success' },
+    verb: 'Acknowledge',
+    decline: 'Leave it',
+    note: 'possible',
+    until: 'until its next success',
     async carryOut({ note, until }) {
       const body = { ...(note === '' ? {} : { note }), until };
       await change(`${jobPath(name)}/acknowledgement`, body, { version });
@@ -145,7 +169,9 @@ export function unacknowledge({ name, controlVersion: version }: Controlled): Ac
   return {
     title: `Lift the acknowledgement of ${name}?`,
     effect: 'The job is listed again among those that nobody looks after.',
-    ...{ verb: 'Lift acknowledgement', decline: 'Leave it', note: 'none' },
+    verb: 'Lift acknowledgement',
+    decline: 'Leave it',
+    note: 'none',
     async carryOut() {
       await change(`${jobPath(name)}/acknowledgement`, undefined, { version });
       return `Nobody looks after the failures of ${name}`;
@@ -158,7 +184,9 @@ export function poke(deployment: string): Action {
   return {
     title: `Start a tick of ${deployment}?`,
     effect: 'It looks at all jobs now and claims what is due, as its timer would. That starts nothing twice.',
-    ...{ verb: 'Poke', decline: 'Leave it', note: 'none' },
+    verb: 'Poke',
+    decline: 'Leave it',
+    note: 'none',
     async carryOut() {
       const { due, handedOver, hubProven, cordoned } = (await change('poke', {})) as Poked;
       if (cordoned) return `Deployment ${deployment} has ticked. It is cordoned, and claims nothing new`;
@@ -172,7 +200,9 @@ export function cordon(deployment: string): Action {
   return {
     title: `Cordon ${deployment}?`,
     effect: 'This deployment finishes what it runs and claims nothing new. The others carry on.',
-    ...{ verb: 'Cordon', decline: 'Leave it', note: 'needed' },
+    verb: 'Cordon',
+    decline: 'Leave it',
+    note: 'needed',
     async carryOut({ note }) {
       await change(`deployments/${encodeURIComponent(deployment)}/cordon`, { note });
       return `Deployment ${deployment} is cordoned`;
@@ -184,7 +214,9 @@ export function uncordon(deployment: string): Action {
   return {
     title: `Lift the cordon of ${deployment}?`,
     effect: 'This deployment claims due times again.',
-    ...{ verb: 'Lift cordon', decline: 'Leave it', note: 'possible' },
+    verb: 'Lift cordon',
+    decline: 'Leave it',
+    note: 'possible',
     async carryOut({ note }) {
       await change(`deployments/${encodeURIComponent(deployment)}/uncordon`, bodyOf({ note }));
       return `Deployment ${deployment} claims again`;
@@ -200,6 +232,6 @@ function runPath(runId: string): string {
 export function bodyOf({ note, input }: Partial<Given>): object {
   return {
     ...(note === undefined || note === '' ? {} : { note }),
-    ...(input === undefined ? {} : { input }),
+    ...given({ input }),
   };
 }

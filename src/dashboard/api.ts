@@ -1,3 +1,4 @@
+import { given } from '../core/given';
 import type { Problem } from './model';
 
 /** The least that a page must know of an answer that is no success. */
@@ -66,7 +67,7 @@ export async function change(
       // No form and no other site can send it.
       'x-cronlease-request': '1',
       ...(version === undefined ? {} : { 'if-match': `"${version}"` }),
-      ...(key === undefined ? {} : { 'idempotency-key': key }),
+      ...given({ 'idempotency-key': key }),
     },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
@@ -100,7 +101,8 @@ async function send(path: string, init: RequestInit): Promise<Response> {
 }
 
 const LOGIN_ENDED: Failure = {
-  ...{ status: 401, code: 'NotAuthenticated' },
+  status: 401,
+  code: 'NotAuthenticated',
   detail: 'your login has ended',
   remedy: 'log in again',
 };

@@ -1,3 +1,4 @@
+import { given } from '../core/given';
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { changed, pageOf, param } from './address';
@@ -25,8 +26,7 @@ export function AuditPage(): JSX.Element {
   const q = useSettled(param('q'));
   const query = new URLSearchParams({
     limit: '50',
-    ...(q === undefined ? {} : { q }),
-    ...(cursor === undefined ? {} : { cursor }),
+    ...given({ q, cursor }),
   });
   const { body, failure } = useLive(`audit?${query.toString()}`);
   return (

@@ -1,3 +1,4 @@
+import { given } from '../core/given';
 import { useEffect, useState } from 'preact/hooks';
 import { ApiError, type Failure, read } from './api';
 import type { RunLog } from './model';
@@ -16,7 +17,12 @@ export interface FollowedLog {
 }
 
 const NOTHING: FollowedLog = {
-  ...{ entries: [], progress: null, leftOut: 0, ended: false, loaded: false, failure: undefined },
+  entries: [],
+  progress: null,
+  leftOut: 0,
+  ended: false,
+  loaded: false,
+  failure: undefined,
 };
 const DEFAULT_MS = 2_000;
 const LAST_RETRY_MS = 60_000;
@@ -54,7 +60,7 @@ function followLog(
   const ask = async (): Promise<void> => {
     if (state !== 'waiting' || document.hidden) return;
     state = 'asking';
-    const query = new URLSearchParams({ ...of, ...(from === undefined ? {} : { from }) }).toString();
+    const query = new URLSearchParams({ ...of, ...given({ from }) }).toString();
     let waitMs: number;
     try {
       const { body, leastPollMs } = await read(`runs/${encodeURIComponent(runId)}/log${query && `?${query}`}`);
@@ -64,9 +70,12 @@ function followLog(
       from = next;
       failures = 0;
       set((last) => ({
-        ...{ entries: entries.length === 0 ? last.entries : inOrder([...last.entries, ...entries]) },
-        ...{ progress: progress ?? last.progress, leftOut: Math.max(leftOut, last.leftOut) },
-        ...{ ended, loaded: true, failure: undefined },
+        entries: entries.length === 0 ? last.entries : inOrder([...last.entries, ...entries]),
+        progress: progress ?? last.progress,
+        leftOut: Math.max(leftOut, last.leftOut),
+        ended,
+        loaded: true,
+        failure: undefined,
       }));
       state = ended ? 'done' : 'waiting';
       waitMs = isMore ? 0 : (leastPollMs ?? DEFAULT_MS);

@@ -50,7 +50,8 @@ export function marksOf(lane: Lane, now: number, apartMs: number): Marks {
   const begun = current === undefined ? [] : [{ from, until: current.expected }];
   const stretches = [...begun, ...due.map((at) => ({ from: at, until: at + usual }))];
   return {
-    ...{ past, current },
+    past,
+    current,
     planned: grouped(due, usual, apartMs),
     overlaps: overlapsOf(stretches),
     knownFrom: recent.length < RECENT ? undefined : past[0]?.dueAt,

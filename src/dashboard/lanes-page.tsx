@@ -29,7 +29,9 @@ const AXIS = 24;
 export function LanesPage(): JSX.Element {
   const hours = REACHES.find((one) => String(one) === param('hours')) ?? 12;
   const query = new URLSearchParams({
-    ...{ hours: String(hours), limit: String(PAGE), skip: String((pageNumber() - 1) * PAGE) },
+    hours: String(hours),
+    limit: String(PAGE),
+    skip: String((pageNumber() - 1) * PAGE),
     ...Object.fromEntries(
       ['tag', 'q'].flatMap((name) => (param(name) === undefined ? [] : [[name, param(name) ?? '']])),
     ),

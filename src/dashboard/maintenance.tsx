@@ -24,8 +24,12 @@ function start(scope: Scope): Action {
   return {
     title: 'Start maintenance?',
     effect: 'The chosen jobs start no run until it ends. Runs in progress continue. Everybody sees a banner.',
-    ...{ verb: 'Pause these jobs', decline: 'Change nothing', note: 'needed', danger: true },
-    ...{ until: 'until somebody ends it', scope },
+    verb: 'Pause these jobs',
+    decline: 'Change nothing',
+    note: 'needed',
+    danger: true,
+    until: 'until somebody ends it',
+    scope,
     async carryOut({ note, until, scope: choice }) {
       const { done, refused } = (await change('pause', { ...choice, note, until })) as PausedMany;
       return `${plural(done.length, 'job is', 'jobs are')} paused${leftOf(refused)}`;
@@ -76,7 +80,9 @@ function end(work: Work, jobs: readonly Job[]): Action {
   return {
     title: `End the maintenance of ${wordsOf(work)}?`,
     effect: 'Due times start runs again. Those that were passed over are listed, and are not run later.',
-    ...{ verb: 'End maintenance', decline: 'Leave them paused', note: 'possible' },
+    verb: 'End maintenance',
+    decline: 'Leave them paused',
+    note: 'possible',
     async carryOut({ note }) {
       const answer = (await change('resume', {
         ...choice,

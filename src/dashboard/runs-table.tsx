@@ -1,3 +1,4 @@
+import { given } from '../core/given';
 import type { JSX } from 'preact';
 import { changed, pageOf, param } from './address';
 import { now } from './clock';
@@ -23,7 +24,7 @@ export function triggerWord(trigger: RunSummary['trigger']): string {
  * @param until the end of the hours in the address. It stands still while a page is open, and so does the list.
  */
 export function runsPath(job: string | undefined, limit: number, until = now.peek()): string {
-  const query = new URLSearchParams({ ...(job === undefined ? {} : { job }), limit: String(limit) });
+  const query = new URLSearchParams({ ...given({ job }), limit: String(limit) });
   if (job === undefined) addScope(query, until);
   const outcome = param('outcome');
   if (outcome === 'bad') query.set('failed', 'true');

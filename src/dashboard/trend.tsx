@@ -93,7 +93,10 @@ function optionsOf(width: number, zone: string, element: HTMLElement): uPlot.Opt
     points: { show: true, size: 6, fill: stroke },
   });
   return {
-    ...{ width, height: HEIGHT, legend: { show: false }, cursor: { show: false } },
+    width,
+    height: HEIGHT,
+    legend: { show: false },
+    cursor: { show: false },
     scales: { y: { range: (_, __, most) => [0, most * 1.1] } },
     axes: [
       {

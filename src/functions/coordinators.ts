@@ -1,3 +1,4 @@
+import { given } from '../core/given';
 import { randomUUID } from 'node:crypto';
 import { formatIssue } from '../config/config-error';
 import { loadJobs } from '../config/load';
@@ -88,7 +89,9 @@ export function createCoordinators(options: CoordinatorOptions, { env, host, fee
   const source = env['CRONLEASE_JOBS_FILE'] || options.jobs;
   const { handlers } = options;
   const { jobsFile, warnings, inputs } = loadJobs(source, {
-    ...{ baseFolder: process.cwd(), functionTimeoutMs: host.functionTimeoutMs, handlers },
+    baseFolder: process.cwd(),
+    functionTimeoutMs: host.functionTimeoutMs,
+    handlers,
     now: systemClock.now(),
     // Where the app is developed. On Azure, no start of an instance looks at a year of each schedule.
     clockChanges: env['AZURE_FUNCTIONS_ENVIRONMENT'] === 'Development',
@@ -113,7 +116,9 @@ export function createCoordinators(options: CoordinatorOptions, { env, host, fee
     const own = jobsFile.jobs.filter(({ name }) => shardOf(name, accounts) === index);
     return {
       ...shared,
-      ...{ store, serviceTime: time, jobs: runnableJobs(own, handlers, inputs) },
+      store,
+      serviceTime: time,
+      jobs: runnableJobs(own, handlers, inputs),
       ...(accounts.length > 1 && { place: { accounts, index } }),
       ...(outlet === undefined ? {} : { outlet, sends: new Set() }),
       ...newState(),
@@ -197,9 +202,11 @@ function sharedBy(
       functionTimeoutMs: host.functionTimeoutMs ?? NO_TIMEOUT_MS,
     },
     ...(maxConcurrentRuns === undefined ? {} : { slots: createSlots(systemClock, maxConcurrentRuns) }),
-    ...(redact === undefined ? {} : { redact }),
+    ...given({ redact }),
     presence: {
-      ...{ instance: randomUUID(), version: VERSION, hubAccount: host.hubAccount },
+      instance: randomUUID(),
+      version: VERSION,
+      hubAccount: host.hubAccount,
       tickEveryMs: longestGap(tickSchedule(env).nextFire, systemClock.now()),
     },
   };

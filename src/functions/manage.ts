@@ -99,7 +99,16 @@ async function load({ coordinators, isReady, access, environment, env }: ManageO
   if (first === undefined) throw new Error('there is no coordinator');
   const { clock, newId, revision, deployment, settings, redact } = first;
   return createManage({
-    ...{ store, jobs, clock, newId, revision, deployment, access, isReady, environment, redact },
+    store,
+    jobs,
+    clock,
+    newId,
+    revision,
+    deployment,
+    access,
+    isReady,
+    environment,
+    redact,
     version: VERSION,
     sweepIntervalMs: settings.sweepIntervalMs,
     metricsJobs: metricsJobs(env),

@@ -44,7 +44,8 @@ export function unknownNames(
   unresolved: ReadonlyMap<string, string>,
 ): readonly ConfigIssue[] {
   const issue = (path: string, value: string, setting: string): ConfigIssue => ({
-    ...{ path, value },
+    path,
+    value,
     message: `has no address in the app setting ${setting} of this app`,
     remedy: 'add it there, or correct the name',
   });

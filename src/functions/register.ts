@@ -62,11 +62,14 @@ export function registerCoordinator(options: CoordinatorOptions): void {
     // For pokes alone. The host makes this input from its own settings, without a call.
     extraInputs: [df.input.durableClient()],
     handler: manageHandler({
-      ...{ coordinators, isReady, access: accessSettings(process.env) },
+      coordinators,
+      isReady,
+      access: accessSettings(process.env),
       environment: environmentSetting(process.env),
       poke: (context) => reporting(context, (reportOf) => tickers().poke(durableHub(df.getClient(context)), reportOf)),
       dashboard: async () => (await import('../dashboard/files.js')).DASHBOARD,
-      ...{ env: process.env, appFolder: process.cwd() },
+      env: process.env,
+      appFolder: process.cwd(),
     }),
   });
 

@@ -24,7 +24,10 @@ export async function connectTelemetry(
   if (first === undefined) return;
   const { serviceTime, deployment, presence } = first;
   const telemetry = await feed.load({
-    ...{ version: VERSION, deployment, instance: presence?.instance ?? '', location: store.location },
+    version: VERSION,
+    deployment,
+    instance: presence?.instance ?? '',
+    location: store.location,
     specs: jobs,
     resource: resourceOf(env, first),
     now: () => serviceTime.now(),

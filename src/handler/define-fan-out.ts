@@ -1,3 +1,4 @@
+import { given } from '../core/given';
 import { formatDuration, parseDuration } from '../core/duration';
 import type { FanOutPolicy } from '../core/fan-out';
 import type { Retry } from '../core/job';
@@ -122,7 +123,7 @@ export function defineFanOut<Input = unknown, Item = unknown, Result = unknown>(
   whole('maxItems', maxItems, MOST_ITEMS);
   oneOf('onItemFailure', onItemFailure, ['failFast', 'collect']);
   return {
-    ...(input === undefined ? {} : { input }),
+    ...given({ input }),
     policy: {
       concurrency,
       maxItems,

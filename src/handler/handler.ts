@@ -1,3 +1,4 @@
+import { given } from '../core/given';
 import type { Trigger } from '../core/fate';
 import type { Progress } from '../core/log-entry';
 import type { Origin } from '../core/origin';
@@ -106,7 +107,7 @@ export function checkProgress(note: unknown, fraction: unknown): Progress | unde
     );
   }
   if (note === undefined && fraction === undefined) return undefined;
-  return { ...(note === undefined ? {} : { note }), ...(fraction === undefined ? {} : { fraction }) };
+  return { ...given({ note, fraction }) };
 }
 
 function typeOf(value: unknown): string {

@@ -49,8 +49,19 @@ type CronJob = z.output<typeof cronJob>;
 
 /** The members of a spec that have become settings, or that mean nothing to a job. */
 const CARRIED = new Set([
-  ...['schedule', 'timeZone', 'concurrencyPolicy', 'startingDeadlineSeconds', 'suspend', 'jobTemplate'],
-  ...['backoffLimit', 'activeDeadlineSeconds', 'parallelism', 'completions', 'template', 'selector', 'manualSelector'],
+  'schedule',
+  'timeZone',
+  'concurrencyPolicy',
+  'startingDeadlineSeconds',
+  'suspend',
+  'jobTemplate',
+  'backoffLimit',
+  'activeDeadlineSeconds',
+  'parallelism',
+  'completions',
+  'template',
+  'selector',
+  'manualSelector',
 ]);
 const CARRIED_OF_POD = new Set(['containers', 'restartPolicy', 'dnsPolicy', 'schedulerName']);
 const CARRIED_OF_CONTAINER = new Set(['name', 'image', 'command', 'args', 'imagePullPolicy']);

@@ -7,7 +7,9 @@ import { scheduledTimer } from './timer-clock';
 
 const COMMON = { all: '*', openStep: 'toEnd', backwards: 'swap' } as const;
 const MONTH_NAMES = ['january', 'february', 'march', 'april', 'may', 'june', 'july', 'august', 'september'].concat(
-  ...['october', 'november', 'december'],
+  'october',
+  'november',
+  'december',
 );
 const DAY_NAMES = ['sunday', 'monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday'];
 const RULES: readonly FieldRules[] = [

@@ -86,7 +86,9 @@ export function scheduledTimer({ values, written, timeZone }: Omit<Timing, 'rule
   if (followsElapsedTime(asWritten) && elapsed.first === undefined) return { schedule: asWritten, ...place };
   const [best = elapsed] = [...POLICIES.map(tried), elapsed].sort((a, b) => a.size - b.size);
   return {
-    ...{ schedule: cronText(values, written, 'list'), ...place, ...dstOf(best.policy) },
+    schedule: cronText(values, written, 'list'),
+    ...place,
+    ...dstOf(best.policy),
     ...(best.first !== undefined && { differs: sentence(best.first, timeZone) }),
   };
 }

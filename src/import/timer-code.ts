@@ -61,7 +61,9 @@ function genericOf(call: Loose, bindings: Bindings, found: Set<Loose>, line: num
   const rest = options && membersOf(options, bindings);
   return [
     {
-      ...{ kind: 'timer', line, name: valueOf(name, bindings) },
+      kind: 'timer',
+      line,
+      name: valueOf(name, bindings),
       options: timer === UNKNOWN ? undefined : new Map([...(rest ?? []), ...timer]),
       ...(!isSure && { takenFor: wordsOf(call['callee']) }),
     },

@@ -4,7 +4,10 @@ import { Health, Me, Version } from './schema';
 
 export const aboutRoutes = [
   route({
-    ...{ id: 'getMe', method: 'GET', path: 'me', role: 'viewer' },
+    id: 'getMe',
+    method: 'GET',
+    path: 'me',
+    role: 'viewer',
     summary: 'show the caller and the role',
     params: NONE,
     query: NONE,
@@ -16,7 +19,10 @@ export const aboutRoutes = [
     },
   }),
   route({
-    ...{ id: 'getVersion', method: 'GET', path: 'version', role: 'viewer' },
+    id: 'getVersion',
+    method: 'GET',
+    path: 'version',
+    role: 'viewer',
     summary: 'show the version of the app that answers',
     params: NONE,
     query: NONE,
@@ -27,7 +33,10 @@ export const aboutRoutes = [
     },
   }),
   route({
-    ...{ id: 'getLive', method: 'GET', path: 'health/live', role: 'anybody' },
+    id: 'getLive',
+    method: 'GET',
+    path: 'health/live',
+    role: 'anybody',
     summary: 'show whether the process answers',
     params: NONE,
     query: NONE,
@@ -37,7 +46,10 @@ export const aboutRoutes = [
   }),
   ...(['health', 'health/ready'] as const).map((path) =>
     route({
-      ...{ id: path === 'health' ? 'getHealth' : 'getReady', method: 'GET', path, role: 'anybody' },
+      id: path === 'health' ? 'getHealth' : 'getReady',
+      method: 'GET',
+      path,
+      role: 'anybody',
       summary: 'show whether the instance can do its work: storage answers, and nothing else is wrong',
       description: 'The answer is at most 30 s old. 503 means that it cannot.',
       params: NONE,

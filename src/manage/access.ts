@@ -1,3 +1,4 @@
+import { given } from '../core/given';
 import { type Header, isSameOrigin } from '../core/same-origin';
 import { type ApiKey, keyOf, sameSecret } from './keys';
 import { readPrincipal } from './principal';
@@ -95,7 +96,9 @@ function callerByKey({ keys }: AccessSettings, presented: string, { keyed }: Kno
   const key = keyOf(keys, presented);
   if (key !== undefined) return { ...key.rights, actor: key.name, channel: 'key' };
   return {
-    ...{ status: 401, code: 'WrongKey', place: KEY_HEADER },
+    status: 401,
+    code: 'WrongKey',
+    place: KEY_HEADER,
     problem: 'the key is not one of this app',
     remedy: 'send a key whose SHA-256 is in CRONLEASE_API_KEYS',
     ...(keyed && { asksForKey: true }),
@@ -108,10 +111,12 @@ function callerByLogin(header: string, { header: read }: Knock): Caller | Denied
   const { name, rights, identity } = principal;
   if (rights !== undefined) {
     const channel = isBrowser(read) ? 'browser' : 'app';
-    return { ...rights, actor: name, channel, ...(identity === undefined ? {} : { identity }) };
+    return { ...rights, actor: name, channel, ...given({ identity }) };
   }
   return {
-    ...{ status: 403, code: 'NoRole', place: PRINCIPAL_HEADER },
+    status: 403,
+    code: 'NoRole',
+    place: PRINCIPAL_HEADER,
     problem: 'the login has none of the roles viewer, payloads, operator and admin',
     remedy: 'have an app role assigned to you in Microsoft Entra, and log in again',
   };
@@ -144,7 +149,9 @@ export function mayCall(
 ): Denied | undefined {
   if (!includes(caller.role, needed)) {
     return {
-      ...{ status: 403, code: 'RoleTooLow', place: 'role' },
+      status: 403,
+      code: 'RoleTooLow',
+      place: 'role',
       problem: `the role ${caller.role} may not do this`,
       remedy: `ask somebody with the role ${needed}`,
     };
@@ -152,14 +159,18 @@ export function mayCall(
   if (!isChange) return undefined;
   if (settings.readOnly) {
     return {
-      ...{ status: 403, code: 'ReadOnly', place: 'CRONLEASE_MANAGE_READ_ONLY' },
+      status: 403,
+      code: 'ReadOnly',
+      place: 'CRONLEASE_MANAGE_READ_ONLY',
       problem: 'this app does not accept changes over HTTP',
       remedy: 'use the command line, or set it to "false"',
     };
   }
   if (header(CHANGE_HEADER) !== '1') {
     return {
-      ...{ status: 403, code: 'NotFromHere', place: CHANGE_HEADER },
+      status: 403,
+      code: 'NotFromHere',
+      place: CHANGE_HEADER,
       problem: 'a change needs this header, so that no page of another site can make it',
       remedy: `send "${CHANGE_HEADER}: 1"`,
     };
@@ -177,14 +188,20 @@ function isLoopback(host: string): boolean {
 
 function notFromHere(problem: string): Denied {
   return {
-    ...{ status: 403, code: 'NotFromHere', place: 'Origin', problem },
+    status: 403,
+    code: 'NotFromHere',
+    place: 'Origin',
+    problem,
     remedy: 'open the page of this app itself',
   };
 }
 
 function nobody(place: string, problem: string): Denied {
   return {
-    ...{ status: 401, code: 'NotAuthenticated', place, problem },
+    status: 401,
+    code: 'NotAuthenticated',
+    place,
+    problem,
     remedy: `log in with Microsoft Entra, or send a key in ${KEY_HEADER}`,
   };
 }

@@ -8,7 +8,11 @@ const path = 'jobs/{job}/acknowledgement';
 
 export const acknowledgeRoutes = [
   route({
-    ...{ id: 'acknowledge', method: 'POST', path, role: 'operator', conditional: true },
+    id: 'acknowledge',
+    method: 'POST',
+    path,
+    role: 'operator',
+    conditional: true,
     summary: 'acknowledge the failures of a job until its next success',
     description:
       'Lists then show the job below those that nobody has acknowledged. Sent again, it replaces the first one.',
@@ -22,7 +26,11 @@ export const acknowledgeRoutes = [
     },
   }),
   route({
-    ...{ id: 'unacknowledge', method: 'DELETE', path, role: 'operator', conditional: true },
+    id: 'unacknowledge',
+    method: 'DELETE',
+    path,
+    role: 'operator',
+    conditional: true,
     summary: 'remove the acknowledgement of a job',
     params: oneJob,
     query: NONE,

@@ -12,7 +12,11 @@ const HIDDEN = `(needs the role ${PAYLOADS})`;
 
 export const auditRoutes = [
   route({
-    ...{ id: 'listAudit', method: 'GET', path: 'audit', role: 'viewer', follow: true },
+    id: 'listAudit',
+    method: 'GET',
+    path: 'audit',
+    role: 'viewer',
+    follow: true,
     summary: 'list what people changed, newest first',
     params: z.strictObject({}),
     query: z.strictObject({
@@ -42,9 +46,16 @@ export const auditRoutes = [
         : searchAudit(store, q, request, { signal }));
       return {
         entries: entries.map(({ id, at, origin, action, target, state, before, after }) => ({
-          ...{ id, at: isoOf(at), actor: origin.actor, channel: origin.channel, note: origin.note ?? null },
-          ...{ identity: origin.identity ?? null, proven: isProven(origin) },
-          ...{ action, target, state },
+          id,
+          at: isoOf(at),
+          actor: origin.actor,
+          channel: origin.channel,
+          note: origin.note ?? null,
+          identity: origin.identity ?? null,
+          proven: isProven(origin),
+          action,
+          target,
+          state,
           ...(before === undefined ? {} : { before: shown(before) }),
           ...(after === undefined ? {} : { after: shown(after) }),
         })),

@@ -12,7 +12,10 @@ const path = 'jobs/{job}/backfill';
 
 export const backfillRoutes = [
   route({
-    ...{ id: 'getBackfill', method: 'GET', path, role: 'viewer' },
+    id: 'getBackfill',
+    method: 'GET',
+    path,
+    role: 'viewer',
     summary: 'show how far the last back-fill of a job is',
     params: oneJob,
     query: NONE,
@@ -25,7 +28,10 @@ export const backfillRoutes = [
     },
   }),
   route({
-    ...{ id: 'planBackfill', method: 'GET', path: `${path}/plan`, role: 'viewer' },
+    id: 'planBackfill',
+    method: 'GET',
+    path: `${path}/plan`,
+    role: 'viewer',
     summary: 'list the due times of a back-fill, without starting it',
     params: oneJob,
     query: schema.BackfillQuery,
@@ -38,14 +44,21 @@ export const backfillRoutes = [
       const { dueTimes, running, passedOver } = await planBackfill(office.store, spec, wanted, { signal });
       const shown = dueTimes.slice(0, schema.PLANNED_DUE_TIMES);
       return {
-        ...{ job: spec.name, running, passedOver },
+        job: spec.name,
+        running,
+        passedOver,
         dueTimes: shown.map((due) => ({ ...due, scheduledFor: isoOf(due.scheduledFor) })),
         complete: shown.length === dueTimes.length,
       };
     },
   }),
   route({
-    ...{ id: 'startBackfill', method: 'POST', path, role: 'operator', status: 202, conditional: true },
+    id: 'startBackfill',
+    method: 'POST',
+    path,
+    role: 'operator',
+    status: 202,
+    conditional: true,
     summary: 'run past due times again, one after another',
     description: 'Due times that come meanwhile go first. Each run has a record of its own, beside the first one.',
     params: oneJob,
@@ -60,7 +73,11 @@ export const backfillRoutes = [
     },
   }),
   route({
-    ...{ id: 'stopBackfill', method: 'DELETE', path, role: 'operator', conditional: true },
+    id: 'stopBackfill',
+    method: 'DELETE',
+    path,
+    role: 'operator',
+    conditional: true,
     summary: 'stop the back-fill of a job',
     description: 'Its run in progress continues.',
     params: oneJob,

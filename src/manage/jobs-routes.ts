@@ -66,7 +66,11 @@ export function specOf({ spec, name }: JobEntry): JobSpec {
 
 export const jobsRoutes = [
   route({
-    ...{ id: 'listJobs', method: 'GET', path: 'jobs', role: 'viewer', follow: true },
+    id: 'listJobs',
+    method: 'GET',
+    path: 'jobs',
+    role: 'viewer',
+    follow: true,
     summary: 'list all jobs with their state, and all deployments',
     params: NONE,
     query: z.strictObject({
@@ -84,7 +88,11 @@ export const jobsRoutes = [
     },
   }),
   route({
-    ...{ id: 'getJob', method: 'GET', path: 'jobs/{job}', role: 'viewer', follow: true },
+    id: 'getJob',
+    method: 'GET',
+    path: 'jobs/{job}',
+    role: 'viewer',
+    follow: true,
     summary: 'show one job with its settings and requests',
     params: oneJob,
     query: NONE,
@@ -96,7 +104,10 @@ export const jobsRoutes = [
     },
   }),
   route({
-    ...{ id: 'listDueTimes', method: 'GET', path: 'next', role: 'viewer' },
+    id: 'listDueTimes',
+    method: 'GET',
+    path: 'next',
+    role: 'viewer',
     summary: 'list the next due times of jobs',
     params: NONE,
     query: z.strictObject({
@@ -122,7 +133,11 @@ export const jobsRoutes = [
           if (spec === undefined) return [];
           const { due, complete } = dueTimes(spec, from ?? now, until, each);
           return {
-            ...{ job: spec.name, timeZone: spec.timeZone, enabled: spec.enabled, due, complete },
+            job: spec.name,
+            timeZone: spec.timeZone,
+            enabled: spec.enabled,
+            due,
+            complete,
             paused: state !== undefined && currentPause(state.control, now) !== undefined,
           };
         }),
@@ -130,7 +145,10 @@ export const jobsRoutes = [
     },
   }),
   route({
-    ...{ id: 'explain', method: 'GET', path: 'jobs/{job}/why', role: 'viewer' },
+    id: 'explain',
+    method: 'GET',
+    path: 'jobs/{job}/why',
+    role: 'viewer',
     summary: 'explain the outcome of an instant, or what is to be expected of it',
     params: oneJob,
     query: z.strictObject({ time: instant.describe('A due time of the schedule, or any instant.') }),
@@ -145,18 +163,30 @@ export const jobsRoutes = [
           : await explainTime(office.store, spec, office.revision, time, { signal });
       const backfills = await backfilledRuns(office.store, found, { signal });
       return {
-        ...{ now: isoOf(found.state.now), job: name, time: isoOf(time), due: found.due },
-        ...{ outcome: found.fate, reason: found.reason, warnings: found.warnings },
+        now: isoOf(found.state.now),
+        job: name,
+        time: isoOf(time),
+        due: found.due,
+        outcome: found.fate,
+        reason: found.reason,
+        warnings: found.warnings,
         text: describe(found, (at) => showTime(at, 'UTC')),
         runId: found.record?.runId ?? null,
         backfills: backfills.map(({ runId, outcome, reason, startedAt, endedAt }) => ({
-          ...{ runId, outcome, reason, startedAt, endedAt },
+          runId,
+          outcome,
+          reason,
+          startedAt,
+          endedAt,
         })),
       };
     },
   }),
   route({
-    ...{ id: 'getCalendar', method: 'GET', path: 'jobs/{job}/calendar', role: 'viewer' },
+    id: 'getCalendar',
+    method: 'GET',
+    path: 'jobs/{job}/calendar',
+    role: 'viewer',
     summary: 'count the outcomes of a job by day',
     description: 'It costs one storage call for 5,000 records, and 20 at most.',
     params: oneJob,
@@ -173,7 +203,11 @@ export const jobsRoutes = [
     },
   }),
   route({
-    ...{ id: 'listDeployments', method: 'GET', path: 'deployments', role: 'viewer', follow: true },
+    id: 'listDeployments',
+    method: 'GET',
+    path: 'deployments',
+    role: 'viewer',
+    follow: true,
     summary: 'list the deployments',
     params: NONE,
     query: NONE,

@@ -9,7 +9,11 @@ const HOUR = 3_600_000;
 
 export const lanesRoutes = [
   route({
-    ...{ id: 'listLanes', method: 'GET', path: 'lanes', role: 'viewer', follow: true },
+    id: 'listLanes',
+    method: 'GET',
+    path: 'lanes',
+    role: 'viewer',
+    follow: true,
     summary: 'list what jobs have done and will do around now, each in a lane of its own',
     description: 'Jobs that have nothing in the window have no lane. An answer has up to 200 due times of each job.',
     params: NONE,

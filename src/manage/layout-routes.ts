@@ -5,7 +5,10 @@ import * as schema from './schema';
 
 export const layoutRoutes = [
   route({
-    ...{ id: 'repairLayout', method: 'POST', path: 'layout/repair', role: 'admin' },
+    id: 'repairLayout',
+    method: 'POST',
+    path: 'layout/repair',
+    role: 'admin',
     summary: 'replace a layout that something else wrote',
     description:
       'While the blob `jobs/-layout/control` of an account cannot be read, nothing is claimed there. The repair removes ' +

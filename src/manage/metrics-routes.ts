@@ -8,7 +8,11 @@ import { NONE, NOTHING, route } from './route';
 
 export const metricsRoutes = [
   route({
-    ...{ id: 'getMetrics', method: 'GET', path: 'metrics', role: 'viewer', contentType: PROMETHEUS_TYPE },
+    id: 'getMetrics',
+    method: 'GET',
+    path: 'metrics',
+    role: 'viewer',
+    contentType: PROMETHEUS_TYPE,
     summary: 'show the gauges of jobs and deployments to Prometheus',
     description:
       'The text format of Prometheus, version 0.0.4. Every gauge comes from the rows in storage, so that all instances ' +

@@ -1,3 +1,4 @@
+import { given } from '../core/given';
 import * as z from 'zod';
 import { CHANGE_HEADER, KEY_HEADER } from './access';
 import { BODY_LIMIT, NONE, NOTHING, POLL_HEADER, type Route, route } from './route';
@@ -9,7 +10,10 @@ type Json = Readonly<Record<string, unknown>>;
 export function openApiRoute(routes: () => readonly Route[]): Route {
   let document: Json | undefined;
   return route({
-    ...{ id: 'getOpenApi', method: 'GET', path: 'openapi.json', role: 'viewer' },
+    id: 'getOpenApi',
+    method: 'GET',
+    path: 'openapi.json',
+    role: 'viewer',
     summary: 'show this API as an OpenAPI document',
     params: NONE,
     query: NONE,
@@ -88,7 +92,7 @@ function operationOf(one: Route): Json {
   return {
     operationId: id,
     summary: summary.charAt(0).toUpperCase() + summary.slice(1),
-    ...(description === undefined ? {} : { description }),
+    ...given({ description }),
     'x-cronlease-role': role,
     ...(role === 'anybody' ? { security: [] } : {}),
     ...(parameters.length === 0 ? {} : { parameters }),
@@ -134,8 +138,10 @@ function parametersOf(object: z.ZodObject, place: 'path' | 'query'): readonly Js
     readonly required?: readonly string[];
   };
   return Object.entries(properties).map(([name, { description, ...schema }]) => ({
-    ...{ name, in: place, required: required.includes(name) },
-    ...(description === undefined ? {} : { description }),
+    name,
+    in: place,
+    required: required.includes(name),
+    ...given({ description }),
     schema,
   }));
 }

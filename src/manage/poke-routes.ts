@@ -5,7 +5,10 @@ import { isoOf } from '../core/iso';
 
 export const pokeRoutes = [
   route({
-    ...{ id: 'poke', method: 'POST', path: 'poke', role: 'operator' },
+    id: 'poke',
+    method: 'POST',
+    path: 'poke',
+    role: 'operator',
     summary: 'start a tick now, as a second clock',
     description:
       'The deployment that answers looks at all jobs and claims what is due. Several pokes at once run one tick, and ' +
@@ -18,7 +21,9 @@ export const pokeRoutes = [
       const poked = await poke();
       if (poked === undefined) {
         throw new RequestError(503, 'Stopping', {
-          ...{ place: 'instance', value: null, problem: 'the instance is being shut down' },
+          place: 'instance',
+          value: null,
+          problem: 'the instance is being shut down',
           remedy: 'try again: another instance answers then',
         });
       }

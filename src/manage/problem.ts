@@ -66,8 +66,14 @@ export function problemBody({ status, code, issues }: RequestError): ProblemBody
   const shown = issues.map((issue) => ({ ...issue, value: issue.value === null ? null : cut(issue.value) }));
   const [first = issues[0]] = shown;
   return {
-    ...{ type: 'about:blank', title: TITLES[status] ?? 'Error', status, code },
-    ...{ detail: first.problem, place: first.place, value: first.value, remedy: first.remedy },
+    type: 'about:blank',
+    title: TITLES[status] ?? 'Error',
+    status,
+    code,
+    detail: first.problem,
+    place: first.place,
+    value: first.value,
+    remedy: first.remedy,
     ...(shown.length > 1 ? { errors: shown } : {}),
   };
 }

@@ -1,3 +1,4 @@
+import { given } from '../core/given';
 import * as z from 'zod';
 import type { JobName } from '../core/brand';
 import { TRIGGERS } from '../core/fate';
@@ -39,7 +40,11 @@ const runsQuery = z.strictObject({
 
 export const runsRoutes = [
   route({
-    ...{ id: 'listRuns', method: 'GET', path: 'runs', role: 'viewer', follow: true },
+    id: 'listRuns',
+    method: 'GET',
+    path: 'runs',
+    role: 'viewer',
+    follow: true,
     summary: 'list runs, and due times that did not run, newest first',
     params: NONE,
     query: runsQuery,
@@ -69,7 +74,11 @@ export const runsRoutes = [
     },
   }),
   route({
-    ...{ id: 'getRun', method: 'GET', path: 'runs/{run}', role: 'viewer', follow: true },
+    id: 'getRun',
+    method: 'GET',
+    path: 'runs/{run}',
+    role: 'viewer',
+    follow: true,
     summary: 'show one run with its attempts',
     params: oneRun,
     query: NONE,
@@ -93,7 +102,12 @@ export const runsRoutes = [
     },
   }),
   route({
-    ...{ id: 'getLog', method: 'GET', path: 'runs/{run}/log', role: 'viewer', follow: true, pollMs: LOG_POLL_MS },
+    id: 'getLog',
+    method: 'GET',
+    path: 'runs/{run}/log',
+    role: 'viewer',
+    follow: true,
+    pollMs: LOG_POLL_MS,
     summary: 'read what the handler of a run said',
     description: 'To follow a run, ask again with `from` until it has ended.',
     params: oneRun,
@@ -133,14 +147,24 @@ function requestedRun(id: string): RequestError {
 function showListedRun(run: ListedRun, error: string | undefined): z.input<typeof RunSummary> {
   const { startedAt, endedAt } = run;
   return {
-    ...{ runId: run.runId, job: run.job, scheduledFor: isoOf(run.scheduledFor), through: isoOrNull(run.through) },
-    ...{ count: run.count ?? null, outcome: run.outcome, reason: run.reason ?? null, token: run.token ?? null },
+    runId: run.runId,
+    job: run.job,
+    scheduledFor: isoOf(run.scheduledFor),
+    through: isoOrNull(run.through),
+    count: run.count ?? null,
+    outcome: run.outcome,
+    reason: run.reason ?? null,
+    token: run.token ?? null,
     trigger: triggerOf(run.trigger),
-    ...{ startedAt: isoOrNull(startedAt), endedAt: isoOrNull(endedAt), latenessMs: run.latenessMs ?? null },
+    startedAt: isoOrNull(startedAt),
+    endedAt: isoOrNull(endedAt),
+    latenessMs: run.latenessMs ?? null,
     durationMs:
       startedAt === undefined || endedAt === undefined ? null : Math.max(0, endedAt - startedAt - run.waitedMs),
-    ...{ waitedMs: run.waitedMs, error: error ?? null },
-    ...{ origin: run.origin ?? null, rerunOf: isoOrNull(run.rerunOf) },
+    waitedMs: run.waitedMs,
+    error: error ?? null,
+    origin: run.origin ?? null,
+    rerunOf: isoOrNull(run.rerunOf),
   };
 }
 
@@ -156,23 +180,38 @@ function showRecord(
 ): Omit<z.input<typeof OneRun>, 'now'> {
   const { startedAt, endedAt, through, count } = record;
   return {
-    ...{ runId: record.runId, job: record.job, scheduledFor: record.scheduledFor, through: through ?? null },
+    runId: record.runId,
+    job: record.job,
+    scheduledFor: record.scheduledFor,
+    through: through ?? null,
     count: count ?? (through === undefined ? 1 : null),
-    ...{ outcome: record.outcome, reason: record.reason, trigger: record.trigger, token: record.token },
-    ...{ startedAt, endedAt, latenessMs: record.latenessMs },
-    ...{ durationMs: tookMs(record) ?? null, waitedMs: record.waitedMs ?? 0, error: errorLine(record) ?? null },
+    outcome: record.outcome,
+    reason: record.reason,
+    trigger: record.trigger,
+    token: record.token,
+    startedAt,
+    endedAt,
+    latenessMs: record.latenessMs,
+    durationMs: tookMs(record) ?? null,
+    waitedMs: record.waitedMs ?? 0,
+    error: errorLine(record) ?? null,
     claimedAt: record.claimedAt,
-    ...{ origin: record.origin ?? null, rerunOf: record.rerunOf ?? null },
+    origin: record.origin ?? null,
+    rerunOf: record.rerunOf ?? null,
     attempts: record.attempts.map(
       ({ attempt, token, deployment, claimedAt, waitedForSlotMs, waitedForGroupMs, outcome, error, ...times }) => ({
-        ...{ attempt, token, deployment, outcome, error, startedAt: times.startedAt, endedAt: times.endedAt },
-        ...(claimedAt === undefined ? {} : { claimedAt }),
-        ...(waitedForSlotMs === undefined ? {} : { waitedForSlotMs }),
-        ...(waitedForGroupMs === undefined ? {} : { waitedForGroupMs }),
+        attempt,
+        token,
+        deployment,
+        outcome,
+        error,
+        startedAt: times.startedAt,
+        endedAt: times.endedAt,
+        ...given({ claimedAt, waitedForSlotMs, waitedForGroupMs }),
       }),
     ),
     ...(hasPayloads
-      ? { ...payloadsOf(record), ...(input === undefined ? {} : { input }) }
+      ? { ...payloadsOf(record), ...given({ input }) }
       : { resultHidden: record.result !== undefined, inputHidden: input !== undefined }),
     ...(record.items === undefined ? {} : { items: { ...record.items, lines: [...record.items.lines] } }),
     overlappedRunId: record.overlappedRunId ?? null,
@@ -180,7 +219,7 @@ function showRecord(
 }
 
 function payloadsOf({ result, resultChanges }: ShownRecord): Pick<z.input<typeof OneRun>, 'result' | 'resultChanges'> {
-  return { ...(result === undefined ? {} : { result }), ...(resultChanges === undefined ? {} : { resultChanges }) };
+  return { ...given({ result, resultChanges }) };
 }
 
 function pageStart(cursor: string): PageStart {

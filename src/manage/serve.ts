@@ -128,7 +128,10 @@ async function carryOut(
     if (denied !== undefined) throw deniedError(denied);
   }
   const call: RawCall = {
-    ...{ params, caller, signal, poke: request.poke },
+    params,
+    caller,
+    signal,
+    poke: request.poke,
     query: queryOf(request.query),
     body: route.method === 'POST' ? await bodyOf(request) : undefined,
     ifMatch: ifMatchOf(route, request),
@@ -160,7 +163,9 @@ async function handled(office: Office, route: Route, call: RawCall): Promise<unk
 
 function notPlain(): RequestError {
   return new RequestError(400, 'InvalidRequest', {
-    ...{ place: 'path', value: null, problem: 'the path can be read in more than one way' },
+    place: 'path',
+    value: null,
+    problem: 'the path can be read in more than one way',
     remedy: 'send it without dots, empty parts, backslashes, encoded slashes and double encoding',
   });
 }

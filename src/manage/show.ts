@@ -30,8 +30,19 @@ function settingsOf(spec: JobSpec): NonNullable<z.input<typeof OneJob>['settings
   const { kind, handler, catchUp, catchUpWindowMs, overlap, priority, offsetMs, graceMs, leaseMs, keepMs, retry } =
     spec;
   return {
-    ...{ kind, handler, catchUp, catchUpWindowMs, overlap, priority, offsetMs, graceMs, leaseMs, keepMs, retry },
-    ...{ requires: spec.requires, requireWithinMs: spec.requires.length === 0 ? null : spec.requireWithinMs },
+    kind,
+    handler,
+    catchUp,
+    catchUpWindowMs,
+    overlap,
+    priority,
+    offsetMs,
+    graceMs,
+    leaseMs,
+    keepMs,
+    retry,
+    requires: spec.requires,
+    requireWithinMs: spec.requires.length === 0 ? null : spec.requireWithinMs,
     timeoutMs: spec.timeoutMs ?? null,
     stallAfterMs: spec.stallAfterMs ?? null,
     alertAfterMs: spec.alertAfterMs ?? null,

@@ -82,7 +82,8 @@ function tooMany(): RequestError {
     429,
     'TooManyWrongKeys',
     {
-      ...{ place: 'x-cronlease-key', value: null },
+      place: 'x-cronlease-key',
+      value: null,
       problem: 'wrong keys came from this address, and their answers still wait: this key was not looked at',
       remedy: 'wait as long as retry-after says, and send a key of this app',
     },

@@ -1,3 +1,4 @@
+import { given } from '../core/given';
 import { createHash } from 'node:crypto';
 import { isoOf } from '../core/iso';
 import { type Notice, isEnding, troubleOf } from '../core/notice';
@@ -54,8 +55,7 @@ export function cloudEvent(notice: Notice, origin: Origin): string {
       ...rest,
       ...(since === undefined ? {} : { since: isoOf(since) }),
       deployment: origin.deployment,
-      ...(origin.environment === undefined ? {} : { environment: origin.environment }),
-      ...(link === undefined ? {} : { link }),
+      ...given({ environment: origin.environment, link }),
       ...(notices === undefined ? {} : { notices: notices.map((one) => ({ ...one, at: isoOf(one.at) })) }),
     },
   });

@@ -1,3 +1,4 @@
+import { given } from '../core/given';
 import { lookup } from 'node:dns/promises';
 import { type ClientRequest, type IncomingMessage, type RequestOptions, request as plainRequest } from 'node:http';
 import { Agent, request as secureRequest } from 'node:https';
@@ -109,14 +110,15 @@ function send(
       method: 'POST',
       headers: { ...headers, 'content-length': String(Buffer.byteLength(body)), connection: 'close' },
       lookup: checkedAddress,
-      ...{ autoSelectFamily: true, autoSelectFamilyAttemptTimeout: Math.ceil(attemptMs) },
+      autoSelectFamily: true,
+      autoSelectFamilyAttemptTimeout: Math.ceil(attemptMs),
       signal,
     };
     // A connection that is kept was checked for another call, so each call has an agent of its own.
     const sent: ClientRequest = isSecure
       ? secureRequest(address, {
           ...options,
-          agent: new Agent({ keepAlive: false, ...(ca === undefined ? {} : { ca }) }),
+          agent: new Agent({ keepAlive: false, ...given({ ca }) }),
         })
       : plainRequest(address, { ...options, agent: false });
     sent.on('error', reject);

@@ -1,3 +1,4 @@
+import { given } from '../core/given';
 import { type Action, type AuditEntry, auditKey, decodeAudit, encodeAudit } from '../core/audit';
 import { ForeignMetadataError } from '../core/metadata';
 import type { Origin } from '../core/origin';
@@ -116,7 +117,7 @@ export async function searchAudit(
   const problems: string[] = [];
   let continuation = start;
   for (let listing = 0; listing < LISTINGS && found.length < limit; listing += 1) {
-    const request = { limit: SEARCHED, ...(continuation === undefined ? {} : { continuation }) };
+    const request = { limit: SEARCHED, ...given({ continuation }) };
     const page = await listAudit(store, request, options);
     found.push(...page.entries.filter((entry) => words.every((word) => textOf(entry).includes(word))));
     problems.push(...page.problems);

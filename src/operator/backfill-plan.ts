@@ -1,3 +1,4 @@
+import { given } from '../core/given';
 import { BACKFILL_AT_MOST, type Backfill, type BackfillOrder, nextOf } from '../core/backfill';
 import type { EpochMs, JobName, Millis } from '../core/brand';
 import type { JobSpec } from '../core/job';
@@ -191,7 +192,7 @@ export async function recordsUnder(
   const records: ListedRecord[] = [];
   let continuation: string | undefined;
   do {
-    const request = { prefix, limit: PAGE, ...(continuation === undefined ? {} : { continuation }) };
+    const request = { prefix, limit: PAGE, ...given({ continuation }) };
     const page = await store.listRecords(job, request, options);
     records.push(...page.records);
     continuation = page.continuation;

@@ -77,7 +77,11 @@ export async function startBackfill(
       const { control, now } = state;
       const before = control.backfill;
       const started = (backfill: Backfill, { running, passedOver }: BackfillPlan): StartedBackfill => ({
-        ...{ id: backfill.id, from: backfill.from, through: backfill.through, running, passedOver },
+        id: backfill.id,
+        from: backfill.from,
+        through: backfill.through,
+        running,
+        passedOver,
         paused: !spec.enabled || currentPause(control, now) !== undefined,
       });
       const plan = await planIn(store, spec, wanted, state, options);
@@ -97,8 +101,14 @@ export async function startBackfill(
       }
       const runs = plan.dueTimes.filter(({ runs: will }) => will).map(({ scheduledFor }) => scheduledFor);
       const backfill: Backfill = {
-        ...{ id, ...spanOf(runs), order, includeSucceeded, scheduleHash: spec.scheduleHash },
-        ...{ origin: boundedOrigin(origin), at: now, stopped: undefined },
+        id,
+        ...spanOf(runs),
+        order,
+        includeSucceeded,
+        scheduleHash: spec.scheduleHash,
+        origin: boundedOrigin(origin),
+        at: now,
+        stopped: undefined,
       };
       return { control: { ...control, backfill }, result: started(backfill, plan) };
     },
@@ -159,9 +169,18 @@ export async function readBackfillStatus(
   const progress = state.row?.backfill?.id === backfill.id ? state.row.backfill : undefined;
   const { id, from, through, order, includeSucceeded, origin, at, stopped } = backfill;
   return {
-    ...{ id, state: stateOf(spec, backfill, state), from, through, order, includeSucceeded, origin, at, stopped },
+    id,
+    state: stateOf(spec, backfill, state),
+    from,
+    through,
+    order,
+    includeSucceeded,
+    origin,
+    at,
+    stopped,
     ...counted(spec, backfill, progress),
-    ...{ outcomes, passedOver: progress?.passedOver ?? 0 },
+    outcomes,
+    passedOver: progress?.passedOver ?? 0,
     runId: run !== undefined && isRunOf(backfill, state) ? run : asideRun(spec, backfill, progress),
   };
 }

@@ -49,7 +49,11 @@ function rowsOf(row: Row, { control }: JobState, time: EpochMs): readonly Row[] 
   const asked = control.backfill?.id === backfill.id ? { origin: control.backfill.origin } : {};
   const key = recordKey(time, backfill.id);
   const aside: Row = {
-    ...{ ...row, phase: 'retrying', attempt, notBefore, past },
+    ...row,
+    phase: 'retrying',
+    attempt,
+    notBefore,
+    past,
     run: { key, scheduledFor, trigger: 'backfill', since, ...asked },
   };
   return [...current, aside];

@@ -1,3 +1,4 @@
+import { given } from '../core/given';
 import type { EpochMs, JobName } from '../core/brand';
 import { type Fate, RUN_FATES, UNRUN_FATES } from '../core/fate';
 import { parseRecordKey } from '../core/key';
@@ -39,7 +40,7 @@ export async function outcomesByDay(
   let seen = 0;
   let continuation: string | undefined;
   do {
-    const request = { limit: RECORDS_A_PAGE, ...(continuation === undefined ? {} : { continuation }) };
+    const request = { limit: RECORDS_A_PAGE, ...given({ continuation }) };
     const page = await store.listRecords(job, request, options);
     for (const { key, summary } of page.records) {
       const at = parseRecordKey(key)?.scheduledFor;

@@ -1,3 +1,4 @@
+import { given } from '../core/given';
 import type { EpochMs, JobName } from '../core/brand';
 import { type JobSpec, actualTime } from '../core/job';
 import { ForeignGroupError, inOrder, readGroup } from '../core/group';
@@ -63,14 +64,12 @@ export async function explainTime(
     found === undefined ? null : await completed(store, shown(found.record, found.key, row, lease), found.key, options);
   return {
     ...(isUnseen ? { ...answer, reason: 'beforeFirstSeen' as const } : answer),
-    ...{
-      job,
-      time,
-      record,
-      state,
-      warnings: [...warningsOf(job, revision, row), ...(typeof place === 'string' ? [place] : [])],
-    },
-    ...(items === undefined ? {} : { items }),
+    job,
+    time,
+    record,
+    state,
+    warnings: [...warningsOf(job, revision, row), ...(typeof place === 'string' ? [place] : [])],
+    ...given({ items }),
     ...(inGroup === undefined ? {} : { reason: 'waitsForGroup' as const, inGroup }),
     ...(answer.reason === 'waitsForRequired' ? awaited(job, required, { time, now }) : {}),
   };

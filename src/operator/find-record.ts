@@ -1,3 +1,4 @@
+import { given } from '../core/given';
 import type { EpochMs, JobName } from '../core/brand';
 import { invertedTime, parseRecordKey, recordKey } from '../core/key';
 import { ForeignRecordError, type LedgerRecord, unreadableRecord } from '../core/record';
@@ -103,7 +104,7 @@ async function firstUnder(
 ): Promise<ListedRecord | undefined> {
   let continuation: string | undefined;
   do {
-    const request = { prefix, limit: PAGE, ...(continuation === undefined ? {} : { continuation }) };
+    const request = { prefix, limit: PAGE, ...given({ continuation }) };
     const page = await store.listRecords(job, request, options);
     const wanted = page.records.find(isWanted);
     if (wanted !== undefined) return wanted;

@@ -1,3 +1,4 @@
+import { given } from '../core/given';
 import type { EpochMs, JobName, Token } from '../core/brand';
 import { pendingRequests } from '../core/control';
 import { beforeEnd } from '../core/notice';
@@ -164,7 +165,7 @@ async function removePieces(desk: Desk, job: JobName): Promise<void> {
   do {
     const page = await store.listPieces(job, {
       limit: PIECES,
-      ...(continuation === undefined ? {} : { continuation }),
+      ...given({ continuation }),
     });
     if (page.pieces.length > 0) await assertStillGone(desk, job);
     await inParallel(page.pieces, ({ key, name }) => store.deletePiece(job, key, name));

@@ -115,8 +115,11 @@ const NOT_IN_FILE = 'not in this jobs file';
 export function statusOf(entry: JobEntry, now: EpochMs): JobStatus {
   const { name, spec, state, unreadable } = entry;
   const common = {
-    ...{ name, description: spec?.description ?? null, tags: spec?.tags ?? [] },
-    ...{ schedule: spec?.schedule ?? null, timeZone: spec?.timeZone ?? null },
+    name,
+    description: spec?.description ?? null,
+    tags: spec?.tags ?? [],
+    schedule: spec?.schedule ?? null,
+    timeZone: spec?.timeZone ?? null,
   };
   if (state === undefined) {
     const detail = unreadable.map(({ part, error }) => `its ${part} cannot be read: ${error.message}`).join('; ');
@@ -152,8 +155,17 @@ export function statusOf(entry: JobEntry, now: EpochMs): JobStatus {
 }
 
 const UNKNOWN = {
-  ...{ lastRun: null, recent: [], failures: 0, episode: null, currentRun: null, nextDueAt: null, dueSince: null },
-  ...{ overdueSince: null, pause: null, requests: 0, lastHolder: null },
+  lastRun: null,
+  recent: [],
+  failures: 0,
+  episode: null,
+  currentRun: null,
+  nextDueAt: null,
+  dueSince: null,
+  overdueSince: null,
+  pause: null,
+  requests: 0,
+  lastHolder: null,
 } as const;
 
 interface Facts {
@@ -203,7 +215,9 @@ function currentRunOf({ name }: JobEntry, row: Row, { lease, now }: JobState): C
   const { run, phase, recent } = row;
   if (run === undefined || isAtRest(row, lease)) return null;
   const common = {
-    ...{ runId: runIdOf(name, run.key), scheduledFor: iso(run.scheduledFor), trigger: run.trigger },
+    runId: runIdOf(name, run.key),
+    scheduledFor: iso(run.scheduledFor),
+    trigger: run.trigger,
     attempt: row.attempt,
   };
   const none = { startedAt: null, retryAt: null, holder: null } as const;
@@ -241,7 +255,11 @@ function listedEpisode(name: JobEntry['name'], episode: JobEpisode): ListedEpiso
   const { since, isWhole, failures, first, last, lastReason, acknowledgement } = episode;
   const runId = (key: string | undefined): string | null => (key === undefined ? null : runIdOf(name, key));
   return {
-    ...{ since: iso(since), isWhole, failures, firstRunId: runId(first), lastRunId: runId(last) },
+    since: iso(since),
+    isWhole,
+    failures,
+    firstRunId: runId(first),
+    lastRunId: runId(last),
     lastReason: lastReason ?? null,
     acknowledgement: acknowledgement === undefined ? null : listedAcknowledgement(acknowledgement),
   };

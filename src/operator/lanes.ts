@@ -55,14 +55,16 @@ export function lanesOf(
     );
   const busy = chosen.filter(({ status }) => isInWindow(status, from, until));
   return {
-    ...{ busy: busy.length, empty: chosen.length - busy.length },
+    busy: busy.length,
+    empty: chosen.length - busy.length,
     lanes: busy
       .toSorted((a, b) => worstSteadily(a.status, b.status))
       .slice(skip, skip + limit)
       .map(({ spec, status }) => ({
         ...status,
         ...plannedOf(spec, status, until),
-        ...{ offsetMs: spec?.offsetMs ?? 0, medianMs: medianOf(status) },
+        offsetMs: spec?.offsetMs ?? 0,
+        medianMs: medianOf(status),
       })),
   };
 }

@@ -64,7 +64,9 @@ export function jobsIn(listing: Listing, specs: readonly JobSpec[]): JobList {
   return {
     now: date,
     jobs: names.map((name) => ({
-      ...{ name, spec: byName.get(name), isForgotten: isForgotten(listing, name) },
+      name,
+      spec: byName.get(name),
+      isForgotten: isForgotten(listing, name),
       ...stateOf(jobs.get(name) ?? { date }),
     })),
     fleet,
@@ -96,7 +98,8 @@ function stateOf({ row: listed, control, date }: ListedJob): Pick<JobEntry, 'lis
   const lease = leaseOf(listed?.lease ?? 'available');
   const isReadable = unreadable.length === 0 && wanted !== undefined;
   return {
-    ...{ listed, unreadable },
+    listed,
+    unreadable,
     state: isReadable ? { row, lease, control: wanted, controlEtag: control?.etag, now: date } : undefined,
   };
 }

@@ -98,7 +98,13 @@ function deploymentStatus(deployment: Deployment, fleet: Fleet): DeploymentStatu
   const { name, state, tickedAt, version, revision, skewMs, hubProven } = deployment;
   const cordon = cordonOf(fleet, name);
   return {
-    ...{ name, state, tickedAt: iso(tickedAt), version, revision, skewMs, hubProven },
+    name,
+    state,
+    tickedAt: iso(tickedAt),
+    version,
+    revision,
+    skewMs,
+    hubProven,
     cordon: cordon === undefined ? null : { by: cordon.by, note: cordon.note, since: iso(cordon.since) },
   };
 }

@@ -1,3 +1,4 @@
+import { given } from '../core/given';
 import type { JobName } from '../core/brand';
 import { type LogEntry, type Progress, parseEntries } from '../core/log-entry';
 import { linesOf } from '../core/log-buffer';
@@ -151,7 +152,7 @@ async function logsOf(
   let continuation: string | undefined;
   let seen = 0;
   do {
-    const request = { limit: NAMES_A_PAGE, ...(continuation === undefined ? {} : { continuation }) };
+    const request = { limit: NAMES_A_PAGE, ...given({ continuation }) };
     const page = await store.listLogs(job, key, request, options);
     seen += page.logs.length;
     for (const log of page.logs) {

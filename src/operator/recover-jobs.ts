@@ -1,3 +1,4 @@
+import { given } from '../core/given';
 import type { EpochMs, JobName } from '../core/brand';
 import { PLAN_PIECE, STOP_PIECE } from '../core/fan-out';
 import type { Stretch } from '../core/fate';
@@ -173,7 +174,7 @@ async function recordsOf(
   const records: RecordView[] = [];
   let continuation: string | undefined;
   do {
-    const page = await store.listRecords(job, { limit: PAGE, ...(continuation === undefined ? {} : { continuation }) });
+    const page = await store.listRecords(job, { limit: PAGE, ...given({ continuation }) });
     for (const listed of page.records) {
       const record = viewOf(listed);
       if (record === undefined) continue;
@@ -213,7 +214,11 @@ async function wreckOf(
     return found === undefined ? undefined : id;
   });
   return {
-    ...{ spec, row, control, records, now },
+    spec,
+    row,
+    control,
+    records,
+    now,
     runRecord: ofRun?.record.state ?? 'none',
     recordedRequests: new Set(recorded.filter((id) => id !== undefined)),
   };

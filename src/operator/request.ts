@@ -1,3 +1,4 @@
+import { given } from '../core/given';
 import { randomInt } from 'node:crypto';
 import type { EpochMs } from '../core/brand';
 import { type ManualRequest, currentPause, pendingRequests } from '../core/control';
@@ -70,7 +71,7 @@ export async function requestRun(
   if (body !== undefined) await (store.home?.(name) ?? store).createRequest(id, body, options);
   const asked: Asked = {
     ...(origin === undefined ? {} : { origin: boundedOrigin(origin) }),
-    ...(rerunOf === undefined ? {} : { rerunOf }),
+    ...given({ rerunOf }),
     ...(body === undefined ? {} : { hasInput: true }),
   };
   return changeControl(

@@ -1,3 +1,4 @@
+import { given } from '../core/given';
 import type { EpochMs, JobName, Millis } from '../core/brand';
 import { type Fate, RUN_FATES, UNRUN_FATES } from '../core/fate';
 import { type JobSpec, actualTime } from '../core/job';
@@ -175,7 +176,7 @@ async function search(
       const request = {
         prefix,
         limit: Math.min(RECORDS, few),
-        ...(continuation === undefined ? {} : { continuation }),
+        ...given({ continuation }),
       };
       const page = await store.listRecords(job.name, request, options);
       if (page.records.length > 0) listings += 1;
@@ -262,9 +263,22 @@ function rowRun(job: PagedJob): ListedRun | undefined {
   if (row?.run === undefined || current === undefined) return undefined;
   const { key, scheduledFor, trigger, origin, rerunOf } = row.run;
   return {
-    ...{ job: name, key, runId: runIdOf(name, key), scheduledFor, through: undefined, count: 1 },
-    ...{ outcome: current, reason: undefined, trigger, token: row.token },
-    ...{ startedAt: row.started, endedAt: undefined, latenessMs: undefined, waitedMs: 0, origin, rerunOf },
+    job: name,
+    key,
+    runId: runIdOf(name, key),
+    scheduledFor,
+    through: undefined,
+    count: 1,
+    outcome: current,
+    reason: undefined,
+    trigger,
+    token: row.token,
+    startedAt: row.started,
+    endedAt: undefined,
+    latenessMs: undefined,
+    waitedMs: 0,
+    origin,
+    rerunOf,
   };
 }
 
@@ -280,7 +294,10 @@ function listedRun(job: PagedJob, { key, summary }: ListedRecord): ListedRun | u
   const outcome = FATES.find((fate) => fate === summary['outcome']) as Fate | undefined;
   const through = instantOf(summary['through']);
   return {
-    ...{ job: name, key, runId: runIdOf(name, key), scheduledFor: parts.scheduledFor },
+    job: name,
+    key,
+    runId: runIdOf(name, key),
+    scheduledFor: parts.scheduledFor,
     through,
     count: summary['count'] === undefined ? (through === undefined ? 1 : undefined) : wholeOf(summary['count']),
     outcome: isOpen ? (waits ? 'retrying' : 'running') : (outcome ?? 'failed'),

@@ -75,8 +75,11 @@ async function runNow(
 function attemptNow(row: Row, { lease, now }: JobState): ShownAttempt | undefined {
   if (row.phase !== 'running') return undefined;
   const common: Omit<AttemptRecord, 'outcome' | 'startedAt'> = {
-    ...{ attempt: row.attempt, token: row.token, deployment: row.incumbent ?? 'unknown' },
-    ...{ endedAt: null, error: null },
+    attempt: row.attempt,
+    token: row.token,
+    deployment: row.incumbent ?? 'unknown',
+    endedAt: null,
+    error: null,
   };
   if (lease === 'expired') return { ...common, startedAt: null, outcome: 'holderLost' };
   const started = row.started === undefined || row.started > now ? null : new Date(row.started).toISOString();

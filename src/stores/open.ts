@@ -328,7 +328,8 @@ function later(location: string, exposure: Exposure, { store, elections, trial }
 function connected({ settings, container, clock, callTimeoutMs, onOutcome }: Connection) {
   const meter = onOutcome === undefined ? undefined : { clock, onOutcome };
   return {
-    ...{ container: connectContainer(settings, container, { meter, clock }), clock },
+    container: connectContainer(settings, container, { meter, clock }),
+    clock,
     ...(callTimeoutMs !== undefined && { callTimeoutMs }),
   };
 }

@@ -24,7 +24,9 @@ export async function tryRows({ rows, clock, look, deleteRow, nouns, remedies }:
   const leaseId = id as LeaseId;
   const { attempt, failures, untried } = startTrying();
   let seen: Pick<Trial, 'container' | 'answeredInMs' | 'skewMs'> = {
-    ...{ container: 'unknown', answeredInMs: undefined, skewMs: undefined },
+    container: 'unknown',
+    answeredInMs: undefined,
+    skewMs: undefined,
   };
   await attempt('list', async () => {
     const started = clock.monotonic();

@@ -4,7 +4,8 @@ import type { Providers } from './port';
 /** Those that the app has registered. It flushes them by itself. */
 export function appProviders(): Providers {
   return {
-    ...{ meters: metrics.getMeterProvider(), tracers: trace.getTracerProvider() },
+    meters: metrics.getMeterProvider(),
+    tracers: trace.getTracerProvider(),
     ids: undefined,
     shutdown: () => Promise.resolve(),
   };

@@ -31,8 +31,13 @@ function connect(
   const spans =
     tracer === undefined ? unexportedSpans(idsOfRun) : createSpans({ tracer, ids, idsOf: idsOfRun, deployment, now });
   return {
-    ...{ event: metrics.event, called: metrics.called, listed: metrics.listed, claimed: metrics.claimed },
-    ...{ begin: spans.begin, ended: spans.ended, shutdown },
+    event: metrics.event,
+    called: metrics.called,
+    listed: metrics.listed,
+    claimed: metrics.claimed,
+    begin: spans.begin,
+    ended: spans.ended,
+    shutdown,
     arrived(run, { parent, at }) {
       const arrivedAt = now();
       metrics.handedOver(arrivedAt - at);

@@ -63,7 +63,10 @@ export function telemetryPlan(env: Settings): TelemetryPlan | undefined {
   if (mode !== 'app' && !isAny && problems.length === 0) return undefined;
   return {
     isApps: mode === 'app',
-    ...{ otlp, jobs, problems, everyMs: everyOf(env) },
+    otlp,
+    jobs,
+    problems,
+    everyMs: everyOf(env),
     azure: { ...azure, connectionString, authentication },
   };
 }

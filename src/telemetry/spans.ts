@@ -1,3 +1,4 @@
+import { given } from '../core/given';
 import {
   type Attributes,
   type Context,
@@ -203,10 +204,12 @@ function linkTo(invocation: Invocation | undefined) {
 
 function attributesOf({ result, attempt, token, trigger, item }: StageFacts): Attributes {
   return {
-    ...(result === undefined ? {} : { 'cronlease.result': result }),
-    ...(attempt === undefined ? {} : { 'cronlease.attempt': attempt }),
-    ...(token === undefined ? {} : { 'cronlease.token': token }),
-    ...(trigger === undefined ? {} : { 'cronlease.trigger': trigger }),
-    ...(item === undefined ? {} : { 'cronlease.item': item }),
+    ...given({
+      'cronlease.result': result,
+      'cronlease.attempt': attempt,
+      'cronlease.token': token,
+      'cronlease.trigger': trigger,
+      'cronlease.item': item,
+    }),
   };
 }

@@ -1,3 +1,4 @@
+import { given } from '../../core/given';
 import { type AttemptLoss, lossReason } from '../../core/attempt-loss';
 import type { JobName, LeaseId, Millis } from '../../core/brand';
 import { ITEMS_MARGIN_MS, itemsDeadlineMs } from '../../core/fan-out';
@@ -291,7 +292,7 @@ async function endRun(
     at,
     result: handlerCall?.result,
     ...changesOf(handlerCall),
-    ...(items === undefined ? {} : { items }),
+    ...given({ items }),
     ...(await log.conclude()),
   };
   const attempts = isRunFate(fate) ? withAttempt(held, history, handlerCall, fate) : history;
@@ -412,8 +413,7 @@ function attemptOf(
     token: row.token,
     deployment: coordinator.deployment,
     startedAt: new Date(handlerCall.startedAt).toISOString(),
-    ...(handlerCall.waitedForGroupMs === undefined ? {} : { waitedForGroupMs: handlerCall.waitedForGroupMs }),
-    ...(handlerCall.waitedForSlotMs === undefined ? {} : { waitedForSlotMs: handlerCall.waitedForSlotMs }),
+    ...given({ waitedForGroupMs: handlerCall.waitedForGroupMs, waitedForSlotMs: handlerCall.waitedForSlotMs }),
     endedAt: new Date(handlerCall.endedAt).toISOString(),
     outcome,
     error: handlerCall.error,

@@ -1,3 +1,4 @@
+import { given } from '../../core/given';
 import { MOST_CAUSES, type RecordedError } from '../../core/recorded-error';
 import { MASK, OVERLAP, type Redact, redactNothing } from '../../core/redact';
 import { formatDuration } from '../../core/duration';
@@ -34,9 +35,7 @@ export function describeError(thrown: unknown, redact: Redact = redactNothing): 
     return {
       name,
       message,
-      ...(code === undefined ? {} : { code }),
-      ...(stack === undefined ? {} : { stack }),
-      ...(cause === undefined ? {} : { cause }),
+      ...given({ code, stack, cause }),
       ...(errors.length === 0 ? {} : { errors }),
     };
   };

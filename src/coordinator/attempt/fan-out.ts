@@ -1,3 +1,4 @@
+import { given } from '../../core/given';
 import { asideKey } from '../../core/backfill';
 import { formatDuration } from '../../core/duration';
 import {
@@ -252,7 +253,7 @@ async function readPiece(held: HeldRow, name: string): Promise<string> {
 }
 
 function listPieces(held: HeldRow, key: string | undefined): Promise<readonly ListedPiece[]> {
-  const request = { limit: PIECES_PER_PAGE, ...(key === undefined ? {} : { key }) };
+  const request = { limit: PIECES_PER_PAGE, ...given({ key }) };
   return allPieces((next) =>
     asking(held, (store, signal) => store.listPieces(held.job.spec.name, { ...request, ...next }, { signal })),
   );

@@ -1,3 +1,4 @@
+import { given } from '../../core/given';
 import type { EpochMs, JobName, Millis, Token } from '../../core/brand';
 import { BEAT_EVERY_MS, ITEMS_MARGIN_MS, type ItemEnd, STOP_PIECE, itemPiece, parseItemEnd } from '../../core/fan-out';
 import { itemSummary } from '../../core/item-table';
@@ -115,7 +116,9 @@ async function attemptItem(item: Item): Promise<ItemResult> {
       'instance or cut off from storage';
     const error = { name: 'ItemLostError', message };
     return finish(item, {
-      ...{ state: 'failed', error, attempts: retry.attempts },
+      state: 'failed',
+      error,
+      attempts: retry.attempts,
       ...timesOf(coordinator, input.worked),
     });
   }
@@ -174,7 +177,7 @@ async function afterCall(item: Item, end: ItemCall | 'notCalled', aborter: Abort
   if (end.kind === 'returned') {
     const { result, changes } = end;
     if (changes.length > 0) warnOfChanges(item, changes);
-    return finishLate(item, { state: 'succeeded', ...facts, ...(result === undefined ? {} : { result }) });
+    return finishLate(item, { state: 'succeeded', ...facts, ...given({ result }) });
   }
   // As after a lost lease, the call counts as an attempt. The next call checks whether the item is still wanted.
   if (!trust.holds) return again(item, SEND_AGAIN_MS, attempt + 1, worked);
@@ -296,7 +299,7 @@ export function itemContext(
     fence: openFence,
     progress,
     log: jobLog(place, { job, runId, attempt, item: index, traceparent }, log),
-    ...(traceparent === undefined ? {} : { traceparent }),
+    ...given({ traceparent }),
   };
 }
 

@@ -1,3 +1,4 @@
+import { given } from '../../core/given';
 import type { JobName } from '../../core/brand';
 import { recordKey, parseRecordKey } from '../../core/key';
 import { ForeignRecordError, type LedgerRecord } from '../../core/record';
@@ -13,7 +14,7 @@ export async function previousRun(store: AnytimeStore, job: JobName, key: string
   let continuation: string | undefined;
   let seen = 0;
   do {
-    const page = await store.listRecords(job, { limit: 100, ...(continuation === undefined ? {} : { continuation }) });
+    const page = await store.listRecords(job, { limit: 100, ...given({ continuation }) });
     for (const { key: candidate, summary } of page.records) {
       seen += 1;
       // `started` is in the summary of what ran, and only there.

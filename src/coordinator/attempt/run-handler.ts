@@ -1,3 +1,4 @@
+import { given } from '../../core/given';
 import type { EpochMs, Millis } from '../../core/brand';
 import { sleep } from '../../core/clock';
 import { type Control, controlOf, pauseAt, pendingRequests } from '../../core/control';
@@ -198,7 +199,7 @@ function contextFor(
     fence: openFence,
     progress: reportProgress(log, progress),
     log: jobLog({ report, redact: coordinator.redact }, { job: name, runId, attempt: row.attempt, traceparent }, log),
-    ...(traceparent === undefined ? {} : { traceparent }),
+    ...given({ traceparent }),
     previous: () => previousRun(coordinator.store, name, key),
   };
 }

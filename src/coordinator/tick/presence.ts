@@ -91,7 +91,8 @@ function presenceOf(coordinator: Coordinator, facts: PresenceFacts, hub: Hub): O
     version,
     revision,
     ...(coordinator.place !== undefined && { accounts: coordinator.place.accounts.length }),
-    ...{ tickedAt: serviceTime.now(), tickEveryMs },
+    tickedAt: serviceTime.now(),
+    tickEveryMs,
     skewMs: serviceTime.skewMs,
     rival: undefined,
   };

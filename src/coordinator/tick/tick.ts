@@ -72,7 +72,9 @@ export function createTicker(coordinator: Coordinator): Ticker {
     actions: createActions(clock),
     gate: createGate(CLAIMS_AT_ONCE),
     hubWatch: hubWatch(coordinator),
-    ...{ ...watches(coordinator), required: requiredWatch(coordinator), backfills: backfillWatch(coordinator) },
+    ...watches(coordinator),
+    required: requiredWatch(coordinator),
+    backfills: backfillWatch(coordinator),
     claimRate: new ClaimRate(coordinator.settings.claimsPerSecond),
     losses: 0,
   };
@@ -84,37 +86,26 @@ export function createTicker(coordinator: Coordinator): Ticker {
 
   return {
     async tick(hub, nextFire, report) {
-      await whileTicking((stopped) => serve({ hub, report, nextFire, stopped, isPoke: false }));
+      await whileTicking(state, (stopped) => serve({ hub, report, nextFire, stopped, isPoke: false }));
     },
     async poke(hub, report) {
       const at = serviceTime.now();
       const nextFire: NextFire = (after) => after + POKE_MS;
-      const { fire, end } = await whileTicking((stopped) => serve({ hub, report, nextFire, stopped, isPoke: true }));
+      const { fire, end } = await whileTicking(state, (stopped) =>
+        serve({ hub, report, nextFire, stopped, isPoke: true }),
+      );
       if (end === 'stopping') return undefined;
       if (end !== 'done') throw end;
-      const { size: due } = fire.due;
-      const { handedOver } = fire;
-      return { at, due, handedOver, hubProven: state.hubWatch.mayRace, cordoned: coordinator.cordon !== undefined };
+      const { due, handedOver } = fire;
+      return {
+        at,
+        due: due.size,
+        handedOver,
+        hubProven: state.hubWatch.mayRace,
+        cordoned: coordinator.cordon !== undefined,
+      };
     },
   };
-
-  async function whileTicking<T>(work: (stopped: AbortSignal) => Promise<T>): Promise<T> {
-    const stop = new AbortController();
-    const wake = (): void => {
-      stop.abort();
-      actions.wake();
-    };
-    const done = work(stop.signal);
-    // An error reaches the caller. A second promise that rejects, and that nobody awaits, would end the process.
-    const over = (): void => undefined;
-    const running = { wake, done: done.then(over, over) };
-    coordinator.ticks.add(running);
-    try {
-      return await done;
-    } finally {
-      coordinator.ticks.delete(running);
-    }
-  }
 
   /** Checks jobs and acts until shortly before the timer's next fire. */
   async function serve({ hub, report, nextFire, stopped, isPoke }: Turn): Promise<Served> {
@@ -182,6 +173,28 @@ export function createTicker(coordinator: Coordinator): Ticker {
 
   function newBackOff(): ReturnType<typeof backOff> {
     return backOff(coordinator.random, STORE_AGAIN_FIRST_MS, STORE_AGAIN_MS);
+  }
+}
+
+/** Keeps the tick among those that a shutdown wakes and awaits. */
+async function whileTicking<T>(
+  { coordinator: { ticks }, actions }: TickState,
+  work: (stopped: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const stop = new AbortController();
+  const wake = (): void => {
+    stop.abort();
+    actions.wake();
+  };
+  const done = work(stop.signal);
+  // An error reaches the caller. A second promise that rejects, and that nobody awaits, would end the process.
+  const over = (): void => undefined;
+  const running = { wake, done: done.then(over, over) };
+  ticks.add(running);
+  try {
+    return await done;
+  } finally {
+    ticks.delete(running);
   }
 }
 

@@ -101,7 +101,9 @@ function resumeAside(s: Situation, row: Row, aside: AsideRun, idle: Decision): D
       hasBacklog: true,
       row: {
         ...freshRun(row),
-        ...{ attempt: attempt + 1, uncountedAttempts, past },
+        attempt: attempt + 1,
+        uncountedAttempts,
+        past,
         run: { key, scheduledFor, trigger: 'backfill', since, ...origin },
         backfill: row.backfill && { ...row.backfill, aside: undefined },
       },

@@ -114,7 +114,9 @@ function manualClaim(s: Situation, fates: Fates, manual: TakenRequests, request:
   return {
     what: 'first',
     run: {
-      ...{ kind: 'known', key: recordKey(request.time, request.id), scheduledFor: request.time },
+      kind: 'known',
+      key: recordKey(request.time, request.id),
+      scheduledFor: request.time,
       asked: askedOf(request),
     },
     trigger: 'manual',

@@ -165,7 +165,7 @@ export function verdictOn(view: FateView, scheduledFor: EpochMs): Verdict {
   if (duringLastRun(view.row, actual)) {
     if (job.overlap === 'skip') return unrun('overlapped', 'overlapSkip');
     return insteadOfNewer(view, waitsNewer(view, scheduledFor), {
-      ...{ newer: unrun('overlapped', 'overlapNewer') },
+      newer: unrun('overlapped', 'overlapNewer'),
       own: { kind: 'run', trigger: 'schedule', queued: true },
     });
   }

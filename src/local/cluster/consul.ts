@@ -39,10 +39,22 @@ export async function startConsul({
   return startInFolder('consul', options, async (folder, port) => {
     const [server, serf] = [await freePort(), await freePort()];
     const all = [
-      ...['agent', '-server', '-node=cronlease', '-bind=127.0.0.1', '-client=127.0.0.1', '-disable-host-node-id'],
-      ...[`-data-dir=${path.join(folder, 'consul')}`, `-http-port=${String(port)}`, `-server-port=${String(server)}`],
-      ...[`-serf-lan-port=${String(serf)}`, '-serf-wan-port=-1', '-dns-port=-1', '-grpc-port=-1', '-log-level=err'],
-      ...['-hcl=performance { raft_multiplier = 1 }', '-hcl=disable_update_check = true'],
+      'agent',
+      '-server',
+      '-node=cronlease',
+      '-bind=127.0.0.1',
+      '-client=127.0.0.1',
+      '-disable-host-node-id',
+      `-data-dir=${path.join(folder, 'consul')}`,
+      `-http-port=${String(port)}`,
+      `-server-port=${String(server)}`,
+      `-serf-lan-port=${String(serf)}`,
+      '-serf-wan-port=-1',
+      '-dns-port=-1',
+      '-grpc-port=-1',
+      '-log-level=err',
+      '-hcl=performance { raft_multiplier = 1 }',
+      '-hcl=disable_update_check = true',
       ...(args.length === 0 ? ['-bootstrap-expect=1'] : args),
     ];
     const started = await startServer({ folder, program, args: all, port, guard: options.guard });

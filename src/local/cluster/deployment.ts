@@ -1,3 +1,4 @@
+import { given } from '../../core/given';
 import { EVENT_PREFIX } from '../../core/event';
 import type { LogLine } from '../host/core-api';
 import { describeExit } from './child';
@@ -85,7 +86,7 @@ export function createDeployment(options: DeploymentOptions): Deployment {
 
   const emit = (event: string, pid: number, reason?: string): void => {
     const at = new Date().toISOString();
-    options.onEvent({ event, at, deployment: name, pid, ...(reason === undefined ? {} : { reason }) });
+    options.onEvent({ event, at, deployment: name, pid, ...given({ reason }) });
   };
 
   const launch = async (): Promise<ClusterInstance> => {

@@ -50,7 +50,9 @@ export function readDevFile(app: string): DevFile | undefined {
   if (typeof storage !== 'string' || typeof container !== 'string' || typeof pid !== 'number') return undefined;
   if (!isAlive(pid)) return undefined;
   return {
-    ...{ storage, container, pid },
+    storage,
+    container,
+    pid,
     ...(typeof jobs === 'string' ? { jobs } : {}),
     ...(typeof sweepInterval === 'string' ? { sweepInterval } : {}),
   };

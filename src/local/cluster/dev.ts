@@ -302,7 +302,12 @@ async function runCluster(options: DevOptions, app: string, printer: Printer): P
     let opened: DevStorage | undefined;
     cluster = await startCluster({
       ...clusterOptions(options),
-      ...{ app, instances, sameApp, container, data, port },
+      app,
+      instances,
+      sameApp,
+      container,
+      data,
+      port,
       async prepare(connection) {
         printer.note(`Starting ${instances === 1 ? 'the app' : `${String(instances)} deployments of the app`}…`);
         jobs?.write();

@@ -147,7 +147,10 @@ async function play<Records>(
 ): Promise<Drilled<Records>> {
   const steps: Step[] = [];
   const scene: Scene<Records> = {
-    ...{ options, cluster, events, ledger: options.ledger(cluster.storage) },
+    options,
+    cluster,
+    events,
+    ledger: options.ledger(cluster.storage),
     say(what) {
       const step = { at: Date.now(), what };
       steps.push(step);

@@ -49,9 +49,20 @@ export async function startPostgres({ settings = [], ...options }: PostgresOptio
     const files = path.join(folder, 'postgres');
     if (!existsSync(path.join(files, 'PG_VERSION'))) makeFiles(initdb, files, { ...user, cwd: folder });
     const server = await startServer({
-      ...{ folder, user, program, port, guard: options.guard },
+      folder,
+      user,
+      program,
+      port,
+      guard: options.guard,
       args: [
-        ...['-D', files, '-p', String(port), '-c', 'listen_addresses=127.0.0.1', '-c', 'unix_socket_directories='],
+        '-D',
+        files,
+        '-p',
+        String(port),
+        '-c',
+        'listen_addresses=127.0.0.1',
+        '-c',
+        'unix_socket_directories=',
         ...settings.flatMap((setting) => ['-c', setting]),
       ],
       end: 'SIGQUIT',

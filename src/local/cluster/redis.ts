@@ -25,18 +25,14 @@ export async function startRedis({ settings = [], ...options }: RedisOptions = {
     const files = path.join(folder, 'redis');
     mkdirSync(files, { recursive: true });
     const all = [
-      ...[
-        ['port', String(port)],
-        ['bind', '127.0.0.1'],
-        ['dir', files],
-        ['save', ''],
-        ['daemonize', 'no'],
-      ],
-      ...[
-        ['appendonly', 'yes'],
-        ['appendfsync', 'always'],
-        ['maxmemory-policy', 'noeviction'],
-      ],
+      ['port', String(port)],
+      ['bind', '127.0.0.1'],
+      ['dir', files],
+      ['save', ''],
+      ['daemonize', 'no'],
+      ['appendonly', 'yes'],
+      ['appendfsync', 'always'],
+      ['maxmemory-policy', 'noeviction'],
       ...settings,
     ];
     const args = all.flatMap(([name, ...values]) => [`--${name ?? ''}`, ...values]);

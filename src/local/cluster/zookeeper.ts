@@ -49,10 +49,7 @@ export async function startZooKeeper({ id, settings = [], ...options }: ZooKeepe
 }
 
 /** A small server that starts fast. Beside its nodes it keeps the last transactions in memory, by default 500. */
-const JVM = [
-  ...['-Xmx256m', '-Xss512k', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1'],
-  '-Dzookeeper.commitLogCount=100',
-];
+const JVM = ['-Xmx256m', '-Xss512k', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1', '-Dzookeeper.commitLogCount=100'];
 
 /** The answer to `srvr`, the one command that a server answers everybody in text. */
 function state(port: number): Promise<string> {

@@ -1,3 +1,4 @@
+import { given } from '../../core/given';
 import Module from 'node:module';
 import type { FunctionCallback, FunctionMetadata, LogLevel, ProgrammingModel } from './rpc';
 
@@ -73,7 +74,7 @@ export function logAsApp(
   if (line.category === 'user') for (const hook of registry.hooks.log) hook(line);
   // The real host shows these levels by default.
   if (line.level === 'trace' || line.level === 'debug' || line.level === 'none') return;
-  sink({ level: line.level, message: line.message, ...(functionName === undefined ? {} : { functionName }) });
+  sink({ level: line.level, message: line.message, ...given({ functionName }) });
 }
 
 /** The module `@azure/functions-core`, which exists only in a Functions worker. */

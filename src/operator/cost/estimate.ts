@@ -218,7 +218,9 @@ function sharedBill(jobs: number, assumed: CostAssumptions, { dueTicks }: Freque
     { item: 'answers to availability tests', quantity: tests, unit: 'executions', quantities: onDemand(tests) },
     { item: 'availability tests', quantity: tests, unit: 'tests', quantities: { availabilityTest: tests } },
     {
-      ...{ item: 'checks, sweeps and presences', quantity: sum(coordination.map(totalOf)), unit: 'calls' },
+      item: 'checks, sweeps and presences',
+      quantity: sum(coordination.map(totalOf)),
+      unit: 'calls',
       quantities: pricedCalls(coordination),
     },
     { item: "Durable's own calls", quantity: durable, unit: 'calls', quantities: { queueOrTableCall: durable } },

@@ -46,14 +46,12 @@ export function checkStorage(location: string, trial: Trial): readonly Finding[]
   const took = trial.answeredInMs === undefined ? '' : ` in ${Math.round(trial.answeredInMs)} ms`;
   return [
     ok('storage', `${location} answers${took}`),
-    ...[
-      clock(trial),
-      ...disabled(trial),
-      ...permissions(trial),
-      ...versioning(trial),
-      ...durability(trial),
-      ...encryption(trial),
-    ],
+    clock(trial),
+    ...disabled(trial),
+    ...permissions(trial),
+    ...versioning(trial),
+    ...durability(trial),
+    ...encryption(trial),
   ];
 }
 

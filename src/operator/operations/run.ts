@@ -1,3 +1,4 @@
+import { given } from '../../core/given';
 import type { EpochMs, JobName } from '../../core/brand';
 import { isoOf } from '../../core/iso';
 import type { JobSpec } from '../../core/job';
@@ -81,5 +82,5 @@ function shown({ name: job }: JobSpec, { requestedAt, ...made }: RequestedRun): 
 }
 
 function asked({ runId }: RequestedRun, input: unknown): object {
-  return { runId, ...(input === undefined ? {} : { input }) };
+  return { runId, ...given({ input }) };
 }

@@ -71,7 +71,10 @@ export async function surveyAccounts({ listed, leaving }: Accounts): Promise<Sur
     else if (from !== undefined) misplaced.push({ job, from, to });
   }
   return {
-    ...{ accounts, list, misplaced, problems },
+    accounts,
+    list,
+    misplaced,
+    problems,
     isSettled:
       misplaced.length === 0 && problems.length === 0 && accounts.every((account) => fits(account, list, locations)),
     now: Math.min(...accounts.map(({ listing }) => listing.date)),

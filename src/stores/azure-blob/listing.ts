@@ -1,3 +1,4 @@
+import { given } from '../../core/given';
 import type { ContainerClient } from '@azure/storage-blob';
 import type { EpochMs } from '../../core/brand';
 import { type CallOptions, type ListedRow, StoreUnavailableError } from '../../lease/store';
@@ -52,7 +53,7 @@ export async function page(
   const from = start === undefined ? {} : { startFrom: start };
   const pages = container.listBlobsFlat({ prefix, ...from, includeMetadata: true, abortSignal }).byPage({
     maxPageSize: limit,
-    ...(continuation === undefined ? {} : { continuationToken: continuation }),
+    ...given({ continuationToken: continuation }),
   });
   const { answer, page } = await readListing(abortSignal, () => pages.next());
   const date = answer.done ? undefined : answer.value.date;

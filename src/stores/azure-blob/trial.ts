@@ -71,7 +71,9 @@ async function listOnce(
   attempt: (step: TrialStep, run: Step) => Promise<boolean>,
 ): Promise<Pick<Trial, 'container' | 'answeredInMs' | 'skewMs'>> {
   let seen: Pick<Trial, 'container' | 'answeredInMs' | 'skewMs'> = {
-    ...{ container: 'unknown', answeredInMs: undefined, skewMs: undefined },
+    container: 'unknown',
+    answeredInMs: undefined,
+    skewMs: undefined,
   };
   await attempt('list', async () => {
     const started = clock.monotonic();

@@ -21,9 +21,14 @@ export async function makeSession(
 ): Promise<string> {
   const sent = moment(clock);
   const body = {
-    ...{ Name: 'cronlease', Node: node, TTL: `${String(seconds)}s`, Behavior: 'release', LockDelay: '0s' },
+    Name: 'cronlease',
+    Node: node,
+    TTL: `${String(seconds)}s`,
+    Behavior: 'release',
+    LockDelay: '0s',
     // Health checks end sessions early. Old versions have another name for them.
-    ...{ NodeChecks: [], Checks: [] },
+    NodeChecks: [],
+    Checks: [],
   };
   const { json } = await exchange({ method: 'PUT', path: '/v1/session/create', body, signal });
   const session = textIn(objectIn(json)['ID']);

@@ -7,7 +7,9 @@ export interface ConsulCluster extends Omit<Members, 'user' | 'password'> {
 }
 
 const FORM: UrlForm = {
-  ...{ store: 'Consul', scheme: 'consul', port: 8500 },
+  store: 'Consul',
+  scheme: 'consul',
+  port: 8500,
   example: 'consuls://:TOKEN@HOST:8501,HOST2:8501/PREFIX',
 };
 

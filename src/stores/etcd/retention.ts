@@ -83,11 +83,13 @@ async function mark(
 
 function keptIn(keys: Keys, keep: ReadonlyMap<JobName, Millis>, longest: Millis): Kept[] {
   const entries = (kind: EntryKeys, keepMs: Millis): Kept => ({
-    ...{ heads: kind.heads, keepMs },
+    heads: kind.heads,
+    keepMs,
     removal: (id) => removalOf(kind, id),
   });
   const logs = ({ heads, texts }: LogKeys, keepMs: Millis): Kept => ({
-    ...{ heads, keepMs },
+    heads,
+    keepMs,
     removal: (id) => [remove(`${heads}${id}`), removeRange(`${texts}${id}/`, afterPrefix(`${texts}${id}/`))],
   });
   return [

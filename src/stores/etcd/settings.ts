@@ -4,7 +4,9 @@ import { hasScheme, type Members, membersOf, type UrlForm } from '../http/url';
 export type EtcdCluster = Members;
 
 const FORM: UrlForm = {
-  ...{ store: 'etcd', scheme: 'etcd', port: 2379 },
+  store: 'etcd',
+  scheme: 'etcd',
+  port: 2379,
   example: 'etcds://USER:PASSWORD@HOST:2379,HOST2:2379/PREFIX',
 };
 

@@ -82,7 +82,12 @@ async function exchange(
   const bytes = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
   const { promise, resolve, reject } = Promise.withResolvers<http.IncomingMessage>();
   const sent = client.request({
-    ...{ agent, signal, method, host: member.host, port: member.port, path },
+    agent,
+    signal,
+    method,
+    host: member.host,
+    port: member.port,
+    path,
     headers: {
       ...(bytes !== undefined && { 'content-type': 'application/json', 'content-length': bytes.length }),
       ...headers,

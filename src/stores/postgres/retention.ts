@@ -24,11 +24,15 @@ export function retentionIn(
       const question = { kind: 'delete', options } as const;
       const gone = [
         await ask({
-          ...{ ...question, what: 'delete old records', values: jobs },
+          ...question,
+          what: 'delete old records',
+          values: jobs,
           sql: `delete from ${records} where ctid = any(array(${old(records, 'k.keep', ofJobs)})) returning 1`,
         }),
         await ask({
-          ...{ ...question, what: 'delete old logs', values: jobs },
+          ...question,
+          what: 'delete old logs',
+          values: jobs,
           sql: `with gone as (
               delete from ${logs} where ctid = any(array(${old(logs, 'k.keep', ofJobs)})) returning job, id
             ), lines as (

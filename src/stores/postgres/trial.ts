@@ -15,7 +15,10 @@ export function trialOn(server: Server, table: string, id: string): Promise<Tria
       remedies: REMEDIES,
       async look() {
         const [found] = await ask({
-          ...{ what: 'look for the tables', kind: 'listing', values: [table], options: undefined },
+          what: 'look for the tables',
+          kind: 'listing',
+          values: [table],
+          options: undefined,
           sql: `select to_regclass($1) is not null as there, ${DATE}`,
         });
         // The date is cut to whole seconds.
@@ -23,7 +26,10 @@ export function trialOn(server: Server, table: string, id: string): Promise<Tria
       },
       deleteRow: (name) =>
         ask({
-          ...{ what: 'delete the row of a trial', kind: 'delete', values: [name], options: undefined },
+          what: 'delete the row of a trial',
+          kind: 'delete',
+          values: [name],
+          options: undefined,
           sql: `delete from ${table} where name = $1 returning 1`,
         }),
     },

@@ -33,7 +33,11 @@ export function jobRowsIn(
     async list(options) {
       const only = options?.job;
       const answer = await ask({
-        ...{ what: 'list jobs', kind: 'listing', script: LIST, keys: [...rows, controls[0]], options },
+        what: 'list jobs',
+        kind: 'listing',
+        script: LIST,
+        keys: [...rows, controls[0]],
+        options,
         args: only === undefined ? [] : [only],
       });
       const [now, ...found] = answer as [number, ...string[][]];

@@ -102,7 +102,12 @@ function readAndWrite(ask: Ask, keys: RowKeys): Pick<RowStore, 'createRow' | 're
     },
     async readRow(job, options) {
       const answer = await ask({
-        ...{ what: `read the row of ${job}`, kind: 'read', script: READ, keys, args: [job], options },
+        what: `read the row of ${job}`,
+        kind: 'read',
+        script: READ,
+        keys,
+        args: [job],
+        options,
         isNothing: (found) => (found as readonly unknown[])[1] === null,
       });
       const [now, head, metadata] = answer as [number, string | null, string | null];
@@ -141,7 +146,11 @@ function leases(ask: Ask, keys: RowKeys): Pick<RowStore, 'acquire' | 'renew' | '
     },
     async breakLease(job, ifMatch, options) {
       const answer = await ask({
-        ...{ what: `break the lease of ${job}`, kind: 'break', script: BREAK, keys, options },
+        what: `break the lease of ${job}`,
+        kind: 'break',
+        script: BREAK,
+        keys,
+        options,
         args: [job, versionOf(ifMatch), STORE_LIMITS.leaseMs.most],
         isNothing: (found) => isNothing((found as readonly unknown[])[0]),
       });

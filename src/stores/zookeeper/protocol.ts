@@ -36,9 +36,13 @@ const ALL_RIGHTS = 31;
 
 export function connectRequest(sessionMs: number): readonly Field[] {
   return [
-    ...[{ int: 0 }, { long: 0n }, { int: sessionMs }],
+    { int: 0 },
+    { long: 0n },
+    { int: sessionMs },
     // Each connection has a session of its own: nothing here depends on one.
-    ...[{ long: 0n }, { bytes: Buffer.alloc(16) }, { flag: false }],
+    { long: 0n },
+    { bytes: Buffer.alloc(16) },
+    { flag: false },
   ];
 }
 
