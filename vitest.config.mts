@@ -10,7 +10,7 @@ const LONG = 'test/**/*.long.test.ts';
 const SIMULATION = ['test/simulation/histories.test.ts', 'test/simulation/planted.test.ts'];
 const LONG_SIMULATION = ['test/simulation/histories.long.test.ts', 'test/simulation/planted.long.test.ts'];
 /** They need a quiet machine. */
-const QUIET = ['test/e2e/load.long.test.ts', 'test/chaos/chaos.long.test.ts'];
+const QUIET = ['test/e2e/load.long.test.ts', 'test/e2e/backfill.long.test.ts', 'test/chaos/chaos.long.test.ts'];
 
 const IN_PROCESS = globSync('test/{unit,property,elections,infra}/**/*.test.ts').filter(
   (file) => !/\.long\./.test(file),

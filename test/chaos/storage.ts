@@ -125,8 +125,8 @@ async function startDatabase(data: string | undefined, guard: Guard): Promise<St
       server = await startPostgres({ data, guard });
     },
     async ledger() {
-      const rows = await query(`select job, key, metadata from "${CONTAINER}".records`);
-      return rows.map(({ job, key, metadata }) => ledgerLine(job, key, metadata));
+      const rows = await query(`select job, id, metadata from "${CONTAINER}".records`);
+      return rows.map(({ job, id, metadata }) => ledgerLine(job, id, metadata));
     },
   };
 }
