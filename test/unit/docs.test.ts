@@ -18,6 +18,8 @@ const DOCUMENTS = [
     .map((file) => `docs/${file}`),
 ];
 
+const DECISIONS = DOCUMENTS.filter((file) => file.startsWith('docs/decisions/')).toSorted();
+
 function read(file: string): string {
   return readFileSync(path.join(root, file), 'utf8');
 }
@@ -45,6 +47,11 @@ function column(text: string, index: number): string[] {
       const cell = line.trim().split(/(?<!\\)\|/)[index + 1] ?? '';
       return [...cell.matchAll(/`([^`]+)`/g)].map(([, code]) => code ?? '');
     });
+}
+
+/** References to code, each as file and symbol. */
+function cited(text: string): RegExpExecArray[] {
+  return [...text.matchAll(/`((?:src|test|bench|scripts)\/[\w./-]+\.(?:tsx?|mjs)):(\w+)`/g)];
 }
 
 function withoutCode(text: string): string {
@@ -98,17 +105,46 @@ describe('the guides', () => {
   });
 });
 
-describe('ARCHITECTURE', () => {
+describe.each(['ARCHITECTURE.md', ...DECISIONS])('%s', (document) => {
   it('cites code that exists', () => {
-    const cited = [...architecture.matchAll(/`((?:src|test|bench)\/[\w./-]+\.ts):(\w+)`/g)];
-    expect(cited.length).toBeGreaterThan(30);
-    for (const [, file = '', symbol = ''] of cited) {
+    for (const [, file = '', symbol = ''] of cited(read(document))) {
       expect(existsSync(path.join(root, file)), file).toBe(true);
       const declared = new RegExp(`\\b(?:function\\*?|const|class|interface|type) ${symbol}\\b`);
       expect(declared.test(read(file)), `${file} declares ${symbol}`).toBe(true);
     }
   });
+});
 
+describe('the decisions', () => {
+  it('are short, in the same three parts', () => {
+    expect(DECISIONS.length).toBeGreaterThan(50);
+    for (const decision of DECISIONS) {
+      const text = read(decision);
+      expect(text.trim().split(/\s+/).length, decision).toBeLessThanOrEqual(200);
+      const headings = [...text.matchAll(/^#+ .*$/gm)].map(([heading]) => heading);
+      expect(headings.slice(1), decision).toEqual(['## Context', '## Decision', '## Consequence']);
+    }
+  });
+
+  it('are numbered without a gap, and listed in ARCHITECTURE by number and title', () => {
+    const listed = [...section(architecture, '## Decisions').matchAll(/^\| \[(\d{3})\]\(([^)]+)\) +\| (.+?) +\|$/gm)];
+    const entries = listed.map(([, number, file, title]) => ({ number, file, title }));
+    const expected = DECISIONS.map((file, index) => ({
+      number: String(index + 1).padStart(3, '0'),
+      file,
+      title: /^# (.*)$/m.exec(read(file))?.[1],
+    }));
+    expect(entries).toEqual(expected);
+    for (const { number, file } of entries) expect(path.basename(file ?? '').slice(0, 4)).toBe(`${number}-`);
+  });
+
+  it('and ARCHITECTURE cite code', () => {
+    const texts = ['ARCHITECTURE.md', ...DECISIONS].map(read);
+    expect(texts.flatMap(cited).length).toBeGreaterThan(200);
+  });
+});
+
+describe('ARCHITECTURE', () => {
   it('has every room', () => {
     const rooms = readdirSync(path.join(root, 'src'), { withFileTypes: true }).filter((entry) => entry.isDirectory());
     const listed = column(section(architecture, '## Where to find it'), 0);

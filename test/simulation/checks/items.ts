@@ -5,7 +5,11 @@ import type { StoredRecord } from '../../../src/lease/store';
 import { trusts } from './trust';
 import { type ItemExecution, type JobFacts, type Report, keyText } from '../world/facts';
 
-/** The limit in ARCHITECTURE.md: an item trusts at most this long after its run has continued without it. */
+/**
+ * Once its run has continued without it, an item trusts for at most this long.
+ *
+ * @see docs/decisions/082-items-trust-their-checks.md
+ */
 const TRUSTS_ON_MS = 20_000;
 /** Clocks may run slower than the service's by this share. */
 const DRIFT = 0.01;
