@@ -8,7 +8,7 @@ import { type ItemExecution, type JobFacts, type Report, keyText } from '../worl
 /**
  * Once its run has continued without it, an item trusts for at most this long.
  *
- * @see docs/decisions/082-items-trust-their-checks.md
+ * @see docs/decisions/085-items-trust-their-checks.md
  */
 const TRUSTS_ON_MS = 20_000;
 /** Clocks may run slower than the service's by this share. */
