@@ -45,7 +45,12 @@ export function init(folder: string, { json }: InitOptions): number {
   const steps = nextSteps(folder);
   if (json) printJson({ folder: path.resolve(folder), files: files.map(({ file }) => file), next: steps });
   else
-    print([`An app of ${files.length} files is in ${folder}. Next:`, ...steps.map((step) => `  ${step}`)].join('\n'));
+    print(
+      [
+        `Wrote an app of ${files.length} files to ${path.resolve(folder)}. Next:`,
+        ...steps.map((step) => `  ${step}`),
+      ].join('\n'),
+    );
   return OK;
 }
 

@@ -71,6 +71,11 @@ export function isNoJobsFile(error: unknown): boolean {
   return error instanceof CliError && error.code === 'NoJobsFile';
 }
 
+/** Whether no byte of the file was read: it is missing, a folder, or this user may not read it. */
+export function isUnread({ cause }: ConfigError): boolean {
+  return cause instanceof Error && 'code' in cause && 'syscall' in cause;
+}
+
 function isMissing({ cause }: ConfigError): boolean {
   return cause instanceof Error && 'code' in cause && cause.code === 'ENOENT';
 }

@@ -9,6 +9,8 @@ export const NO = 1;
 export const USAGE = 2;
 /** A run that the command has waited for did not succeed. */
 export const UNSUCCESSFUL = 3;
+/** As a shell reports SIGINT. */
+const FORCED = 130;
 /** The exit codes of every command, in the help and in docs/reference/exit-codes.md. */
 export const EXIT_CODES: readonly { readonly code: number; readonly meaning: string }[] = [
   { code: OK, meaning: 'success; warnings, if any, are on standard error' },
@@ -18,6 +20,7 @@ export const EXIT_CODES: readonly { readonly code: number; readonly meaning: str
   },
   { code: USAGE, meaning: 'the command line is wrong' },
   { code: UNSUCCESSFUL, meaning: 'with --wait or --follow: the run is over and has not succeeded' },
+  { code: FORCED, meaning: 'dev: interrupted again before its instances had stopped' },
 ];
 
 /** The folder of this package: the clone, or a folder in the app's `node_modules`. */

@@ -39,7 +39,7 @@ ${EXIT_CODES.map(({ code, meaning }) => `  ${code}  ${meaning}`).join('\n')}`;
 /** The commands. Each loads its modules only when it runs, so that the help appears at once. */
 export function createProgram(done: Done): Command {
   const program = new Command('cronlease')
-    .description('Scheduled jobs on Azure Functions: every due time runs once, and a ledger keeps its outcome.')
+    .description('Scheduled jobs on Azure Functions. Every due time ends in exactly one recorded outcome.')
     .version(VERSION, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print help')
     .helpCommand('help [COMMAND]', 'print help for a command')

@@ -3,12 +3,14 @@ import { loadJobs } from '../config/load';
 import { ISSUES_SHOWN } from '../config/report';
 import { hostAdvice } from '../functions/host-advice';
 import { functionTimeout } from '../functions/settings';
-import { DEFAULT_FILE, type FileOptions, appFolderOf, printWarnings } from './jobs-file';
+import { DEFAULT_FILE, type FileOptions, appFolderOf, isUnread, printWarnings } from './jobs-file';
 import { NO, OK, print, printError, printJson, warn } from './output';
 import { STORE_LIMITS } from '../stores/limits';
 
 interface Findings {
   readonly jobs: number;
+  /** Whether the file could be read. Its content is judged only then. */
+  readonly isRead: boolean;
   /** The number of all errors: `errors` has only the first. */
   readonly errorCount: number;
   readonly errors: readonly ConfigIssue[];
@@ -18,7 +20,7 @@ interface Findings {
 /** `cronlease validate`: makes all checks of an app's start, except for the handlers. */
 export function validate(options: FileOptions & { readonly json?: boolean | undefined }): number {
   const { file = DEFAULT_FILE } = options;
-  const { jobs, errorCount, errors, warnings } = check(file);
+  const { isRead, jobs, errorCount, errors, warnings } = check(file);
   const ok = errorCount === 0;
   const shown = warnings.slice(0, ISSUES_SHOWN);
   if (options.json) {
@@ -33,7 +35,7 @@ export function validate(options: FileOptions & { readonly json?: boolean | unde
     print(
       `${file} is valid: ${count(jobs, 'job')}${warnings.length > 0 ? `, ${count(warnings.length, 'warning')}` : ''}.`,
     );
-  else printError(`${file} is not valid: ${count(errorCount, 'error')}.`);
+  else if (isRead) printError(`${file} is not valid: ${count(errorCount, 'error')}.`);
   return ok ? OK : NO;
 }
 
@@ -48,6 +50,7 @@ function check(file: string): Findings {
       clockChanges: true,
     });
     return {
+      isRead: true,
       jobs: jobsFile.jobs.length,
       errorCount: host.errors.length,
       errors: host.errors,
@@ -56,6 +59,7 @@ function check(file: string): Findings {
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     return {
+      isRead: !isUnread(error),
       jobs: 0,
       errorCount: error.count + host.errors.length,
       errors: [...error.errors, ...host.errors],

@@ -99,6 +99,9 @@ export function isRunFate(fate: Fate | null): fate is RunFate {
   return RUN_FATES.some((one) => one === fate);
 }
 
+/** What starts a run, as its record has it. A take-over continues a run, and keeps its trigger. */
+export const RUN_TRIGGERS = ['schedule', 'catchUp', 'manual', 'backfill'] as const;
+
 export const TRIGGERS = ['schedule', 'catchUp', 'takeOver', 'manual', 'backfill'] as const;
 
 /** What started a run. `ctx.trigger` is `takeOver` in an attempt that follows a holder's death. */

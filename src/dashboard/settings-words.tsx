@@ -44,7 +44,7 @@ function sentencesOf(settings: Settings): readonly string[] {
       ? []
       : [`An attempt without progress for ${duration(stallAfterMs)} is stalled, and ends.`]),
     retryOf(settings),
-    `If its holder dies, another deployment takes over after ${duration(leaseMs)} at the latest.`,
+    `If its holder dies, its lease of ${duration(leaseMs)} expires, and the next tick that sees this takes the run over.`,
     ...(settings.pauseAfterFailures === null
       ? []
       : [`It is paused after ${plural(settings.pauseAfterFailures, 'failure')} in a row.`]),

@@ -1,7 +1,7 @@
 import { given } from '../core/given';
 import * as z from 'zod';
 import type { JobName } from '../core/brand';
-import { TRIGGERS } from '../core/fate';
+import { RUN_TRIGGERS, TRIGGERS } from '../core/fate';
 import { parseRecordKey, parseRunId } from '../core/key';
 import { CHANNELS } from '../core/origin';
 import { tookMs } from '../core/record';
@@ -28,7 +28,7 @@ const runsQuery = z.strictObject({
   tag: z.string().min(1).max(100).optional().describe('Runs of jobs with this tag.'),
   outcome: z.enum(OUTCOMES).optional(),
   failed: z.enum(['true']).optional().describe('Runs that failed, timed out or stalled.'),
-  trigger: z.enum(TRIGGERS).optional().describe('Runs that this started.'),
+  trigger: z.enum(RUN_TRIGGERS).optional().describe('Runs that this started.'),
   actor: z.string().min(1).max(100).optional().describe('Runs that this person, or the key of this name, asked for.'),
   channel: z.enum(CHANNELS).optional().describe('Runs that were asked for from there.'),
   note: z.string().min(1).max(200).optional().describe('Runs that were asked for with this text in the note.'),

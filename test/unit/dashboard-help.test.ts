@@ -65,3 +65,9 @@ describe('the help of the dashboard', () => {
     expect(() => helpBlocks('| a |\n| - |\n| b |')).toThrow('the help page cannot show a table');
   });
 });
+
+it('the settings in words promise no take-over by the lease alone, because a tick must see its end', () => {
+  const source = readFileSync(path.join(__dirname, '../../src/dashboard/settings-words.tsx'), 'utf8');
+  expect(source).toMatch(/If its holder dies, its lease of .* expires, and the next tick .* takes the run over\./);
+  expect(source).not.toMatch(/at the latest/);
+});

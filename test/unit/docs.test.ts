@@ -67,6 +67,40 @@ function sorted(names: Iterable<string>): string[] {
   return [...new Set(names)].toSorted();
 }
 
+/** Tokens with a letter or a digit, so that the frame of a table does not count. */
+function wordsIn(text: string): number {
+  return text.split(/[\s|]+/).filter((token) => /[\p{L}\p{N}]/u.test(token)).length;
+}
+
+/** The Markdown files of this repository that a page links to. */
+function linkedFrom(file: string): readonly string[] {
+  return [...withoutCode(read(file)).matchAll(/\]\((?!https?:)([^)#\s]+\.md)(?:#[^)\s]*)?\)/g)]
+    .map(([, target]) => path.posix.join(path.posix.dirname(file), target ?? ''))
+    .filter((target) => existsSync(path.join(root, target)));
+}
+
+describe('the map of the pages', () => {
+  it('leads to every page within two clicks', () => {
+    const first = linkedFrom('docs/README.md');
+    const reached = new Set(['docs/README.md', ...first, ...first.flatMap(linkedFrom)]);
+    const pages = DOCUMENTS.filter((file) => file.startsWith('docs/'));
+    expect(pages.length).toBeGreaterThan(30);
+    expect(pages.filter((page) => !reached.has(page))).toEqual([]);
+  });
+
+  it('is the first page that README names for further reading', () => {
+    const [, first] = /\]\(([^)]*)\)/.exec(section(readme, '## Where next')) ?? [];
+    expect(first).toBe('docs/README.md');
+  });
+
+  it('has at most 400 words, and a how-to at most 700', () => {
+    expect(wordsIn(read('docs/README.md'))).toBeLessThanOrEqual(400);
+    const guides = DOCUMENTS.filter((file) => file.startsWith('docs/how-to/'));
+    expect(guides.length).toBeGreaterThan(2);
+    for (const guide of guides) expect(wordsIn(read(guide)), guide).toBeLessThanOrEqual(700);
+  });
+});
+
 describe('the guides', () => {
   it('README has one page, and names the test command', () => {
     expect(readme.split(/\s+/).length).toBeLessThanOrEqual(1300);
@@ -103,6 +137,19 @@ describe('the guides', () => {
       for (const [name, pinned] of Object.entries(overrides)) expect(text).toContain(`overrides.${name}=${pinned}`);
       expect(text).toContain(`cronlease-${version}.tgz`);
     }
+  });
+
+  it('explain every check of doctor', () => {
+    const checks = /export type Check =(.*?);/s.exec(read('src/operator/doctor/finding.ts'))?.[1] ?? '';
+    const names = [...checks.matchAll(/'(\w+)'/g)].map(([, name]) => name ?? '');
+    expect(names.length).toBeGreaterThan(20);
+    expect(column(section(read('docs/recovery.md'), '## doctor'), 0)).toEqual(expect.arrayContaining(names));
+  });
+
+  it('send keys only to the path where Azure lets them through', () => {
+    const calls = DOCUMENTS.flatMap((file) => read(file).match(/curl .*x-cronlease-key.*/g) ?? []);
+    expect(calls.length).toBeGreaterThan(3);
+    for (const call of calls) expect(call).toContain('/api/manage/keyed/');
   });
 
   it('leave no figure to be filled in', () => {

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { RUN_FATES, TRIGGERS, UNRUN_FATES } from '../../core/fate';
+import { RUN_FATES, RUN_TRIGGERS, UNRUN_FATES } from '../../core/fate';
 import { CHANNELS } from '../../core/origin';
 import type { AuditOptions } from '../audit';
 import type { LogsOptions } from '../logs';
@@ -55,7 +55,7 @@ export function addHistory(program: Command, done: Done): void {
         .choices(OUTCOMES)
         .argParser(outcomes),
     )
-    .addOption(new Option('--trigger <TRIGGER>', 'those that this started').choices(TRIGGERS))
+    .addOption(new Option('--trigger <TRIGGER>', 'those that this started').choices(RUN_TRIGGERS))
     .option('--actor <NAME>', 'those that this person, or the key of this name, asked for')
     .addOption(new Option('--channel <CHANNEL>', 'those that were asked for from there').choices(CHANNELS))
     .option('--note <TEXT>', 'those that were asked for with this text in the note')

@@ -8,7 +8,7 @@ export type CountedSituation =
   | 'sweep'
   /** The listing of notices that a sweep adds where a job has `notify`. */
   | 'noticeSweep'
-  /** The presence of a deployment, once in five minutes. */
+  /** The presence of a deployment, once a minute. */
   | 'presence'
   /** The checks of a tick at whose time something is due, for all jobs together. */
   | 'dueTick'
