@@ -264,7 +264,7 @@ function ledgerLine(job: string, key: string, metadata: Readonly<Record<string, 
 
 interface Fields {
   readonly job: string;
-  readonly key: string;
+  readonly id: string;
   readonly metadata: Readonly<Record<string, string>>;
 }
 
