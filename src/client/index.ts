@@ -190,8 +190,8 @@ export interface Client {
   resumeJobs(jobs: JobChoice, options?: Omit<NoteOptions, 'ifVersion'> & EndedMaintenance): Promise<PausedMany>;
   cordonDeployment(deployment: string, note: string, options?: CallOptions): Promise<Cordoned>;
   uncordonDeployment(deployment: string, options?: Omit<NoteOptions, 'ifVersion'>): Promise<Cordoned>;
-  /** Starts a tick of the deployment that answers, as a second clock. */
   repairLayout(options?: Omit<NoteOptions, 'ifVersion'>): Promise<RepairedLayout>;
+  /** Starts a tick of the deployment that answers, as a second clock. */
   poke(options?: CallOptions): Promise<Poked>;
   /** What people changed, newest first. */
   listAudit(query?: { readonly limit?: number; readonly cursor?: string }, options?: CallOptions): Promise<Audit>;

@@ -1,3 +1,4 @@
+import { given } from '../core/given';
 import type { JobSpec } from '../core/job';
 import type { Acting } from '../operator/audit';
 import type { Subject } from '../operator/subject';
@@ -26,7 +27,6 @@ export function actingFor(
   // Routes that anybody may call change nothing.
   if (caller === undefined) throw new Error('a change has no caller');
   const { actor, channel, identity } = caller;
-  const who = identity === undefined ? { actor, channel } : { actor, channel, identity };
-  const origin = note === undefined ? who : { ...who, note };
+  const origin = { actor, channel, ...given({ identity, note }) };
   return { store, clock, newId, waiting: () => undefined, origin, signal, version };
 }
