@@ -14,10 +14,14 @@ export class ForeignMetadataError extends Error {
   readonly code = 'ForeignMetadata';
   override readonly name = 'ForeignMetadataError';
 
-  constructor(key: string, value: string | undefined, expected: string) {
+  constructor(
+    key: string,
+    value: string | undefined,
+    expected: string,
+    why = 'the blob was changed by something other than cronlease, or by a newer version of it',
+  ) {
     super(
-      `metadata "${key}" is ${value === undefined ? 'missing' : brief(JSON.stringify(value))}, expected ${expected}: ` +
-        'the blob was changed by something other than cronlease, or by a newer version of it',
+      `metadata "${key}" is ${value === undefined ? 'missing' : brief(JSON.stringify(value))}, expected ${expected}: ${why}`,
     );
   }
 }

@@ -38,6 +38,18 @@ export function movedTo(row: RowMetadata): string | undefined {
   return formOf(row) === 'moved' ? row['movedto'] : undefined;
 }
 
+/** Why a row that is not live cannot be used here, and what to do; undefined for any other row. */
+export function notHere(row: RowMetadata): string | undefined {
+  switch (formOf(row)) {
+    case 'live':
+      return undefined;
+    case 'arriving':
+      return 'the job is on its way here from another store: repeat the command that moves it';
+    case 'moved':
+      return `the job has moved to ${row['movedto'] ?? 'another store'}: look for it there`;
+  }
+}
+
 function tokenOf({ token }: RowMetadata): number {
   return /^\d{1,16}$/.test(token ?? '') ? Number(token) : 0;
 }

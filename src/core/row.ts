@@ -6,6 +6,7 @@ import { type JobSpec, actualTime } from './job';
 import { isRequestId, parseRecordKey } from './key';
 import { ForeignMetadataError, isInstant, isoOrUndefined, MetadataReader, writeMetadata } from './metadata';
 import { type Asked, askedOf, readAsked } from './origin';
+import { notHere } from './moved-row';
 import { type OwedNotice, readOwedNotices, storeOwed } from './owed-notice';
 import { type PastAttempt, readPast, storePast } from './past-attempt';
 import { type Recent, decodeRecent, encodeRecent } from './recent';
@@ -282,7 +283,7 @@ export function decodeRow(metadata: Readonly<Record<string, string>>): Row {
   const read = new MetadataReader(metadata);
   let recent: Row['recent'] | undefined;
   const format = read.text('format');
-  if (format !== '1') throw new ForeignMetadataError('format', format, '1');
+  if (format !== '1') throw new ForeignMetadataError('format', format, '1', notHere(metadata));
   return {
     token: read.whole('token') as Token,
     cursor: read.instant('cursor'),

@@ -69,6 +69,15 @@ describe('a move to another store', () => {
     expect((await surveyMigration({ from, to })).isSettled).toBe(true);
   });
 
+  it('says of a row that has moved, or is on its way, where its job is', async () => {
+    const { a, b, job, move } = await stores();
+    await move();
+    const moved = (await a.readRow(job))?.metadata ?? {};
+    expect(() => decodeRow(moved)).toThrow(`the job has moved to ${b.location}: look for it there`);
+    const arriving = { ...(await b.readRow(job))?.metadata, format: 'arriving' };
+    expect(() => decodeRow(arriving)).toThrow('on its way here from another store: repeat the command that moves it');
+  });
+
   it('copies most of the ledger before any run has to wait', async () => {
     const { all, from, to, a } = await stores();
     let claims: string | undefined;

@@ -8,7 +8,7 @@ const KINDS = ['request', 'request', 'pauseJob', 'cancel'] as const;
  * The oracle does not track schedules across the lost part. And nobody has a copy of a row or control that another
  * program has overwritten: the one that returns may be an earlier one.
  */
-const LEFT_OUT: readonly DisturbanceKind[] = ['deploy', 'spoil', 'spoilRow'];
+export const LEFT_OUT: readonly DisturbanceKind[] = ['deploy', 'spoil', 'spoilRow'];
 /** Enough for most histories to recover and run for a while. */
 const RECOVERS_FOR_MS = 300_000;
 

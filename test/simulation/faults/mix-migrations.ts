@@ -14,9 +14,7 @@ const CALLS = [20, 60, 200] as const;
 
 /** People move the jobs to another store while faults of any kind happen, and their command dies on the way. */
 export function migrations(plan: Plan, random: Random): Plan {
-  const drawn = random.whole(1_000, random.pick([20_000, 120_000]));
-  // People recover the jobs of an account that fails over, and then move them.
-  const at = Math.max(drawn, ...plan.disturbances.filter(({ kind }) => kind === 'failover').map((what) => what.at));
+  const at = random.whole(1_000, random.pick([20_000, 120_000]));
   const deployments = random.pick([2, 2, 3]);
   const count = random.whole(deployments, 4);
   const isHasty = random.chance(0.4);

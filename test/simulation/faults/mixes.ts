@@ -1,7 +1,7 @@
 import type { CallFault, HubFault, Rates } from './faults';
 import { backfills } from './mix-backfill';
 import { elections } from './mix-elections';
-import { failover } from './mix-failover';
+import { LEFT_OUT, failover } from './mix-failover';
 import { foreign } from './mix-foreign';
 import { groupedJobs } from './mix-groups';
 import { draining, nights, slowHub } from './mix-hand-overs';
@@ -231,6 +231,7 @@ function compatible(plan: Plan): Plan {
   const setsClocks = election?.acts.some(({ kind }) => kind === 'setClock') === true;
   return {
     ...plan,
+    disturbances: failoverFirst(plan.disturbances),
     instances: instances.map(({ clock, ...instance }) => ({
       ...instance,
       // Over months, a clock that drifts would be hours off.
@@ -242,6 +243,16 @@ function compatible(plan: Plan): Plan {
     // An overdue job must be reported while nothing is wrong but task hubs.
     alerts: false,
   };
+}
+
+/** People recover the jobs of an account that fails over, and then move them: see docs/recovery.md. */
+function failoverFirst(disturbances: Plan['disturbances']): Plan['disturbances'] {
+  const last = disturbances.findLast(({ kind }) => kind === 'failover')?.at;
+  if (last === undefined) return disturbances;
+  return disturbances
+    .filter(({ kind }) => !LEFT_OUT.includes(kind))
+    .map((what) => (what.kind === 'migrate' ? { ...what, at: Math.max(what.at, last + 1) } : what))
+    .sort(byTime);
 }
 
 /** In these mixes jobs must start on time, or soon, during the trouble, if no other mix troubles them too. */

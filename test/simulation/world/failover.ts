@@ -108,7 +108,7 @@ async function recover(
         for (const job of jobs) {
           if (job.kind === 'refused') observer.report('recoverRefused', job.job, job.problem);
         }
-        startAgain(world, specs, until, what.runs);
+        startAgain(world, specs, { until, goneAt: goneAt - START, runs: what.runs });
       },
       (error: unknown) => {
         observer.report('crashed', 'all', `recover threw ${String(error)}`);
@@ -174,7 +174,11 @@ async function goBackRecords({ name, records }: JobFacts, store: LeaseStore, ins
 }
 
 /** Ends the faults, and starts every instance that ran before. */
-function startAgain(world: World, specs: readonly JobSpec[], until: number, runs: PlannedFailover['runs']): void {
+function startAgain(
+  world: World,
+  specs: readonly JobSpec[],
+  { until, goneAt, runs }: Pick<PlannedFailover, 'runs'> & { readonly until: number; readonly goneAt: number },
+): void {
   const { timeline, observer, plan, deployments, faults, trace } = world;
   const now = START + timeline.now();
   trace?.add('', 'the jobs are recovered, and the deployments start');
@@ -205,7 +209,8 @@ function startAgain(world: World, specs: readonly JobSpec[], until: number, runs
   const back = plan.instances.filter(({ startsAt }) => startsAt <= timeline.now());
   for (const place of back) start(world, place);
   timeline.after(2 * RUNS_AGAIN_WITHIN_MS, () => {
-    for (const spec of back.length === 0 ? [] : specs) {
+    const isTroubled = plan.disturbances.some(({ at, kind }) => kind !== 'migrate' && at > goneAt);
+    for (const spec of back.length === 0 || isTroubled ? [] : specs) {
       const facts = observer.jobs.get(spec.name);
       if (facts !== undefined) checkRunsAgain(facts, spec, START + timeline.now(), observer.report);
     }
