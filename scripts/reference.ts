@@ -6,7 +6,7 @@ import { COMPLETE } from '../src/cli/completion';
 import { EXIT_CODES } from '../src/cli/output';
 import { createProgram } from '../src/cli/program';
 import { jobsJsonSchema } from '../src/config/json-schema';
-import { RUN_FATES, UNRUN_FATES } from '../src/core/fate';
+import { RAN_OUTCOMES, UNRUN_OUTCOMES } from '../src/core/outcome';
 import { CALL_KINDS } from '../src/core/storage-call';
 import { ROLES } from '../src/manage/roles';
 import { ROUTES } from '../src/manage/routes';
@@ -172,7 +172,7 @@ function reasonsOf(reasons: readonly Documented[], of: string): Documented[] {
 }
 
 function outcomeTable(reasons: readonly Documented[]): string {
-  const rows = [...RUN_FATES, ...UNRUN_FATES].flatMap((outcome) => {
+  const rows = [...RAN_OUTCOMES, ...UNRUN_OUTCOMES].flatMap((outcome) => {
     const of = reasonsOf(reasons, outcome);
     if (of.length === 0) throw new Error(`no reason begins with ${outcome}`);
     return of.map(({ name, text }, index) => [index === 0 ? code(outcome) : '', code(name), text]);

@@ -23,6 +23,6 @@ export type { Fence, FencedBlob, FencedWriteOptions } from './lease/fence';
 export type { AttemptRecord, LedgerRecord, RecordLog } from './core/record';
 export type { RecordedError } from './core/recorded-error';
 export type { LogEntry, LogGap, LogLevel, LogLine, LogProgress, Progress } from './core/log-entry';
-export type { AttemptOutcome, Fate, Reason, Trigger } from './core/fate';
+export type { AttemptOutcome, Outcome, Reason, Trigger } from './core/outcome';
 export type { AbortCode } from './core/run';
 export type { StandardSchema } from './core/standard-schema';

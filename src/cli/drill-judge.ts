@@ -1,5 +1,5 @@
 import type { EpochMs, Millis } from '../core/brand';
-import { RUN_FATES } from '../core/fate';
+import { RAN_OUTCOMES } from '../core/outcome';
 import { formatDuration } from '../core/duration';
 import { type JobSpec, actualTime } from '../core/job';
 import type { LedgerRecord } from '../core/record';
@@ -63,7 +63,7 @@ export function judge(drilled: Drilled<Records>, jobs: readonly JobSpec[], targe
     .filter((claim) => !settledItself(records, claim))
     .map((claim) => interruptedRun(drilled, claim));
   const due = jobs.map((spec) => ({ job: spec.name, dueTimes: dueTimesIn(spec, span, records) }));
-  const duplicates = [...ranTwice(events), ...twoFates(jobs, span, records)];
+  const duplicates = [...ranTwice(events), ...twoOutcomes(jobs, span, records)];
   const losses = undecided(jobs, span, records);
   const checks = [
     takeOver(interrupted, targetMs),
@@ -127,7 +127,7 @@ function interruptedRun({ events, stopped, records }: Drilled<Records>, claim: C
 
 function dueTimesIn(spec: JobSpec, span: Span, records: Records): readonly DueTime[] {
   return dueIn(spec, span).map((due) => {
-    const [record] = fatesAt(records, spec, due);
+    const [record] = outcomesAt(records, spec, due);
     return {
       scheduledFor: new Date(due).toISOString(),
       outcome: record?.outcome ?? null,
@@ -154,7 +154,7 @@ function dueIn(spec: JobSpec, { from, until }: Span): readonly EpochMs[] {
   return found;
 }
 
-function fatesAt(records: Records, { name }: JobSpec, due: EpochMs): Records {
+function outcomesAt(records: Records, { name }: JobSpec, due: EpochMs): Records {
   return records.filter(
     ({ job, state, trigger, scheduledFor, through }) =>
       job === name &&
@@ -169,17 +169,17 @@ function fatesAt(records: Records, { name }: JobSpec, due: EpochMs): Records {
 export function undecided(jobs: readonly JobSpec[], span: Span, records: Records): readonly string[] {
   return jobs.flatMap((spec) =>
     dueIn(spec, span)
-      .filter((due) => fatesAt(records, spec, due).length === 0)
+      .filter((due) => outcomesAt(records, spec, due).length === 0)
       .map((due) => `${spec.name} at ${new Date(due).toISOString()} has no outcome`),
   );
 }
 
-function twoFates(jobs: readonly JobSpec[], span: Span, records: Records): readonly string[] {
+function twoOutcomes(jobs: readonly JobSpec[], span: Span, records: Records): readonly string[] {
   return jobs.flatMap((spec) =>
     dueIn(spec, span).flatMap((due) => {
-      const fates = fatesAt(records, spec, due);
-      if (fates.length < 2) return [];
-      const names = fates.map(({ outcome }) => outcome ?? 'none').join(' and ');
+      const outcomes = outcomesAt(records, spec, due);
+      if (outcomes.length < 2) return [];
+      const names = outcomes.map(({ outcome }) => outcome ?? 'none').join(' and ');
       return [`${spec.name} at ${new Date(due).toISOString()} has two outcomes: ${names}`];
     }),
   );
@@ -187,7 +187,7 @@ function twoFates(jobs: readonly JobSpec[], span: Span, records: Records): reado
 
 /** Attempts that started twice, runs that ended twice, and handlers that were called after their run had ended. */
 function ranTwice(events: readonly ClusterEvent[]): readonly string[] {
-  const ends: readonly string[] = RUN_FATES;
+  const ends: readonly string[] = RAN_OUTCOMES;
   const started = new Set<string>();
   const ended = new Set<string>();
   const found: string[] = [];

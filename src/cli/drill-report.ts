@@ -85,7 +85,7 @@ function interruptedTable({ interrupted }: DrillReport): string {
 function dueTimesTable(dueTimes: Verdict['jobs'][number]['dueTimes']): string {
   if (dueTimes.length === 0) return 'Nothing was due.';
   return table(
-    ['due', 'fate', 'reason', 'late', 'attempts'],
+    ['due', 'outcome', 'reason', 'late', 'attempts'],
     dueTimes.map(({ scheduledFor, outcome, reason, latenessMs, attempts }) => [
       scheduledFor,
       outcome ?? '**none**',

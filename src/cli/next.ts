@@ -20,7 +20,7 @@ export interface NextOptions extends FileOptions, TimeOptions {
 
 interface Upcoming {
   readonly spec: JobSpec;
-  readonly occurrences: readonly EpochMs[];
+  readonly dueTimes: readonly EpochMs[];
 }
 
 /** `cronlease next`: due times strictly after an instant. */
@@ -34,14 +34,14 @@ export function next(job: string | undefined, options: NextOptions): number {
   const now = Date.now();
   const upcoming = specs.map((spec): Upcoming => {
     const after = from === undefined ? now : timeIn(from, spec.timeZone);
-    return { spec, occurrences: dueTimesAfter(spec, after, options.count) };
+    return { spec, dueTimes: dueTimesAfter(spec, after, options.count) };
   });
   if (options.json) {
     printJson(
-      upcoming.map(({ spec, occurrences }) => ({
+      upcoming.map(({ spec, dueTimes }) => ({
         job: spec.name,
         timeZone: spec.timeZone,
-        occurrences: occurrences.map((occurrence) => new Date(occurrence).toISOString()),
+        dueTimes: dueTimes.map((due) => new Date(due).toISOString()),
       })),
     );
   } else {
@@ -56,7 +56,7 @@ function specsOf(loaded: LoadedJobs, job: string | undefined, options: NextOptio
   return job === undefined || job === ALL_JOBS ? loaded.jobsFile.jobs : [jobIn(loaded, job, options)];
 }
 
-function paragraph({ spec, occurrences }: Upcoming, show: ShowTime): string {
+function paragraph({ spec, dueTimes }: Upcoming, show: ShowTime): string {
   const words = waitsFor(spec);
   const notes = [
     ...(spec.tags.length === 0 ? [] : [`tags ${spec.tags.join(', ')}`]),
@@ -66,13 +66,13 @@ function paragraph({ spec, occurrences }: Upcoming, show: ShowTime): string {
   ];
   const title = `${style('bold', spec.name)}  ${spec.schedule}  ${spec.timeZone}`;
   const head = notes.length === 0 ? title : `${title}  (${notes.join('; ')})`;
-  if (occurrences.length === 0) return `${head}\n  ${noDueTimes(spec)}`;
-  return [head, ...occurrences.map((occurrence) => `  ${row(spec, occurrence, show)}`)].join('\n');
+  if (dueTimes.length === 0) return `${head}\n  ${noDueTimes(spec)}`;
+  return [head, ...dueTimes.map((due) => `  ${row(spec, due, show)}`)].join('\n');
 }
 
 /** The due time, also by a clock in the job's zone. */
-function row(spec: JobSpec, occurrence: EpochMs, show: ShowTime): string {
+function row(spec: JobSpec, due: EpochMs, show: ShowTime): string {
   const { timeZone, offsetMs } = spec;
-  const zone = isUtc(timeZone) ? '' : `  ${wallClock(occurrence, timeZone)}`;
-  return show(occurrence) + zone + (offsetMs === 0 ? '' : `  starts ${show(actualTime(spec, occurrence))}`);
+  const zone = isUtc(timeZone) ? '' : `  ${wallClock(due, timeZone)}`;
+  return show(due) + zone + (offsetMs === 0 ? '' : `  starts ${show(actualTime(spec, due))}`);
 }

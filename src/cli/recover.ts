@@ -1,4 +1,4 @@
-import type { Stretch } from '../core/fate';
+import type { Stretch } from '../core/outcome';
 import { deploymentsOf } from '../operator/deployments';
 import { type JobRecovery, recoverJobs } from '../operator/recover-jobs';
 import { type ElectionRecovery, recoverElections } from '../operator/recover-elections';
@@ -116,15 +116,15 @@ function becomes(run: NonNullable<Recovered['run']>): string {
     case 'waits':
       return 'waits for its next attempt, as before';
     case 'ends':
-      return `ends as ${run.fate} (${run.reason})`;
+      return `ends as ${run.outcome} (${run.reason})`;
   }
 }
 
-function stretchText({ fate, reason, from, through, count, request }: Stretch, show: ShowTime): string {
-  if (request !== undefined) return `the request of ${show(from)}: ${fate} (${reason})`;
+function stretchText({ outcome, reason, from, through, count, request }: Stretch, show: ShowTime): string {
+  if (request !== undefined) return `the request of ${show(from)}: ${outcome} (${reason})`;
   const what =
     count === 1 ? `due time ${show(from)}` : `${count} due times from ${show(from)} through ${show(through)}`;
-  return `${what}: ${fate} (${reason})`;
+  return `${what}: ${outcome} (${reason})`;
 }
 
 function noticeText({ change, runId, to }: Recovered['notices'][number]): string {
@@ -152,13 +152,13 @@ function shape(job: JobRecovery): object {
   };
 }
 
-function ended({ fate, reason }: { readonly fate: string; readonly reason: string }): object {
-  return { outcome: fate, reason };
+function ended({ outcome, reason }: { readonly outcome: string; readonly reason: string }): object {
+  return { outcome, reason };
 }
 
-function stretchShape({ fate, reason, from, through, count, request }: Stretch): object {
-  if (request !== undefined) return { id: request, time: iso(from), outcome: fate, reason };
-  return { from: iso(from), through: iso(through), count, outcome: fate, reason };
+function stretchShape({ outcome, reason, from, through, count, request }: Stretch): object {
+  if (request !== undefined) return { id: request, time: iso(from), outcome, reason };
+  return { from: iso(from), through: iso(through), count, outcome, reason };
 }
 
 function iso(instant: number): string {

@@ -76,10 +76,10 @@ async function request(
   if (options.follow === true) {
     await followLog(store, wanted.spec, { key, runId, isOver: false }, withoutJson(options));
   }
-  const { fate, reason, record } = await untilOver(store, wanted, key);
-  if (options.json) printJson({ job, runId, requestedAt, outcome: fate, reason, record });
-  else print(endText(runId, { fate, reason, record }));
-  return fate === 'succeeded' ? OK : UNSUCCESSFUL;
+  const { outcome, reason, record } = await untilOver(store, wanted, key);
+  if (options.json) printJson({ job, runId, requestedAt, outcome, reason, record });
+  else print(endText(runId, { outcome, reason, record }));
+  return outcome === 'succeeded' ? OK : UNSUCCESSFUL;
 }
 
 /** The entries of a log are no part of the one document that the command prints. */
@@ -112,13 +112,13 @@ async function untilOver(
   store: LeaseStore,
   { spec, revision }: Wanted,
   key: string,
-): Promise<Pick<Explanation, 'fate' | 'reason' | 'record'>> {
+): Promise<Pick<Explanation, 'outcome' | 'reason' | 'record'>> {
   const { scheduledFor: time = 0, request: id = '' } = parseRecordKey(key) ?? {};
   let isTroubled = false;
   for (;;) {
     try {
       const found = await explainRequest(store, spec, revision, { time, id });
-      if (!OPEN.has(found.fate)) return found;
+      if (!OPEN.has(found.outcome)) return found;
       isTroubled = false;
     } catch (error) {
       if (!(error instanceof StoreUnavailableError)) throw error;
@@ -129,12 +129,15 @@ async function untilOver(
   }
 }
 
-function endText(runId: string, { fate, reason, record }: Pick<Explanation, 'fate' | 'reason' | 'record'>): string {
-  const error = record === null || fate === 'succeeded' ? undefined : lastError(record);
+function endText(
+  runId: string,
+  { outcome, reason, record }: Pick<Explanation, 'outcome' | 'reason' | 'record'>,
+): string {
+  const error = record === null || outcome === 'succeeded' ? undefined : lastError(record);
   const time = record === null ? '' : took(record);
   const details = [reason === 'completed' ? '' : reason, time === '' ? '' : `took ${time}`].filter(
     (part) => part !== '',
   );
-  const line = `Run ${runId} ${paintOutcome(fate)}${details.length === 0 ? '' : ` (${details.join(', ')})`}.`;
+  const line = `Run ${runId} ${paintOutcome(outcome)}${details.length === 0 ? '' : ` (${details.join(', ')})`}.`;
   return error === undefined ? line : `${line}\n    ${error}`;
 }

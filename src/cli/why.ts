@@ -54,7 +54,7 @@ export async function why(job: string, time: string, options: WhyOptions): Promi
   const input = await recordInput(store, explanation.record, spec);
   for (const warning of explanation.warnings) warn(warning);
   if (options.json) {
-    const { due, fate, reason, record, items } = explanation;
+    const { due, outcome, reason, record, items } = explanation;
     const at = new Date(explanation.time).toISOString();
     const excludedBy = reason === 'excluded' ? { excludedBy: explanation.job.excluded?.by(explanation.time) } : {};
     const shown = record === null ? null : { ...record, ...given({ input }) };
@@ -62,7 +62,7 @@ export async function why(job: string, time: string, options: WhyOptions): Promi
       job,
       time: at,
       due,
-      outcome: fate,
+      outcome,
       reason,
       record: shown,
       backfills,
@@ -77,12 +77,12 @@ export async function why(job: string, time: string, options: WhyOptions): Promi
 }
 
 function text(explanation: Explanation, input: ShownInput | undefined, show: ShowTime, verbose: boolean): string {
-  const { job, time, due, fate, reason, record, items } = explanation;
+  const { job, time, due, outcome, reason, record, items } = explanation;
   const both = (instant: number): string => bothTimes(show, instant, job.timeZone);
   const spread = job.offsetMs > 0 && due ? `, ${formatDuration(job.offsetMs)} later by "spread"` : '';
   return [
     `${style('bold', job.name)} at ${both(time)}${spread}`,
-    `${paintOutcome(fate)} (${reason})`,
+    `${paintOutcome(outcome)} (${reason})`,
     describe(explanation, both),
     ...(items === undefined ? [] : itemLines({ items }, verbose)),
     ...(record === null ? [] : ['', ...recordLines(record, input, show, verbose)]),

@@ -1,7 +1,7 @@
 import type { Millis } from '../core/brand';
 import { type Clock, sleep } from '../core/clock';
 import { formatDuration } from '../core/duration';
-import type { Reason } from '../core/fate';
+import type { Reason } from '../core/outcome';
 import type { RecordedError } from '../core/recorded-error';
 import type { AbortCode, AttemptEnd } from '../core/run';
 import { AttemptAbortedError } from '../handler/handler';

@@ -29,7 +29,7 @@ export interface RunnableJob {
 }
 
 export interface Settings {
-  /** How long before its due time an occurrence may be claimed, where little is due at once. */
+  /** How early a due time may be claimed, where little is due at once. */
   readonly lookAheadMs: Millis;
   /** The longest that this time may become before a burst of due times. Absent: it does not grow. */
   readonly longestLookAheadMs?: Millis;

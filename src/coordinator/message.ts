@@ -1,6 +1,6 @@
 import type { Claim } from '../core/decide/situation';
 import type { PlannedItem } from '../core/fan-out';
-import type { Reason, RunFate } from '../core/fate';
+import type { Reason, RanOutcome } from '../core/outcome';
 import type { Asked } from '../core/origin';
 import type { AttemptRecord, LedgerRecord } from '../core/record';
 import { type Row, decodeRow, encodeRow } from '../core/row';
@@ -30,8 +30,8 @@ export type AttemptInput =
       readonly what: Claim['what'];
       /** The run is taken before its items' deadline, since they are silent. The attempt checks this again. */
       readonly isSilent?: true;
-      /** The attempt ends the run with this fate and does not call the handler. */
-      readonly end: { readonly fate: RunFate; readonly reason: Reason } | null;
+      /** The attempt ends the run with this outcome and does not call the handler. */
+      readonly end: { readonly outcome: RanOutcome; readonly reason: Reason } | null;
       /** Absent where the tick's deployment exports nothing. */
       readonly sent?: SentAt;
     }

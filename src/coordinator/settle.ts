@@ -1,6 +1,6 @@
 import type { EpochMs, ETag, Millis } from '../core/brand';
 import { type Pause, controlOf, encodeControl, openPause } from '../core/control';
-import { type AttemptOutcome, type NotRunFate, type Reason, type Stretch, extentOf, isRunFate } from '../core/fate';
+import { type AttemptOutcome, type NotRunOutcome, type Reason, type Stretch, extentOf, hasRun } from '../core/outcome';
 import { actualTime, nextDue } from '../core/job';
 import { runIdOf } from '../core/key';
 import { beforeEnd, noticesOfEnd } from '../core/notice';
@@ -28,7 +28,7 @@ import { ownNotices, tellCarried, tellOwed } from './tell-owed';
 export type RunEnd = RecordedEnd;
 
 /** What the row keeps of a run's end. */
-interface RowEnd extends Pick<RunEnd, 'fate' | 'at'> {
+interface RowEnd extends Pick<RunEnd, 'outcome' | 'at'> {
   readonly reason?: Reason;
   /** The first call of its handler. */
   readonly startedAt?: EpochMs | undefined;
@@ -44,7 +44,7 @@ export type MarkAnswer =
   | { readonly kind: 'superseded' };
 
 /**
- * Writes the open record of a claim that may not be the first for its occurrence. Without it, a leader that was paused
+ * Writes the open record of a claim that may not be the first for its due time. Without it, a leader that was paused
  * after its handler could write its record between a successor's check and the successor's handler.
  */
 export async function writeMark(writer: RowWriter, attempts: readonly AttemptRecord[]): Promise<MarkAnswer> {
@@ -111,10 +111,10 @@ function firstCall(attempts: readonly AttemptRecord[]): EpochMs | undefined {
  * that record may have been refused the row, and then it wrote none of them.
  */
 export async function settleFound(writer: RowWriter, record: LedgerRecord): Promise<void> {
-  const fate = record.outcome;
+  const outcome = record.outcome;
   const at = Date.parse(record.endedAt ?? '');
   await tellCarried(writer);
-  if (isRunFate(fate) && !Number.isNaN(at) && !(await writeNews(writer, { fate, at, waitedMs: record.waitedMs })))
+  if (hasRun(outcome) && !Number.isNaN(at) && !(await writeNews(writer, { outcome, at, waitedMs: record.waitedMs })))
     return;
   await writeOwed(writer);
   await tellOwed(writer, ownNotices(writer.row), record);
@@ -191,9 +191,9 @@ async function letGo(writer: RowWriter): Promise<void> {
 }
 
 /** The next claim of the job by this process notes the run's duration in the row, without a call. */
-function rememberEnd({ coordinator, job, row }: RowWriter, { fate, at, ...times }: RowEnd): void {
-  if (!isRunFate(fate)) return;
-  const entry = runEntry(job.spec, row, { outcome: fate, at, ...times });
+function rememberEnd({ coordinator, job, row }: RowWriter, { outcome, at, ...times }: RowEnd): void {
+  if (!hasRun(outcome)) return;
+  const entry = runEntry(job.spec, row, { outcome, at, ...times });
   if (entry !== undefined) coordinator.ended.set(job.spec.name, entry);
 }
 
@@ -212,17 +212,17 @@ async function writeNews(writer: RowWriter, end: RowEnd): Promise<boolean> {
 }
 
 /** The row with the due times that passed during the run, and the count of failures; undefined when nothing changes. */
-function newsOf({ row, job }: RowWriter, { fate, at, reason, ...times }: RowEnd): Row | undefined {
+function newsOf({ row, job }: RowWriter, { outcome, at, reason, ...times }: RowEnd): Row | undefined {
   const { spec } = job;
-  const count = failuresAfter(beforeEnd(row), fate);
-  const telling = noticesOfEnd(spec, row, { fate, at });
+  const count = failuresAfter(beforeEnd(row), outcome);
+  const telling = noticesOfEnd(spec, row, { outcome, at });
   const due = nextDue(spec, row.cursor, at);
   // The row follows another file's schedule: this instance cannot compute what passed.
   const passed = spec.scheduleHash !== row.scheduleHash || (due !== undefined && actualTime(spec, due) <= at);
   // A leader job's next term counts its back-off from here.
   const waits = spec.kind === 'always' && count.failures > 0;
-  if (!isRunFate(fate)) {
-    const recent = withGaps(row.recent, notRunStretch(row, fate, reason));
+  if (!hasRun(outcome)) {
+    const recent = withGaps(row.recent, notRunStretch(row, outcome, reason));
     return { ...row, ...count, ...(passed ? { busyUntil: at } : {}), telling, recent };
   }
   const isTold = sameOwed(ownNotices(row), telling);
@@ -232,23 +232,23 @@ function newsOf({ row, job }: RowWriter, { fate, at, reason, ...times }: RowEnd)
     ...count,
     telling,
     ...(passed || waits ? { busyUntil: at } : {}),
-    ...(fate === 'succeeded' ? { lastGoodAt: at } : {}),
-    recent: withRun(row.recent, runEntry(spec, row, { outcome: fate, at, ...times })),
+    ...(outcome === 'succeeded' ? { lastGoodAt: at } : {}),
+    recent: withRun(row.recent, runEntry(spec, row, { outcome, at, ...times })),
   };
 }
 
 /** The due time, or the request, of a run whose handler was not called. */
-function notRunStretch({ run }: Row, fate: NotRunFate, reason: Reason = 'paused'): readonly Stretch[] {
+function notRunStretch({ run }: Row, outcome: NotRunOutcome, reason: Reason = 'paused'): readonly Stretch[] {
   if (run === undefined) return [];
   const at = run.scheduledFor;
-  return [{ fate, reason, from: at, through: at, count: 1 }];
+  return [{ outcome, reason, from: at, through: at, count: 1 }];
 }
 
 /** A job that failed so many runs in a row pauses itself, with a note. */
 async function pauseAfterFailures(writer: RowWriter, end: RowEnd): Promise<void> {
   const { row, job } = writer;
   const { name, pauseAfterFailures: limit } = job.spec;
-  if (limit === undefined || row.failures < limit || end.fate === 'cancelled') return;
+  if (limit === undefined || row.failures < limit || end.outcome === 'cancelled') return;
   const pause: Pause = {
     by: 'cronlease',
     note: `${String(row.failures)} runs in a row failed, the last was ${runIdOf(name, runKey(row))}`,
@@ -294,7 +294,7 @@ export async function writeOutcomeUnknown(writer: RowWriter): Promise<void> {
   if (created.kind === 'exists' && (await endsOtherwise(writer, key, record))) return;
   writer.event('failed', { reason: 'outcomeUnknown' });
   const { trigger = 'schedule', since = 0 } = row.run ?? {};
-  const end = { fate: 'failed', reason: 'outcomeUnknown', trigger, since, attempts: row.attempt } as const;
+  const end = { outcome: 'failed', reason: 'outcomeUnknown', trigger, since, attempts: row.attempt } as const;
   writer.coordinator.telemetry?.ended({ job: spec, key }, end);
 }
 
@@ -326,7 +326,7 @@ async function writeOwed({ coordinator, report, row, job, ask }: RowWriter): Pro
     const answer = await ask((store, signal) => store.createRecord(name, key, storeRecord(record), { signal }));
     if (answer.kind === 'exists') continue;
     report.event({
-      event: stretch.fate,
+      event: stretch.outcome,
       at,
       job: name,
       scheduledFor: stretch.from,

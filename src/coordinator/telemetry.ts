@@ -1,5 +1,5 @@
 import type { EpochMs, JobName } from '../core/brand';
-import type { Reason, RunFate, Trigger } from '../core/fate';
+import type { Reason, RanOutcome, Trigger } from '../core/outcome';
 import type { JobSpec } from '../core/job';
 import type { Listing } from '../lease/store';
 
@@ -54,7 +54,7 @@ export interface Span {
 
 /** The end of a run, whose record is written. */
 export interface TracedEnd {
-  readonly fate: RunFate | null;
+  readonly outcome: RanOutcome | null;
   readonly reason: Reason;
   readonly trigger: Trigger;
   /** When its first lease was acquired. */

@@ -1,5 +1,5 @@
 import type { Millis } from './brand';
-import type { Reason } from './fate';
+import type { Reason } from './outcome';
 import { showSpan } from './show-time';
 
 /**

@@ -1,5 +1,5 @@
 import type { EpochMs } from './brand';
-import type { Reason, RunFate } from './fate';
+import type { Reason, RanOutcome } from './outcome';
 import { parseRecordKey } from './key';
 import { isInstant, isObject } from './metadata';
 import { type Recent, type RecentRun, keyOf } from './recent';
@@ -70,7 +70,7 @@ export function episodeOf(outcomes: Outcomes, overdueSince: EpochMs | undefined)
 }
 
 /** Only these outcomes have one reason alone. */
-function reasonOf(outcome: RunFate | undefined): Reason | undefined {
+function reasonOf(outcome: RanOutcome | undefined): Reason | undefined {
   return outcome === 'timedOut' ? 'timeout' : outcome === 'stalled' ? 'stallAfter' : undefined;
 }
 

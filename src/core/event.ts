@@ -1,5 +1,5 @@
 import type { EpochMs, JobName } from './brand';
-import type { Trigger } from './fate';
+import type { Trigger } from './outcome';
 import { brief } from './text';
 
 /**

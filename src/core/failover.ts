@@ -1,6 +1,6 @@
 import type { EpochMs, Token } from './brand';
 import { type Control, type ManualRequest, pendingRequests, takenRequests } from './control';
-import type { Reason, RunFate, Stretch, UnrunFate } from './fate';
+import type { Reason, RanOutcome, Stretch, UnrunOutcome } from './outcome';
 import type { JobSpec } from './job';
 import { recordKey } from './key';
 import { beforeEnd } from './notice';
@@ -58,7 +58,7 @@ export type RunRecovery =
   | { readonly kind: 'goesOn' }
   /** It waits as before. */
   | { readonly kind: 'waits' }
-  | { readonly kind: 'ends'; readonly fate: RunFate; readonly reason: Reason };
+  | { readonly kind: 'ends'; readonly outcome: RanOutcome; readonly reason: Reason };
 
 export interface Recovery {
   /** The recovered row; `owed` is empty, and `telling` has the notices that must exist before the release. */
@@ -74,7 +74,7 @@ export interface Recovery {
  * Repairs a job after an asynchronous failover of its storage account. Each of its blobs may have returned to an instant
  * of its own: the row may be older than its ledger, its control and the work that was done, and any record that is older
  * than the row may be missing, or be open again. Cursor and token never go back, and a recorded due time keeps its one
- * fate.
+ * outcome.
  */
 export function afterFailover(wreck: Wreck, choices: RecoverChoices): Recovery {
   const { spec, row, records } = wreck;
@@ -130,7 +130,7 @@ function recoverRun(wreck: Wreck, { runs }: RecoverChoices): RunRecovery | undef
   const { run } = row;
   if (run === undefined) return undefined;
   if (row.phase === 'idle') {
-    return runRecord === 'final' ? undefined : { kind: 'ends', fate: 'failed', reason: 'outcomeUnknown' };
+    return runRecord === 'final' ? undefined : { kind: 'ends', outcome: 'failed', reason: 'outcomeUnknown' };
   }
   if (runRecord === 'final') return { kind: 'settled' };
   if (row.phase === 'settled') return { kind: 'settled' };
@@ -138,12 +138,12 @@ function recoverRun(wreck: Wreck, { runs }: RecoverChoices): RunRecovery | undef
   if (row.phase === 'running' && runRecord === 'none' && run.since < keptSince(wreck)) return { kind: 'settled' };
   // Nobody claims before the last run is over. A later claim has a record, so this run was over and its record is lost.
   const wasOver = records.some((record) => record.key !== run.key && (record.token ?? 0) > row.token);
-  if (wasOver || runs === 'fail') return { kind: 'ends', fate: 'failed', reason: 'failedOver' };
+  if (wasOver || runs === 'fail') return { kind: 'ends', outcome: 'failed', reason: 'failedOver' };
   if (runs === 'rerun') return { kind: 'goesOn' };
   if (row.phase === 'retrying') return { kind: 'waits' };
   const usedUp =
     row.phase === 'running' && spec !== undefined && row.attempt - row.uncountedAttempts >= spec.retry.attempts;
-  return usedUp ? { kind: 'ends', fate: 'failed', reason: 'holderLost' } : { kind: 'goesOn' };
+  return usedUp ? { kind: 'ends', outcome: 'failed', reason: 'holderLost' } : { kind: 'goesOn' };
 }
 
 /** Whether the run ended before the failover. */
@@ -202,14 +202,14 @@ function newestDecided(records: readonly RecordView[]): EpochMs {
   );
 }
 
-/** Gives each due time without a record its fate. A stretch never spans a recorded one. */
+/** Gives each due time without a record its outcome. A stretch never spans a recorded one. */
 function dueTimes(wreck: Wreck, spec: JobSpec, until: EpochMs): Decided {
   const { row, records } = wreck;
   const { timetable } = spec;
   const newest = spec.kind === 'timed' ? newestDecided(records) : 0;
   const limit = Math.max(row.cursor, newest, until - spec.offsetMs);
   const decided = decidedSpans(wreck);
-  const [fate, reason] = fateOf(wreck, spec);
+  const [outcome, reason] = outcomeOf(wreck, spec);
   const stretches: Stretch[] = [];
   let open: Stretch | undefined;
   let passed = 0;
@@ -223,7 +223,7 @@ function dueTimes(wreck: Wreck, spec: JobSpec, until: EpochMs): Decided {
       open = { ...open, through: at, count: open.count + 1 };
       stretches[stretches.length - 1] = open;
     } else {
-      open = { fate, reason, from: at, through: at, count: 1 };
+      open = { outcome, reason, from: at, through: at, count: 1 };
       stretches.push(open);
     }
   }
@@ -248,7 +248,7 @@ function decidedSpans({ row: { run, owed }, records }: Wreck): readonly Span[] {
  * A due time of a disabled job cannot have run. Nothing is known of any other, even in a pause: the end of the pause may
  * be lost, and a due time at its beginning may have been claimed before.
  */
-function fateOf({ row }: Wreck, spec: JobSpec): readonly [UnrunFate, Reason] {
+function outcomeOf({ row }: Wreck, spec: JobSpec): readonly [UnrunOutcome, Reason] {
   if (!spec.enabled && spec.scheduleHash === row.scheduleHash) return ['disabled', 'disabled'];
   return ['expired', 'failedOver'];
 }
@@ -285,5 +285,5 @@ function lostRequests(wreck: Wreck, until: EpochMs): LostRequests {
 }
 
 function requestStretch({ id, time }: ManualRequest): Stretch {
-  return { fate: 'expired', reason: 'failedOver', from: time, through: time, count: 1, request: id };
+  return { outcome: 'expired', reason: 'failedOver', from: time, through: time, count: 1, request: id };
 }

@@ -1,6 +1,6 @@
 import { given } from './given';
 import type { EpochMs, JobName } from './brand';
-import { type ClaimedFate, type Reason, isRunFate } from './fate';
+import { type ClaimedOutcome, type Reason, hasRun } from './outcome';
 import { parseRecordKey, runIdOf } from './key';
 import { isInstant, isObject } from './metadata';
 import type { NoticeTopic, NotifySettings } from './notify';
@@ -53,7 +53,7 @@ export interface Notice {
   readonly of?: number;
 }
 
-type Ending = { readonly fate: ClaimedFate; readonly at: EpochMs };
+type Ending = { readonly outcome: ClaimedOutcome; readonly at: EpochMs };
 export type Told = { readonly notify: NotifySettings | undefined; readonly pauseAfterFailures: number | undefined };
 
 /**
@@ -69,17 +69,17 @@ export function beforeEnd<R extends Pick<Row, 'failures' | 'failedBefore'>>(row:
 export function noticesOfEnd(
   { notify, pauseAfterFailures }: Told,
   row: Row,
-  { fate, at }: Ending,
+  { outcome, at }: Ending,
 ): readonly OwedNotice[] {
   const { run } = row;
-  if (notify === undefined || run === undefined || !isRunFate(fate) || fate === 'cancelled') return [];
+  if (notify === undefined || run === undefined || !hasRun(outcome) || outcome === 'cancelled') return [];
   const before = beforeEnd(row);
   const isCounted = before.lastFailedKey === run.key;
   const failedBefore = before.failures - (isCounted ? 1 : 0);
-  const { failures } = failuresAfter(before, fate);
+  const { failures } = failuresAfter(before, outcome);
   const owed = (topic: NoticeTopic, change: EndChange, count: number): readonly OwedNotice[] =>
     notify.on.includes(topic) ? [{ change, of: run.key, at, failures: count, ...episodeFacts(row, run.key) }] : [];
-  if (fate === 'succeeded') return failedBefore >= notify.after ? owed('recovery', 'recovered', failedBefore) : [];
+  if (outcome === 'succeeded') return failedBefore >= notify.after ? owed('recovery', 'recovered', failedBefore) : [];
   return [
     ...(failedBefore < notify.after && failures >= notify.after ? owed('failure', 'failed', failures) : []),
     ...(pauseAfterFailures !== undefined && failures >= pauseAfterFailures ? owed('pause', 'paused', failures) : []),

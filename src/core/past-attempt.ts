@@ -1,7 +1,7 @@
 import { given } from './given';
 import { type AttemptLoss, readLoss, storeLoss } from './attempt-loss';
 import type { EpochMs } from './brand';
-import type { AttemptOutcome } from './fate';
+import type { AttemptOutcome } from './outcome';
 import { isInstant } from './metadata';
 
 const ATTEMPT_OUTCOMES = [

@@ -1,4 +1,4 @@
-import type { Reason } from './fate';
+import type { Reason } from './outcome';
 
 /** The reasons of outcomes for people, as sentences without a capital and a stop: for the shell and the pages. */
 export const REASON_WORDS: Readonly<Record<Reason, string>> = {

@@ -1,5 +1,5 @@
 import type { EpochMs, Millis } from './brand';
-import { RUN_FATES, type RunFate } from './fate';
+import { RAN_OUTCOMES, type RanOutcome } from './outcome';
 import { type JobSpec, actualTime } from './job';
 import { parseRecordKey, runIdOf } from './key';
 import { type RecentRun, runWith } from './recent';
@@ -8,7 +8,7 @@ import type { Row } from './row';
 
 /** The end of a row's run, where it is known. */
 interface KnownEnd {
-  readonly outcome: RunFate | undefined;
+  readonly outcome: RanOutcome | undefined;
   readonly at?: EpochMs;
   /** The first call of its handler, which may have waited for a free slot. */
   readonly startedAt?: EpochMs | undefined;
@@ -56,7 +56,7 @@ export function settledRun(
   if (known !== undefined) return known;
   // It was claimed, and its handler was not called.
   if (row.recent.some((entry) => entry.kind === 'gap' && entry.scheduledFor === run.scheduledFor)) return undefined;
-  const outcome = (): RunFate | undefined => {
+  const outcome = (): RanOutcome | undefined => {
     if (phase === 'idle' || lastFailedKey === run.key) return 'failed';
     return cancel === runIdOf(job.name, run.key) ? undefined : 'succeeded';
   };
@@ -65,12 +65,12 @@ export function settledRun(
 
 /** The entry of a run, from its final record; undefined where the record cannot be one of a run. */
 export function recordedRun(entry: RecentRun, record: LedgerRecord): RecentRun | undefined {
-  const { outcome, latenessMs, attempts, waitedMs = 0 } = record;
-  const fate = RUN_FATES.find((candidate) => candidate === outcome);
-  if (fate === undefined) return undefined;
+  const { latenessMs, attempts, waitedMs = 0 } = record;
+  const outcome = RAN_OUTCOMES.find((candidate) => candidate === record.outcome);
+  if (outcome === undefined) return undefined;
   return {
     ...entry,
-    outcome: fate,
+    outcome,
     latenessMs: latenessMs === null ? entry.latenessMs : Math.max(0, latenessMs),
     durationMs: tookMs(record),
     waitedMs,

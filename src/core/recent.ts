@@ -1,5 +1,5 @@
 import type { EpochMs, Millis } from './brand';
-import { RUN_FATES, type Reason, type RunFate, type Stretch, type UnrunFate } from './fate';
+import { RAN_OUTCOMES, type Reason, type RanOutcome, type Stretch, type UnrunOutcome } from './outcome';
 import { type KeyParts, isRequestId, parseRecordKey, recordKey } from './key';
 import { isInstant } from './metadata';
 
@@ -15,7 +15,7 @@ export interface RecentRun {
   /** The id of the manual request that it was for. */
   readonly request: string | undefined;
   /** Undefined: it is over, and the row does not show how it ended. */
-  readonly outcome: RunFate | undefined;
+  readonly outcome: RanOutcome | undefined;
   /** From its actual due time to the first call of its handler, in milliseconds. */
   readonly latenessMs: Millis | undefined;
   /** The handler's time in all attempts. Undefined: only its record has it. */
@@ -30,7 +30,7 @@ export interface RecentGap {
   readonly kind: 'gap';
   /** The newest of them. */
   readonly scheduledFor: EpochMs;
-  readonly outcome: UnrunFate;
+  readonly outcome: UnrunOutcome;
   readonly reason: Reason;
   readonly count: number;
 }
@@ -38,7 +38,7 @@ export interface RecentGap {
 /** One of the last outcomes of a job, for lists. The ledger alone is complete. */
 export type Recent = RecentRun | RecentGap;
 
-const RUN_CODES: Readonly<Record<RunFate, string>> = {
+const RUN_CODES: Readonly<Record<RanOutcome, string>> = {
   succeeded: 's',
   failed: 'f',
   timedOut: 't',
@@ -46,9 +46,9 @@ const RUN_CODES: Readonly<Record<RunFate, string>> = {
   cancelled: 'c',
 };
 const UNKNOWN_END = 'e';
-const RUN_OUTCOMES = new Map<string, RunFate>(RUN_FATES.map((fate) => [RUN_CODES[fate], fate]));
+const RUN_OUTCOMES = new Map<string, RanOutcome>(RAN_OUTCOMES.map((outcome) => [RUN_CODES[outcome], outcome]));
 
-const GAP_CODES: readonly (readonly [code: string, outcome: UnrunFate, reason: Reason])[] = [
+const GAP_CODES: readonly (readonly [code: string, outcome: UnrunOutcome, reason: Reason])[] = [
   ['os', 'overlapped', 'overlapSkip'],
   ['on', 'overlapped', 'overlapNewer'],
   ['cl', 'collapsed', 'catchUpLatest'],
@@ -152,8 +152,8 @@ export function incompleteRun(recent: readonly Recent[]): RecentRun | undefined 
 export function withGaps(recent: readonly Recent[], stretches: readonly Stretch[]): readonly Recent[] {
   const gaps = stretches
     .filter(({ count, request }) => count > 0 && request === undefined)
-    .map(({ fate, reason, through, count }): RecentGap => {
-      return { kind: 'gap', scheduledFor: through, outcome: fate, reason, count };
+    .map(({ outcome, reason, through, count }): RecentGap => {
+      return { kind: 'gap', scheduledFor: through, outcome, reason, count };
     });
   return gaps.length === 0 ? recent : [...recent, ...gaps].slice(-RECENT_OUTCOMES);
 }

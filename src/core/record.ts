@@ -3,13 +3,13 @@ import { lossError } from './attempt-loss';
 import type { EpochMs, JobName, Millis } from './brand';
 import {
   type AttemptOutcome,
-  type ClaimedFate,
-  type Fate,
+  type ClaimedOutcome,
+  type Outcome,
   type Reason,
   type Stretch,
   type Trigger,
   extentOf,
-} from './fate';
+} from './outcome';
 import { type ItemTable, isItemTable } from './item-table';
 import type { JobSpec } from './job';
 import { parseRecordKey, recordKey, runIdOf } from './key';
@@ -67,7 +67,7 @@ export interface LedgerRecord {
    */
   readonly state: 'open' | 'final';
   /** The outcome. Null in an open record as it is stored; commands print `running` or `retrying` there. */
-  readonly outcome: Fate | null;
+  readonly outcome: Outcome | null;
   /** The reason for the outcome. */
   readonly reason: Reason | null;
   /** The start of the run: `schedule`, `catchUp`, `manual` or `backfill`. Null where nothing ran. */
@@ -138,7 +138,7 @@ export function stretchRecord(job: JobName, stretch: Stretch): { readonly key: s
       job,
       scheduledFor: iso(stretch.from),
       state: 'final',
-      outcome: stretch.fate,
+      outcome: stretch.outcome,
       reason: stretch.reason,
       trigger: null,
       token: null,
@@ -156,14 +156,14 @@ export function stretchRecord(job: JobName, stretch: Stretch): { readonly key: s
 /** The parts of a job that its records need. */
 export type RecordedJob = Pick<JobSpec, 'name' | 'offsetMs'>;
 
-/** The mark of a claim that may not be the first of its occurrence. */
+/** The mark of a claim that may not be the first of its due time. */
 export function openRecord(job: RecordedJob, row: Row, attempts: readonly AttemptRecord[]): LedgerRecord {
   return runRecord(job, row, attempts, { state: 'open', outcome: null, reason: null, endedAt: null });
 }
 
 /** The end of a run, as its record keeps it. */
 export interface RecordedEnd extends Pick<LedgerRecord, 'progress' | 'log' | 'items'> {
-  readonly fate: ClaimedFate;
+  readonly outcome: ClaimedOutcome;
   readonly reason: Reason;
   readonly at: EpochMs;
   readonly result?: unknown;
@@ -178,7 +178,7 @@ export function finalRecord(
 ): LedgerRecord {
   const record = runRecord(job, row, attempts, {
     state: 'final',
-    outcome: end.fate,
+    outcome: end.outcome,
     reason: end.reason,
     endedAt: iso(end.at),
   });
@@ -200,19 +200,16 @@ export function finalRecord(
  * The time in which no attempt ran between the first call of the handler and the end of the run. Items follow an attempt
  * that planned them, and nobody knows when one ended whose holder died.
  */
-export function waitedBetween(
-  attempts: readonly AttemptRecord[],
-  { fate, at }: Pick<RecordedEnd, 'fate' | 'at'>,
-): Millis {
+export function waitedBetween(attempts: readonly AttemptRecord[], end: Pick<RecordedEnd, 'outcome' | 'at'>): Millis {
   let waited = 0;
   for (const [index, { endedAt, outcome }] of attempts.entries()) {
     if (endedAt === null || outcome === 'planned') continue;
     const next = attempts[index + 1];
     // The last attempt ends with its run, unless the run ended in the wait that followed.
-    if (next === undefined && outcome === fate) continue;
+    if (next === undefined && outcome === end.outcome) continue;
     const start = next?.startedAt ?? next?.claimedAt;
-    const end = next === undefined ? at : start === undefined ? undefined : Date.parse(start);
-    if (end !== undefined) waited += Math.max(0, end - Date.parse(endedAt));
+    const until = next === undefined ? end.at : start === undefined ? undefined : Date.parse(start);
+    if (until !== undefined) waited += Math.max(0, until - Date.parse(endedAt));
   }
   return waited;
 }

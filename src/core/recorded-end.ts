@@ -1,5 +1,5 @@
 import type { EpochMs } from './brand';
-import { type Fate, type RunFate, isRunFate } from './fate';
+import { type Outcome, type RanOutcome, hasRun } from './outcome';
 import { type Told, beforeEnd, noticesOfEnd } from './notice';
 import type { LedgerRecord } from './record';
 import type { Row } from './row';
@@ -9,7 +9,7 @@ import { failuresAfter } from './run';
 export interface RecordedEnd {
   /** Undefined: nobody knows. */
   readonly at: EpochMs | undefined;
-  readonly outcome: Fate | null;
+  readonly outcome: Outcome | null;
 }
 
 export function recordedEnd({ endedAt, outcome }: LedgerRecord): RecordedEnd {
@@ -24,14 +24,14 @@ export function recordedEnd({ endedAt, outcome }: LedgerRecord): RecordedEnd {
  */
 export function withRecordedEnd(row: Row, { at, outcome }: RecordedEnd, told: Told | undefined): Row {
   const ended: Row = at === undefined ? row : { ...row, busyUntil: Math.max(row.busyUntil ?? 0, at) };
-  if (!isRunFate(outcome) || !countsOther(row, outcome)) return ended;
+  if (!hasRun(outcome) || !countsOther(row, outcome)) return ended;
   const others = row.telling.filter(({ of }) => of !== row.run?.key);
-  const own = told === undefined ? [] : noticesOfEnd(told, row, { fate: outcome, at: at ?? row.run?.since ?? 0 });
+  const own = told === undefined ? [] : noticesOfEnd(told, row, { outcome, at: at ?? row.run?.since ?? 0 });
   return { ...ended, ...failuresAfter(beforeEnd(row), outcome), telling: [...others, ...own] };
 }
 
 /** Whether the row counts another end of its run. One that counts none is left as it is. */
-function countsOther(row: Row, outcome: RunFate): boolean {
+function countsOther(row: Row, outcome: RanOutcome): boolean {
   const hasFailed = outcome !== 'succeeded' && outcome !== 'cancelled';
   const countsFailure = row.run !== undefined && row.lastFailedKey === row.run.key;
   const countsSuccess = beforeEnd(row) !== row;

@@ -1,7 +1,7 @@
 import { given } from './given';
 import type { EpochMs, Millis, Token } from './brand';
 import { type BackfillProgress, readProgress, storeProgress } from './backfill';
-import { type Reason, type Stretch, TRIGGERS, type Trigger, UNRUN_FATES, extentOf } from './fate';
+import { type Reason, type Stretch, TRIGGERS, type Trigger, UNRUN_OUTCOMES, extentOf } from './outcome';
 import { type JobSpec, actualTime } from './job';
 import { isRequestId, parseRecordKey } from './key';
 import { ForeignMetadataError, isInstant, isoOrUndefined, MetadataReader, writeMetadata } from './metadata';
@@ -43,7 +43,7 @@ export interface Standstill {
 /** A job's row: the metadata of `jobs/<job>/lease`, which only the lease holder writes. */
 export interface Row {
   readonly token: Token;
-  /** The latest due time whose fate is decided. */
+  /** The latest due time whose outcome is decided. */
   readonly cursor: EpochMs;
   /** Ledger records still to be written. On an available row they are already written. */
   readonly owed: readonly Stretch[];
@@ -227,7 +227,8 @@ export function encodeRow(row: Row): Readonly<Record<string, string>> {
     token: row.token,
     cursor: isoOrUndefined(row.cursor),
     owed: row.owed.map((stretch) => ({
-      fate: stretch.fate,
+      // A short name, since a row may owe many, and its size is limited.
+      end: stretch.outcome,
       reason: stretch.reason,
       from: stretch.from,
       ...extentOf(stretch),
@@ -361,16 +362,16 @@ function readStandstill({ from, until }: Readonly<Record<string, unknown>>): Sta
 
 function readStretch(member: Readonly<Record<string, unknown>>): Stretch | undefined {
   const { from, reason, request } = member;
-  const fate = UNRUN_FATES.find((candidate) => candidate === member['fate']);
+  const outcome = UNRUN_OUTCOMES.find((candidate) => candidate === member['end']);
   const through = member['through'] ?? from;
   // A stretch without a count may begin and end at one instant; a single due time has no `through` of its own.
   const count = member['count'] ?? (member['through'] === undefined ? 1 : 0);
-  if (fate === undefined || typeof reason !== 'string') return undefined;
+  if (outcome === undefined || typeof reason !== 'string') return undefined;
   if (!isInstant(from) || !isInstant(through)) return undefined;
   if (typeof count !== 'number' || !Number.isSafeInteger(count)) return undefined;
   if (request !== undefined && !isRequestId(request)) return undefined;
   return {
-    fate,
+    outcome,
     reason: reason as Reason,
     from,
     through,

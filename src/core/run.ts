@@ -1,5 +1,12 @@
 import type { EpochMs, Millis } from './brand';
-import { type AttemptOutcome, type ClaimedFate, type NotRunFate, type Reason, type RunFate, isRunFate } from './fate';
+import {
+  type AttemptOutcome,
+  type ClaimedOutcome,
+  type NotRunOutcome,
+  type Reason,
+  type RanOutcome,
+  hasRun,
+} from './outcome';
 import type { JobSpec, Retry } from './job';
 import type { Row } from './row';
 
@@ -12,13 +19,13 @@ export type AttemptEnd =
   | { readonly kind: 'threw'; readonly retryable: boolean; readonly reason: Reason }
   | { readonly kind: 'aborted'; readonly code: AbortCode; readonly reason: Reason }
   /** The handler was not called: the job was paused after the claim, or its turn did not come in time. */
-  | { readonly kind: 'notRun'; readonly fate: NotRunFate; readonly reason: Reason }
+  | { readonly kind: 'notRun'; readonly outcome: NotRunOutcome; readonly reason: Reason }
   /** Its turn did not come while the host leaves enough time for the handler: another attempt continues. */
   | { readonly kind: 'crowded'; readonly reason: Extract<Reason, 'noFreeSlot' | 'groupFull'> };
 
 /** The next step of a run after one of its attempts. */
 export type RunStep =
-  | { readonly kind: 'ended'; readonly fate: ClaimedFate; readonly reason: Reason }
+  | { readonly kind: 'ended'; readonly outcome: ClaimedOutcome; readonly reason: Reason }
   | { readonly kind: 'retry'; readonly outcome: AttemptOutcome; readonly reason: Reason; readonly notBefore: EpochMs }
   /** The lease is lost, so the new holder decides. */
   | { readonly kind: 'lost' };
@@ -35,11 +42,11 @@ const CROWDED_AGAIN_MS: Millis = 2_000;
 export function afterAttempt(job: JobSpec, row: Row, end: AttemptEnd, now: EpochMs, random: number): RunStep {
   switch (end.kind) {
     case 'returned':
-      return { kind: 'ended', fate: 'succeeded', reason: 'completed' };
+      return { kind: 'ended', outcome: 'succeeded', reason: 'completed' };
     case 'threw':
-      return again(job, row, { fate: 'failed', reason: end.reason, retryable: end.retryable }, now, random);
+      return again(job, row, { outcome: 'failed', reason: end.reason, retryable: end.retryable }, now, random);
     case 'notRun':
-      return { kind: 'ended', fate: end.fate, reason: end.reason };
+      return { kind: 'ended', outcome: end.outcome, reason: end.reason };
     case 'crowded':
       return { kind: 'retry', outcome: 'draining', reason: end.reason, notBefore: now + CROWDED_AGAIN_MS };
     case 'aborted':
@@ -49,28 +56,32 @@ export function afterAttempt(job: JobSpec, row: Row, end: AttemptEnd, now: Epoch
     case 'leaseLost':
       return { kind: 'lost' };
     case 'cancelled':
-      return { kind: 'ended', fate: 'cancelled', reason: end.reason };
+      return { kind: 'ended', outcome: 'cancelled', reason: end.reason };
     case 'draining':
-      if (end.reason === 'termEnded') return { kind: 'ended', fate: 'succeeded', reason: 'termEnded' };
+      if (end.reason === 'termEnded') return { kind: 'ended', outcome: 'succeeded', reason: 'termEnded' };
       return { kind: 'retry', outcome: 'draining', reason: end.reason, notBefore: 0 };
     case 'timedOut':
     case 'stalled':
-      return again(job, row, { fate: end.code, reason: end.reason, retryable: true }, now, random);
+      return again(job, row, { outcome: end.code, reason: end.reason, retryable: true }, now, random);
   }
 }
 
 function again(
   job: JobSpec,
   row: Row,
-  { fate, reason, retryable }: { readonly fate: RunFate; readonly reason: Reason; readonly retryable: boolean },
+  {
+    outcome,
+    reason,
+    retryable,
+  }: { readonly outcome: RanOutcome; readonly reason: Reason; readonly retryable: boolean },
   now: EpochMs,
   random: number,
 ): RunStep {
   const used = row.attempt - row.uncountedAttempts;
   // A term that failed is over: the next term is its retry, after the back-off.
-  if (!retryable || used >= job.retry.attempts || job.kind === 'always') return { kind: 'ended', fate, reason };
+  if (!retryable || used >= job.retry.attempts || job.kind === 'always') return { kind: 'ended', outcome, reason };
   // 0 means "at once", so a real not-before time is never 0.
-  return { kind: 'retry', outcome: fate, reason, notBefore: Math.max(1, now + backoff(job.retry, used, random)) };
+  return { kind: 'retry', outcome, reason, notBefore: Math.max(1, now + backoff(job.retry, used, random)) };
 }
 
 /**
@@ -84,19 +95,19 @@ export function backoff(retry: Retry, failures: number, random: number): Millis 
 }
 
 /**
- * The count of failed runs in a row, once the row's run has ended with this fate. A failure that a dead holder had
+ * The count of failed runs in a row, once the row's run has ended with this outcome. A failure that a dead holder had
  * already counted is not counted twice.
  */
 export function failuresAfter(
   { run, failures, lastFailedKey }: Row,
-  fate: ClaimedFate,
+  outcome: ClaimedOutcome,
 ): Pick<Row, 'failures' | 'lastFailedKey' | 'failedBefore'> {
   const isCounted = lastFailedKey !== undefined && lastFailedKey === run?.key;
   const earlier = isCounted ? failures - 1 : failures;
-  if (fate === 'succeeded') {
+  if (outcome === 'succeeded') {
     return { failures: 0, lastFailedKey: undefined, failedBefore: earlier === 0 ? undefined : earlier };
   }
-  if (fate === 'cancelled' || !isRunFate(fate)) {
+  if (outcome === 'cancelled' || !hasRun(outcome)) {
     return { failures: earlier, lastFailedKey: isCounted ? undefined : lastFailedKey, failedBefore: undefined };
   }
   return { failures: earlier + 1, lastFailedKey: run?.key, failedBefore: undefined };

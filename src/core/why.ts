@@ -1,7 +1,7 @@
 import type { EpochMs } from './brand';
 import { type Control, currentPause, pauseAt, pendingRequests } from './control';
-import type { Fate, Reason, Stretch } from './fate';
-import { type FateView, verdictOn } from './decide/verdict';
+import type { Outcome, Reason, Stretch } from './outcome';
+import { type OutcomeView, verdictOn } from './decide/verdict';
 import { type JobSpec, actualTime } from './job';
 import { parseRecordKey, recordKey, runIdOf } from './key';
 import { type LedgerRecord, isUncounted } from './record';
@@ -9,9 +9,9 @@ import type { RequiredJobs } from './requires';
 import { type Row, firstCursor, isOutcomeUnknown, mayRecordBeGone, newRow } from './row';
 import { standstillAt } from './standstill';
 
-/** The state of one instant: a due time's fate, or its state before it has one. */
+/** The state of one instant: a due time's outcome, or its state before it has one. */
 export type Standing =
-  | Fate
+  | Outcome
   /** Claimed, and not over: an attempt is running. */
   | 'running'
   /** Claimed, and waiting for its next attempt, also because its holder died or lost its lease. */
@@ -102,13 +102,13 @@ export interface Question {
 export interface Answer {
   /** Whether it is, or was, a due time. */
   readonly due: boolean;
-  readonly fate: Standing;
+  readonly outcome: Standing;
   readonly reason: StandingReason;
 }
 
 /**
  * Explains the past or expected outcome of one instant. The ledger comes first. Where it has no record, row, control
- * and schedule decide by the rules of `decide`, and the fate is the one that the next decision will give.
+ * and schedule decide by the rules of `decide`, and the outcome is the one that the next decision will give.
  */
 export function explain(question: Question): Answer {
   const { job, time, found, now } = question;
@@ -119,15 +119,15 @@ export function explain(question: Question): Answer {
   const row = question.row?.forgotten === undefined ? (question.row ?? unseenRow(question)) : unseenRow(question);
   const { run } = row;
   const isRun = run !== undefined && (due ? run.key === recordKey(time) : run.scheduledFor === time);
-  if (isRun && isLost(question, row)) return { due: isDueKey(run.key), fate: 'failed', reason: 'outcomeUnknown' };
+  if (isRun && isLost(question, row)) return { due: isDueKey(run.key), outcome: 'failed', reason: 'outcomeUnknown' };
   if (isRun && !question.runEnded) {
     return { due: isDueKey(run.key), ...standingOf(question, row) };
   }
   const owed = row.owed.find((stretch) => covers(stretch, due, time));
-  if (owed !== undefined) return { due: owed.request === undefined, fate: owed.fate, reason: owed.reason };
+  if (owed !== undefined) return { due: owed.request === undefined, outcome: owed.outcome, reason: owed.reason };
   if (!due) return notDue(question, row);
-  if (time <= row.cursor) return { due, fate: 'notDue', reason: whyUnrecorded(question) };
-  if (actualTime(job, time) > now) return { due, fate: 'future', reason: outlook(question) };
+  if (time <= row.cursor) return { due, outcome: 'notDue', reason: whyUnrecorded(question) };
+  if (actualTime(job, time) > now) return { due, outcome: 'future', reason: outlook(question) };
   return { due, ...undecided(question, row) };
 }
 
@@ -148,7 +148,7 @@ export function outcomeOf(
   key: string,
   row: Row | undefined,
   lease?: Question['lease'],
-): Extract<Standing, Fate | 'running' | 'retrying'> {
+): Extract<Standing, Outcome | 'running' | 'retrying'> {
   if (record.outcome !== null) return record.outcome;
   return row?.run?.key === key && isWaiting(row, lease) ? 'retrying' : 'running';
 }
@@ -162,9 +162,9 @@ function fromRecord(question: Question, key: string, record: LedgerRecord): Answ
   const { row, job, time } = question;
   // Nobody knows which instants of a replaced schedule were due.
   const due = isUncounted(record) ? isDue(job, time) : isDueKey(key);
-  if (record.outcome !== null) return { due, fate: record.outcome, reason: record.reason ?? 'completed' };
+  if (record.outcome !== null) return { due, outcome: record.outcome, reason: record.reason ?? 'completed' };
   if (row?.run?.key === key) return { due, ...standingOf(question, row) };
-  return { due, fate: 'retrying', reason: 'takeOverDue' };
+  return { due, outcome: 'retrying', reason: 'takeOverDue' };
 }
 
 function isDueKey(key: string): boolean {
@@ -181,14 +181,14 @@ function standingOf({ job, control, lease, now }: Question, row: Row): Omit<Answ
   const cancelled = row.run !== undefined && control.cancel === runIdOf(job.name, row.run.key);
   if (row.phase === 'retrying') {
     return {
-      fate: 'retrying',
+      outcome: 'retrying',
       reason: cancelled ? 'cancelRequested' : row.notBefore === 0 ? 'resumeDue' : 'backOff',
     };
   }
-  if (isWaiting(row, lease)) return { fate: 'retrying', reason: cancelled ? 'cancelRequested' : 'takeOverDue' };
-  if (cancelled) return { fate: 'running', reason: 'cancelRequested' };
-  if (row.phase === 'fanning') return { fate: 'running', reason: 'fanningOut' };
-  return { fate: 'running', reason: (row.started ?? 0) > now ? 'claimed' : 'attemptRunning' };
+  if (isWaiting(row, lease)) return { outcome: 'retrying', reason: cancelled ? 'cancelRequested' : 'takeOverDue' };
+  if (cancelled) return { outcome: 'running', reason: 'cancelRequested' };
+  if (row.phase === 'fanning') return { outcome: 'running', reason: 'fanningOut' };
+  return { outcome: 'running', reason: (row.started ?? 0) > now ? 'claimed' : 'attemptRunning' };
 }
 
 function covers({ from, through, request }: Stretch, due: boolean, time: EpochMs): boolean {
@@ -202,13 +202,13 @@ function notDue({ job, time, control, now }: Question, row: Row): Answer {
   if (request !== undefined) {
     const isOld = now - request.time > job.catchUpWindowMs;
     return isOld
-      ? { due: false, fate: 'expired', reason: 'catchUpWindow' }
-      : { due: false, fate: 'pending', reason: 'requested' };
+      ? { due: false, outcome: 'expired', reason: 'catchUpWindow' }
+      : { due: false, outcome: 'pending', reason: 'requested' };
   }
   const isExcluded = job.excluded !== undefined && job.excluded.scheduled.next(time - 1) === time;
   const timed = isExcluded ? 'excluded' : 'notInSchedule';
   const reasons = { timed, manual: 'manualOnly', always: 'leaderJob' } as const;
-  return { due: false, fate: 'notDue', reason: reasons[job.kind] };
+  return { due: false, outcome: 'notDue', reason: reasons[job.kind] };
 }
 
 /** The reason for a decided due time without a record. */
@@ -231,23 +231,23 @@ function undecided(question: Question, row: Row): Omit<Answer, 'due'> {
   const { job, revision, time, control, required, now, runEnded } = question;
   const isOther = job.scheduleHash !== row.scheduleHash;
   if (row.leftSince !== undefined && !(isOther && revision < row.revision)) {
-    return { fate: 'disabled', reason: 'notInFile' };
+    return { outcome: 'disabled', reason: 'notInFile' };
   }
-  if (isOther && revision > row.revision) return { fate: 'disabled', reason: 'scheduleChanged' };
-  const view: FateView = { job, row, control, required, now, limit: now, lookAheadMs: 0 };
+  if (isOther && revision > row.revision) return { outcome: 'disabled', reason: 'scheduleChanged' };
+  const view: OutcomeView = { job, row, control, required, now, limit: now, lookAheadMs: 0 };
   const verdict = verdictOn(view, time);
-  if (verdict.kind === 'suspended') return { fate: verdict.fate, reason: verdict.fate };
+  if (verdict.kind === 'suspended') return { outcome: verdict.outcome, reason: verdict.outcome };
   if (verdict.kind === 'unrun' && DECIDED_BY_TIME.has(verdict.reason)) {
-    return { fate: verdict.fate, reason: verdict.reason };
+    return { outcome: verdict.outcome, reason: verdict.reason };
   }
-  if (verdict.kind === 'waits' || verdict.kind === 'unread') return { fate: 'pending', reason: 'waitsForRequired' };
+  if (verdict.kind === 'waits' || verdict.kind === 'unread') return { outcome: 'pending', reason: 'waitsForRequired' };
   // The rest depends on when the run ends, and on the older due times, which are decided first.
-  if (!runEnded) return { fate: 'pending', reason: behindRun(question, row) };
-  if (runsBefore(view, time)) return { fate: 'pending', reason: 'waitsForOlder' };
-  if (verdict.kind === 'unrun') return { fate: verdict.fate, reason: verdict.reason };
-  if (currentPause(control, now) !== undefined) return { fate: 'pending', reason: 'paused' };
-  if (verdict.queued) return { fate: 'pending', reason: 'queued' };
-  return { fate: 'pending', reason: verdict.trigger === 'catchUp' ? 'catchUp' : 'claimDue' };
+  if (!runEnded) return { outcome: 'pending', reason: behindRun(question, row) };
+  if (runsBefore(view, time)) return { outcome: 'pending', reason: 'waitsForOlder' };
+  if (verdict.kind === 'unrun') return { outcome: verdict.outcome, reason: verdict.reason };
+  if (currentPause(control, now) !== undefined) return { outcome: 'pending', reason: 'paused' };
+  if (verdict.queued) return { outcome: 'pending', reason: 'queued' };
+  return { outcome: 'pending', reason: verdict.trigger === 'catchUp' ? 'catchUp' : 'claimDue' };
 }
 
 /** The expected reason of a due time that passes during the row's run. */
@@ -263,7 +263,7 @@ function behindRun({ job, time, now }: Question, row: Row): StandingReason {
 }
 
 /** Whether an older undecided due time will run. Later ones are then decided after that run. */
-function runsBefore(view: FateView, time: EpochMs): boolean {
+function runsBefore(view: OutcomeView, time: EpochMs): boolean {
   const { job, row, now } = view;
   // Older due times have expired.
   let at = Math.max(row.cursor, now - job.catchUpWindowMs - job.offsetMs - 1);

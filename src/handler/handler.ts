@@ -1,5 +1,5 @@
 import { given } from '../core/given';
-import type { Trigger } from '../core/fate';
+import type { Trigger } from '../core/outcome';
 import type { Progress } from '../core/log-entry';
 import type { Origin } from '../core/origin';
 import type { LedgerRecord } from '../core/record';

@@ -167,7 +167,7 @@ export const jobsRoutes = [
         job: name,
         time: isoOf(time),
         due: found.due,
-        outcome: found.fate,
+        outcome: found.outcome,
         reason: found.reason,
         warnings: found.warnings,
         text: describe(found, (at) => showTime(at, 'UTC')),

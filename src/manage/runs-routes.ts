@@ -1,7 +1,7 @@
 import { given } from '../core/given';
 import * as z from 'zod';
 import type { JobName } from '../core/brand';
-import { RUN_TRIGGERS, TRIGGERS } from '../core/fate';
+import { RUN_TRIGGERS, TRIGGERS } from '../core/outcome';
 import { parseRecordKey, parseRunId } from '../core/key';
 import { CHANNELS } from '../core/origin';
 import { tookMs } from '../core/record';

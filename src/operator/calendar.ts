@@ -1,6 +1,6 @@
 import { given } from '../core/given';
 import type { EpochMs, JobName } from '../core/brand';
-import { type Fate, RUN_FATES, UNRUN_FATES } from '../core/fate';
+import { type Outcome, RAN_OUTCOMES, UNRUN_OUTCOMES } from '../core/outcome';
 import { parseRecordKey } from '../core/key';
 import { showDay } from '../core/show-time';
 import type { CallOptions, LedgerStore } from '../lease/store';
@@ -9,7 +9,7 @@ import type { CallOptions, LedgerStore } from '../lease/store';
 export interface DayOfOutcomes {
   /** `2026-01-31`, on the clocks of the zone. */
   readonly day: string;
-  readonly outcomes: Readonly<Partial<Record<Fate, number>>>;
+  readonly outcomes: Readonly<Partial<Record<Outcome, number>>>;
 }
 
 export interface OutcomeCalendar {
@@ -22,7 +22,7 @@ export interface OutcomeCalendar {
 const RECORDS_A_PAGE = 5_000;
 /** A job that is due every minute has as many records in 70 days. */
 const RECORDS_AT_MOST = 100_000;
-const FATES: readonly Fate[] = [...RUN_FATES, ...UNRUN_FATES];
+const OUTCOMES: readonly Outcome[] = [...RAN_OUTCOMES, ...UNRUN_OUTCOMES];
 
 /**
  * Counts the outcomes of a job by day, from the summaries that listings of its ledger show: one call for 5,000 records.
@@ -36,7 +36,7 @@ export async function outcomesByDay(
   { from, timeZone }: { readonly from: EpochMs; readonly timeZone: string },
   options?: CallOptions,
 ): Promise<OutcomeCalendar> {
-  const days = new Map<string, Partial<Record<Fate, number>>>();
+  const days = new Map<string, Partial<Record<Outcome, number>>>();
   let seen = 0;
   let continuation: string | undefined;
   do {
@@ -44,7 +44,7 @@ export async function outcomesByDay(
     const page = await store.listRecords(job, request, options);
     for (const { key, summary } of page.records) {
       const at = parseRecordKey(key)?.scheduledFor;
-      const outcome = FATES.find((fate) => fate === summary['outcome']);
+      const outcome = OUTCOMES.find((outcome) => outcome === summary['outcome']);
       if (at === undefined || outcome === undefined) continue;
       if (at < from) return { days: listed(days), complete: true };
       const day = showDay(at, timeZone);
@@ -59,6 +59,6 @@ export async function outcomesByDay(
   return { days: listed(days), complete: continuation === undefined };
 }
 
-function listed(days: ReadonlyMap<string, Partial<Record<Fate, number>>>): readonly DayOfOutcomes[] {
+function listed(days: ReadonlyMap<string, Partial<Record<Outcome, number>>>): readonly DayOfOutcomes[] {
   return [...days].map(([day, outcomes]) => ({ day, outcomes })).sort((a, b) => (a.day < b.day ? 1 : -1));
 }

@@ -16,7 +16,7 @@ export type ShowTime = (instant: EpochMs) => string;
 
 /** Explains the outcome to people, in one or two sentences. */
 export function describe(explanation: Explanation, show: ShowTime): string {
-  switch (explanation.fate) {
+  switch (explanation.outcome) {
     case 'running':
     case 'retrying':
     case 'pending':
@@ -24,7 +24,7 @@ export function describe(explanation: Explanation, show: ShowTime): string {
     case 'notDue':
       return describeOpen(explanation, show);
     default: {
-      const sentence = describeFate(explanation, show) + waitSentences(explanation);
+      const sentence = describeOutcome(explanation, show) + waitSentences(explanation);
       return explanation.record === null ? `${sentence} The ledger does not have the record yet.` : sentence;
     }
   }
@@ -56,10 +56,10 @@ export function firstWaits(
 }
 
 /** The sentence for an outcome that the ledger has, or will have. */
-function describeFate({ fate, reason, job, time, state, record }: Explanation, show: ShowTime): string {
+function describeOutcome({ outcome, reason, job, time, state, record }: Explanation, show: ShowTime): string {
   switch (reason) {
     case 'failedOver':
-      return fate === 'failed'
+      return outcome === 'failed'
         ? 'The storage failed over during the run, and the outcome is lost.'
         : 'The storage failed over. The due time may have run, so it is not run again.';
     case 'outcomeUnknown':
@@ -78,7 +78,7 @@ function describeFate({ fate, reason, job, time, state, record }: Explanation, s
       return describeFreshStart(reason, record, show);
     default: {
       const words: Readonly<Record<string, string>> = REASON_WORDS;
-      const [first = '', ...rest] = words[reason] ?? `its outcome is ${fate}`;
+      const [first = '', ...rest] = words[reason] ?? `its outcome is ${outcome}`;
       return `${first.toUpperCase()}${rest.join('')}.`;
     }
   }
@@ -179,7 +179,7 @@ function describeOpen(explanation: Explanation, show: ShowTime): string {
     case 'requested':
       return 'A person requested it. It runs as soon as a tick finds the job free.';
     case 'paused':
-      return explanation.fate === 'future'
+      return explanation.outcome === 'future'
         ? `It is in the future, and the job is paused${pausedBy(control, now, show)}. Unless the job is resumed before, this due time will not run.`
         : `The job is paused${pausedBy(control, now, show)}. This due time is decided when the job is resumed.`;
     case 'disabled':

@@ -19,11 +19,11 @@ export async function explainLeft(
   const { name } = job;
   // Of any revision: the schedule of the row is certainly another one.
   const found = await explainTime(store, job, Infinity, time, options);
-  const goesOn = found.fate === 'retrying' || found.reason === 'requested';
+  const goesOn = found.outcome === 'retrying' || found.reason === 'requested';
   const warning = `job "${name}" is not in ${file}: no deployment with this file runs it, or continues its run`;
   const remedy = goesOn
     ? `. End it with "cronlease cancel ${name}", or remove the job with "cronlease forget ${name}"`
     : '';
-  const reason = found.fate === 'notDue' ? 'notInFile' : found.reason;
+  const reason = found.outcome === 'notDue' ? 'notInFile' : found.reason;
   return { ...found, reason, warnings: [...found.warnings, warning + remedy] };
 }

@@ -143,25 +143,25 @@ function awaited(
   return requirement.kind === 'waits' ? { waitsFor: { jobs: requirement.jobs, until: requirement.until } } : {};
 }
 
-/** The fate of a manual request. Its job may also be due at the same time, and that due time has a fate of its own. */
+/** The outcome of a manual request. Its job may also be due at the same time, and that due time has an outcome of its own. */
 export async function explainRequest(
   store: LeaseStore,
   job: JobSpec,
   revision: number,
   { time, id }: { readonly time: EpochMs; readonly id: string },
   options?: CallOptions,
-): Promise<Pick<Explanation, 'fate' | 'reason' | 'record'>> {
+): Promise<Pick<Explanation, 'outcome' | 'reason' | 'record'>> {
   const found = await recordOf(store, job.name, recordKey(time, id), options);
   if (found?.record.state === 'final') {
     const { outcome, reason } = found.record;
     return {
-      fate: outcome ?? 'pending',
+      outcome: outcome ?? 'pending',
       reason: reason ?? 'requested',
       record: shown(found.record, found.key, undefined),
     };
   }
   const answer = await explainTime(store, job, revision, time, options);
-  return answer.due ? { fate: 'pending', reason: 'requested', record: null } : answer;
+  return answer.due ? { outcome: 'pending', reason: 'requested', record: null } : answer;
 }
 
 /** Whether the job had been seen by the oldest due time whose record is kept. True if that is unknown. */

@@ -122,7 +122,7 @@ export async function endRunOf(desk: Desk, holding: Holding, row: Row, now: Epoc
     notBefore: undefined,
   };
   await writeHeld(desk, holding, ending);
-  const end = { fate: 'cancelled', reason: 'cancelRequested', at: now } as const;
+  const end = { outcome: 'cancelled', reason: 'cancelRequested', at: now } as const;
   const record = finalRecord({ name: holding.job, offsetMs: 0 }, ending, attemptHistory(past, []), end);
   await writeEnd(desk, holding, run.key, record);
   return ending;

@@ -1,7 +1,7 @@
 import type { EpochMs } from '../core/brand';
 import { type Pause, pauseAt, pendingRequests } from '../core/control';
 import type { Acknowledgement } from '../core/episode';
-import type { Reason, Trigger } from '../core/fate';
+import type { Reason, Trigger } from '../core/outcome';
 import { type JobSpec, actualTime, nextDue } from '../core/job';
 import { isoOf } from '../core/iso';
 import { runIdAt, runIdOf } from '../core/key';

@@ -1,5 +1,5 @@
 import type { JobName } from '../core/brand';
-import type { AttemptOutcome, Fate } from '../core/fate';
+import type { AttemptOutcome, Outcome } from '../core/outcome';
 import { type AttemptRecord, ForeignRecordError, type LedgerRecord } from '../core/record';
 import { ForeignMetadataError } from '../core/metadata';
 import { type Row, decodeRow } from '../core/row';
@@ -14,7 +14,7 @@ export type ShownAttempt = Omit<AttemptRecord, 'outcome'> & { readonly outcome: 
 
 /** A ledger record for people, without its log. An open one shows the state of its run. */
 export interface ShownRecord extends Omit<LedgerRecord, 'outcome' | 'attempts' | 'log'> {
-  readonly outcome: Fate | 'running' | 'retrying';
+  readonly outcome: Outcome | 'running' | 'retrying';
   readonly attempts: readonly ShownAttempt[];
   /** For an overlapped due time: the run that was in progress at that time, if known. */
   readonly overlappedRunId?: string;

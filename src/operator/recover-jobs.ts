@@ -1,7 +1,7 @@
 import { given } from '../core/given';
 import type { EpochMs, JobName } from '../core/brand';
 import { PLAN_PIECE, STOP_PIECE } from '../core/fan-out';
-import type { Stretch } from '../core/fate';
+import type { Stretch } from '../core/outcome';
 import type { JobSpec, JobsFile } from '../core/job';
 import { parseRecordKey, recordKey, runIdOf } from '../core/key';
 import { attemptHistory, finalRecord, unknownRecord } from '../core/record';
@@ -43,7 +43,7 @@ export type JobRecovery =
   | {
       readonly kind: 'recovered';
       readonly job: JobName;
-      /** Whether the job is in the file. Otherwise its due times are unknown, and none gets a fate. */
+      /** Whether the job is in the file. Otherwise its due times are unknown, and none gets an outcome. */
       readonly inFile: boolean;
       /** Whether its row was lost and is created again. */
       readonly isNew: boolean;

@@ -40,9 +40,9 @@ export async function rerun(
   return { ...(await requestRun(store, spec, wanted, options)), of };
 }
 
-function refuse({ job, time, fate, due, record }: Explanation): void {
+function refuse({ job, time, outcome, due, record }: Explanation): void {
   const at = new Date(time).toISOString();
-  switch (fate) {
+  switch (outcome) {
     case 'future':
       throw new OperatorError('FutureTime', `job "${job.name}" is due at ${at}, which is ahead: it runs then`);
     case 'running':

@@ -1,6 +1,6 @@
 import { given } from '../core/given';
 import type { EpochMs, JobName, Millis } from '../core/brand';
-import { type Fate, RUN_FATES, UNRUN_FATES } from '../core/fate';
+import { type Outcome, RAN_OUTCOMES, UNRUN_OUTCOMES } from '../core/outcome';
 import { type JobSpec, actualTime } from '../core/job';
 import { invertedTime, parseRecordKey, recordKey, runIdOf } from '../core/key';
 import { type Origin, SCHEDULED, readOrigin } from '../core/origin';
@@ -19,7 +19,7 @@ export interface ListedRun {
   readonly scheduledFor: EpochMs;
   readonly through: EpochMs | undefined;
   readonly count: number | undefined;
-  readonly outcome: Fate | 'running' | 'retrying';
+  readonly outcome: Outcome | 'running' | 'retrying';
   readonly reason: string | undefined;
   readonly trigger: string | undefined;
   readonly token: number | undefined;
@@ -87,7 +87,7 @@ export interface RunPage {
   readonly next: PageStart | undefined;
 }
 
-const FATES: readonly string[] = [...RUN_FATES, ...UNRUN_FATES];
+const OUTCOMES: readonly string[] = [...RAN_OUTCOMES, ...UNRUN_OUTCOMES];
 /** The most listings of one job for one page, without those that find nothing. */
 const LISTINGS = 10;
 /** Records of one listing: some hundred bytes each. */
@@ -291,7 +291,7 @@ function listedRun(job: PagedJob, { key, summary }: ListedRecord): ListedRun | u
   const due = isManual || spec === undefined ? parts.scheduledFor : actualTime(spec, parts.scheduledFor);
   const isOpen = summary['state'] === 'open';
   const waits = row?.run?.key === key && job.current === 'retrying';
-  const outcome = FATES.find((fate) => fate === summary['outcome']) as Fate | undefined;
+  const outcome = OUTCOMES.find((outcome) => outcome === summary['outcome']) as Outcome | undefined;
   const through = instantOf(summary['through']);
   return {
     job: name,

@@ -1,7 +1,7 @@
 import type { ETag, JobName, LeaseId, Millis } from '../core/brand';
 import { type Clock, sleep } from '../core/clock';
 import { marginOf } from '../core/job';
-import type { Stretch } from '../core/fate';
+import type { Stretch } from '../core/outcome';
 import { type LedgerRecord, storeRecord, stretchRecord } from '../core/record';
 import { type Row, encodeRow } from '../core/row';
 import { readRecord } from '../coordinator/ledger';

@@ -1,7 +1,7 @@
 import type { BatchObservableResult, Histogram, Meter, ObservableGauge } from '@opentelemetry/api';
 import type { JobName } from '../core/brand';
 import type { CoordinatorEvent } from '../core/event';
-import { RUN_FATES, UNRUN_FATES } from '../core/fate';
+import { RAN_OUTCOMES, UNRUN_OUTCOMES } from '../core/outcome';
 import type { CallOutcome } from '../core/storage-call';
 import type { ClaimResult } from '../coordinator/telemetry';
 import { INSTRUMENTS, type Instrument, type InstrumentName } from './instruments';
@@ -31,7 +31,7 @@ const ENDS_OF_ATTEMPTS: Readonly<Record<string, string>> = {
   fannedOut: 'planned',
   superseded: 'superseded',
 };
-const FATES: ReadonlySet<string> = new Set([...RUN_FATES, ...UNRUN_FATES]);
+const OUTCOMES: ReadonlySet<string> = new Set([...RAN_OUTCOMES, ...UNRUN_OUTCOMES]);
 
 export function createMetrics({ meter, nameOf, samples }: MetricsOptions): Metrics {
   const counter = (which: InstrumentName): Tally =>
@@ -104,7 +104,7 @@ export function createMetrics({ meter, nameOf, samples }: MetricsOptions): Metri
       const { event: name } = event;
       if (name === 'started') started(event);
       else if (name === 'takenOver') counts.takeOvers.add(1, jobOf(event));
-      else if (FATES.has(name)) decided(event);
+      else if (OUTCOMES.has(name)) decided(event);
       const outcome = ENDS_OF_ATTEMPTS[name];
       if (outcome !== undefined) attemptEnded(event, outcome);
     },

@@ -120,20 +120,20 @@ export function createSpans(options: SpanOptions): Spans {
       const isPart = stage === 'handOver';
       return spanIn(parent === undefined ? root : below(parent), { own: isPart ? inner : common, inner }, stage, start);
     },
-    ended(run, { fate, reason, trigger, since, attempts, at = now() }) {
+    ended(run, { outcome, reason, trigger, since, attempts, at = now() }) {
       const { ids: runIds, root, common } = knownRun(run);
       const startTime = new Date(Math.min(since, at));
       const attributes = {
         ...common,
         'faas.time': isoOf(since),
         'cronlease.trigger': trigger,
-        'cronlease.outcome': fate ?? 'notRun',
+        'cronlease.outcome': outcome ?? 'notRun',
         'cronlease.reason': reason,
         'cronlease.attempts': attempts,
       };
       const start = (parent: Context): ApiSpan => tracer.startSpan(SPANS.run, { startTime, attributes }, parent);
       const span = ids === undefined ? start(root) : ids.with(runIds, () => start(ROOT_CONTEXT));
-      if (fate !== null && fate !== 'succeeded' && fate !== 'cancelled') {
+      if (outcome !== null && outcome !== 'succeeded' && outcome !== 'cancelled') {
         span.setAttribute('error.type', reason);
         span.setStatus({ code: SpanStatusCode.ERROR });
       }

@@ -1,5 +1,5 @@
 import type { JobName, LeaseId, Token } from '../core/brand';
-import type { Reason, RunFate, Trigger } from '../core/fate';
+import type { Reason, RanOutcome, Trigger } from '../core/outcome';
 import type { JobSpec } from '../core/job';
 import { recordKey, runIdOf } from '../core/key';
 import type { Progress } from '../core/log-entry';
@@ -79,7 +79,7 @@ export interface FencedWrite {
 /** The result of {@link runJob}. */
 export interface JobTest<Result = unknown> {
   /** `lost`: the lease was lost, so nothing is recorded. */
-  readonly outcome: Exclude<RunFate, 'failed'> | 'failed' | 'draining' | 'lost';
+  readonly outcome: Exclude<RanOutcome, 'failed'> | 'failed' | 'draining' | 'lost';
   readonly reason: Reason;
   /** The handler's return value, as the ledger would keep it. Undefined if the handler did not return. */
   readonly result: Result | undefined;

@@ -6,7 +6,7 @@ export const FILLED = 'filled' as JobName;
 
 type Ledger = Pick<Evidence, 'jobs' | 'ledger'>;
 
-function fates({ jobs, ledger }: Ledger, { job, id, from, until }: BackfillSpan): { due: number; count: number }[] {
+function outcomes({ jobs, ledger }: Ledger, { job, id, from, until }: BackfillSpan): { due: number; count: number }[] {
   const own = jobs.filter(({ name }) => name === job);
   return dueTimes(own, { from, until }).map(({ due }) => ({
     due,
@@ -18,7 +18,7 @@ function fates({ jobs, ledger }: Ledger, { job, id, from, until }: BackfillSpan)
 
 /** Whether every due time of the back-fill has ended. */
 export function isFilled(evidence: Ledger, backfill: BackfillSpan): boolean {
-  return fates(evidence, backfill).every(({ count }) => count > 0);
+  return outcomes(evidence, backfill).every(({ count }) => count > 0);
 }
 
 /** How the back-fill of a scenario fell short, in words. */
@@ -26,7 +26,7 @@ export function backfillMisses(evidence: Evidence): string[] {
   const { backfill, ledger, notes, faults } = evidence;
   if (backfill === undefined) return [];
   const { job, id, from, until } = backfill;
-  const all = fates(evidence, backfill);
+  const all = outcomes(evidence, backfill);
   const wrong = all.filter(({ count }) => count !== 1);
   const outside = ledger.filter(
     (line) => line.job === job && line.request === id && (line.scheduledFor <= from || line.scheduledFor > until),

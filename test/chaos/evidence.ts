@@ -65,7 +65,7 @@ export function dueTimes(jobs: readonly JobSpec[], { from, until }: Span): { job
   });
 }
 
-export function fatesOf(ledger: readonly LedgerLine[], job: string, due: number): LedgerLine[] {
+export function outcomesOf(ledger: readonly LedgerLine[], job: string, due: number): LedgerLine[] {
   return ledger.filter(
     (line) =>
       line.job === job &&

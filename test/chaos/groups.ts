@@ -1,5 +1,5 @@
 import type { Note } from './app/note';
-import { dueTimes, type Evidence, fatesOf, say } from './evidence';
+import { dueTimes, type Evidence, outcomesOf, say } from './evidence';
 import { isSameExecution } from './safety';
 
 export const GROUP = 'db';
@@ -59,14 +59,14 @@ export function groupMisses(evidence: Evidence, withinMs: number | undefined): s
   ];
 }
 
-/** Every due time has a fate by now, so one without a start has been passed over. */
+/** Every due time has an outcome by now, so one without a start has been passed over. */
 function lateOnes({ jobs, span, notes, ledger }: Evidence, withinMs: number): string[] {
   const grouped = jobs.filter(({ name }) => GROUP_JOBS.includes(name));
   return dueTimes(grouped, span).flatMap(({ job, due }) => {
     const ran = notes.some(
       (note) => note.what === 'started' && note.job === job && note.scheduledFor === due && note.at <= due + withinMs,
     );
-    const passed = fatesOf(ledger, job, due).some(({ outcome }) => outcome === 'overlapped');
+    const passed = outcomesOf(ledger, job, due).some(({ outcome }) => outcome === 'overlapped');
     return ran || passed ? [] : [`${say(job, due)} did not start within ${String(withinMs / 1000)} s`];
   });
 }

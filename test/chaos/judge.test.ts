@@ -103,10 +103,10 @@ describe('the judge of safety', () => {
     expect(of([older, newer], [{ ...killed, from: at(3) }])).toEqual([]);
   });
 
-  it('sees a due time with no fate, with an open one, and with two', () => {
+  it('sees a due time with no outcome, with an open one, and with two', () => {
     const losses = (ledger: readonly LedgerLine[]): readonly string[] => violationsIn(evidence({ ledger })).losses;
-    expect(losses([line(2), line(4), line(8)])).toEqual(['a 00:00:06 has no fate']);
-    expect(losses([line(2), line(4), { ...line(6), state: 'open' }, line(8)])).toEqual(['a 00:00:06 has no fate']);
+    expect(losses([line(2), line(4), line(8)])).toEqual(['a 00:00:06 has no outcome']);
+    expect(losses([line(2), line(4), { ...line(6), state: 'open' }, line(8)])).toEqual(['a 00:00:06 has no outcome']);
     expect(losses([line(2, 6), line(8)])).toEqual([]);
     expect(losses([line(2, 6), line(6), line(8)])).toEqual(['a 00:00:06 has succeeded and succeeded']);
   });
@@ -173,7 +173,7 @@ describe('a due time whose stretch found a record in its way', () => {
 
   it('is forgiven after the emulator forgot, and only then', () => {
     const forgotten = { from: at(1), until: at(5) };
-    const lost = ['a 00:00:06 has no fate'];
+    const lost = ['a 00:00:06 has no outcome'];
     expect(violationsIn(evidence({ ...without, forgotten }))).toMatchObject({ losses: [], forgivenLosses: lost });
     expect(violationsIn(evidence(without))).toMatchObject({ losses: lost, forgivenLosses: [] });
   });
@@ -239,7 +239,7 @@ describe('the judge of recovery', () => {
     expect(told(note('ended', 26, { token: 1 }))).toBe(Infinity);
   });
 
-  it('measures until all that was due in an outage has started, or has its fate', () => {
+  it('measures until all that was due in an outage has started, or has its outcome', () => {
     const outage: Fault = { ...killed, kind: 'outage', from: at(3), until: at(7) };
     const notes = [note('started', 8, { scheduledFor: at(4) }), note('started', 9, { scheduledFor: at(6) })];
     expect(recoveryIn(evidence({ notes, traffic: [], faults: [outage] })).caughtUpMs).toBe(2_000);
@@ -259,7 +259,7 @@ describe('a row of the table', () => {
   it('names every target that was missed', () => {
     const row = rowOf(scenario, evidence({ ledger: [], notes: [], traffic: [acquire(4)], faults: [killed] }), 1);
     expect(row.misses).toEqual([
-      '4 losses: a 00:00:02 has no fate; a 00:00:04 has no fate; a 00:00:06 has no fate; a 00:00:08 has no fate',
+      '4 losses: a 00:00:02 has no outcome; a 00:00:04 has no outcome; a 00:00:06 has no outcome; a 00:00:08 has no outcome',
       'the take-over took for ever, more than 32.0 s',
       'no old leader was left to notice',
       'no fenced write of the old leader was refused',

@@ -1,7 +1,7 @@
 import { parseRecordKey } from '../../src/core/key';
 import type { Note } from './app/note';
 import { heldBy } from './calls';
-import { dueTimes, type Evidence, type Fault, fatesOf } from './evidence';
+import { dueTimes, type Evidence, type Fault, outcomesOf } from './evidence';
 import { TAKE_OVER_MS } from './scenario';
 
 /** How soon everything went on. Milliseconds; undefined: there was nothing of the kind to measure. */
@@ -13,7 +13,7 @@ export interface Recovery {
   readonly takeOverMs: number | undefined;
   /** From waking, or from losing the network, to the abort of the old leader's signal; Infinity: never. */
   readonly toldMs: number | undefined;
-  /** From the end of an outage until every due time in it was started or given its fate. */
+  /** From the end of an outage until every due time in it was started or given its outcome. */
   readonly caughtUpMs: number | undefined;
   /** How long before its due time a handler started at most: by the error of its instance's clock. */
   readonly earlyMs: number;
@@ -130,7 +130,7 @@ function told(notes: readonly Note[], fault: Fault): number[] {
 /** What is due while the job's own run goes on waits for that run by its policy, and not for storage. */
 function caughtUp({ jobs, notes, traffic, ledger }: Evidence, outage: Fault): number[] {
   return dueTimes(jobs, { from: outage.from, until: outage.until }).flatMap(({ job, due }) => {
-    if (fatesOf(ledger, job, due).some(({ outcome }) => outcome === 'overlapped')) return [];
+    if (outcomesOf(ledger, job, due).some(({ outcome }) => outcome === 'overlapped')) return [];
     const start = notes.find((note) => note.what === 'started' && note.job === job && note.scheduledFor === due);
     const record = traffic.find(({ call, status }) => {
       if (call.kind !== 'record' || call.job !== job || call.state !== 'final' || status !== 201) return false;

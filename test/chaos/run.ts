@@ -1,7 +1,7 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Guard } from '../../src/local/cluster/guard';
-import { type BackfillSpan, dueTimes, type Evidence, fatesOf, type Span } from './evidence';
+import { type BackfillSpan, dueTimes, type Evidence, outcomesOf, type Span } from './evidence';
 import { isFilled } from './backfills';
 import { groupsOf, jobsOf } from './jobs';
 import { untold } from './notices';
@@ -118,12 +118,12 @@ function isSteady(world: World): boolean {
   );
 }
 
-/** The ledger once every due time, of a back-fill too, has a fate in it, or as it is when that takes too long. */
+/** The ledger once every due time, of a back-fill too, has an outcome in it, or as it is when that takes too long. */
 async function decided(world: World, span: Span, backfill?: BackfillSpan): Promise<Evidence['ledger']> {
   let ledger = await world.ledger();
   const missing = (): boolean =>
     (backfill !== undefined && !isFilled({ jobs: world.jobs, ledger }, backfill)) ||
-    dueTimes(world.jobs, span).some(({ job, due }) => fatesOf(ledger, job, due).length === 0);
+    dueTimes(world.jobs, span).some(({ job, due }) => outcomesOf(ledger, job, due).length === 0);
   const deadline = performance.now() + DECIDED_WITHIN_MS;
   while (missing() && performance.now() < deadline) {
     await pause(500, world.signal);

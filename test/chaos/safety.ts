@@ -1,6 +1,6 @@
 import { parseRecordKey } from '../../src/core/key';
 import type { Note } from './app/note';
-import { dueTimes, type Evidence, fatesOf, say } from './evidence';
+import { dueTimes, type Evidence, outcomesOf, say } from './evidence';
 
 /** What must never be, each occurrence of it in words. */
 export interface Violations {
@@ -8,7 +8,7 @@ export interface Violations {
   readonly duplicates: readonly string[];
   /** Duplicates that the emulator's own loss of confirmed writes explains. */
   readonly forgiven: readonly string[];
-  /** Due times without exactly one fate in the ledger. */
+  /** Due times without exactly one outcome in the ledger. */
   readonly losses: readonly string[];
   /** Losses that it explains. */
   readonly forgivenLosses: readonly string[];
@@ -36,8 +36,8 @@ function lossesIn(evidence: Evidence): Pick<Violations, 'losses' | 'forgivenLoss
   const losses: string[] = [];
   const forgivenLosses: string[] = [];
   for (const { job, due } of dueTimes(jobs, span)) {
-    const fates = fatesOf(ledger, job, due).map(({ outcome }) => outcome);
-    if (fates.length === 1) continue;
+    const outcomes = outcomesOf(ledger, job, due).map(({ outcome }) => outcome);
+    if (outcomes.length === 1) continue;
     // A run whose claim was forgotten was recorded all the same, and is in the way of a stretch that begins with it.
     const inTheWay = traffic.some(
       ({ call, status }) =>
@@ -50,7 +50,7 @@ function lossesIn(evidence: Evidence): Pick<Violations, 'losses' | 'forgivenLoss
     // One that ran, and whose claim was forgotten, may lie within a stretch that was decided from the older row.
     const ran = claimWasForgotten(evidence, { first: { job, scheduledFor: due } });
     const found = forgotten !== undefined && (inTheWay || ran) ? forgivenLosses : losses;
-    found.push(`${say(job, due)} has ${fates.length === 0 ? 'no fate' : fates.join(' and ')}`);
+    found.push(`${say(job, due)} has ${outcomes.length === 0 ? 'no outcome' : outcomes.join(' and ')}`);
   }
   return { losses, forgivenLosses };
 }
@@ -103,7 +103,7 @@ function runOf(run: Pick<Note, 'job' | 'scheduledFor' | 'isBackfill'>): string {
   return say(run.job, run.scheduledFor) + (run.isBackfill === true ? ' back-filled' : '');
 }
 
-/** Two handler calls for one attempt of one occurrence. */
+/** Two handler calls for one attempt of one due time. */
 function ranTwice({ notes }: Evidence): Duplicate[] {
   const seen = new Set<string>();
   return notes

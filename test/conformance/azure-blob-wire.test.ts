@@ -57,7 +57,7 @@ describe('the calls that azure-blob makes', () => {
     expect(await of(store.createRow(JOB, { token: '0' }))).toStrictEqual(['PUT']);
     const ifMatch = (await store.readRow(JOB))?.etag ?? ('' as ETag);
     const leaseId = newLeaseId();
-    // The four calls of an undisturbed occurrence.
+    // The four calls of an undisturbed run.
     expect(await of(store.acquire(JOB, { leaseId, leaseMs: LEASE_MS, ifMatch }))).toStrictEqual(['PUT']);
     expect(await of(store.writeRow(JOB, { token: '1' }, { leaseId, ifMatch }))).toStrictEqual(['PUT']);
     expect(await of(store.createRecord(JOB, '1-s', { body: '{}', summary: { a: 'b' } }))).toStrictEqual(['PUT']);

@@ -42,7 +42,7 @@ async function addRecord(scheduledFor: number, outcome: 'succeeded' | 'failed'):
   const error = outcome === 'failed' ? { name: 'Error', message: 'no rates', stack: 'Error: no rates' } : null;
   const attempt: AttemptRecord = { attempt: 1, token: 7, deployment: 'east', ...times, outcome, error };
   const reason = outcome === 'failed' ? 'handlerError' : 'completed';
-  const end = { fate: outcome, reason, at: scheduledFor + 1_000 } as const;
+  const end = { outcome, reason, at: scheduledFor + 1_000 } as const;
   const record = finalRecord(SPEC, { ...row, phase: 'running' }, [attempt], end);
   await store.createRecord(NIGHTLY, recordKey(scheduledFor), storeRecord(record));
 }

@@ -70,7 +70,7 @@ beforeAll(async () => {
   );
   await write(key, '1-3-1-abcd', said(1, [['error', 'in item 3']], 3));
   const row = ranRow(MINUTELY, { token: 2 as Token, run: { key, scheduledFor: DUE, trigger: 'schedule', since: DUE } });
-  const end = { fate: 'succeeded', reason: 'completed', at: DUE + 200_000 } as const;
+  const end = { outcome: 'succeeded', reason: 'completed', at: DUE + 200_000 } as const;
   const entries = said(2, [
     ['debug', 'again'],
     ['warn', 'done'],

@@ -151,7 +151,7 @@ async function tickUntil({ store }: Place, calls: Call[], count: number): Promis
 }
 
 describe('recover', () => {
-  it('puts a failover right: no token goes back, nothing runs twice, one fate each', SLOW, async () => {
+  it('puts a failover right: no token goes back, nothing runs twice, one outcome each', SLOW, async () => {
     const at = await place('failover');
     const calls: Call[] = [];
     await tickUntil(at, calls, 3);

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { decodeAudit } from '../../src/core/audit';
 import type { JobName, Token } from '../../src/core/brand';
 import { type Control, type ManualRequest, decodeControl } from '../../src/core/control';
-import type { RunFate } from '../../src/core/fate';
+import type { RanOutcome } from '../../src/core/outcome';
 import { recordKey } from '../../src/core/key';
 import { itemPiece, PLAN_PIECE } from '../../src/core/fan-out';
 import { itemSummary } from '../../src/core/item-table';
@@ -58,18 +58,18 @@ async function requestOf(job: string): Promise<ManualRequest> {
 }
 
 /** What a deployment would write at the end of the requested run. */
-async function end(job: string, { id, time, origin }: ManualRequest, fate: RunFate): Promise<void> {
+async function end(job: string, { id, time, origin }: ManualRequest, outcome: RanOutcome): Promise<void> {
   const spec = jobSpec(job, '@hourly');
   const key = recordKey(time, id);
   const row = ranRow(spec, {
     token: 2 as Token,
     run: { key, scheduledFor: time, trigger: 'manual', since: time, ...(origin && { origin }) },
   });
-  const error = fate === 'failed' ? { name: 'TypeError', message: 'boom', stack: 'TypeError: boom' } : null;
+  const error = outcome === 'failed' ? { name: 'TypeError', message: 'boom', stack: 'TypeError: boom' } : null;
   const times = { startedAt: new Date(time).toISOString(), endedAt: new Date(time + 1_500).toISOString() };
-  const attempt = { ...{ attempt: 1, token: 2, deployment: 'east', error }, ...times, outcome: fate } as const;
-  const reason = fate === 'failed' ? 'handlerError' : 'completed';
-  const record = finalRecord(spec, row, [attempt], { fate, reason, at: time + 1_500 });
+  const attempt = { ...{ attempt: 1, token: 2, deployment: 'east', error }, ...times, outcome } as const;
+  const reason = outcome === 'failed' ? 'handlerError' : 'completed';
+  const record = finalRecord(spec, row, [attempt], { outcome, reason, at: time + 1_500 });
   await store.createRecord(spec.name, key, storeRecord(record));
 }
 

@@ -108,11 +108,17 @@ describe.concurrent('runs and why', () => {
   const run = first + 6 * MINUTE;
 
   beforeAll(async () => {
-    const stretch = { fate: 'paused', reason: 'paused', from: first, through: first + 5 * MINUTE, count: 6 } as const;
+    const stretch = {
+      outcome: 'paused',
+      reason: 'paused',
+      from: first,
+      through: first + 5 * MINUTE,
+      count: 6,
+    } as const;
     const paused = stretchRecord(MINUTELY.name, stretch);
     await addRecord('minutely', paused.key, paused.record);
     const attempts = [attempt(1, run + 5, 'failed'), attempt(2, run + 9_000, 'failed')];
-    const end = { fate: 'failed', reason: 'handlerError', at: run + 10_500 } as const;
+    const end = { outcome: 'failed', reason: 'handlerError', at: run + 10_500 } as const;
     await addRecord('minutely', recordKey(run), finalRecord(MINUTELY, runRow(run), attempts, end));
     // The last run was tried once, and is being tried again by another one.
     const past = [
@@ -122,7 +128,7 @@ describe.concurrent('runs and why', () => {
     await addRow('minutely', row, 'held');
     await addRecord('minutely', recordKey(MARK), openRecord(MINUTELY, row, []));
     const nightly = Date.UTC(2026, 2, 29, 1);
-    const ran = { fate: 'succeeded', reason: 'completed', at: nightly + 2_000, result: { rows: 3 } } as const;
+    const ran = { outcome: 'succeeded', reason: 'completed', at: nightly + 2_000, result: { rows: 3 } } as const;
     const record = finalRecord(jobSpec('nightly', '@daily'), runRow(nightly), [attempt(1, nightly, 'succeeded')], ran);
     await addRecord('nightly', recordKey(nightly), record);
     await addRow('nightly', { ...newRow(MARK, 1, 'h'), cursor: nightly });

@@ -186,14 +186,14 @@ describe.concurrent('next', () => {
     expect(await folder.json(inFolder(['next', 'nightly', '--from', from, '--count', '3', '--json']))).toEqual([
       {
         ...{ job: 'nightly', timeZone: 'Europe/Paris' },
-        occurrences: ['2026-03-29T01:00:00.000Z', '2026-03-30T00:30:00.000Z', '2026-03-31T00:30:00.000Z'],
+        dueTimes: ['2026-03-29T01:00:00.000Z', '2026-03-30T00:30:00.000Z', '2026-03-31T00:30:00.000Z'],
       },
     ]);
   });
 
   it('prints all jobs, 5 due times each, from now on', async () => {
-    const all = await folder.json<{ job: string; occurrences: string[] }[]>(inFolder(['next', 'all', '--json']));
-    expect(all.map(({ job, occurrences }) => [job, occurrences.length])).toEqual([
+    const all = await folder.json<{ job: string; dueTimes: string[] }[]>(inFolder(['next', 'all', '--json']));
+    expect(all.map(({ job, dueTimes }) => [job, dueTimes.length])).toEqual([
       ...[
         ['minutely', 5],
         ['nightly', 5],
@@ -202,7 +202,7 @@ describe.concurrent('next', () => {
       ],
       ['asked', 0],
     ]);
-    expect(Date.parse(all[0]?.occurrences[0] ?? '') - Date.now()).toBeLessThanOrEqual(MINUTE);
+    expect(Date.parse(all[0]?.dueTimes[0] ?? '') - Date.now()).toBeLessThanOrEqual(MINUTE);
   });
 
   it('is for people too', async () => {

@@ -33,7 +33,7 @@ beforeAll(async () => {
       const spec = JOBS.find(({ name }) => name === LONG);
       if (spec === undefined) throw new Error('there is no job with a long name');
       const [from, through] = [start + HOUR, start + 2 * HOUR];
-      const missed = { fate: 'expired', reason: 'groupFull', from, through, count: 2 } as const;
+      const missed = { outcome: 'expired', reason: 'groupFull', from, through, count: 2 } as const;
       const { key, record } = stretchRecord(spec.name, missed);
       await store.createRow(spec.name, encodeRow({ ...newRow(start, 0, spec.scheduleHash), cursor: through }));
       await store.createRecord(spec.name, key, storeRecord(record));

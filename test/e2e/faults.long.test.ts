@@ -106,7 +106,7 @@ describe.concurrent('a handler that blocks the event loop past its lease', () =>
 });
 
 describe.concurrent('handlers that misbehave', () => {
-  it('end in a recorded fate with a clear reason, and harm nobody else', { timeout: 240_000 }, async () => {
+  it('end in a recorded outcome with a clear reason, and harm nobody else', { timeout: 240_000 }, async () => {
     const retry = { attempts: 2, backoff: '1s', jitter: 'none' };
     const app = coordinatedApp({
       'throws-text': { schedule: at(8_000), handler: 'throwText', retry },

@@ -15,7 +15,7 @@ afterAll(endAll);
 const SERVERS = ['embedded', 'redis', 'etcd', ...(canStart('kills in turn on Consul') ? ['consul'] : [])];
 
 describe('each of three instances killed in turn', () => {
-  const title = 'leaves every due time with one fate that why explains, and none run twice';
+  const title = 'leaves every due time with one outcome that why explains, and none run twice';
   it.for(SERVERS)(`${title}: %s`, { timeout: 300_000 }, async (server) => {
     const app = coordinatedApp({
       often: { schedule: '*/2 * * * * *', handler: 'mark', lease: '15s' },
@@ -44,22 +44,24 @@ describe('each of three instances killed in turn', () => {
     const store = openStore({ settings: { CRONLEASE_STORAGE: storage }, container, clock: systemClock });
     const file = JSON.parse(readFileSync(path.join(app.folder, 'jobs.json'), 'utf8')) as object;
     const { jobsFile } = loadJobs(file);
-    const fates = new Set<string>();
+    const outcomes = new Set<string>();
     for (const job of jobsFile.jobs) {
       for (let due = job.timetable.next(from); due !== undefined && due < through; due = job.timetable.next(due)) {
         const time = due;
         // On a busy machine the run that was interrupted last may not be over yet.
         await vi.waitFor(
           async () => {
-            const { fate, reason, record } = await explainTime(store, job, jobsFile.revision, time);
-            expect(record?.state, `${job.name} at ${new Date(time).toISOString()}: ${fate}, ${reason}`).toBe('final');
-            fates.add(fate);
+            const { outcome, reason, record } = await explainTime(store, job, jobsFile.revision, time);
+            expect(record?.state, `${job.name} at ${new Date(time).toISOString()}: ${outcome}, ${reason}`).toBe(
+              'final',
+            );
+            outcomes.add(outcome);
           },
           { timeout: 60_000, interval: 500 },
         );
       }
     }
-    expect([...fates].filter((fate) => !['succeeded', 'overlapped', 'collapsed'].includes(fate))).toEqual([]);
+    expect([...outcomes].filter((outcome) => !['succeeded', 'overlapped', 'collapsed'].includes(outcome))).toEqual([]);
     process.kill(dev.pid, 'SIGTERM');
     expect(await dev.exited()).toBe(0);
     const ended = app.notes().filter(({ what }) => what === 'ran' || what === 'ended');

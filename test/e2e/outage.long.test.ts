@@ -65,22 +65,22 @@ it(
     const { jobsFile } = loadJobs(JSON.parse(readFileSync(path.join(app.folder, 'jobs.json'), 'utf8')));
     const [job] = jobsFile.jobs;
     if (job === undefined) throw new Error('no job');
-    const fateOf = (time: number) =>
+    const outcomeOf = (time: number) =>
       vi.waitFor(
         async () => {
-          const { fate, record } = await explainTime(store, job, jobsFile.revision, time);
+          const { outcome, record } = await explainTime(store, job, jobsFile.revision, time);
           expect(record?.state).toBe('final');
-          return fate;
+          return outcome;
         },
         { timeout: 120_000, interval: 500 },
       );
-    expect(await fateOf(last.scheduledFor)).toBe('succeeded');
+    expect(await outcomeOf(last.scheduledFor)).toBe('succeeded');
     for (let due = last.scheduledFor + EVERY_MS; due < backAt; due += EVERY_MS) {
-      const fate = await fateOf(due);
+      const outcome = await outcomeOf(due);
       const what = `${String(due - last.scheduledFor)} ms after the due time of the run`;
-      if (due < last.scheduledFor + AT_WORK_MS) expect(fate, what).toBe('overlapped');
+      if (due < last.scheduledFor + AT_WORK_MS) expect(outcome, what).toBe('overlapped');
       // Its handler started later than it was claimed.
-      if (due > last.at + AT_WORK_MS) expect(fate, what).toBe('succeeded');
+      if (due > last.at + AT_WORK_MS) expect(outcome, what).toBe('succeeded');
     }
   },
 );

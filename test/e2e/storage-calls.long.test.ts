@@ -52,7 +52,7 @@ describe('requests to storage', () => {
     expect(one.requests()).toEqual([]);
   });
 
-  it('four for an undisturbed occurrence, one for the race of who loses', { timeout: 40_000 }, async () => {
+  it('four for an undisturbed run, one for the race of who loses', { timeout: 40_000 }, async () => {
     const due = Math.ceil(Date.now() / 1000) * 1000 + 8_000;
     // First seen before its due time, so that neither of the two is the incumbent: both race.
     const job = jobSpec('once', `@at ${new Date(due).toISOString()}`);

@@ -4,7 +4,7 @@ import type { JobName, Token } from '../../src/core/brand';
 import { type Control, NO_CONTROL, currentPause } from '../../src/core/control';
 import type { Decision, Situation } from '../../src/core/decide/situation';
 import { decide } from '../../src/core/decide/decide';
-import type { Reason, Stretch } from '../../src/core/fate';
+import type { Reason, Stretch } from '../../src/core/outcome';
 import { type JobSpec, actualTime } from '../../src/core/job';
 import type { RequiredJobs } from '../../src/core/requires';
 import { type Row, decodeRow, encodeRow, newRow } from '../../src/core/row';
@@ -22,7 +22,7 @@ class Life {
   row: Row;
   control: Control = NO_CONTROL;
   now = START;
-  /** Fate by due time. */
+  /** Outcome by due time. */
   readonly ledger = new Map<number, string>();
   readonly manual: string[] = [];
   private runEnds: number | undefined;
@@ -179,15 +179,15 @@ class Life {
     let at: number | undefined = stretch.from;
     let count = 0;
     while (at !== undefined && at <= stretch.through) {
-      this.decided(at, stretch.fate);
+      this.decided(at, stretch.outcome);
       this.checkWait(at, stretch.reason);
-      if (stretch.fate === 'overlapped') {
+      if (stretch.outcome === 'overlapped') {
         expect(this.isMissed(at), `${new Date(at).toISOString()} was overlapped by nobody`).toBe(false);
       }
       count += 1;
       at = this.job.timetable.next(at);
     }
-    if (stretch.count === 0) expect(stretch).toMatchObject({ fate: 'disabled', reason: 'notInFile' });
+    if (stretch.count === 0) expect(stretch).toMatchObject({ outcome: 'disabled', reason: 'notInFile' });
     else expect(count).toBe(stretch.count);
   }
 
@@ -212,12 +212,12 @@ class Life {
     if (waits) expect(this.isMet(at), `${new Date(at).toISOString()} got ${reason} while it waited`).toBe(true);
   }
 
-  private decided(at: number, fate: string): void {
+  private decided(at: number, outcome: string): void {
     expect(this.ledger.has(at), `${new Date(at).toISOString()} was decided before`).toBe(false);
-    this.ledger.set(at, fate);
+    this.ledger.set(at, outcome);
   }
 
-  /** Once nothing disturbs, every due time up to now must have its fate. */
+  /** Once nothing disturbs, every due time up to now must have its outcome. */
   rest(): void {
     // Faster than any of the schedules, so that a backlog of `all` drains.
     for (let step = 0; step < 8_000; step += 1) {
@@ -369,9 +369,9 @@ describe('a job that requires another one', () => {
           // Most checks come before the success, and the next one long after it.
           if (at < hidden || at > succeeds + between || at === 140) life.check(0);
         }
-        const fate = life.ledger.get(due);
-        if (succeeds * 1000 < within - 1000) expect(fate).toBe('ran');
-        if (succeeds === 140) expect(fate).toBe('expired');
+        const outcome = life.ledger.get(due);
+        if (succeeds * 1000 < within - 1000) expect(outcome).toBe('ran');
+        if (succeeds === 140) expect(outcome).toBe('expired');
       }),
       { numRuns: runs(300) },
     );
@@ -380,7 +380,7 @@ describe('a job that requires another one', () => {
 
 describe('decide', () => {
   it(
-    'gives every due time exactly one fate, whatever happens, and never moves the cursor back',
+    'gives every due time exactly one outcome, whatever happens, and never moves the cursor back',
     { timeout: 600_000 },
     () => {
       fc.assert(
@@ -448,7 +448,7 @@ describe('decide', () => {
               due !== undefined && actualTime(life.job, due) <= before;
               due = life.job.timetable.next(due)
             ) {
-              expect(life.ledger.has(due), `${new Date(due).toISOString()} has no fate`).toBe(true);
+              expect(life.ledger.has(due), `${new Date(due).toISOString()} has no outcome`).toBe(true);
             }
           },
         ),

@@ -5,7 +5,7 @@ import { type Control, NO_CONTROL, currentPause } from '../../src/core/control';
 import { decide } from '../../src/core/decide/decide';
 import type { Claim, Decision, Situation } from '../../src/core/decide/situation';
 import { claimTime, outsidePauses } from '../../src/core/decide/verdict';
-import type { Reason } from '../../src/core/fate';
+import type { Reason } from '../../src/core/outcome';
 import { type JobSpec, actualTime } from '../../src/core/job';
 import { parseRecordKey, recordKey } from '../../src/core/key';
 import { type Row, decodeRow, encodeRow, newRow } from '../../src/core/row';
@@ -34,8 +34,8 @@ export class BackfillLife {
   now = START;
   /** Each run that has begun, by its record's key: the record is final once it has an outcome. */
   readonly records = new Map<string, Outcome | 'cancelled' | undefined>();
-  /** The fates of due times that did not run. */
-  readonly unrun = new Map<number, { readonly fate: string; readonly reason: Reason }>();
+  /** The outcomes of due times that did not run. */
+  readonly unrun = new Map<number, { readonly outcome: string; readonly reason: Reason }>();
   /** Back-filled due times in the order in which they began, by back-fill. */
   readonly begun = new Map<string, number[]>();
   /** The due times that each back-fill covers. */
@@ -147,7 +147,7 @@ export class BackfillLife {
     this.lease = 'held';
     if (claim.end !== undefined) {
       this.attempt = { key, from: this.now, until: this.now, end: 'failed' };
-      this.settle(key, claim.end.fate === 'cancelled' ? 'cancelled' : 'failed');
+      this.settle(key, claim.end.outcome === 'cancelled' ? 'cancelled' : 'failed');
       return;
     }
     const from = what === 'first' && !isBackfilled ? Math.max(this.now, this.dueAt(key, scheduledFor)) : this.now;
@@ -239,11 +239,11 @@ export class BackfillLife {
     expect(row.cursor).toBeGreaterThanOrEqual(this.row.cursor);
     expect(row.manualTaken).toBeGreaterThanOrEqual(this.row.manualTaken);
     expect(decodeRow(encodeRow(row))).toEqual(row);
-    for (const { from, through, fate, reason } of row.owed) {
+    for (const { from, through, outcome, reason } of row.owed) {
       for (let at: number | undefined = from; at !== undefined && at <= through; at = this.job.timetable.next(at)) {
         expect(this.records.has(recordKey(at)) || this.unrun.has(at), 'decided before').toBe(false);
         this.checkUnrun(at, reason);
-        this.unrun.set(at, { fate, reason });
+        this.unrun.set(at, { outcome, reason });
       }
     }
     this.row = { ...row, owed: [] };

@@ -1,6 +1,6 @@
 // Two days of 305 jobs, written as deployments would have left them: running them would take hours.
 import type { EpochMs, Token } from '../../src/core/brand';
-import type { RunFate, Reason, Stretch, UnrunFate } from '../../src/core/fate';
+import type { RanOutcome, Reason, Stretch, UnrunOutcome } from '../../src/core/outcome';
 import type { JobSpec } from '../../src/core/job';
 import { type Action, auditKey, encodeAudit } from '../../src/core/audit';
 import { encodeControl, NO_CONTROL } from '../../src/core/control';
@@ -86,7 +86,7 @@ interface Trouble {
   readonly forMs: number;
   readonly error: RecordedError;
   readonly attempts: number;
-  readonly fate: RunFate;
+  readonly outcome: RanOutcome;
   readonly reason: Reason;
 }
 
@@ -101,7 +101,7 @@ function thrown(name: string, message: string): RecordedError {
   return { name, message, stack: `${name}: ${message}\n    at run (/home/site/wwwroot/dist/jobs/run.js:17:9)` };
 }
 
-const FAILED = { attempts: 3, fate: 'failed', reason: 'handlerError' } as const;
+const FAILED = { attempts: 3, outcome: 'failed', reason: 'handlerError' } as const;
 
 /** Jobs that have been failing until now. */
 const TROUBLES: Readonly<Record<string, Trouble>> = {
@@ -109,15 +109,15 @@ const TROUBLES: Readonly<Record<string, Trouble>> = {
   'charge-subscriptions-es': { ...FAILED, forMs: 7 * HOUR, error: REFUSED },
   'sync-stock-it': { ...FAILED, forMs: 40 * MINUTE, error: thrown('Error', 'The warehouse closed the connection') },
   'import-supplier-prices-pl': {
-    ...{ forMs: 3 * HOUR, attempts: 1, fate: 'failed', reason: 'nonRetryable' },
+    ...{ forMs: 3 * HOUR, attempts: 1, outcome: 'failed', reason: 'nonRetryable' },
     error: thrown('NonRetryableError', 'Column 14 of cennik-2026-11.csv is "brak", which is no price'),
   },
   'rebuild-search-index-uk': {
-    ...{ forMs: 5 * HOUR, attempts: 1, fate: 'timedOut', reason: 'timeout' },
+    ...{ forMs: 5 * HOUR, attempts: 1, outcome: 'timedOut', reason: 'timeout' },
     error: thrown('TimeoutError', 'the attempt took longer than its timeout of 10 min'),
   },
   'back-up-orders-be': {
-    ...{ forMs: 50 * HOUR, attempts: 1, fate: 'stalled', reason: 'stallAfter' },
+    ...{ forMs: 50 * HOUR, attempts: 1, outcome: 'stalled', reason: 'stallAfter' },
     error: thrown('StalledError', 'the handler has reported no progress for 5 min'),
   },
   'reconcile-marketplace-payouts-with-the-ledger-of-the-holding': {
@@ -217,9 +217,9 @@ function storyOf(spec: JobSpec, until: EpochMs): Story {
   const records: { key: string; record: LedgerRecord }[] = [];
   let row = newRow(since, 0, spec.scheduleHash);
   let busyUntil = 0;
-  const skip = (fate: UnrunFate, reason: Reason, times: readonly EpochMs[]): void => {
+  const skip = (outcome: UnrunOutcome, reason: Reason, times: readonly EpochMs[]): void => {
     const [from = 0, through = from] = [times[0], times.at(-1)];
-    const stretch: Stretch = { fate, reason, from, through, count: times.length };
+    const stretch: Stretch = { outcome, reason, from, through, count: times.length };
     records.push(stretchRecord(spec.name, stretch));
     row = { ...row, recent: withGaps(row.recent, [stretch]) };
   };
@@ -274,11 +274,12 @@ function runOf(spec: JobSpec, before: Row, { scheduledFor, startsAt, until }: Ti
   const isFlaky = trouble === undefined && chance < 0.004;
   const count = trouble?.attempts ?? (isFlaky ? 2 : 1);
   const lasted = usualMs(spec.name) * (chance > 0.995 ? 4 : 0.7 + chance * 0.6);
-  const [fate, reason] = trouble === undefined ? (['succeeded', 'completed'] as const) : [trouble.fate, trouble.reason];
+  const [outcome, reason] =
+    trouble === undefined ? (['succeeded', 'completed'] as const) : [trouble.outcome, trouble.reason];
   const error = trouble?.error ?? thrown('Error', 'HTTP 503 from https://pay.example.com/v1/charges');
   let at = startsAt;
   const attempts = Array.from({ length: count }, (_, index): AttemptRecord => {
-    const isGood = index === count - 1 && fate === 'succeeded';
+    const isGood = index === count - 1 && outcome === 'succeeded';
     const start = at;
     at = Math.round(start + (isGood ? lasted : lasted / 3));
     const [startedAt, endedAt] = [new Date(start).toISOString(), new Date(at).toISOString()];
@@ -288,12 +289,12 @@ function runOf(spec: JobSpec, before: Row, { scheduledFor, startsAt, until }: Ti
       ...{
         startedAt,
         endedAt,
-        outcome: isGood ? 'succeeded' : (trouble?.fate ?? 'failed'),
+        outcome: isGood ? 'succeeded' : (trouble?.outcome ?? 'failed'),
         error: isGood ? null : error,
       },
     };
   });
-  const failures = fate === 'succeeded' ? 0 : before.failures + 1;
+  const failures = outcome === 'succeeded' ? 0 : before.failures + 1;
   const row: Row = {
     ...before,
     ...{
@@ -310,11 +311,11 @@ function runOf(spec: JobSpec, before: Row, { scheduledFor, startsAt, until }: Ti
       since: startsAt - 4 * SECOND,
     },
     ...{ incumbent: 'd1', leaseMs: spec.leaseMs, keepMs: spec.keepMs, failures },
-    ...(fate === 'succeeded' ? { lastGoodAt: at, lastFailedKey: undefined } : { lastFailedKey: key }),
+    ...(outcome === 'succeeded' ? { lastGoodAt: at, lastFailedKey: undefined } : { lastFailedKey: key }),
   };
   const log = { kept: 'inline', entries: logOf(attempts) } as const;
-  const record = finalRecord(spec, row, attempts, { fate, reason, at, log });
-  const entry = runEntry(spec, row, { outcome: fate, at, startedAt: startsAt, waitedMs: record.waitedMs });
+  const record = finalRecord(spec, row, attempts, { outcome, reason, at, log });
+  const entry = runEntry(spec, row, { outcome, at, startedAt: startsAt, waitedMs: record.waitedMs });
   return { key, record, endsAt: at, row: { ...row, recent: withRun(row.recent, entry) } };
 }
 

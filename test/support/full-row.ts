@@ -20,7 +20,7 @@ export const fullRow: Row = {
   // A change of schedule adds one stretch to a row that owes all that it may.
   owed: Array.from({ length: OWED_STRETCHES + 1 }, (_, index) => ({
     ...{
-      fate: 'overlapped',
+      outcome: 'overlapped',
       reason: 'scheduleChanged',
       from: AT + index,
       through: AT + index + 1,

@@ -160,14 +160,17 @@ describe('what came before a job was seen', () => {
     const job = jobSpec('a', '* * * * *');
     const sim = await start(job);
     await sim.clock.advance(2 * MINUTE);
-    expect(await explainTime(sim.store, job, 1, LONG_AGO)).toMatchObject({ fate: 'notDue', reason: 'beforeFirstSeen' });
+    expect(await explainTime(sim.store, job, 1, LONG_AGO)).toMatchObject({
+      outcome: 'notDue',
+      reason: 'beforeFirstSeen',
+    });
   });
 
   it('is one once the job has been seen for as long as records are kept', async () => {
     const job = jobSpec('a', '* * * * *', { keepMs: 2 * MINUTE });
     const sim = await start(job);
     await sim.clock.advance(5 * MINUTE);
-    expect(await explainTime(sim.store, job, 1, LONG_AGO)).toMatchObject({ fate: 'notDue', reason: 'recordGone' });
+    expect(await explainTime(sim.store, job, 1, LONG_AGO)).toMatchObject({ outcome: 'notDue', reason: 'recordGone' });
   });
 });
 
@@ -316,13 +319,13 @@ describe('run', () => {
     const job = jobSpec('a', '@manual');
     const sim = await start(job, 10_000);
     const { requestedAt, runId } = await requestRun(sim.store, job, { id: 'one' });
-    const fate = async (): Promise<unknown> => (await explainTime(sim.store, job, 0, requestedAt)).fate;
-    expect(await fate()).toBe('pending');
+    const outcome = async (): Promise<unknown> => (await explainTime(sim.store, job, 0, requestedAt)).outcome;
+    expect(await outcome()).toBe('pending');
     await sim.clock.advanceTo(T0 + 75_000);
-    expect(await fate()).toBe('running');
+    expect(await outcome()).toBe('running');
     await sim.clock.advance(20_000);
     expect(await explainTime(sim.store, job, 0, requestedAt)).toMatchObject({
-      ...{ due: false, fate: 'succeeded', reason: 'completed' },
+      ...{ due: false, outcome: 'succeeded', reason: 'completed' },
       record: { runId, trigger: 'manual' },
     });
   });
@@ -342,11 +345,11 @@ describe('cancel', () => {
     expect(await cancelRun(sim.store, subject)).toMatchObject({ runId });
     expect((await sim.store.readControl(job.name)).control?.etag).toBe(control?.etag);
     expect(await explainTime(sim.store, job, 0, T0 + MINUTE)).toMatchObject({
-      ...{ fate: 'running', reason: 'cancelRequested' },
+      ...{ outcome: 'running', reason: 'cancelRequested' },
     });
     await sim.clock.advance(20_000);
     expect(await explainTime(sim.store, job, 0, T0 + MINUTE)).toMatchObject({
-      ...{ fate: 'cancelled', reason: 'cancelRequested' },
+      ...{ outcome: 'cancelled', reason: 'cancelRequested' },
     });
     await expect(cancelRun(sim.store, subject)).rejects.toMatchObject({ code: 'NothingRuns' });
     // What named a run that is over is dropped once the row has another one.

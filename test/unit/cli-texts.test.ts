@@ -6,7 +6,7 @@ import { init } from '../../src/cli/init';
 import { EXIT_CODES } from '../../src/cli/output';
 import { createProgram } from '../../src/cli/program';
 import { validate } from '../../src/cli/validate';
-import { RUN_TRIGGERS, TRIGGERS } from '../../src/core/fate';
+import { RUN_TRIGGERS, TRIGGERS } from '../../src/core/outcome';
 
 const root = path.join(__dirname, '../..');
 const PROMISE = 'Every due time ends in exactly one recorded outcome.';

@@ -21,7 +21,7 @@ describe('an undisturbed job', () => {
     expect((await sim.row('a')).token).toBe(20);
   });
 
-  it('costs four calls an occurrence: acquire, row, record, release', async () => {
+  it('costs four calls a run: acquire, row, record, release', async () => {
     const sim = rivalTicks({ jobs: [jobSpec('a', '*/5 * * * *')], deployments: 1 });
     await sim.clock.advance(4 * MINUTE);
     const [instance] = sim.instances;
@@ -200,7 +200,7 @@ describe('retries', () => {
     expect(record?.attempts.map((attempt) => attempt.error?.message ?? null)).toEqual(['no 1', 'no 2', null]);
   });
 
-  it('end in the fate of the last attempt', async () => {
+  it('end in the outcome of the last attempt', async () => {
     const sim = rivalTicks({
       jobs: [jobSpec('a', '@at 2026-01-01T00:05:00Z')],
       handler: () => {

@@ -19,8 +19,8 @@ describe('the help of the dashboard', () => {
   });
 
   it('has a place for each outcome, reason, state and error', () => {
-    const fates = readFileSync(path.join(__dirname, '../../src/core/fate.ts'), 'utf8');
-    const reasons = fates.split(/^export type (?:Reason|Trigger)/m)[1]?.match(/(?<=\| ')\w+(?=')/g);
+    const outcomes = readFileSync(path.join(__dirname, '../../src/core/outcome.ts'), 'utf8');
+    const reasons = outcomes.split(/^export type (?:Reason|Trigger)/m)[1]?.match(/(?<=\| ')\w+(?=')/g);
     expect(reasons?.length).toBeGreaterThan(20);
     const problems = ['manage/problem.ts', 'manage/access.ts', 'manage/serve.ts', 'dashboard/api.ts'].flatMap((file) =>
       [

@@ -90,7 +90,7 @@ describe('catchUp latest', () => {
     const decision = decide(situation(job, T0 + 31 * MINUTE, { control }));
     expect(decision).toMatchObject({ kind: 'claim', claim: { run: { scheduledFor: T0 + 30 * MINUTE } } });
     if (decision.kind !== 'claim') throw new Error(decision.kind);
-    expect(decision.claim.row.owed.map(({ fate }) => fate)).toEqual(['collapsed', 'paused']);
+    expect(decision.claim.row.owed.map(({ outcome }) => outcome)).toEqual(['collapsed', 'paused']);
   });
 });
 
@@ -121,7 +121,7 @@ describe('a pause', () => {
     const control = pausedFrom(T0 + 30 * SECOND, T0 + 65 * SECOND);
     const decision = decide(situation(jobSpec('a', '* * * * *'), T0 + 70 * SECOND, { control }));
     expect(decision).toMatchObject({
-      ...{ kind: 'record', row: { cursor: T0 + MINUTE, owed: [{ fate: 'paused', count: 1 }] } },
+      ...{ kind: 'record', row: { cursor: T0 + MINUTE, owed: [{ outcome: 'paused', count: 1 }] } },
     });
   });
 
@@ -150,7 +150,7 @@ describe('a run that waits between attempts', () => {
     // Once the schedule is adopted they do end it.
     const adopted = { ...row, revision: 2, scheduleHash: after.scheduleHash };
     const ended = decide(situation(after, now, { row: adopted, revision: 2 }));
-    expect(ended).toMatchObject({ kind: 'claim', claim: { end: { fate: 'cancelled', reason: 'overlapCancel' } } });
+    expect(ended).toMatchObject({ kind: 'claim', claim: { end: { outcome: 'cancelled', reason: 'overlapCancel' } } });
   });
 });
 
@@ -161,7 +161,7 @@ describe('items that nobody came back from by their deadline', () => {
     [
       'end the run without being counted where no attempt is left',
       1,
-      { end: { fate: 'timedOut' }, row: { attempt: 2, uncountedAttempts: 1 } },
+      { end: { outcome: 'timedOut' }, row: { attempt: 2, uncountedAttempts: 1 } },
     ],
   ])('%s', (_what, attempts, claim) => {
     const retry = { ...jobSpec('a', '@hourly').retry, attempts };
@@ -195,7 +195,7 @@ describe('items that a shutdown has left', () => {
   });
 
   it('have missed their deadline once it is over', () => {
-    expect(decided(T0 + 60 * MINUTE + MINUTE)).toMatchObject({ claim: { end: { fate: 'timedOut' } } });
+    expect(decided(T0 + 60 * MINUTE + MINUTE)).toMatchObject({ claim: { end: { outcome: 'timedOut' } } });
   });
 });
 
@@ -218,7 +218,7 @@ describe('a lost attempt', () => {
   it('counts if its mark was written: its handler may have been called', () => {
     const { end, row } = takenOver('marked', { attempt: 2 });
     expect({ end, row }).toMatchObject({
-      end: { fate: 'failed', reason: 'holderLost' },
+      end: { outcome: 'failed', reason: 'holderLost' },
       row: { uncountedAttempts: 0 },
     });
     expect(row.past).toMatchObject([{ attempt: 2, outcome: 'holderLost' }]);
@@ -232,9 +232,9 @@ describe('a lost attempt', () => {
   it('counts after the deadline of its items, which ends the run', () => {
     const fanning = ranRow(job, { phase: 'fanning', attempt: 2, uncountedAttempts: 1, notBefore: T0 + MINUTE });
     const over = decide(situation(job, T0 + 2 * MINUTE, { row: { ...fanning, attempt: 3 } }));
-    expect(over).toMatchObject({ kind: 'claim', claim: { end: { fate: 'timedOut' } } });
+    expect(over).toMatchObject({ kind: 'claim', claim: { end: { outcome: 'timedOut' } } });
     const lost = over.kind === 'claim' ? over.claim.row : {};
-    expect(takenOver('open', lost, T0 + 5 * MINUTE).end).toMatchObject({ fate: 'failed' });
+    expect(takenOver('open', lost, T0 + 5 * MINUTE).end).toMatchObject({ outcome: 'failed' });
   });
 });
 
@@ -291,7 +291,7 @@ describe('a clock that is slow', () => {
     // Listed at 60.090 s, by a machine at 59.190 s.
     const listed = { row, listedAt: T0 + 59 * SECOND, sweepIntervalMs: 0 };
     const decision = decide(situation(job, T0 + MINUTE + 100, listed));
-    expect(decision).toMatchObject({ row: { cursor: T0 + MINUTE, owed: [{ fate: 'overlapped' }] } });
+    expect(decision).toMatchObject({ row: { cursor: T0 + MINUTE, owed: [{ outcome: 'overlapped' }] } });
   });
 });
 
@@ -354,7 +354,7 @@ describe('a run whose holder died as an outage began', () => {
       const decision = decide(situation(job, back, { row, lease: 'expired', record: 'none' }));
       return decision.kind === 'claim' ? decision.claim.end : decision;
     };
-    expect(cancel('all')).toEqual({ fate: 'cancelled', reason: 'overlapCancel' });
+    expect(cancel('all')).toEqual({ outcome: 'cancelled', reason: 'overlapCancel' });
     expect(cancel('none')).toBeUndefined();
   });
 

@@ -91,7 +91,7 @@ describe('the judge of a drill', () => {
     expect(judged({ records: [{ ...first, token: 1 }, ...others] }).interrupted).toEqual([]);
   });
 
-  it('sees due times without a fate, and with two', () => {
+  it('sees due times without an outcome, and with two', () => {
     const { records } = drilled();
     const losses = judged({ records: records.filter(({ scheduledFor }) => scheduledFor !== iso(40)) });
     expect(losses.ok).toBe(false);

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { decodeControl, encodeControl, NO_CONTROL } from '../../src/core/control';
 import { type Acknowledgement, type Outcomes, acknowledgeEpisode, episodeOf, isInForce } from '../../src/core/episode';
-import type { RunFate } from '../../src/core/fate';
+import type { RanOutcome } from '../../src/core/outcome';
 import type { JobName } from '../../src/core/brand';
 import type { JobSpec } from '../../src/core/job';
 import { recordKey } from '../../src/core/key';
@@ -19,7 +19,7 @@ const T0 = Date.UTC(2026, 0, 1);
 const MINUTE = 60_000;
 const ANN = { by: 'ann', note: 'a new key is on its way', until: undefined };
 
-const run = (minute: number, outcome: RunFate | undefined): Recent => ({
+const run = (minute: number, outcome: RanOutcome | undefined): Recent => ({
   ...{ kind: 'run', scheduledFor: T0 + minute * MINUTE, request: undefined, outcome, latenessMs: 0 },
   ...{ durationMs: 1_000, waitedMs: 0, attempts: 1 },
 });
@@ -110,9 +110,11 @@ describe('an acknowledgement', () => {
   });
 
   it('holds for exactly the runs until the next success, whatever the outcomes', () => {
-    const fates = fc.array(fc.constantFrom<RunFate>('succeeded', 'failed', 'timedOut', 'cancelled'), { maxLength: 60 });
+    const someEnds = fc.array(fc.constantFrom<RanOutcome>('succeeded', 'failed', 'timedOut', 'cancelled'), {
+      maxLength: 60,
+    });
     fc.assert(
-      fc.property(fates, fc.nat(60), (ends, when) => {
+      fc.property(someEnds, fc.nat(60), (ends, when) => {
         let state = outcomes([], 0);
         let acknowledged: Acknowledgement | undefined;
         let expected = false;

@@ -21,9 +21,9 @@ it('a request at the very time of a due time has its own outcome', async () => {
   const { requestedAt } = await requestRun(sim.store, job, { id: 'r1' });
   const outcome = async (): Promise<unknown> => explainRequest(sim.store, job, 0, { time: requestedAt, id: 'r1' });
   expect(requestedAt % 1000).toBe(0);
-  expect(await outcome()).toMatchObject({ fate: 'pending', reason: 'requested' });
+  expect(await outcome()).toMatchObject({ outcome: 'pending', reason: 'requested' });
   await sim.clock.advance(90_000);
-  expect(await outcome()).toMatchObject({ fate: 'succeeded', reason: 'completed', record: { trigger: 'manual' } });
+  expect(await outcome()).toMatchObject({ outcome: 'succeeded', reason: 'completed', record: { trigger: 'manual' } });
 });
 
 /** The answers for a request and for a due time whose runs end right after the ledger has given its nth answer. */
@@ -58,11 +58,11 @@ async function whileRunsEnd(nth: number): Promise<readonly string[]> {
   const { requestedAt } = await requestRun(sim.store, job, { id: 'r1' });
   await untilRunning(2);
   const requested = await explainRequest(ending(), job, 0, { time: requestedAt, id: 'r1' });
-  return [due.fate, requested.fate];
+  return [due.outcome, requested.outcome];
 }
 
 it('a run that ends while its answer is read is never said to be not due', async () => {
   for (let nth = 1; nth <= 6; nth += 1) {
-    for (const fate of await whileRunsEnd(nth)) expect(['running', 'succeeded']).toContain(fate);
+    for (const outcome of await whileRunsEnd(nth)) expect(['running', 'succeeded']).toContain(outcome);
   }
 });

@@ -46,7 +46,7 @@ function dueTimes(spec: typeof JOB, after: number, until: number): number[] {
 }
 
 describe('afterFailover', () => {
-  it('gives every due time one fate, whatever of the ledger is lost', () => {
+  it('gives every due time one outcome, whatever of the ledger is lost', () => {
     const history = fc.array(
       fc.record({
         length: fc.integer({ min: 1, max: 5 }),
@@ -87,7 +87,7 @@ describe('afterFailover', () => {
         for (const due of dueTimes(spec, result.row.cursor, at)) expect(covers(due)).toBe(0);
         for (const stretch of result.stretches) {
           expect(dueTimes(spec, stretch.from - 1, stretch.through)).toHaveLength(stretch.count);
-          expect(stretch).toMatchObject({ fate: 'expired', reason: 'failedOver' });
+          expect(stretch).toMatchObject({ outcome: 'expired', reason: 'failedOver' });
         }
         const newest = Math.max(cursor, ...records.map(({ through }) => through));
         expect(result.row.cursor).toBe(Math.max(newest, START + until - offsetMs));
@@ -126,7 +126,7 @@ describe('afterFailover', () => {
     // The end of a pause may be lost, and its beginning may not have been seen.
     expect(paused.stretches.map(({ reason, count }) => [reason, count])).toEqual([['failedOver', 60]]);
     const disabled = afterFailover(wreck({ spec: { ...JOB, enabled: false } }), CHOICES);
-    expect(disabled.stretches).toMatchObject([{ fate: 'disabled', reason: 'disabled', count: 60 }]);
+    expect(disabled.stretches).toMatchObject([{ outcome: 'disabled', reason: 'disabled', count: 60 }]);
   });
 
   it('leaves due times alone that nobody knows, and those of a forgotten job', () => {
@@ -151,7 +151,7 @@ describe('afterFailover', () => {
     expect(result.row.manualTaken).toBe(4);
     expect(result.stretches.filter(({ request }) => request !== undefined)).toEqual([
       {
-        fate: 'expired',
+        outcome: 'expired',
         reason: 'failedOver',
         from: START + MINUTE,
         through: START + MINUTE,
@@ -194,7 +194,12 @@ describe('a record that is lost, although its row is newer', () => {
   });
 
   it('is not the one that the row owes, or that of its own run', () => {
-    const owed = { fate: 'expired', reason: 'catchUpNone', from: START + MINUTE, through: START + 9 * MINUTE } as const;
+    const owed = {
+      outcome: 'expired',
+      reason: 'catchUpNone',
+      from: START + MINUTE,
+      through: START + 9 * MINUTE,
+    } as const;
     const due = START + 20 * MINUTE;
     const run = { key: recordKey(due), scheduledFor: due, trigger: 'catchUp', since: START + 25 * MINUTE } as const;
     expect(lostOf({ ...half({ owed: [{ ...owed, count: 9 }], run }), runRecord: 'none' })).toEqual([
@@ -214,7 +219,7 @@ describe('a record that is lost, although its row is newer', () => {
     });
     const requests = [asked(1, 'lost'), asked(2, 'recorded'), asked(3, 'owed'), asked(4, 'running'), asked(5, 'waits')];
     const owed = {
-      fate: 'expired',
+      outcome: 'expired',
       reason: 'catchUpWindow',
       from: START + 3 * MINUTE,
       through: START + 3 * MINUTE,
@@ -285,7 +290,7 @@ describe('a run that was interrupted', () => {
   it('has an unknown outcome, if the row shows that and the record is lost', () => {
     const unknown = wreck({ runRecord: 'none', row: row({ phase: 'idle' }) });
     expect(afterFailover(unknown, CHOICES)).toMatchObject({
-      ...{ run: { kind: 'ends', fate: 'failed', reason: 'outcomeUnknown' }, row: { phase: 'idle', past: [] } },
+      ...{ run: { kind: 'ends', outcome: 'failed', reason: 'outcomeUnknown' }, row: { phase: 'idle', past: [] } },
     });
     expect(afterFailover({ ...unknown, runRecord: 'final' }, CHOICES).run).toBeUndefined();
   });
@@ -297,7 +302,7 @@ describe('a run that was interrupted', () => {
     const own = wreck({ runRecord: 'open', records: [view(START, undefined, { state: 'open' })] });
     expect(afterFailover(own, CHOICES)).toMatchObject({ run: { kind: 'goesOn' }, abandoned: [] });
     const last = wreck({ runRecord: 'none', row: row({ attempt: 3 }) });
-    expect(afterFailover(last, CHOICES).run).toEqual({ kind: 'ends', fate: 'failed', reason: 'holderLost' });
+    expect(afterFailover(last, CHOICES).run).toEqual({ kind: 'ends', outcome: 'failed', reason: 'holderLost' });
     expect(afterFailover(last, { ...CHOICES, runs: 'rerun' })).toMatchObject({
       ...{ run: { kind: 'goesOn' }, row: { phase: 'retrying', notBefore: 0, uncountedAttempts: 1 } },
     });
@@ -319,7 +324,7 @@ describe('a run that was interrupted', () => {
   });
 
   it('fails where that is asked for, or where a later claim shows that it was over', () => {
-    const ends = { kind: 'ends', fate: 'failed', reason: 'failedOver' };
+    const ends = { kind: 'ends', outcome: 'failed', reason: 'failedOver' };
     expect(afterFailover(wreck({ runRecord: 'none' }), { ...CHOICES, runs: 'fail' }).run).toEqual(ends);
     const later = wreck({ runRecord: 'none', records: [view(START + MINUTE, undefined, { token: 8 })] });
     expect(afterFailover(later, { ...CHOICES, runs: 'rerun' }).run).toEqual(ends);

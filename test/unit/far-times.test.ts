@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { JobName } from '../../src/core/brand';
 import { NO_CONTROL, type Pause, decodeControl, encodeControl } from '../../src/core/control';
 import { decide } from '../../src/core/decide/decide';
-import type { Stretch } from '../../src/core/fate';
+import type { Stretch } from '../../src/core/outcome';
 import { isoOrUndefined } from '../../src/core/metadata';
 import { decodeRow, encodeRow, newRow } from '../../src/core/row';
 import { cpuTime } from '../support/cpu';
@@ -45,10 +45,10 @@ describe('a cursor of long ago on a job of each second', () => {
     const stretches = stretchesUntilClaim(0);
     expectWhole(stretches, 0);
     expect(stretches.length).toBeLessThan(5);
-    expect(stretches[0]).toMatchObject({ fate: 'expired', reason: 'catchUpWindow', from: SECOND });
-    expect(stretches.at(-1)?.fate).toBe('collapsed');
+    expect(stretches[0]).toMatchObject({ outcome: 'expired', reason: 'catchUpWindow', from: SECOND });
+    expect(stretches.at(-1)?.outcome).toBe('collapsed');
     // What expires is what is older than an hour, to the second.
-    const expired = stretches.findLast(({ fate }) => fate === 'expired');
+    const expired = stretches.findLast(({ outcome }) => outcome === 'expired');
     expect(expired?.through).toBe(T0 - HOUR - SECOND);
   });
 
@@ -58,7 +58,7 @@ describe('a cursor of long ago on a job of each second', () => {
     const stretches = stretchesUntilClaim(0, [{ by: 'x', note: 'n', since, until }]);
     expectWhole(stretches, 0);
     expect(stretches.length).toBeLessThan(8);
-    const paused = stretches.filter(({ fate }) => fate === 'paused');
+    const paused = stretches.filter(({ outcome }) => outcome === 'paused');
     expect([paused[0]?.from, paused.at(-1)?.through]).toEqual([since, until - SECOND]);
   });
 
@@ -96,7 +96,7 @@ describe('a pause of decades', () => {
 describe('times that cronlease does not write', () => {
   const row = encodeRow({ ...newRow(T0, 0, 'h'), notBefore: T0, busyUntil: T0 });
   const owed = (from: unknown, through: unknown = from) =>
-    JSON.stringify([{ fate: 'expired', reason: 'catchUpWindow', from, through, count: 2 }]);
+    JSON.stringify([{ outcome: 'expired', reason: 'catchUpWindow', from, through, count: 2 }]);
 
   it.each([
     ['cursor', '+012026-01-01T00:00:00.000Z'],
@@ -106,7 +106,7 @@ describe('times that cronlease does not write', () => {
     ['owed', owed(1e300)],
     ['owed', owed(T0, -1)],
     ['owed', owed(0.5)],
-    ['owed', JSON.stringify([{ fate: 'expired', reason: 'catchUpWindow', from: 5, request: '../x' }])],
+    ['owed', JSON.stringify([{ outcome: 'expired', reason: 'catchUpWindow', from: 5, request: '../x' }])],
     ['past', JSON.stringify([{ n: 1, token: 1, by: 'x', start: 1e17, outcome: 'failed' }])],
   ])('are no row: %s %s', (key, value) => {
     expect(decodeRow(row)).toMatchObject({ cursor: T0 });

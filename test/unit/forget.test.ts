@@ -94,7 +94,7 @@ describe('a job that was forgotten', () => {
     expect(await sim.row('a')).toMatchObject({ token: 3, phase: 'idle', forgotten: T0 + 3 * MINUTE + 20_000 });
     expect(await sim.records('a')).toHaveLength(3);
     await sim.clock.advanceTo(T0 + 7 * MINUTE + 30_000);
-    expect(await explainTime(sim.store, JOB, 0, T0 + 5 * MINUTE)).toMatchObject({ fate: 'notDue' });
+    expect(await explainTime(sim.store, JOB, 0, T0 + 5 * MINUTE)).toMatchObject({ outcome: 'notDue' });
     expect(await forget(sim)).toEqual({
       forgottenAt: T0 + 3 * MINUTE + 20_000,
       already: true,
@@ -217,7 +217,7 @@ describe('forget', () => {
   it('writes what the row owes, and removes what a fan-out run left', async () => {
     const sim = rivalTicks({ jobs: [JOB], deployments: 0 });
     const from = T0 - 2 * MINUTE;
-    const owed = [{ fate: 'collapsed', reason: 'catchUpLatest', from, through: T0, count: 3 }] as const;
+    const owed = [{ outcome: 'collapsed', reason: 'catchUpLatest', from, through: T0, count: 3 }] as const;
     await sim.store.createRow(JOB.name, encodeRow({ ...newRow(T0, 0, JOB.scheduleHash), owed }));
     const row = await sim.store.readRow(JOB.name);
     if (row === undefined) throw new Error('no row');

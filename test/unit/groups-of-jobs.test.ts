@@ -105,7 +105,7 @@ describe('a group of jobs', () => {
     expect(await sim.row('waiter')).toMatchObject({ token: 1, phase: 'running' });
     expect(on.calls.get('renew') ?? 0).toBeGreaterThan(10);
     const explained = await explainTime(sim.store, member('last', { priority: 0 }), 0, DUE);
-    expect(explained).toMatchObject({ fate: 'running', reason: 'waitsForGroup' });
+    expect(explained).toMatchObject({ outcome: 'running', reason: 'waitsForGroup' });
     expect(describeOutcome(explained, String)).toBe(
       'It waits for a place in group "db", which runs 1 at once: blocker. 1 other run waits before it.',
     );

@@ -16,7 +16,7 @@ const SPEC = jobSpec('a', '@hourly');
 const HOUR = 3_600_000;
 const KEY = recordKey(T0);
 const OWED = T0 - 2 * HOUR;
-const END = { fate: 'succeeded', reason: 'completed', at: T0 } as const;
+const END = { outcome: 'succeeded', reason: 'completed', at: T0 } as const;
 /** It ended when the next due time had passed: the row has news. */
 const LATE_END = { ...END, at: T0 + 2 * HOUR } as const;
 const NEXT = { outcome: 'failed', notBefore: T0 + HOUR } as const;
@@ -38,7 +38,7 @@ async function holder(changes: Partial<Row> = {}): Promise<Holder> {
   const { etag } = await listedRow(sim, A);
   const leaseId = 'dddddddd-0000-4000-8000-000000000000' as LeaseId;
   await store.acquire(A, { leaseId, leaseMs: SPEC.leaseMs, ifMatch: etag });
-  const owed = [{ from: OWED, through: OWED, count: 1, fate: 'collapsed', reason: 'catchUpLatest' }] as const;
+  const owed = [{ from: OWED, through: OWED, count: 1, outcome: 'collapsed', reason: 'catchUpLatest' }] as const;
   const row = { ...ranRow(SPEC), owed, execution: 'this one', ...changes };
   const trust = new Trust(clock, moment(clock), SPEC.leaseMs / 2);
   const first = { row, remaining: () => trust.remaining(), trustFrom: () => trust };

@@ -39,7 +39,7 @@ describe('a job that no file has for a while', () => {
     await sim.clock.advanceTo(back);
     const due = T0 + 2 * HOUR;
     const before = await explainTime(sim.store, job, 3, due);
-    expect(before).toMatchObject({ due: true, fate: 'disabled', reason: 'notInFile', record: null });
+    expect(before).toMatchObject({ due: true, outcome: 'disabled', reason: 'notInFile', record: null });
     sim.startInstance('d1', { revision: 3 });
     await sim.clock.advanceTo(T0 + 3 * HOUR + MINUTE);
     expect(sim.calls.map(({ scheduledFor }) => scheduledFor)).toEqual([T0 + HOUR, T0 + 3 * HOUR]);
@@ -48,7 +48,7 @@ describe('a job that no file has for a while', () => {
     expect(Date.parse(stretch?.through ?? '')).toBeGreaterThanOrEqual(back);
     expect((await sim.row('a')).leftSince).toBeUndefined();
     const why = await explainTime(sim.store, job, 3, due);
-    expect(why).toMatchObject({ due: true, fate: 'disabled', reason: 'notInFile' });
+    expect(why).toMatchObject({ due: true, outcome: 'disabled', reason: 'notInFile' });
     expect(describeAnswer(why, iso)).toMatch(
       /No jobs file had the job for a while\. Undecided due times from .* were not run/,
     );

@@ -160,8 +160,8 @@ describe('a due time that waits for a slot beyond its window', () => {
     const { sim } = setUp({ blocker: 4 * MINUTE }, [blocker(), often]);
     await sim.clock.advanceTo(DUE + 6 * MINUTE + 10 * SECOND);
     const records = await sim.records('often');
-    const fates = records.map(({ scheduledFor, outcome }) => [(Date.parse(scheduledFor) - DUE) / MINUTE, outcome]);
-    expect(fates).toEqual([
+    const outcomes = records.map(({ scheduledFor, outcome }) => [(Date.parse(scheduledFor) - DUE) / MINUTE, outcome]);
+    expect(outcomes).toEqual([
       [6, 'succeeded'],
       [5, 'succeeded'],
       [4, 'overlapped'],

@@ -15,7 +15,7 @@ import {
   withState,
 } from '../../src/core/delivery';
 import { acknowledgeEpisode, episodeOf } from '../../src/core/episode';
-import type { RunFate } from '../../src/core/fate';
+import type { RanOutcome } from '../../src/core/outcome';
 import { recordKey } from '../../src/core/key';
 import { noticeId, noticesOfEnd, parseNoticeId, readNotice } from '../../src/core/notice';
 import { freshRun } from '../../src/core/decide/next-row';
@@ -38,16 +38,16 @@ const job = (notify: Partial<NotifySettings> = {}, pauseAfterFailures?: number) 
   jobSpec('a', '@hourly', { notify: { ...ALL, ...notify }, pauseAfterFailures });
 
 /** Ends runs one after another, as settling does, and returns the changes that each called for. */
-function play(spec: ReturnType<typeof job>, fates: readonly RunFate[]): string[][] {
+function play(spec: ReturnType<typeof job>, outcomes: readonly RanOutcome[]): string[][] {
   let row = ranRow(spec, { failures: 0, lastFailedKey: undefined });
-  return fates.map((fate, index) => {
+  return outcomes.map((outcome, index) => {
     const scheduledFor = T0 + index * HOUR;
     const key = recordKey(scheduledFor);
     row = { ...freshRun(row), telling: [], run: { key, scheduledFor, trigger: 'schedule', since: scheduledFor } };
-    const owed = noticesOfEnd(spec, row, { fate, at: scheduledFor + 1 });
-    const entry = { kind: 'run', scheduledFor, request: undefined, outcome: fate } as const;
+    const owed = noticesOfEnd(spec, row, { outcome, at: scheduledFor + 1 });
+    const entry = { kind: 'run', scheduledFor, request: undefined, outcome } as const;
     const recent = withRun(row.recent, { ...entry, latenessMs: 0, durationMs: 1, waitedMs: 0, attempts: 1 });
-    row = { ...row, ...failuresAfter(row, fate), recent };
+    row = { ...row, ...failuresAfter(row, outcome), recent };
     return owed.map(({ change }) => change);
   });
 }
@@ -80,12 +80,12 @@ describe('the end of a run', () => {
   });
 
   it('has exactly one beginning and one end for each episode, whatever the outcomes', () => {
-    const fate = fc.constantFrom<RunFate>('succeeded', 'failed', 'timedOut', 'stalled', 'cancelled');
+    const outcome = fc.constantFrom<RanOutcome>('succeeded', 'failed', 'timedOut', 'stalled', 'cancelled');
     fc.assert(
-      fc.property(fc.array(fate, { maxLength: 40 }), fc.integer({ min: 1, max: 4 }), (fates, after) => {
-        const told = play(job({ after }), fates).flat();
+      fc.property(fc.array(outcome, { maxLength: 40 }), fc.integer({ min: 1, max: 4 }), (outcomes, after) => {
+        const told = play(job({ after }), outcomes).flat();
         // Counted apart from the rule: the stretches between successes with enough failures.
-        const episodes = fates
+        const episodes = outcomes
           .filter((one) => one !== 'cancelled')
           .join(' ')
           .split('succeeded')
@@ -109,10 +109,10 @@ describe('the end of a run', () => {
     const spec = job({ after: 2 });
     const key = recordKey(T0);
     const counted: Row = ranRow(spec, { failures: 2, lastFailedKey: key });
-    const end = { fate: 'failed', at: T0 } as const;
+    const end = { outcome: 'failed', at: T0 } as const;
     expect(noticesOfEnd(spec, counted, end)).toMatchObject([{ change: 'failed', failures: 2 }]);
     // The same run succeeds after all: nobody has been told of a failure.
-    expect(noticesOfEnd(spec, counted, { fate: 'succeeded', at: T0 })).toEqual([]);
+    expect(noticesOfEnd(spec, counted, { outcome: 'succeeded', at: T0 })).toEqual([]);
     // Its row says that it has succeeded, and still has the count.
     const succeeded: Row = { ...counted, ...failuresAfter(counted, 'succeeded') };
     expect(succeeded.failures).toBe(0);
@@ -120,7 +120,7 @@ describe('the end of a run', () => {
     // A row says that it has recovered, and still has the count.
     const owed = { change: 'recovered', of: key, at: T0, failures: 3, since: T0, skipped: 0 } as const;
     const recovered: Row = ranRow(spec, { failures: 0, failedBefore: 3, lastFailedKey: undefined, telling: [owed] });
-    expect(noticesOfEnd(spec, recovered, { fate: 'succeeded', at: T0 })).toMatchObject([
+    expect(noticesOfEnd(spec, recovered, { outcome: 'succeeded', at: T0 })).toMatchObject([
       { change: 'recovered', failures: 3 },
     ]);
     expect(noticesOfEnd(spec, recovered, end)).toEqual([]);
@@ -141,7 +141,7 @@ describe('the end of a run', () => {
         { ...run, scheduledFor: T0 - HOUR, outcome: 'failed' },
       ],
     });
-    expect(noticesOfEnd(spec, row, { fate: 'succeeded', at: T0 })).toMatchObject([
+    expect(noticesOfEnd(spec, row, { outcome: 'succeeded', at: T0 })).toMatchObject([
       { change: 'recovered', failures: 2, skipped: 2, since: T0 - 4 * HOUR },
     ]);
   });

@@ -43,7 +43,7 @@ async function append(name: string, entries: readonly LogEntry[] | string, on = 
 
 async function end(said: Pick<RecordedEnd, 'log' | 'progress'>, token = 1, on = store): Promise<void> {
   const row = ranRow(SPEC, { token: token as Token });
-  const record = finalRecord(SPEC, row, [], { fate: 'succeeded', reason: 'completed', at: T0 + 9_000, ...said });
+  const record = finalRecord(SPEC, row, [], { outcome: 'succeeded', reason: 'completed', at: T0 + 9_000, ...said });
   await on.createRecord(A, row.run?.key ?? '', storeRecord(record));
 }
 
@@ -249,7 +249,7 @@ describe('the run whose log is meant', () => {
   it('is none where nothing ran, and says why not', async () => {
     const sim = rivalTicks({ jobs: [jobSpec('a', '0 * * * *')] });
     await sim.clock.advance(20_000);
-    const stretch = { fate: 'disabled', reason: 'disabled', from: T0, through: T0 + 7_200_000, count: 3 } as const;
+    const stretch = { outcome: 'disabled', reason: 'disabled', from: T0, through: T0 + 7_200_000, count: 3 } as const;
     const { key, record } = stretchRecord(A, stretch);
     await sim.store.createRecord(A, key, storeRecord(record));
     await expect(findRun(sim.store, A, T0 + 3_600_000)).rejects.toMatchObject({

@@ -86,8 +86,8 @@ describe('the last outcomes of a row', () => {
   });
 
   it('have one entry for due times that share an outcome, and none for an unknown number of them', () => {
-    const stretch = { fate: 'expired', reason: 'catchUpWindow', from: AT, through: AT + 2, count: 3 } as const;
-    const replaced = { fate: 'disabled', reason: 'scheduleChanged', from: AT, through: AT + 2, count: 0 } as const;
+    const stretch = { outcome: 'expired', reason: 'catchUpWindow', from: AT, through: AT + 2, count: 3 } as const;
+    const replaced = { outcome: 'disabled', reason: 'scheduleChanged', from: AT, through: AT + 2, count: 0 } as const;
     expect(withGaps([], [stretch, replaced])).toEqual([
       { kind: 'gap', scheduledFor: AT + 2, outcome: 'expired', reason: 'catchUpWindow', count: 3 },
     ]);

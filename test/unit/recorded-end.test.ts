@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { RunFate } from '../../src/core/fate';
+import type { RanOutcome } from '../../src/core/outcome';
 import { recordKey } from '../../src/core/key';
 import type { OwedNotice } from '../../src/core/owed-notice';
 import { withRecordedEnd } from '../../src/core/recorded-end';
@@ -23,7 +23,7 @@ function notice(change: OwedNotice['change'], of = RUN.key): OwedNotice {
 }
 
 /** The row after the record of its run, whose holder could not write the row any more. */
-function recorded(before: Row, outcome: RunFate): Row {
+function recorded(before: Row, outcome: RanOutcome): Row {
   return withRecordedEnd(before, { at: END, outcome }, TOLD);
 }
 

@@ -53,7 +53,7 @@ function stopAll(sim: RivalTicks): void {
 }
 
 /** Each due time of the span is in exactly one final record, and nothing ran twice. */
-async function expectOneFateEach(sim: RivalTicks, from: number, until: number): Promise<void> {
+async function expectOneOutcomeEach(sim: RivalTicks, from: number, until: number): Promise<void> {
   const records = await sim.records('a');
   for (let due = from; due <= until; due += MINUTE) {
     const covering = records.filter(
@@ -97,7 +97,7 @@ describe('recover', () => {
       21, 22, 23, 24, 25,
     ]);
     for (const { token } of sim.calls.slice(calls)) expect(token).toBeGreaterThan(lost.token + 1_000_000);
-    await expectOneFateEach(sim, T0 + MINUTE, T0 + 25 * MINUTE);
+    await expectOneOutcomeEach(sim, T0 + MINUTE, T0 + 25 * MINUTE);
   });
 
   it('would run again what the ledger has, if it were not for it', async () => {
@@ -123,7 +123,7 @@ describe('recover', () => {
     sim.startInstance('d2');
     await sim.clock.advanceTo(T0 + 11 * MINUTE + 30_000);
     expect(sim.calls.map(({ scheduledFor }) => (scheduledFor - T0) / MINUTE)).toEqual([1, 2, 7, 8, 9, 10, 11]);
-    await expectOneFateEach(sim, T0 + MINUTE, T0 + 11 * MINUTE);
+    await expectOneOutcomeEach(sim, T0 + MINUTE, T0 + 11 * MINUTE);
   });
 
   it('has an interrupted run tried again by the first tick, with a token of its own', async () => {
@@ -147,7 +147,7 @@ describe('recover', () => {
     ]);
     const record = (await sim.records('a')).find(({ scheduledFor }) => scheduledFor === '2026-01-01T00:01:00.000Z');
     expect(record).toMatchObject({ outcome: 'succeeded', attempts: [{ outcome: 'holderLost', endedAt: null }, {}] });
-    await expectOneFateEach(sim, T0 + MINUTE, T0 + 3 * MINUTE);
+    await expectOneOutcomeEach(sim, T0 + MINUTE, T0 + 3 * MINUTE);
   });
 
   it('ends an interrupted run where that is asked for, and runs that no row goes on with', async () => {
@@ -236,7 +236,7 @@ describe('recover', () => {
       stretches: [1, 5, 7, 10].map((minute) => ({ from: T0 + minute * MINUTE, count: 1, reason: 'failedOver' })),
       abandoned: ['a-20260101T000400Z'],
     });
-    await expectOneFateEach(sim, T0 + MINUTE, T0 + 10 * MINUTE);
+    await expectOneOutcomeEach(sim, T0 + MINUTE, T0 + 10 * MINUTE);
     const records = await sim.records('a');
     expect(await recover(sim)).toMatchObject([{ run: { kind: 'settled' }, stretches: [], abandoned: [] }]);
     expect(await sim.records('a')).toEqual(records);
@@ -256,7 +256,14 @@ describe('recover', () => {
     const [job] = await recover(sim, { apply: false });
     expect(job).toMatchObject({
       stretches: expect.arrayContaining([
-        { fate: 'expired', reason: 'failedOver', from: T0 + 40_000, through: T0 + 40_000, count: 1, request: 'asked' },
+        {
+          outcome: 'expired',
+          reason: 'failedOver',
+          from: T0 + 40_000,
+          through: T0 + 40_000,
+          count: 1,
+          request: 'asked',
+        },
       ]),
     });
     // It is taken all the same, whatever the row says.
@@ -438,7 +445,7 @@ describe('recover that is interrupted', () => {
         const before = sim.calls.length;
         sim.startInstance('d2');
         await sim.clock.advanceTo(T0 + 15 * MINUTE + 10_000);
-        await expectOneFateEach(sim, T0 + MINUTE, T0 + 15 * MINUTE);
+        await expectOneOutcomeEach(sim, T0 + MINUTE, T0 + 15 * MINUTE);
         for (const call of sim.calls.slice(before)) expect(call.token).toBeGreaterThan(token);
       }
       expect(calls).toBeGreaterThan(8);

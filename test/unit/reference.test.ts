@@ -5,7 +5,7 @@ import { isRecord } from '../../src/config/readers';
 import { OPENAPI_FILE, openApiText } from '../../scripts/openapi';
 import { documented, readSources, REFERENCE_PAGES, withTables } from '../../scripts/reference';
 import { jobSchema } from '../../src/config/schema';
-import { RUN_FATES, UNRUN_FATES } from '../../src/core/fate';
+import { RAN_OUTCOMES, UNRUN_OUTCOMES } from '../../src/core/outcome';
 
 const root = path.join(__dirname, '../..');
 
@@ -51,7 +51,9 @@ describe('docs/reference', () => {
 
   it('has every job setting and every outcome', () => {
     expect(firstColumn('docs/reference/jobs-file.md')).toEqual(expect.arrayContaining(Object.keys(jobSchema.shape)));
-    expect(firstColumn('docs/reference/outcomes.md')).toEqual(expect.arrayContaining([...RUN_FATES, ...UNRUN_FATES]));
+    expect(firstColumn('docs/reference/outcomes.md')).toEqual(
+      expect.arrayContaining([...RAN_OUTCOMES, ...UNRUN_OUTCOMES]),
+    );
   });
 
   it('has every reason, each under an outcome, an attempt or a state', () => {

@@ -191,7 +191,7 @@ describe('a job that requires another one', () => {
     expect(await told(T0 + 20 * MINUTE)).toBe('It is due in 9m. Then it waits up to 5m for a success of extract.');
     const late: JobSpec = { ...load, requireWithinMs: 30 * SECOND };
     const explained = await explainTime(sim.store, late, 0, T0 + 10 * MINUTE);
-    expect(explained).toMatchObject({ fate: 'expired', reason: 'requirementNotMet' });
+    expect(explained).toMatchObject({ outcome: 'expired', reason: 'requirementNotMet' });
     expect(inWords(explained, show)).toBe(
       'A job that it requires (extract) had not succeeded within "requireWithin" (30s). The ledger does not have the record yet.',
     );

@@ -188,7 +188,7 @@ describe('the decision on a job that requires another one', () => {
   });
 
   it('writes what a dead holder left, while a due time waits', () => {
-    const row = ranRow(hourly(), { owed: [{ fate: 'paused', reason: 'paused', from: T0, through: T0, count: 1 }] });
+    const row = ranRow(hourly(), { owed: [{ outcome: 'paused', reason: 'paused', from: T0, through: T0, count: 1 }] });
     const facts = { row, lease: 'expired', record: 'final', required: read() } as const;
     expect(decide(situation(hourly(), T0 + HOUR + MINUTE, facts)).kind).toBe('record');
   });
@@ -206,8 +206,8 @@ describe('why', () => {
     const { job, row, control } = situation(hourly(), now);
     const required = facts === undefined ? undefined : read(facts);
     const question = { ...{ job, row, control, required, now, time }, revision: 0, found: undefined } as const;
-    const { fate, reason } = explain({ ...question, seenBefore: false, lease: 'available', runEnded });
-    return `${fate} ${reason}`;
+    const { outcome, reason } = explain({ ...question, seenBefore: false, lease: 'available', runEnded });
+    return `${outcome} ${reason}`;
   };
   const now = T0 + HOUR + MINUTE;
 

@@ -68,10 +68,10 @@ describe('a settled run whose record retention has deleted', () => {
     await sim.clock.advance(T0 + 2 * DAY - sim.clock.now());
     loseRecords(sim, job);
     const why = async (): Promise<unknown> => explainTime(sim.store, job, 0, T0 + 5 * MINUTE);
-    expect(await why()).toMatchObject({ fate: 'failed', reason: 'outcomeUnknown', record: null });
+    expect(await why()).toMatchObject({ outcome: 'failed', reason: 'outcomeUnknown', record: null });
     sim.startInstance('d1');
     await sim.clock.advance(3 * MINUTE);
-    expect(await why()).toMatchObject({ fate: 'failed', reason: 'outcomeUnknown', record: { state: 'final' } });
+    expect(await why()).toMatchObject({ outcome: 'failed', reason: 'outcomeUnknown', record: { state: 'final' } });
   });
 
   it('leaves the next due time to run as always', async () => {
@@ -144,7 +144,7 @@ describe('a settled run whose record retention has deleted', () => {
     expect([second.dead, (await sim.row('a')).phase]).toEqual([true, 'idle']);
     expect(await sim.records('a')).toEqual([]);
     const why = await explainTime(sim.store, job, 0, T0 + 5 * MINUTE);
-    expect(why).toMatchObject({ fate: 'failed', reason: 'outcomeUnknown', record: null });
+    expect(why).toMatchObject({ outcome: 'failed', reason: 'outcomeUnknown', record: null });
     sim.startInstance('d1');
     await sim.clock.advance(3 * MINUTE);
     expect(await sim.records('a')).toMatchObject([{ outcome: 'failed', reason: 'outcomeUnknown' }]);

@@ -75,17 +75,17 @@ describe('a changed schedule', () => {
     const sim = await changedWhileNobodyWasThere();
     const why = async (time: number) => explainTime(sim.store, after, 2, time);
     const missed = await why(T0 + HOUR + 5 * MINUTE);
-    expect(missed).toMatchObject({ due: false, fate: 'disabled', reason: 'scheduleChanged' });
+    expect(missed).toMatchObject({ due: false, outcome: 'disabled', reason: 'scheduleChanged' });
     expect(describeAnswer(missed, iso)).toMatch(/schedule was changed.*2026-01-01T00:05:00.001Z.*were not run/);
     // One that the new schedule would have had.
     expect(await why(T0 + HOUR + 30 * MINUTE)).toMatchObject({
       due: true,
-      fate: 'disabled',
+      outcome: 'disabled',
       reason: 'scheduleChanged',
     });
-    // What was decided before keeps its own fate, and what came after is not due.
-    expect(await why(T0 + 5 * MINUTE)).toMatchObject({ fate: 'succeeded' });
-    expect(await why(T0 + 2 * HOUR + 31 * MINUTE)).toMatchObject({ fate: 'notDue', reason: 'notInSchedule' });
+    // What was decided before keeps its own outcome, and what came after is not due.
+    expect(await why(T0 + 5 * MINUTE)).toMatchObject({ outcome: 'succeeded' });
+    expect(await why(T0 + 2 * HOUR + 31 * MINUTE)).toMatchObject({ outcome: 'notDue', reason: 'notInSchedule' });
   });
 
   it('that is adopted by a take-over leaves the same record', () => {
@@ -112,7 +112,7 @@ describe('a changed schedule', () => {
   });
 
   it.each([T0 + HOUR, T0 + 1])('is kept in the row until its record is written, up to %d', (through) => {
-    const stretch = { fate: 'disabled', reason: 'scheduleChanged', from: T0 + 1, through, count: 0 } as const;
+    const stretch = { outcome: 'disabled', reason: 'scheduleChanged', from: T0 + 1, through, count: 0 } as const;
     const row = ranRow(before, { owed: [stretch] });
     expect(decodeRow(encodeRow(row)).owed).toEqual([stretch]);
   });

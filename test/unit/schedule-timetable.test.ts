@@ -54,7 +54,7 @@ describe('clock changes', () => {
   const overlapNight = ['2026-10-25T00:00:00Z', '2026-10-25T04:00:00Z'] as const;
   const zone = 'Europe/Lisbon';
 
-  it('moves wall times that are skipped to the end of the gap, as one occurrence', () => {
+  it('moves wall times that are skipped to the end of the gap, as one due time', () => {
     expect(due(table('15,30 1 * * *', { zone }), ...gapNight)).toEqual(['2026-03-29T01:00:00Z']);
     expect(due(table('30 1,2 * * *', { zone }), ...gapNight)).toEqual(['2026-03-29T01:00:00Z', '2026-03-29T01:30:00Z']);
     expect(due(table('0 1,2 * * *', { zone }), ...gapNight)).toEqual(['2026-03-29T01:00:00Z']);

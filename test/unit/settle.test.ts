@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { JobName, LeaseId } from '../../src/core/brand';
 import { sleep } from '../../src/core/clock';
 import { type Control, encodeControl } from '../../src/core/control';
-import type { RunFate } from '../../src/core/fate';
+import type { RanOutcome } from '../../src/core/outcome';
 import { recordKey } from '../../src/core/key';
 import type { Row } from '../../src/core/row';
 import { failuresAfter } from '../../src/core/run';
@@ -27,8 +27,8 @@ const no = (): never => {
 };
 
 describe('the count of failed runs in a row', () => {
-  const fates: readonly RunFate[] = ['succeeded', 'cancelled', 'failed', 'timedOut', 'stalled'];
-  const after = (row: Row) => Object.fromEntries(fates.map((fate) => [fate, failuresAfter(row, fate)]));
+  const known: readonly RanOutcome[] = ['succeeded', 'cancelled', 'failed', 'timedOut', 'stalled'];
+  const after = (row: Row) => Object.fromEntries(known.map((outcome) => [outcome, failuresAfter(row, outcome)]));
   const job = jobSpec('a', '@hourly');
   const key = recordKey(T0);
 
@@ -181,7 +181,7 @@ describe('what a row owes', () => {
     const body = { job: 'a', scheduledFor: new Date(T0).toISOString(), ...end, attempts: [] };
     await sim.store.createRecord(A, recordKey(T0), { body: JSON.stringify(body), summary: end });
     const before = { from: T0 - MINUTE, through: T0 - MINUTE, count: 1 };
-    const owed = [{ fate: 'overlapped', reason: 'overlapSkip', ...before }] as const;
+    const owed = [{ outcome: 'overlapped', reason: 'overlapSkip', ...before }] as const;
     const row = packRow(ranRow(spec, { attempt: 2, owed }));
     const attempt = runAttempt(
       on.coordinator,

@@ -77,7 +77,7 @@ describe('a settled run whose record is deleted before the next one', () => {
 describe('notices and records that an available row still names', () => {
   const job = jobSpec('a', '5 0 * * 1');
   const told = { change: 'recovered', of: recordKey(T0), at: T0, failures: 2, since: T0, skipped: 0 } as const;
-  const owed = { fate: 'expired', reason: 'catchUpWindow', from: T0, through: T0, count: 1 } as const;
+  const owed = { outcome: 'expired', reason: 'catchUpWindow', from: T0, through: T0, count: 1 } as const;
 
   it.each<[string, Partial<Row>, number]>([
     ['a delivered notice', { telling: [told] }, 8 * DAY],

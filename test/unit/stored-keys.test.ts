@@ -10,8 +10,8 @@ const row: Row = {
   token: 7 as Token,
   cursor: at(1),
   owed: [
-    { fate: 'collapsed', reason: 'catchUpLatest', from: at(2), through: at(3), count: 2 },
-    { fate: 'expired', reason: 'failedOver', from: at(4), through: at(4), count: 1, request: 'abc' },
+    { outcome: 'collapsed', reason: 'catchUpLatest', from: at(2), through: at(3), count: 2 },
+    { outcome: 'expired', reason: 'failedOver', from: at(4), through: at(4), count: 1, request: 'abc' },
   ],
   telling: [{ change: 'recovered', of: recordKey(at(5)), at: at(20), failures: 3, since: at(2), skipped: 1 }],
   run: {
@@ -132,8 +132,8 @@ describe('what is stored', () => {
     });
     expect(JSON.parse(stored['notices'] ?? '')).toEqual([['recovered', recordKey(at(5)), at(20), 3, at(2), 1]]);
     expect(JSON.parse(stored['owed'] ?? '')).toEqual([
-      { fate: 'collapsed', reason: 'catchUpLatest', from: at(2), through: at(3), count: 2 },
-      { fate: 'expired', reason: 'failedOver', from: at(4), request: 'abc' },
+      { end: 'collapsed', reason: 'catchUpLatest', from: at(2), through: at(3), count: 2 },
+      { end: 'expired', reason: 'failedOver', from: at(4), request: 'abc' },
     ]);
     expect(JSON.parse(stored['past'] ?? '')).toEqual([
       { n: 1, token: 5, by: 'east', start: at(10), end: at(11), outcome: 'failed' },

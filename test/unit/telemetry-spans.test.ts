@@ -18,7 +18,13 @@ import { type Instance, rivalTicks } from '../support/rival-ticks';
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const NOW = Date.UTC(2026, 0, 1, 12);
-const END: TracedEnd = { fate: 'succeeded', reason: 'completed', trigger: 'schedule', since: NOW - 5_000, attempts: 1 };
+const END: TracedEnd = {
+  outcome: 'succeeded',
+  reason: 'completed',
+  trigger: 'schedule',
+  since: NOW - 5_000,
+  attempts: 1,
+};
 const RUN = { job: jobSpec('nightly', '0 3 * * *'), key: recordKey(Date.UTC(2026, 0, 1, 3)) };
 
 /** The spans of one instance. */

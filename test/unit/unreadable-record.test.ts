@@ -13,7 +13,7 @@ const A = 'a' as JobName;
 const KEY = recordKey(T0 + MINUTE);
 
 const { record: RECORD } = stretchRecord(A, {
-  ...{ fate: 'expired', reason: 'catchUpNone', from: T0 + MINUTE, through: T0 + MINUTE, count: 1 },
+  ...{ outcome: 'expired', reason: 'catchUpNone', from: T0 + MINUTE, through: T0 + MINUTE, count: 1 },
 });
 
 describe('a record that cannot be read', () => {
@@ -40,7 +40,7 @@ describe('a record that cannot be read', () => {
     expect(await sim.store.createRecord(A, KEY, { body, summary: { state: 'x' } })).toMatchObject({ kind: 'created' });
     const answers = async (...times: readonly number[]): Promise<readonly string[]> => {
       const asked = times.map(async (time) => explainTime(sim.store, job, 0, time));
-      return (await Promise.all(asked)).map(({ fate, reason }) => `${fate} (${reason})`);
+      return (await Promise.all(asked)).map(({ outcome, reason }) => `${outcome} (${reason})`);
     };
     expect(await answers(T0 + MINUTE, T0 + 9 * MINUTE)).toEqual(['failed (outcomeUnknown)', 'future (notYetDue)']);
     await sim.clock.advance(4 * MINUTE);
@@ -53,7 +53,7 @@ describe('a record that cannot be read', () => {
     // What stands there stays as it is.
     await expect(sim.records('a')).rejects.toThrow(ForeignRecordError);
     const why = await explainTime(sim.store, job, 0, T0 + MINUTE);
-    expect(why).toMatchObject({ due: true, fate: 'failed', reason: 'outcomeUnknown' });
+    expect(why).toMatchObject({ due: true, outcome: 'failed', reason: 'outcomeUnknown' });
   });
 
   it('ends nothing while its run is held', async () => {

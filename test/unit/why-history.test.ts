@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { sleep } from '../../src/core/clock';
-import { RUN_FATES, UNRUN_FATES } from '../../src/core/fate';
+import { RAN_OUTCOMES, UNRUN_OUTCOMES } from '../../src/core/outcome';
 import type { JobSpec } from '../../src/core/job';
 import type { LedgerRecord } from '../../src/core/record';
 import { attemptTimes } from '../../src/cli/why';
@@ -17,7 +17,7 @@ import { runs } from '../support/runs';
 
 const MINUTE = 60_000;
 const T0 = Date.UTC(2026, 0, 1);
-const FATES: readonly string[] = [...RUN_FATES, ...UNRUN_FATES];
+const OUTCOMES: readonly string[] = [...RAN_OUTCOMES, ...UNRUN_OUTCOMES];
 
 /** What happens to the job for so many minutes. */
 type Happening =
@@ -140,30 +140,30 @@ describe('why, asked at any time of a history', () => {
           const final = recordOf(records, answer.time);
           const context = JSON.stringify({ ...answer, job: 'a', state: answer.state.row, final });
           if (answer.time <= T0) {
-            expect(answer, context).toMatchObject({ due: true, fate: 'notDue', reason: 'beforeFirstSeen' });
+            expect(answer, context).toMatchObject({ due: true, outcome: 'notDue', reason: 'beforeFirstSeen' });
             continue;
           }
           expect(answer.due, context).toBe(true);
           expect(describeAnswer(answer, (instant) => new Date(instant).toISOString())).toMatch(/^[A-Z].*[.]$/);
-          expect(answer.fate, context).not.toBe('notDue');
+          expect(answer.outcome, context).not.toBe('notDue');
           if (answer.time + answer.job.offsetMs > answer.at) {
-            expect(['future', 'running'], context).toContain(answer.fate);
+            expect(['future', 'running'], context).toContain(answer.outcome);
           } else {
-            expect(answer.fate, context).not.toBe('future');
+            expect(answer.outcome, context).not.toBe('future');
           }
           if (answer.time > end) continue;
           expect(final?.state, context).toBe('final');
           if (answer.record !== null && answer.record.state === 'final') {
             expect(answer.record.runId, context).toBe(final?.runId);
           }
-          if (FATES.includes(answer.fate)) {
-            const same = answer.fate === final?.outcome && answer.reason === final.reason;
+          if (OUTCOMES.includes(answer.outcome)) {
+            const same = answer.outcome === final?.outcome && answer.reason === final.reason;
             // What is not decided while nobody is there grows too old meanwhile.
             const grewOld = answer.record === null && final?.reason === 'catchUpWindow' && wasAlone;
             expect(same || grewOld, context).toBe(true);
           }
-          if (answer.fate === 'running' || answer.fate === 'retrying') {
-            expect(RUN_FATES, context).toContain(final?.outcome);
+          if (answer.outcome === 'running' || answer.outcome === 'retrying') {
+            expect(RAN_OUTCOMES, context).toContain(final?.outcome);
           }
         }
       }),

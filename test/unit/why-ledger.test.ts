@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { JobName } from '../../src/core/brand';
-import type { Stretch } from '../../src/core/fate';
+import type { Stretch } from '../../src/core/outcome';
 import { storeRecord, stretchRecord } from '../../src/core/record';
 import { recordAt, manualRecordAt, recordOver } from '../../src/operator/find-record';
 import type { LeaseStore } from '../../src/lease/store';
@@ -16,7 +16,7 @@ async function ledger(stretches: readonly Partial<Stretch>[]): Promise<{ store: 
   const store = memoryService(settableClock(T0)).open();
   for (const part of stretches) {
     const from = part.from ?? T0;
-    const stretch: Stretch = { fate: 'paused', reason: 'paused', from, through: from, count: 1, ...part };
+    const stretch: Stretch = { outcome: 'paused', reason: 'paused', from, through: from, count: 1, ...part };
     const { key, record } = stretchRecord(JOB, stretch);
     await store.createRecord(JOB, key, storeRecord(record));
   }

@@ -55,11 +55,11 @@ function requested(time: number): Control {
   return { ...NO_CONTROL, requests: [{ number: 1, id: 'abc', time }] };
 }
 
-const is = (fate: Answer['fate'], reason: Answer['reason'], due = true): Answer => ({ due, fate, reason });
+const is = (outcome: Answer['outcome'], reason: Answer['reason'], due = true): Answer => ({ due, outcome, reason });
 
 describe('what the ledger says', () => {
   const stretch = {
-    fate: 'overlapped',
+    outcome: 'overlapped',
     reason: 'overlapSkip',
     from: NOON - 5 * MINUTE,
     through: NOON,
@@ -81,7 +81,7 @@ describe('what the ledger says', () => {
     const manual = stretchRecord(
       'a' as JobName,
       {
-        ...{ fate: 'expired', reason: 'catchUpWindow', from: NOON, through: NOON, count: 1 },
+        ...{ outcome: 'expired', reason: 'catchUpWindow', from: NOON, through: NOON, count: 1 },
         request: 'abc',
       } as const,
     );
@@ -122,10 +122,10 @@ describe("the row's own run", () => {
   it.each([
     ['running', 'running'],
     ['retrying', 'retrying'],
-  ] as const)('is about to be cancelled while %s', (phase, fate) => {
+  ] as const)('is about to be cancelled while %s', (phase, outcome) => {
     const control = { ...NO_CONTROL, cancel: runIdOf(JOB.name, recordKey(NOON)) };
     const row = rowOf(NOON, { phase, notBefore: NOW + 1 });
-    expect(answer(NOON, { ...unended, row, control })).toEqual(is(fate, 'cancelRequested'));
+    expect(answer(NOON, { ...unended, row, control })).toEqual(is(outcome, 'cancelRequested'));
   });
 
   it('may be one that somebody asked for, at a time that is no due time', () => {
@@ -148,8 +148,8 @@ describe("the row's own run", () => {
 
 describe('decided, and not in the ledger yet', () => {
   const owed = [
-    { fate: 'collapsed', reason: 'catchUpLatest', from: NOON - 9 * MINUTE, through: NOON - 7 * MINUTE, count: 3 },
-    { fate: 'expired', reason: 'catchUpWindow', from: NOON + 7, through: NOON + 7, count: 1, request: 'abc' },
+    { outcome: 'collapsed', reason: 'catchUpLatest', from: NOON - 9 * MINUTE, through: NOON - 7 * MINUTE, count: 3 },
+    { outcome: 'expired', reason: 'catchUpWindow', from: NOON + 7, through: NOON + 7, count: 1, request: 'abc' },
   ] as const;
 
   it.each([-9, -8, -7])('is what the row owes (%i min)', (minutes) => {

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { RUN_FATES, RUN_TRIGGERS, UNRUN_FATES } from '../../core/fate';
+import { RAN_OUTCOMES, RUN_TRIGGERS, UNRUN_OUTCOMES } from '../../core/outcome';
 import { CHANNELS } from '../../core/origin';
 import type { AuditOptions } from '../audit';
 import type { LogsOptions } from '../logs';
@@ -144,7 +144,7 @@ export function addAudit(program: Command, done: Done): void {
     .action(async (options: AuditOptions) => done(await (await import('../audit.js')).audit(options)));
 }
 
-const OUTCOMES: readonly string[] = [...RUN_FATES, ...UNRUN_FATES, 'running', 'retrying'];
+const OUTCOMES: readonly string[] = [...RAN_OUTCOMES, ...UNRUN_OUTCOMES, 'running', 'retrying'];
 
 function outcomes(text: string): readonly string[] {
   const names = text.split(',').map((name) => name.trim());

@@ -27,7 +27,7 @@ export function addOffline(program: Command, done: Done): void {
     .option('--tag <TAG>', 'the jobs with this tag')
     .option('--from <TIME>', 'list due times after this, which may be in the past (default: now)')
     .option('--count <N>', 'number of due times, 1 to 1000', wholeNumber(1, 1000), 5)
-    .option('--json', 'print [{job, timeZone, occurrences: [TIME, …]}]')
+    .option('--json', 'print [{job, timeZone, dueTimes: [TIME, …]}]')
     .addHelpText('after', examples('cronlease next nightly-report', 'cronlease next all --from 2026-12-31 --count 1'))
     .action(async (job: string | undefined, options: NextOptions) =>
       done((await import('../next.js')).next(job, options)),

@@ -2,7 +2,7 @@ import { given } from '../../core/given';
 import { type AttemptLoss, lossReason } from '../../core/attempt-loss';
 import type { JobName, LeaseId, Millis } from '../../core/brand';
 import { ITEMS_MARGIN_MS, itemsDeadlineMs } from '../../core/fan-out';
-import { type Trigger, isRunFate } from '../../core/fate';
+import { type Trigger, hasRun } from '../../core/outcome';
 import { ATTEMPT_LOG } from '../../core/log-buffer';
 import { type AttemptRecord, type LedgerRecord, attemptHistory, tookMs } from '../../core/record';
 import { errorTrace, mapTexts } from '../../core/recorded-error';
@@ -155,7 +155,7 @@ async function underLease(
     }
     const end = input.kind === 'handedOver' ? input.end : null;
     // A fan-out whose items ran out of time still reads its pieces: all items may be done by now.
-    const isOver = end !== null && !(end.fate === 'timedOut' && isFanOut(held.job.handler));
+    const isOver = end !== null && !(end.outcome === 'timedOut' && isFanOut(held.job.handler));
     const stage: Stage = isOver
       ? { handlerCall: undefined, items: [] }
       : await perform(
@@ -224,7 +224,7 @@ function stepOf(
 ): Step {
   if (items.length > 0) return { kind: 'fanOut' };
   if (handlerCall === undefined) {
-    return { kind: 'ended', fate: end?.fate ?? 'failed', reason: end?.reason ?? 'holderLost' };
+    return { kind: 'ended', outcome: end?.outcome ?? 'failed', reason: end?.reason ?? 'holderLost' };
   }
   return afterAttempt(held.job.spec, held.row, handlerCall.end, timeOf(held), held.coordinator.random());
 }
@@ -279,7 +279,7 @@ async function takeStep(held: HeldRow, conclusion: Conclusion): Promise<AttemptR
 async function endRun(
   held: HeldRow,
   { stage, history, log }: Conclusion,
-  { fate, reason }: Extract<Step, { kind: 'ended' }>,
+  { outcome, reason }: Extract<Step, { kind: 'ended' }>,
 ): Promise<AttemptResult> {
   const { handlerCall } = stage;
   const at = handlerCall?.endedAt ?? timeOf(held);
@@ -287,7 +287,7 @@ async function endRun(
   // A run that ends without its handler has not listed its pieces: it lists them once, before its record.
   const items = itemTable(stage.pieces ?? (await leftovers?.list()) ?? []);
   const end: RunEnd = {
-    fate,
+    outcome,
     reason,
     at,
     result: handlerCall?.result,
@@ -295,13 +295,13 @@ async function endRun(
     ...given({ items }),
     ...(await log.conclude()),
   };
-  const attempts = isRunFate(fate) ? withAttempt(held, history, handlerCall, fate) : history;
+  const attempts = hasRun(outcome) ? withAttempt(held, history, handlerCall, outcome) : history;
   const beforeRelease = stage.pieces === undefined ? undefined : async () => void (await leftovers?.list());
   const record = await held.settle(attempts, end, beforeRelease);
   if (record === undefined) return await lost(held, "a successor's record stands");
   await leftovers?.remove();
-  tellEnd(held, record, { fate, reason, at });
-  if (isRunFate(fate)) ping(held.coordinator, held.job.spec, fate === 'succeeded' ? 'success' : 'fail', held.report);
+  tellEnd(held, record, { outcome, reason, at });
+  if (hasRun(outcome)) ping(held.coordinator, held.job.spec, outcome === 'succeeded' ? 'success' : 'fail', held.report);
   // The lease is released. An invocation that has ended may be frozen with its process.
   await untilSent(held.coordinator, SENDS_WITHIN_MS);
   logFailure(held, stage);
@@ -318,18 +318,18 @@ function ended(whole: LedgerRecord): AttemptResult {
 function tellEnd(
   held: HeldRow,
   record: LedgerRecord,
-  { fate, reason, at }: Pick<RunEnd, 'fate' | 'reason' | 'at'>,
+  { outcome, reason, at }: Pick<RunEnd, 'outcome' | 'reason' | 'at'>,
 ): void {
   const { coordinator, job, key, row } = held;
   const trigger = row.run?.trigger ?? 'schedule';
   const took = tookMs(record);
-  held.event(fate, {
+  held.event(outcome, {
     reason,
     trigger,
     ...(took !== undefined && { durationMs: took }),
   });
   const since = row.run?.since ?? at;
-  const end = { fate: isRunFate(fate) ? fate : null, reason, trigger, since, attempts: row.attempt };
+  const end = { outcome: hasRun(outcome) ? outcome : null, reason, trigger, since, attempts: row.attempt };
   coordinator.telemetry?.ended({ job: job.spec, key }, end);
 }
 
@@ -338,12 +338,12 @@ function tellEnd(
  * the span comes twice, with the same ids and times.
  */
 function traceFound({ coordinator, job, key, row }: HeldRow, record: LedgerRecord): void {
-  const { outcome, reason, trigger, endedAt, claimedAt } = record;
+  const { reason, trigger, endedAt, claimedAt } = record;
   if (reason === null || endedAt === null) return;
   const at = Date.parse(endedAt);
   const since = claimedAt === null ? (row.run?.since ?? at) : Date.parse(claimedAt);
-  const fate = isRunFate(outcome) ? outcome : null;
-  const end = { fate, reason, trigger: trigger ?? 'schedule', since, at, attempts: record.attempts.length };
+  const outcome = hasRun(record.outcome) ? record.outcome : null;
+  const end = { outcome, reason, trigger: trigger ?? 'schedule', since, at, attempts: record.attempts.length };
   coordinator.telemetry?.ended({ job: job.spec, key }, end);
 }
 

@@ -3,7 +3,7 @@ import type { EpochMs, Millis } from '../../core/brand';
 import { sleep } from '../../core/clock';
 import { type Control, controlOf, pauseAt, pendingRequests } from '../../core/control';
 import { waitingSince } from '../../core/decide/unfinished';
-import type { Trigger } from '../../core/fate';
+import type { Trigger } from '../../core/outcome';
 import { actualTime, TERM_RESERVE_MS } from '../../core/job';
 import { runIdOf } from '../../core/key';
 import type { LogLevel } from '../../core/log-entry';

@@ -1,5 +1,5 @@
 import type { JobName } from '../../core/brand';
-import { isRunFate } from '../../core/fate';
+import { hasRun } from '../../core/outcome';
 import type { Coordinator, Report } from '../coordinator';
 import { type AttemptResult, type ClaimInput, unpackRow } from '../message';
 import { type Span, UNTRACED } from '../telemetry';
@@ -54,7 +54,7 @@ function resultOf(result: AttemptResult | 'error'): string {
   switch (result.kind) {
     case 'ended': {
       const { outcome } = result.record;
-      return isRunFate(outcome) ? outcome : 'notRun';
+      return hasRun(outcome) ? outcome : 'notRun';
     }
     case 'again':
       return 'retrying';

@@ -45,7 +45,7 @@ export interface Turn {
 type Crowded = Extract<AttemptEnd, { kind: 'crowded' }>;
 
 /** The job is paused, so that the handler is not called. */
-export const PAUSED: Turn = { end: { kind: 'notRun', fate: 'paused', reason: 'paused' } };
+export const PAUSED: Turn = { end: { kind: 'notRun', outcome: 'paused', reason: 'paused' } };
 
 /**
  * Waits until the job's group, and then this process, may run one more handler. The place in the group comes first: a run
@@ -96,7 +96,7 @@ function patienceFor(
   const window = windowLeft(held);
   const host = hostLeft(held);
   const end =
-    window <= host ? ({ kind: 'notRun', fate: 'expired', reason } as const) : ({ kind: 'crowded', reason } as const);
+    window <= host ? ({ kind: 'notRun', outcome: 'expired', reason } as const) : ({ kind: 'crowded', reason } as const);
   return { patience: { signal, atMostMs: Math.min(window, host) }, end };
 }
 

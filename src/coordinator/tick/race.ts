@@ -75,7 +75,7 @@ export async function handOver(coordinator: Coordinator, hub: Hub, job: Runnable
 }
 
 /**
- * Starts the orchestration. If that fails, the lease is left to expire: the occurrence is not claimed, and still due.
+ * Starts the orchestration. If that fails, the lease is left to expire: the due time is not claimed, and still due.
  *
  * @returns false if the row's last run comes first: it is taken over once the lease has expired
  */

@@ -5,7 +5,7 @@ import { acquire } from '../acquire';
 import type { Coordinator, Report, RunnableJob } from '../coordinator';
 import { holdRow } from '../held';
 
-/** A decision that gives due times their fates and runs nothing. */
+/** A decision that gives due times their outcomes and runs nothing. */
 export interface Decided {
   /** Undefined: the lease is acquired and left to expire, so that a run that seemed over continues. */
   readonly row: Row | undefined;

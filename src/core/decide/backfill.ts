@@ -97,7 +97,7 @@ function resumeAside(s: Situation, row: Row, aside: AsideRun, idle: Decision): D
       what: 'resume',
       run: { kind: 'known', key, scheduledFor },
       trigger: 'backfill',
-      end: isCancelled ? { fate: 'cancelled', reason: 'cancelRequested' } : undefined,
+      end: isCancelled ? { outcome: 'cancelled', reason: 'cancelRequested' } : undefined,
       hasBacklog: true,
       row: {
         ...freshRun(row),

@@ -1,6 +1,6 @@
 import type { EpochMs } from '../brand';
 import { type ManualRequest, pendingRequests } from '../control';
-import type { Stretch } from '../fate';
+import type { Stretch } from '../outcome';
 import { actualTime, DATE_BEHIND_MS } from '../job';
 import { recordKey } from '../key';
 import { askedOf } from '../origin';
@@ -8,7 +8,7 @@ import { OWED_STRETCHES, type Row } from '../row';
 import { decideBackfill, withBacklog } from './backfill';
 import { carry, freshRun, isLeftBehind, recentOf } from './next-row';
 import { type Claim, type Decision, HELD_WATCH_MS, type Situation, earliest, seenBy } from './situation';
-import { type FateView, type Fates, type NextUp, fatesOf } from './verdict';
+import { type OutcomeView, type Outcomes, type NextUp, outcomesOf } from './verdict';
 
 /** Requests, due times and back-fills of a settled row, in this order. */
 export function decideDue(s: Situation): Decision {
@@ -26,29 +26,29 @@ interface First {
 export function decideFirst(s: Situation): First {
   const manual = takeRequests(s);
   const room = OWED_STRETCHES - carry(s).owed.length - manual.stretches.length;
-  const fates = fatesOf(fateView(s), Math.max(0, room));
-  const { next } = fates;
+  const outcomes = outcomesOf(outcomeView(s), Math.max(0, room));
+  const { next } = outcomes;
   if (next.kind === 'unread') return { decision: { ...next, kind: 'readRequired' } };
   const dueFirst = next.kind === 'claim' && (manual.next === undefined || next.queued);
 
   if (!dueFirst && manual.next !== undefined && next.kind !== 'more') {
-    return { decision: { kind: 'claim', claim: manualClaim(s, fates, manual, manual.next) } };
+    return { decision: { kind: 'claim', claim: manualClaim(s, outcomes, manual, manual.next) } };
   }
   if (next.kind === 'claim') {
-    return { decision: { kind: 'claim', claim: dueClaim(decided(s, fates, manual), next) } };
+    return { decision: { kind: 'claim', claim: dueClaim(decided(s, outcomes, manual), next) } };
   }
-  if (mustRecordNow(s, fates, manual)) return { decision: record(s, fates, manual) };
+  if (mustRecordNow(s, outcomes, manual)) return { decision: record(s, outcomes, manual) };
 
-  const newest = fates.stretches.at(-1);
+  const newest = outcomes.stretches.at(-1);
   const recordAt = newest === undefined ? undefined : actualTime(s.job, newest.through) + s.sweepIntervalMs;
   if (next.kind === 'pastLimit') {
     return { decision: { kind: 'wait', until: actualTime(s.job, next.scheduledFor) + HELD_WATCH_MS } };
   }
-  if (isLeftBehind(s)) return { decision: record(s, fates, manual) };
+  if (isLeftBehind(s)) return { decision: record(s, outcomes, manual) };
   if (next.kind === 'waits') return { decision: awaitRequired(s, next, recordAt) };
   const checkAt = earliest(next.kind === 'later' ? next.at : undefined, recordAt);
   const upcoming = next.kind === 'later' ? next.scheduledFor : undefined;
-  return { decision: { kind: 'nothing', checkAt, upcoming }, row: decided(s, fates, manual) };
+  return { decision: { kind: 'nothing', checkAt, upcoming }, row: decided(s, outcomes, manual) };
 }
 
 function dueClaim(base: Row, next: Extract<NextUp, { readonly kind: 'claim' }>): Claim {
@@ -74,7 +74,7 @@ function awaitRequired(
 }
 
 /** Limits the decision by the listing's Date, so that a fast clock cannot run a due time early. */
-function fateView(s: Situation): FateView {
+function outcomeView(s: Situation): OutcomeView {
   const { job, control, required, now, lookAheadMs } = s;
   const listedBy = s.listedAt + 1000;
   // The last run was over when the row was listed. Its holder's clock may have been fast.
@@ -104,13 +104,13 @@ function takeRequests(s: Situation): TakenRequests {
     }
     if (stretches.length >= room) break;
     const at = { from: request.time, through: request.time, count: 1, request: request.id };
-    stretches.push({ fate: 'expired', reason: 'catchUpWindow', ...at });
+    stretches.push({ outcome: 'expired', reason: 'catchUpWindow', ...at });
     manualTaken = request.number;
   }
   return { stretches, manualTaken, next: undefined };
 }
 
-function manualClaim(s: Situation, fates: Fates, manual: TakenRequests, request: ManualRequest): Claim {
+function manualClaim(s: Situation, outcomes: Outcomes, manual: TakenRequests, request: ManualRequest): Claim {
   return {
     what: 'first',
     run: {
@@ -121,31 +121,32 @@ function manualClaim(s: Situation, fates: Fates, manual: TakenRequests, request:
     },
     trigger: 'manual',
     end: undefined,
-    row: freshRun({ ...decided(s, fates, manual), manualTaken: request.number }),
+    row: freshRun({ ...decided(s, outcomes, manual), manualTaken: request.number }),
   };
 }
 
-/** Whether the decided fates must be recorded before the next claim. */
-function mustRecordNow(s: Situation, fates: Fates, manual: TakenRequests): boolean {
-  if (manual.stretches.length > 0 || fates.next.kind === 'more') return true;
-  const newest = fates.stretches.at(-1);
+/** Whether the decided outcomes must be recorded before the next claim. */
+function mustRecordNow(s: Situation, outcomes: Outcomes, manual: TakenRequests): boolean {
+  if (manual.stretches.length > 0 || outcomes.next.kind === 'more') return true;
+  const newest = outcomes.stretches.at(-1);
   if (newest === undefined) return false;
   // What a success that comes late would change is recorded before it comes.
-  if (fates.stretches.some(({ fate, reason }) => fate === 'paused' || reason === 'requirementNotMet')) return true;
+  if (outcomes.stretches.some(({ outcome, reason }) => outcome === 'paused' || reason === 'requirementNotMet'))
+    return true;
   return s.now - actualTime(s.job, newest.through) >= s.sweepIntervalMs;
 }
 
-function record(s: Situation, fates: Fates, manual: TakenRequests): Decision {
-  return { kind: 'record', row: decided(s, fates, manual) };
+function record(s: Situation, outcomes: Outcomes, manual: TakenRequests): Decision {
+  return { kind: 'record', row: decided(s, outcomes, manual) };
 }
 
-function decided(s: Situation, fates: Fates, manual: TakenRequests): Row {
+function decided(s: Situation, outcomes: Outcomes, manual: TakenRequests): Row {
   const base = carry(s);
   return {
     ...base,
-    cursor: Math.max(base.cursor, fates.cursor),
-    owed: [...base.owed, ...manual.stretches, ...fates.stretches],
-    recent: recentOf(s, fates.stretches),
+    cursor: Math.max(base.cursor, outcomes.cursor),
+    owed: [...base.owed, ...manual.stretches, ...outcomes.stretches],
+    recent: recentOf(s, outcomes.stretches),
     manualTaken: manual.manualTaken,
   };
 }

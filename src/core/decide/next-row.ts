@@ -1,5 +1,5 @@
 import type { EpochMs, Millis } from '../brand';
-import type { Stretch } from '../fate';
+import type { Stretch } from '../outcome';
 import type { JobSpec } from '../job';
 import { recordKey } from '../key';
 import { withGaps, withRun } from '../recent';
@@ -71,7 +71,7 @@ export function adopt(s: Situation): Row {
   const from = lastTime(base) + 1;
   const through = Math.max(base.cursor, seenBy(s), base.leftSince ?? 0);
   const reason = base.leftSince === undefined ? 'scheduleChanged' : 'notInFile';
-  const change = { fate: 'disabled', reason, from, through, count: 0 } as const;
+  const change = { outcome: 'disabled', reason, from, through, count: 0 } as const;
   return {
     ...base,
     cursor: through,

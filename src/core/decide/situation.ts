@@ -2,7 +2,7 @@ import type { BackfillLedger } from '../backfill';
 import type { EpochMs, JobName, Millis } from '../brand';
 import type { Control } from '../control';
 import type { LastBeat } from '../fan-out';
-import type { Reason, RunFate, Trigger } from '../fate';
+import type { Reason, RanOutcome, Trigger } from '../outcome';
 import type { JobSpec } from '../job';
 import type { Asked } from '../origin';
 import type { RequiredJobs } from '../requires';
@@ -57,10 +57,10 @@ export interface Claim {
   /** The run's items have been silent, so it is claimed before their deadline, unless a beat arrives first. */
   readonly isSilent?: true;
   /**
-   * The attempt ends the run with this fate instead of calling its handler. With `timedOut`, an attempt that finds all
+   * The attempt ends the run with this outcome instead of calling its handler. With `timedOut`, an attempt that finds all
    * items done gathers them instead.
    */
-  readonly end: { readonly fate: RunFate; readonly reason: Reason } | undefined;
+  readonly end: { readonly outcome: RanOutcome; readonly reason: Reason } | undefined;
   /** A back-fill continues once this run is over. */
   readonly hasBacklog?: true;
 }
@@ -86,7 +86,7 @@ export type Decision =
   /** Read first which records this due time of the back-fill has. */
   | { readonly kind: 'readBackfill'; readonly due: EpochMs }
   | { readonly kind: 'claim'; readonly claim: Claim }
-  /** Due times get their fates, and nothing runs. */
+  /** Due times get their outcomes, and nothing runs. */
   | { readonly kind: 'record'; readonly row: Row }
   /** This deployment's file is older than the one that the row follows. */
   | { readonly kind: 'lowerRevision' };

@@ -1,7 +1,7 @@
 import type { EpochMs } from '../brand';
 import { currentPause, pendingRequests } from '../control';
 import { isSilent, silentFrom } from '../fan-out';
-import type { Reason } from '../fate';
+import type { Reason } from '../outcome';
 import { type JobSpec, actualTime } from '../job';
 import { runIdOf } from '../key';
 import { withRecordedEnd } from '../recorded-end';
@@ -36,7 +36,7 @@ export function decideUnfinished(s: Situation): Decision | undefined {
   }
   const cancel = cancelReason(s);
   if (cancel !== undefined) {
-    return { kind: 'claim', claim: nextClaim(s, 'resume', { fate: 'cancelled', reason: cancel }) };
+    return { kind: 'claim', claim: nextClaim(s, 'resume', { outcome: 'cancelled', reason: cancel }) };
   }
   const first = givesWay(s) && !adopts(s) ? decideFirst(s).decision : undefined;
   if (first?.kind === 'claim') return { kind: 'claim', claim: withAside(first.claim, s) };
@@ -123,9 +123,9 @@ function takeOver(s: Situation): Claim {
   const left = { ...s, row };
   // A handler that would be aborted at once is not called.
   const reason = cancelReason(s);
-  if (reason !== undefined) return nextClaim(left, 'takeOver', { fate: 'cancelled', reason });
+  if (reason !== undefined) return nextClaim(left, 'takeOver', { outcome: 'cancelled', reason });
   const usedUp = row.attempt - row.uncountedAttempts >= s.job.retry.attempts;
-  return nextClaim(left, 'takeOver', usedUp ? { fate: 'failed', reason: 'holderLost' } : undefined);
+  return nextClaim(left, 'takeOver', usedUp ? { outcome: 'failed', reason: 'holderLost' } : undefined);
 }
 
 /**
@@ -147,7 +147,7 @@ function resume(s: Situation): Claim {
   if (row.phase !== 'fanning') return nextClaim(s, 'resume', undefined);
   const uncountedAttempts = Math.max(0, row.uncountedAttempts - 1);
   if (row.attempt - uncountedAttempts >= job.retry.attempts) {
-    return keepingDeadline(nextClaim(s, 'resume', { fate: 'timedOut', reason: 'timeout' }), s);
+    return keepingDeadline(nextClaim(s, 'resume', { outcome: 'timedOut', reason: 'timeout' }), s);
   }
   return nextClaim({ ...s, row: { ...row, uncountedAttempts } }, 'resume', undefined);
 }

@@ -1,6 +1,6 @@
 import type { EpochMs, JobName, Millis } from '../brand';
 import { type Control, type Pause, currentPause, pauseAt } from '../control';
-import type { Reason, Stretch, Trigger, UnrunFate } from '../fate';
+import type { Reason, Stretch, Trigger, UnrunOutcome } from '../outcome';
 import { type JobSpec, actualTime, nextDue } from '../job';
 import { NOTHING_KNOWN, type RequiredJobs, type Requirement, requirementOf } from '../requires';
 import type { Row } from '../row';
@@ -17,8 +17,8 @@ const DUE_TIMES_AT_ONCE = 10_000;
 /** The look-ahead never takes more than this share of the gap since the job's previous due time. */
 const LOOK_AHEAD_SHARE = 0.8;
 
-/** The inputs that decide the fates of a job's due times. */
-export interface FateView {
+/** The inputs that decide the outcomes of a job's due times. */
+export interface OutcomeView {
   readonly job: JobSpec;
   readonly row: Row;
   readonly control: Control;
@@ -47,7 +47,7 @@ export type NextUp =
   | { readonly kind: 'more' }
   | { readonly kind: 'never' };
 
-export interface Fates {
+export interface Outcomes {
   /** Stretches of due times that do not run, oldest first. */
   readonly stretches: readonly Stretch[];
   /** The cursor after these due times. */
@@ -55,12 +55,12 @@ export interface Fates {
   readonly next: NextUp;
 }
 
-/** Gives each undecided due time its fate, oldest first, up to the first one that runs. */
-export function fatesOf(view: FateView, room: number): Fates {
+/** Gives each undecided due time its outcome, oldest first, up to the first one that runs. */
+export function outcomesOf(view: OutcomeView, room: number): Outcomes {
   const { job, row, control, now } = view;
   const stretches: Stretch[] = [];
   let cursor = row.cursor;
-  const end = (next: NextUp): Fates => ({ stretches, cursor, next });
+  const end = (next: NextUp): Outcomes => ({ stretches, cursor, next });
 
   for (let seen = 0; seen < DUE_TIMES_AT_ONCE; seen += 1) {
     const scheduledFor = nextDue(job, cursor, now);
@@ -80,7 +80,7 @@ export function fatesOf(view: FateView, room: number): Fates {
       return end({ ...verdict, scheduledFor, isBusy: verdict.isBusy && mayClaim });
     }
     if (verdict.kind === 'unread') return end(verdict);
-    if (!extend(stretches, verdict.fate, verdict.reason, scheduledFor, room)) return end({ kind: 'more' });
+    if (!extend(stretches, verdict.outcome, verdict.reason, scheduledFor, room)) return end({ kind: 'more' });
     cursor = scheduledFor;
   }
   cursor = leap(view, stretches, cursor);
@@ -92,15 +92,15 @@ function suspendedBy(pause: Pause | undefined): NextUp {
 }
 
 /**
- * Extends the last stretch of a full decision over all due times that certainly share its fate. Without that, an old
+ * Extends the last stretch of a full decision over all due times that certainly share its outcome. Without that, an old
  * cursor on a job of each second would cause 35 records a second for many minutes. The number of skipped due times is
  * estimated from the counted ones.
  */
-function leap(view: FateView, stretches: Stretch[], cursor: EpochMs): EpochMs {
+function leap(view: OutcomeView, stretches: Stretch[], cursor: EpochMs): EpochMs {
   const { job } = view;
   const stretch = stretches.at(-1);
   if (stretch === undefined || stretch.count < 2 || stretch.through !== cursor) return cursor;
-  const last = job.timetable.previous(sameFateUntil(view, stretch.reason, actualTime(job, cursor)) - job.offsetMs);
+  const last = job.timetable.previous(sameOutcomeUntil(view, stretch.reason, actualTime(job, cursor)) - job.offsetMs);
   if (last === undefined || last <= cursor) return cursor;
   const gap = (cursor - stretch.from) / (stretch.count - 1);
   const count = stretch.count + Math.max(1, Math.round((last - cursor) / gap));
@@ -108,8 +108,8 @@ function leap(view: FateView, stretches: Stretch[], cursor: EpochMs): EpochMs {
   return last;
 }
 
-/** All due times from `actual` on, and before the returned instant, have the fate of the one at `actual`. */
-function sameFateUntil(view: FateView, reason: Reason, actual: EpochMs): EpochMs {
+/** All due times from `actual` on, and before the returned instant, have the outcome of the one at `actual`. */
+function sameOutcomeUntil(view: OutcomeView, reason: Reason, actual: EpochMs): EpochMs {
   const { pauses } = view.control;
   if (reason === 'paused') return pauseAt(view.control, actual)?.until ?? actual;
   if (reason !== 'catchUpWindow') return actual;
@@ -118,7 +118,7 @@ function sameFateUntil(view: FateView, reason: Reason, actual: EpochMs): EpochMs
 }
 
 /** Limits the age of due times by the listing's Date, since this machine's clock may be fast. */
-function decidedAt({ now, limit, lookAheadMs }: FateView): EpochMs {
+function decidedAt({ now, limit, lookAheadMs }: OutcomeView): EpochMs {
   return Math.min(now, limit - lookAheadMs);
 }
 
@@ -138,24 +138,24 @@ export function mostAhead(job: JobSpec, scheduledFor: EpochMs): Millis {
 
 export type Verdict =
   | { readonly kind: 'run'; readonly trigger: Trigger; readonly queued: boolean }
-  | { readonly kind: 'unrun'; readonly fate: UnrunFate; readonly reason: Reason }
+  | { readonly kind: 'unrun'; readonly outcome: UnrunOutcome; readonly reason: Reason }
   /** It waits for jobs that it requires, or nobody knows yet whether it does. */
   | Extract<Requirement, { readonly kind: 'waits' | 'unread' }>
-  /** Its fate is decided when the pause ends, or when the job is enabled again. */
-  | { readonly kind: 'suspended'; readonly fate: 'paused' | 'disabled'; readonly pause?: Pause };
+  /** Its outcome is decided when the pause ends, or when the job is enabled again. */
+  | { readonly kind: 'suspended'; readonly outcome: 'paused' | 'disabled'; readonly pause?: Pause };
 
 /** Decides one due time once the last run is over. The first rule that applies counts. */
-export function verdictOn(view: FateView, scheduledFor: EpochMs): Verdict {
+export function verdictOn(view: OutcomeView, scheduledFor: EpochMs): Verdict {
   const { job, control } = view;
   const now = decidedAt(view);
-  if (!job.enabled) return { kind: 'suspended', fate: 'disabled' };
+  if (!job.enabled) return { kind: 'suspended', outcome: 'disabled' };
   const actual = actualTime(job, scheduledFor);
   const age = now - actual;
   const pause = pauseAt(control, actual);
   if (pause !== undefined) {
     // One record at the end of the pause covers all of its due times.
     const lasts = pause.until === undefined || pause.until > now;
-    return lasts ? { kind: 'suspended', fate: 'paused', pause } : unrun('paused', 'paused');
+    return lasts ? { kind: 'suspended', outcome: 'paused', pause } : unrun('paused', 'paused');
   }
   if (age > job.catchUpWindowMs) return unrun('expired', 'catchUpWindow');
   const requirement = requirementAt(view, scheduledFor);
@@ -183,7 +183,7 @@ export function verdictOn(view: FateView, scheduledFor: EpochMs): Verdict {
  * A due time that came during a back-filled run waits for it, whatever `overlap` and `catchUp` are. Of several, the
  * newest one runs; all do if `catchUp` is `all`.
  */
-function afterBackfill(view: FateView, scheduledFor: EpochMs): Verdict {
+function afterBackfill(view: OutcomeView, scheduledFor: EpochMs): Verdict {
   const { job, row, control } = view;
   const own: Verdict = { kind: 'run', trigger: 'schedule', queued: true };
   if (job.catchUp === 'all') return own;
@@ -193,7 +193,7 @@ function afterBackfill(view: FateView, scheduledFor: EpochMs): Verdict {
   return insteadOfNewer(view, newer, { newer: unrun('collapsed', 'catchUpLatest'), own });
 }
 
-function requirementAt(view: FateView, scheduledFor: EpochMs): Requirement {
+function requirementAt(view: OutcomeView, scheduledFor: EpochMs): Requirement {
   return requirementOf(view.job, view.required ?? NOTHING_KNOWN, scheduledFor, decidedAt(view));
 }
 
@@ -202,7 +202,7 @@ function requirementAt(view: FateView, scheduledFor: EpochMs): Requirement {
  * delay each time would never run.
  */
 function insteadOfNewer(
-  view: FateView,
+  view: OutcomeView,
   newer: EpochMs | undefined,
   verdicts: { readonly newer: Verdict; readonly own: Verdict },
 ): Verdict {
@@ -237,7 +237,7 @@ export function reclaimMs(leaseMs: Millis): Millis {
  * A newer due time that came during the last run too, outside of pauses. One that has not come yet came after the run,
  * which is over, even if the clock of its holder was fast and the row has a later end.
  */
-function waitsNewer(view: FateView, scheduledFor: EpochMs): EpochMs | undefined {
+function waitsNewer(view: OutcomeView, scheduledFor: EpochMs): EpochMs | undefined {
   const { job, row, control } = view;
   const newer = outside(job, job.timetable.next(scheduledFor), (at) => pauseAt(control, at) ?? standstillAt(row, at));
   const at = newer === undefined ? Infinity : actualTime(job, newer);
@@ -269,13 +269,13 @@ function outside(
 }
 
 /** The span around an instant whose due times the last run overlaps, and `overlap` skips. */
-function skippedAt({ job, row }: FateView, instant: EpochMs): Span | undefined {
+function skippedAt({ job, row }: OutcomeView, instant: EpochMs): Span | undefined {
   if (job.overlap !== 'skip' || row.busyUntil === undefined || !duringLastRun(row, instant)) return undefined;
   return { until: Math.min(row.busyUntil, ...row.stood.map(({ from }) => from).filter((from) => from > instant)) };
 }
 
-function unrun(fate: UnrunFate, reason: Reason): Verdict {
-  return { kind: 'unrun', fate, reason };
+function unrun(outcome: UnrunOutcome, reason: Reason): Verdict {
+  return { kind: 'unrun', outcome, reason };
 }
 
 /** Whether the last run, which is over, was still running at this instant. While it stood still, it was not. */
@@ -292,13 +292,13 @@ function waitedForBackfill({ run, busyUntil, phase }: Row, instant: EpochMs): bo
 }
 
 /** Adds a due time to the last stretch, or begins a new one. Returns false if there is no room for one. */
-function extend(stretches: Stretch[], fate: UnrunFate, reason: Reason, at: EpochMs, room: number): boolean {
+function extend(stretches: Stretch[], outcome: UnrunOutcome, reason: Reason, at: EpochMs, room: number): boolean {
   const last = stretches.at(-1);
-  if (last !== undefined && last.fate === fate && last.reason === reason) {
+  if (last !== undefined && last.outcome === outcome && last.reason === reason) {
     stretches[stretches.length - 1] = { ...last, through: at, count: last.count + 1 };
     return true;
   }
   if (stretches.length >= room) return false;
-  stretches.push({ fate, reason, from: at, through: at, count: 1 });
+  stretches.push({ outcome, reason, from: at, through: at, count: 1 });
   return true;
 }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { EpochMs, Millis } from '../../core/brand';
-import { RUN_FATES } from '../../core/fate';
+import { RAN_OUTCOMES } from '../../core/outcome';
 import { type Cluster, startCluster } from './cluster';
 import { ClusterError } from './cluster-error';
 import type { ClusterEvent } from './deployment';
@@ -12,7 +12,7 @@ export interface DrillLedger<Records> {
   prepare(): Promise<void>;
   /** The deployments whose ticks are recorded, each with the process that ticked. */
   ticking(): Promise<ReadonlyMap<string, string>>;
-  /** The number of due times in a span without a fate. */
+  /** The number of due times in a span without an outcome. */
   undecided(span: Span): Promise<number>;
   read(): Promise<Records>;
 }
@@ -54,7 +54,7 @@ export interface Drilled<Records> {
   readonly steps: readonly Step[];
   readonly events: readonly ClusterEvent[];
   readonly stopped: { readonly deployment: string; readonly pid: number; readonly at: EpochMs };
-  /** When every due time before the end of the interrupted runs had its fate; undefined: never. */
+  /** When every due time before the end of the interrupted runs had its outcome; undefined: never. */
   readonly caughtUpAt: EpochMs | undefined;
   /** When the killed deployment ticked again; undefined: it did not. */
   readonly backAt: EpochMs | undefined;
@@ -71,7 +71,7 @@ const TICKS_WITHIN_MS = 120_000;
 /** The drill keeps watching for this long after the deployment's return. */
 const AFTERWARDS_MS = 5_000;
 const KILLED_WITHIN_MS = 30_000;
-const RUN_ENDS: readonly string[] = RUN_FATES;
+const RUN_ENDS: readonly string[] = RAN_OUTCOMES;
 
 /** The claims of one deployment whose attempts had not ended, by its events until then. */
 export function goingOn(events: readonly ClusterEvent[], deployment: string, until: EpochMs): readonly ClusterEvent[] {
@@ -238,7 +238,7 @@ async function watchTakeOver<Records>(
   return caughtUpAt;
 }
 
-/** Waits until every due time of a span has its fate, and returns when that was; undefined: not in time. */
+/** Waits until every due time of a span has its outcome, and returns when that was; undefined: not in time. */
 function decided<Records>(
   { options: { patienceMs }, ledger, waitFor }: Scene<Records>,
   span: Span,

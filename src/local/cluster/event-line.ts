@@ -1,4 +1,4 @@
-import { RUN_FATES } from '../../core/fate';
+import { RAN_OUTCOMES } from '../../core/outcome';
 import { showDay, showSpan, showTimeOfDay } from '../../core/show-time';
 import { oneLine } from '../../core/text';
 import type { ClusterEvent } from './deployment';
@@ -21,8 +21,8 @@ const NAMES: Readonly<Record<string, string>> = {
 /** A start later than this is marked as late. */
 const LATE_MS = 1000;
 /** The events that end an attempt. */
-export const ATTEMPT_ENDS: readonly string[] = [...RUN_FATES, 'retrying', 'fannedOut', 'superseded'];
-const RUN_ENDS: readonly string[] = RUN_FATES;
+export const ATTEMPT_ENDS: readonly string[] = [...RAN_OUTCOMES, 'retrying', 'fannedOut', 'superseded'];
+const RUN_ENDS: readonly string[] = RAN_OUTCOMES;
 
 export function eventName(event: string): string {
   return NAMES[event] ?? event;

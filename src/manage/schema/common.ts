@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { EpochMs } from '../../core/brand';
-import { RUN_FATES, TRIGGERS, UNRUN_FATES } from '../../core/fate';
+import { RAN_OUTCOMES, TRIGGERS, UNRUN_OUTCOMES } from '../../core/outcome';
 
 /** The named schemas: the components of the OpenAPI document. */
 export const COMPONENTS = z.registry<{ id: string }>();
@@ -44,7 +44,7 @@ export const Instant = named('Instant', 'An instant in UTC, in RFC 3339.', z.iso
 
 export const Milliseconds = z.int();
 
-export const OUTCOMES = [...RUN_FATES, ...UNRUN_FATES, 'running', 'retrying'] as const;
+export const OUTCOMES = [...RAN_OUTCOMES, ...UNRUN_OUTCOMES, 'running', 'retrying'] as const;
 
 export const RunOutcome = named(
   'Outcome',

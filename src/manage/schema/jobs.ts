@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { RUN_FATES, UNRUN_FATES } from '../../core/fate';
+import { RAN_OUTCOMES, UNRUN_OUTCOMES } from '../../core/outcome';
 import { JOB_STATES } from '../../core/shown-state';
 import { Instant, list, Milliseconds, named, Reason, Trigger } from './common';
 import { Deployment, Maintenance } from './deployments';
@@ -47,7 +47,7 @@ const ListedRun = named(
     kind: z.literal('run'),
     runId: z.string(),
     scheduledFor: Instant,
-    outcome: z.enum(RUN_FATES).nullable().describe('Null: its record alone has it.'),
+    outcome: z.enum(RAN_OUTCOMES).nullable().describe('Null: its record alone has it.'),
     latenessMs: Milliseconds.nullable(),
     durationMs: Milliseconds.nullable().describe("The handler's time in all attempts. Null: its record alone has it."),
     waitedMs: Milliseconds.describe('How long it waited between its attempts.'),
@@ -61,7 +61,7 @@ const ListedGap = named(
   z.object({
     kind: z.literal('gap'),
     scheduledFor: Instant.describe('The newest of them.'),
-    outcome: z.enum(UNRUN_FATES),
+    outcome: z.enum(UNRUN_OUTCOMES),
     reason: Reason,
     count: z.int(),
   }),
@@ -219,7 +219,7 @@ export const Calendar = named(
       z.object({
         day: z.iso.date(),
         outcomes: z
-          .partialRecord(z.enum([...RUN_FATES, ...UNRUN_FATES]), z.int())
+          .partialRecord(z.enum([...RAN_OUTCOMES, ...UNRUN_OUTCOMES]), z.int())
           .describe('How many due times had each outcome.'),
       }),
     ).describe('The days that have outcomes, newest first.'),

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { RUN_FATES } from '../../core/fate';
+import { RAN_OUTCOMES } from '../../core/outcome';
 import { Instant, list, Milliseconds, named, OUTCOMES, Reason, RunOutcome, Trigger } from './common';
 
 const ErrorOfHandler = named(
@@ -35,7 +35,7 @@ const Attempt = named(
       "How long it waited, before that, for a place in its job's group. Absent where it did not.",
     ),
     endedAt: Instant.nullable(),
-    outcome: z.enum([...RUN_FATES, 'holderLost', 'draining', 'planned', 'running']),
+    outcome: z.enum([...RAN_OUTCOMES, 'holderLost', 'draining', 'planned', 'running']),
     error: ErrorOfHandler.nullable(),
   }),
 );

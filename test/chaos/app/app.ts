@@ -156,7 +156,7 @@ function writerFor(storage: string): typeof writeBlob {
   return storage.startsWith('redis:') ? writeKey : writeBlob;
 }
 
-/** A fenced write, whose fate is noted. */
+/** A fenced write, whose outcome is noted. */
 async function write(context: JobContext): Promise<void> {
   const storage = process.env['CRONLEASE_STORAGE'] ?? '';
   const begunAt = trueNow();

@@ -8,7 +8,7 @@ const FITS: Readonly<Record<string, Metadata>> = {
   'all printable ASCII': { text: `|${PRINTABLE}|` },
   'what looks like markup, JSON and header syntax': {
     markup: '<a b="c">&amp;&#38;</a>]]><!-- -->',
-    json: '[{"fate":"overlapped","note":"a \\"b\\" \\u00e9, c: d; e=f","n":1}]',
+    json: '[{"outcome":"overlapped","note":"a \\"b\\" \\u00e9, c: d; e=f","n":1}]',
     spaces: 'a  b   c',
     percent: '%41%2F+%',
     quotes: `'"\`"'`,

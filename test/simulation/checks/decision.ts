@@ -1,5 +1,5 @@
 import { type Control, NO_CONTROL } from '../../../src/core/control';
-import type { Stretch } from '../../../src/core/fate';
+import type { Stretch } from '../../../src/core/outcome';
 import type { JobSpec } from '../../../src/core/job';
 import type { Row } from '../../../src/core/row';
 import { checkBackfilled } from './backfill';
@@ -16,7 +16,7 @@ import {
 } from '../world/facts';
 
 /*
- * The right fate of a due time, by the order of fates, from the observed events. It is written apart from the product's
+ * The right outcome of a due time, by the order of outcomes, from the observed events. It is written apart from the product's
  * own rules, and treats an instant that is not known exactly (the decision) as a range.
  */
 
@@ -164,7 +164,7 @@ function lastRunOf(
   };
 }
 
-/** Every due time up to the new cursor has a fate. */
+/** Every due time up to the new cursor has an outcome. */
 function checkCovered(
   { name }: JobFacts,
   claimed: {
@@ -206,15 +206,15 @@ function checkRun(facts: JobFacts, view: View, due: number, acquisition: Acquisi
   const { name } = facts;
   const { spec, controls } = view;
   const actual = due + spec.offsetMs;
-  if (!spec.enabled) report('wrongFate', name, `${short(due)} was claimed although the job is disabled`);
+  if (!spec.enabled) report('wrongOutcome', name, `${short(due)} was claimed although the job is disabled`);
   if (actual > acquisition.lastAt + acquisition.actor.lookAheadMs + 1_000 + EPSILON_MS) {
     report('tooEarly', name, `${short(due)} was claimed before anybody could know that it is due`);
   }
   if (controls.every(({ pauses }) => pauses.some(({ until }) => until === undefined))) {
-    report('wrongFate', name, `${short(due)} was claimed while the job is paused`);
+    report('wrongOutcome', name, `${short(due)} was claimed while the job is paused`);
   }
   const allowed = verdicts(view, due);
-  if (!allowed.has('run')) report('wrongFate', name, `${short(due)} was claimed, and should ${shouldBe(allowed)}`);
+  if (!allowed.has('run')) report('wrongOutcome', name, `${short(due)} was claimed, and should ${shouldBe(allowed)}`);
 }
 
 function checkRequest({ name }: JobFacts, view: View, before: Row, row: Row, report: Report): void {
@@ -224,10 +224,10 @@ function checkRequest({ name }: JobFacts, view: View, before: Row, row: Row, rep
   });
   const age = view.from - (row.run?.scheduledFor ?? 0);
   if (age > view.spec.catchUpWindowMs)
-    report('wrongFate', name, `request ${keyText(row.run?.key ?? '')} should be expired`);
+    report('wrongOutcome', name, `request ${keyText(row.run?.key ?? '')} should be expired`);
   const taken = row.owed.filter(({ request }) => request !== undefined).length;
   if (taken === 0 && !waiting.includes(row.manualTaken)) {
-    report('wrongFate', name, `request ${keyText(row.run?.key ?? '')} is not the oldest one that waits`);
+    report('wrongOutcome', name, `request ${keyText(row.run?.key ?? '')} is not the oldest one that waits`);
   }
 }
 
@@ -245,11 +245,11 @@ function checkNothingWaits({ name }: JobFacts, view: View, row: Row, report: Rep
 function checkStretch(facts: JobFacts, view: View, stretch: Stretch, startsAnew: boolean, report: Report): void {
   const { name } = facts;
   const { spec } = view;
-  const verdict = `${stretch.fate} ${stretch.reason}`;
+  const verdict = `${stretch.outcome} ${stretch.reason}`;
   const wrong = (due: number, should: string): void => {
-    report('wrongFate', name, `${short(due)} got the outcome ${verdict}, and should ${should}`);
+    report('wrongOutcome', name, `${short(due)} got the outcome ${verdict}, and should ${should}`);
   };
-  if (stretch.fate === 'disabled') {
+  if (stretch.outcome === 'disabled') {
     if (!startsAnew || stretch.through > view.to + 1_000) wrong(stretch.from, 'be what its schedule says');
     return;
   }
@@ -279,7 +279,7 @@ function stoodAt({ stood }: LastRun, instant: number, how: keyof Standstill): bo
 
 type Truth = 'yes' | 'perhaps' | 'no';
 
-/** Every verdict that the order of fates allows for a due time, by the known facts. */
+/** Every verdict that the order of outcomes allows for a due time, by the known facts. */
 function verdicts(view: View, due: number): ReadonlySet<string> {
   const { spec, lastRun } = view;
   const actual = due + spec.offsetMs;

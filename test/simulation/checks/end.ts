@@ -133,7 +133,7 @@ export function checkEnd(world: World, phases: Phases): void {
     }
     if (phases.calmFrom === Infinity && isJobSettled(world, facts, spec, phases.quietFrom)) continue;
     checkSettled(world, facts, spec, phases);
-    checkFates(world, facts, spec, phases);
+    checkOutcomes(world, facts, spec, phases);
     checkBackfillsEnded(facts, spec, world.observer.report);
     if (phases.calmFrom === Infinity) continue;
     checkPunctual(world, facts, spec, phases, end);
@@ -171,7 +171,7 @@ function checkSettled({ observer }: World, facts: JobFacts, spec: JobSpec, { qui
 }
 
 /**
- * Whether a claim's run was over before a failover in which its record may be lost. The fates of due times are counted
+ * Whether a claim's run was over before a failover in which its record may be lost. The outcomes of due times are counted
  * anyway, and requests are checked after the recovery. No trace may be left of a term, or of a request that is gone from
  * the control too.
  */
@@ -186,8 +186,8 @@ function isForgotten({ failedOver }: JobFacts, spec: JobSpec, key: string): bool
   return run.since < keptSinceAt(failedOver, spec);
 }
 
-/** Every due time up to the end of the faults has exactly one fate. */
-function checkFates(world: World, facts: JobFacts, spec: JobSpec, { quietFrom }: Phases): void {
+/** Every due time up to the end of the faults has exactly one outcome. */
+function checkOutcomes(world: World, facts: JobFacts, spec: JobSpec, { quietFrom }: Phases): void {
   const { observer } = world;
   const { name, row } = facts;
   if (spec.kind !== 'timed' || row === undefined) return;
@@ -214,11 +214,15 @@ function checkReigns({ observer }: World, facts: JobFacts, quietFrom: number): v
     for (let due = spec.timetable.next(after); due !== undefined; due = spec.timetable.next(due)) {
       if (due > until || due + spec.offsetMs >= quietFrom) break;
       const at = due;
-      const fates = spans.filter(([from, through]) => from <= at && at <= through).length;
+      const outcomes = spans.filter(([from, through]) => from <= at && at <= through).length;
       // Records that the row owes since the last claim are written with the next one, or by a sweep.
       const owed = row.owed.some(({ from, through }) => from <= at && at <= through);
-      if (fates !== 1 && !owed && due >= keptSince) {
-        observer.report('notOneFate', name, `due time ${short(due)} (${recordKey(due)}) has ${String(fates)} fates`);
+      if (outcomes !== 1 && !owed && due >= keptSince) {
+        observer.report(
+          'notOneOutcome',
+          name,
+          `due time ${short(due)} (${recordKey(due)}) has ${String(outcomes)} outcomes`,
+        );
       }
     }
   }

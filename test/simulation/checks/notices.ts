@@ -1,4 +1,4 @@
-import { type RunFate, isRunFate } from '../../../src/core/fate';
+import { type RanOutcome, hasRun } from '../../../src/core/outcome';
 import { noticeId, parseNoticeId } from '../../../src/core/notice';
 import type { Row } from '../../../src/core/row';
 import { type Actor, type JobFacts, type Report, isFinal, keyText } from '../world/facts';
@@ -49,9 +49,9 @@ export function noticeAsked(
   }
 }
 
-function outcomeOf({ records }: JobFacts, key: string): RunFate | undefined {
+function outcomeOf({ records }: JobFacts, key: string): RanOutcome | undefined {
   const record = records.get(key)?.record;
-  return record?.state === 'final' && isRunFate(record.outcome) ? record.outcome : undefined;
+  return record?.state === 'final' && hasRun(record.outcome) ? record.outcome : undefined;
 }
 
 /** A job that was told to be overdue may fail without another notice. */

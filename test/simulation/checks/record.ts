@@ -27,7 +27,7 @@ export function recordWritten(facts: JobFacts, key: string, stored: StoredRecord
   records.set(key, fact);
 }
 
-/** A deleted record is written again only with the same fate, or with an unknown outcome. */
+/** A deleted record is written again only with the same outcome, or with an unknown outcome. */
 function checkUnknown(
   { name }: JobFacts,
   key: string,
@@ -88,7 +88,7 @@ function checkSpan(facts: JobFacts, key: string, { record, span }: RecordFact, r
   for (const [other, others] of records) {
     if (from <= others.span[1] && others.span[0] <= through && !isRequest(other)) {
       const both = `${keyText(key)} (${String(record.outcome)}) and ${keyText(other)} (${String(others.record.outcome)})`;
-      report('twoFates', name, `records ${both} overlap`);
+      report('twoOutcomes', name, `records ${both} overlap`);
     }
   }
   if (record.through === undefined || record.count === undefined) return;

@@ -1,5 +1,5 @@
 import type { LeaseId } from '../../../src/core/brand';
-import type { Stretch } from '../../../src/core/fate';
+import type { Stretch } from '../../../src/core/outcome';
 import { recordKey } from '../../../src/core/key';
 import type { Row } from '../../../src/core/row';
 import { tokenRaised } from './failover';
@@ -46,7 +46,7 @@ export function rowWritten(
   if (before === undefined) return;
   leftToItems(facts, before, row, now, report);
   countedIn(facts, before, row, actor);
-  for (const stretch of row.owed) facts.owed.set(keyOf(stretch), `${stretch.fate} ${stretch.reason}`);
+  for (const stretch of row.owed) facts.owed.set(keyOf(stretch), `${stretch.outcome} ${stretch.reason}`);
   checkGrowth(facts, before, row, report);
   checkReign(facts, before, row, actor, report);
   checkTimes(facts, before, row, actor, now, report);
@@ -90,7 +90,7 @@ function isRight(facts: JobFacts, before: Row, row: Row, decided: Acquisition): 
 
 /** Only the schedule of a higher revision replaces a schedule. */
 function checkReign(facts: JobFacts, before: Row, row: Row, actor: Actor, report: Report): void {
-  // Due times while nobody had the job have no fate.
+  // Due times while nobody had the job have no outcome.
   if (row.forgotten !== undefined && before.forgotten === undefined) {
     facts.reigns.push({ hash: 'forgotten', after: row.cursor });
   }
@@ -264,5 +264,5 @@ function keyOf(stretch: Stretch): string {
 }
 
 function sameStretch(a: Stretch, b: Stretch): boolean {
-  return a.from === b.from && a.through === b.through && a.fate === b.fate && a.request === b.request;
+  return a.from === b.from && a.through === b.through && a.outcome === b.outcome && a.request === b.request;
 }

@@ -93,7 +93,7 @@ export function checkExpired(facts: JobFacts, key: string, record: LedgerRecord,
   }
 }
 
-/** By the order of fates, written apart from the product's own calculation. A back-filled run is never too old. */
+/** By the order of outcomes, written apart from the product's own calculation. A back-filled run is never too old. */
 function windowOf({ catchUp, catchUpWindowMs, leaseMs }: JobSpec, trigger: string): number {
   if (trigger === 'backfill') return Infinity;
   if (trigger === 'manual' || catchUp !== 'none') return catchUpWindowMs;

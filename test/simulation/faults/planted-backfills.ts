@@ -8,7 +8,7 @@ export const BACKFILL_FAULTS: readonly Planted[] = [
   {
     name: 'backfill-overlaps',
     mix,
-    what: 'a due time that comes during a back-filled run gets its fate by `overlap`',
+    what: 'a due time that comes during a back-filled run gets its outcome by `overlap`',
     edits: [drop('core/decide/verdict.ts:verdictOn', branch('waitedForBackfill'))],
   },
   {

@@ -59,7 +59,7 @@ export const DECISION_FAULTS: readonly Planted[] = [
   {
     name: 'no-fast-clock-cap',
     what: "due times are decided past the listing's limit",
-    edits: [become('core/decide/due.ts:fateView', value('limit'), 'Infinity')],
+    edits: [become('core/decide/due.ts:outcomeView', value('limit'), 'Infinity')],
   },
   {
     name: 'busy-until-forgotten',
@@ -83,7 +83,7 @@ export const DECISION_FAULTS: readonly Planted[] = [
     what: 'a pause is ignored',
     edits: [
       become('core/decide/verdict.ts:verdictOn', value('pause'), 'pauseAt({ ...control, pauses: [] }, actual)'),
-      never('core/decide/verdict.ts:fatesOf', operation('!==')),
+      never('core/decide/verdict.ts:outcomesOf', operation('!==')),
     ],
   },
   {
@@ -136,7 +136,7 @@ export const DECISION_FAULTS: readonly Planted[] = [
     what: 'the cursor passes a due time without an outcome',
     edits: [
       before(
-        'core/decide/verdict.ts:fatesOf',
+        'core/decide/verdict.ts:outcomesOf',
         branch('waits'),
         `if (verdict.reason === 'catchUpLatest') {
       cursor = scheduledFor;

@@ -62,8 +62,8 @@ export const FAILOVER_FAULTS: readonly Planted[] = [
     what: '`recover` records due times as paused, by a control that has returned to an earlier state',
     mix: 'failover',
     edits: [
-      become('core/failover.ts:fateOf', property('row'), '$, control'),
-      become('core/failover.ts:fateOf', returned('expired'), "control.pauses.length > 0 ? ['paused', 'paused'] : $"),
+      become('core/failover.ts:outcomeOf', property('row'), '$, control'),
+      become('core/failover.ts:outcomeOf', returned('expired'), "control.pauses.length > 0 ? ['paused', 'paused'] : $"),
     ],
   },
   {

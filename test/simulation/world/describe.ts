@@ -35,7 +35,7 @@ export function describeRow({
     `${phase} ${String(attempt)}`,
     ...(owed.length === 0
       ? []
-      : [`owes ${owed.map(({ fate, from, count }) => `${fate} ${short(from)} x${String(count)}`).join(' ')}`]),
+      : [`owes ${owed.map(({ outcome, from, count }) => `${outcome} ${short(from)} x${String(count)}`).join(' ')}`]),
     ...(busyUntil === undefined ? [] : [`busy until ${short(busyUntil)}`]),
     ...stood.map(({ from, until }) => `stood still ${short(from)} to ${short(until)}`),
     ...(notBefore === undefined ? [] : [`not before ${short(notBefore)}`]),

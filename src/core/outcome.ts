@@ -1,19 +1,19 @@
 /** The outcomes of a due time that ran. */
-export const RUN_FATES = ['succeeded', 'failed', 'timedOut', 'stalled', 'cancelled'] as const;
+export const RAN_OUTCOMES = ['succeeded', 'failed', 'timedOut', 'stalled', 'cancelled'] as const;
 /** The outcomes of a due time that did not run. */
-export const UNRUN_FATES = ['overlapped', 'collapsed', 'expired', 'paused', 'disabled'] as const;
+export const UNRUN_OUTCOMES = ['overlapped', 'collapsed', 'expired', 'paused', 'disabled'] as const;
 
-export type RunFate = (typeof RUN_FATES)[number];
-export type UnrunFate = (typeof UNRUN_FATES)[number];
+export type RanOutcome = (typeof RAN_OUTCOMES)[number];
+export type UnrunOutcome = (typeof UNRUN_OUTCOMES)[number];
 /** The outcomes of a due time that was claimed, and whose handler was not called. */
-export type NotRunFate = Extract<UnrunFate, 'paused' | 'expired'>;
+export type NotRunOutcome = Extract<UnrunOutcome, 'paused' | 'expired'>;
 /** The outcomes of a due time that was claimed. */
-export type ClaimedFate = RunFate | NotRunFate;
+export type ClaimedOutcome = RanOutcome | NotRunOutcome;
 /** Every due time gets exactly one of these. */
-export type Fate = RunFate | UnrunFate;
+export type Outcome = RanOutcome | UnrunOutcome;
 
 /**
- * Why a due time has its fate. Each comment begins with the outcomes that the reason explains, or with `attempt` where
+ * Why a due time has its outcome. Each comment begins with the outcomes that the reason explains, or with `attempt` where
  * it explains the end of an attempt alone: docs/reference/outcomes.md is made from them.
  */
 export type Reason =
@@ -95,8 +95,8 @@ export type Reason =
   /** disabled: No deployment's jobs file had the job before the due time was decided. */
   | 'notInFile';
 
-export function isRunFate(fate: Fate | null): fate is RunFate {
-  return RUN_FATES.some((one) => one === fate);
+export function hasRun(outcome: Outcome | null): outcome is RanOutcome {
+  return RAN_OUTCOMES.some((one) => one === outcome);
 }
 
 /** What starts a run, as its record has it. A take-over continues a run, and keeps its trigger. */
@@ -108,11 +108,11 @@ export const TRIGGERS = ['schedule', 'catchUp', 'takeOver', 'manual', 'backfill'
 export type Trigger = (typeof TRIGGERS)[number];
 
 /** The outcome of one attempt, as the row and the ledger hold it. */
-export type AttemptOutcome = RunFate | 'holderLost' | 'draining' | 'planned';
+export type AttemptOutcome = RanOutcome | 'holderLost' | 'draining' | 'planned';
 
-/** A stretch of due times that did not run, all with one fate for one reason. */
+/** A stretch of due times that did not run, all with one outcome for one reason. */
 export interface Stretch {
-  readonly fate: UnrunFate;
+  readonly outcome: UnrunOutcome;
   readonly reason: Reason;
   /** Its oldest due time: the record's `scheduledFor`. */
   readonly from: number;
