@@ -46,8 +46,13 @@ async function profile(options: Options, root: string): Promise<number> {
 }
 
 /** @param kept where the results are already, if not in a page of their own */
-async function publish(sitting: Sitting, { add, whole, out }: Options, root: string, kept = 'docs'): Promise<void> {
-  const folder = path.resolve(root, out ?? (add || whole ? 'docs' : kept));
+async function publish(
+  sitting: Sitting,
+  { add, whole, out }: Options,
+  root: string,
+  kept = 'docs/evidence',
+): Promise<void> {
+  const folder = path.resolve(root, out ?? (add || whole ? 'docs/evidence' : kept));
   const all = add ? joined(readSitting(folder), sitting) : sitting;
   writeResults(all, folder);
   await writeReport(all, folder);

@@ -6,7 +6,7 @@ import type { System } from './systems/system';
 export const USAGE = `Usage: npm run bench -- [options]
 
 Runs the same jobs on cronlease and on what people would use instead, one system after the other, on this machine:
-three workers each, and a handler of 20 ms. Writes a page with tables and plots, and the results as JSON: into docs,
+three workers each, and a handler of 20 ms. Writes a page with tables and plots, and the results as JSON: into docs/evidence,
 or into .tmp/bench if options leave something out.
 
   --quick               each peer and cronlease as \`cronlease dev\` runs it; loads 1/s, 100/s and 1000/min for 10 s,

@@ -1,4 +1,4 @@
-// Draws docs/dashboard/*.png anew from the real pages: npm run dashboard:pictures. Needs Chromium.
+// Draws docs/how-to/dashboard/*.png anew from the real pages: npm run dashboard:pictures. Needs Chromium.
 // With --only and the name of a world it draws the pictures of that one. With --serve it prints the address of the dashboard of a shop, or of the world that follows, instead, and serves it until Ctrl+C.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -10,7 +10,7 @@ import { withPalette } from './palette-png.mjs';
 
 const root = path.join(import.meta.dirname, '..');
 const outfile = path.join(root, '.tmp/dashboard-demo.cjs');
-const folder = path.join(root, 'docs/dashboard');
+const folder = path.join(root, 'docs/how-to/dashboard');
 const WIDE = { width: 1280, height: 800 };
 const SMALL = { width: 960, height: 460 };
 const PHONE = { width: 360, height: 740 };

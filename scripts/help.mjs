@@ -1,9 +1,9 @@
-// Turns docs/on-call.md into the help page of the dashboard: blocks and pieces of text, which need no HTML.
+// Turns docs/how-to/on-call.md into the help page of the dashboard: blocks and pieces of text, which need no HTML.
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { marked } from 'marked';
 
-const FILE = path.join(import.meta.dirname, '../docs/on-call.md');
+const FILE = path.join(import.meta.dirname, '../docs/how-to/on-call.md');
 
 /** The blocks of the help page, as src/dashboard/help-content.d.ts describes them. */
 export function helpBlocks(markdown = readFileSync(FILE, 'utf8')) {
@@ -23,7 +23,7 @@ function blockOf(token) {
         { kind: 'list', items: token.items.map((item) => item.tokens.flatMap(({ tokens }) => piecesOf(tokens))) },
       ];
     default:
-      throw new Error(`docs/on-call.md: the help page cannot show a ${token.type}: ${token.raw.slice(0, 60)}`);
+      throw new Error(`docs/how-to/on-call.md: the help page cannot show a ${token.type}: ${token.raw.slice(0, 60)}`);
   }
 }
 
@@ -42,7 +42,7 @@ function piecesOf(tokens) {
         if (token.href.startsWith('#')) return { text: token.text, anchor: token.href.slice(1) };
         return { text: token.text };
       default:
-        throw new Error(`docs/on-call.md: the help page cannot show a ${token.type}: ${token.raw.slice(0, 60)}`);
+        throw new Error(`docs/how-to/on-call.md: the help page cannot show a ${token.type}: ${token.raw.slice(0, 60)}`);
     }
   });
 }

@@ -15,7 +15,7 @@ const USAGE = `Usage: npm run bench:scale -- [options]
 Measures how time, CPU, storage calls and memory grow with the number of jobs and of instances: the first sight, an idle
 minute, a minute in which 1 % of the jobs are due, and one in which all are. On the memory store in simulated time, and
 on the storage emulator in real time. Then listings alone, on a server that answers each page after 100 ms. Writes
-docs/scale.md and docs/performance/scale.json.
+docs/evidence/scale.md and docs/evidence/performance/scale.json.
 
   --quick         up to 10,000 jobs and 3 instances in memory, up to 1,000 jobs on the emulator: two minutes
   --only TABLE    measure this table alone, and keep the other results: memory, emulator or listings

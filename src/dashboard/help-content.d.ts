@@ -11,5 +11,5 @@ export type HelpBlock =
   | { readonly kind: 'text'; readonly pieces: readonly HelpPiece[] }
   | { readonly kind: 'list'; readonly items: readonly (readonly HelpPiece[])[] };
 
-/** docs/on-call.md: `scripts/help.mjs` makes this module. */
+/** docs/how-to/on-call.md: `scripts/help.mjs` makes this module. */
 export const HELP: readonly HelpBlock[];

@@ -6,7 +6,7 @@ import { Link } from './parts';
 const ANCHORS = new Set(HELP.flatMap((block) => (block.kind === 'heading' ? [block.anchor] : [])));
 
 interface HelpLinkProps {
-  /** A heading of docs/on-call.md. Of one that it does not have, there is no link. */
+  /** A heading of docs/how-to/on-call.md. Of one that it does not have, there is no link. */
   readonly topic: string | undefined;
   readonly class?: string;
   readonly children?: JSX.Element | string;

@@ -1,7 +1,7 @@
 import type { Outcome } from './model';
 import type { ShownState } from '../core/shown-state';
 
-/** A topic is a heading of docs/on-call.md. */
+/** A topic is a heading of docs/how-to/on-call.md. */
 export function topicOfState(state: ShownState): string {
   switch (state) {
     case 'idle':

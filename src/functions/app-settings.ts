@@ -8,7 +8,7 @@ interface AppSettings {
    * `postgres://USER:PASSWORD@HOST/DATABASE`, `rediss://USER:PASSWORD@HOST`,
    * `zk://USER:PASSWORD@HOST1,HOST2/CHROOT`, `etcds://USER:PASSWORD@HOST1,HOST2/PREFIX`, or
    * `consuls://:TOKEN@HOST1,HOST2/PREFIX`
-   * ([choosing a store](../choosing-a-store.md)). Set this or `CRONLEASE_STORAGE__blobServiceUri`. Default: required.
+   * ([choosing a store](../explanation/choosing-a-store.md)). Set this or `CRONLEASE_STORAGE__blobServiceUri`. Default: required.
    */
   readonly CRONLEASE_STORAGE?: string | undefined;
   /** The same for an identity: `https://ACCOUNT.blob.core.windows.net`. Default: none. */
@@ -29,7 +29,7 @@ interface AppSettings {
    * A second place of audit entries, as a connection of the forms of `CRONLEASE_STORAGE`, with `__blobServiceUri` and so
    * on: each entry is created there first, in the container of the same name, which must exist. A change by a person that
    * cannot be recorded there is refused. Nothing there is changed or deleted, so the container may be immutable
-   * ([security model](../security-model.md#a-second-place-for-the-audit)). Default: none.
+   * ([security model](../explanation/security-model.md#a-second-place-for-the-audit)). Default: none.
    */
   readonly CRONLEASE_AUDIT?: string | undefined;
   /** The same for an identity: `https://ACCOUNT.blob.core.windows.net`. Default: none. */

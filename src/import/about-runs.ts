@@ -19,7 +19,7 @@ const ABOUT_RUNS: Readonly<Record<Format, { readonly why: string; readonly remed
   timers: {
     why: 'a timer makes up for one missed time however old, and retries nothing without a policy; a job does so for the last hour, and has 3 attempts',
     remedy:
-      'Set "catchUpWindow" and "retry" of jobs where this matters. docs/from-timers.md has the move step by step.',
+      'Set "catchUpWindow" and "retry" of jobs where this matters. docs/how-to/from-timers.md has the move step by step.',
   },
 };
 

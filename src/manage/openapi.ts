@@ -38,7 +38,7 @@ export function openApiDocument(routes: readonly Route[], version: string): Json
       title: 'cronlease',
       version,
       description:
-        'See and operate the jobs of a cronlease app. docs/http-api.md describes logins, keys, errors and polling.',
+        'See and operate the jobs of a cronlease app. docs/how-to/http-api.md describes logins, keys, errors and polling.',
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [

@@ -186,7 +186,7 @@ describe.concurrent('LeaderElection', () => {
   });
 
   it('leads by the example of the guide on PostgreSQL, until it is killed', { timeout: 180_000 }, async () => {
-    const page = readFileSync(path.join(root, 'docs/leader-election.md'), 'utf8');
+    const page = readFileSync(path.join(root, 'docs/how-to/leader-election.md'), 'utf8');
     const code = /^```js postgres\n(.*?)^```$/ms.exec(page)?.[1] ?? '';
     const folder = scratchFolder('election');
     writeFileSync(path.join(folder, 'program.mjs'), code);

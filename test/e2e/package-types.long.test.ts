@@ -101,7 +101,7 @@ const TEMPLATE = {
 
 /** A snippet of the page for apps that exist. */
 function snippet(language: 'ts' | 'json', having: string): string {
-  const page = readFileSync(path.join(root, 'docs/existing-app.md'), 'utf8');
+  const page = readFileSync(path.join(root, 'docs/how-to/existing-app.md'), 'utf8');
   const found = [...page.matchAll(/^```(\w+)\n([^]*?)^```$/gm)].find(
     ([, of, text = '']) => of === language && text.includes(having),
   );

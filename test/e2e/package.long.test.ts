@@ -77,8 +77,8 @@ function load(name: string): { readonly cpuMs: number; readonly files: readonly 
 describe('the library, packed and installed', () => {
   it('turns an app into a coordinator that runs its jobs', { timeout: 90_000 }, async () => {
     write('host.json', readFileSync(path.join(root, 'host.json'), 'utf8'));
-    write('jobs.json', snippet('docs/existing-app.md', 'json', '"jobs"'));
-    write('index.js', snippet('docs/existing-app.md', 'js', 'registerCoordinator'));
+    write('jobs.json', snippet('docs/how-to/existing-app.md', 'json', '"jobs"'));
+    write('index.js', snippet('docs/how-to/existing-app.md', 'js', 'registerCoordinator'));
     const dev = cronlease('dev', '--json', '--port', '0', '--instances', '2', '--storage', azurite.connectionString);
     const { out, code } = collect(dev);
     await vi.waitFor(() => expect(out()).toContain('"event":"succeeded"'), { timeout: 60_000, interval: 100 });
@@ -102,7 +102,7 @@ describe('the library, packed and installed', () => {
   });
 
   it('runs the handler tests of the guide', () => {
-    write('handler.test.mjs', snippet('docs/writing-handlers.md', 'js', 'runJob'));
+    write('handler.test.mjs', snippet('docs/how-to/writing-handlers.md', 'js', 'runJob'));
     const out = execFileSync(process.execPath, ['--test', 'handler.test.mjs'], { cwd: app, encoding: 'utf8' });
     expect(out).toMatch(/^(#|ℹ) pass 3$/m);
     expect(out).toMatch(/^(#|ℹ) fail 0$/m);
@@ -156,7 +156,7 @@ describe('the library, packed and installed', () => {
        export const due = async (): Promise<string | undefined> => (await runJob(dated)).result?.due.slice(0, 4);
        registerCoordinator({ jobs: { jobs: { job: { schedule: '@daily', input: { container: 'a' } } } }, handlers: { job } });`,
     );
-    write('typed/guide.ts', snippet('docs/existing-app.md', 'ts', 'registerCoordinator'));
+    write('typed/guide.ts', snippet('docs/how-to/existing-app.md', 'ts', 'registerCoordinator'));
     write(
       'typed/tsconfig.json',
       JSON.stringify({

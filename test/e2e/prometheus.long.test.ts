@@ -17,7 +17,7 @@ let prometheus: ReturnType<typeof spawn>;
 let api = '';
 let log = '';
 
-/** Debian's Prometheus, which scrapes each instance as docs/metrics.md shows it. */
+/** Debian's Prometheus, which scrapes each instance as docs/how-to/metrics.md shows it. */
 async function startPrometheus(): Promise<void> {
   const folder = scratchFolder('prometheus');
   mkdirSync(folder, { recursive: true });

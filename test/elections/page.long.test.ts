@@ -11,7 +11,7 @@ import { SEEDS } from './seeds';
 import { CONTENDERS } from './world/contender';
 import { SCENARIOS, scenarioOf } from './world/scenarios';
 
-const docs = path.join(__dirname, '../../docs');
+const docs = path.join(__dirname, '../../docs/evidence');
 const page = readFileSync(path.join(docs, 'elections.md'), 'utf8');
 
 /** A row as it is before the formatter has aligned it. */
@@ -19,14 +19,14 @@ function unaligned(line: string): string {
   return line.replaceAll(/ +/g, ' ').trim();
 }
 
-describe('docs/elections.md', () => {
+describe('docs/evidence/elections.md', () => {
   // All rows would take half a minute.
   it.each(['partition', 'stopped process'])('has the figures of "%s" as the sources give them', async (name) => {
     const lines = page.split('\n').map(unaligned);
     for (const instances of [3, 5]) {
       const row = await rowOf(scenarioOf(name), instances, SEEDS);
       for (const { title, cell } of METRICS) {
-        expect(lines, `run npm run elections -- --out docs: ${title}`).toContain(markdownRow(row, cell));
+        expect(lines, `run npm run elections -- --out docs/evidence: ${title}`).toContain(markdownRow(row, cell));
       }
     }
   });

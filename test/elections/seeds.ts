@@ -1,2 +1,2 @@
-/** As many trials of each contender in each scenario has docs/elections.md. */
+/** As many trials of each contender in each scenario has docs/evidence/elections.md. */
 export const SEEDS = 20;

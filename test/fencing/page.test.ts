@@ -53,7 +53,7 @@ declare module '@azure/cosmos' {
 }
 `;
 
-describe('docs/fencing.md', () => {
+describe('docs/how-to/fencing.md', () => {
   it('has TypeScript that compiles', () => {
     withSnippets((folder) => {
       writeFileSync(path.join(folder, 'packages.d.ts'), PACKAGES);

@@ -14,9 +14,9 @@ interface Snippet {
   readonly code: string;
 }
 
-/** Every block of code of docs/fencing.md: its fence says language and name. */
+/** Every block of code of docs/how-to/fencing.md: its fence says language and name. */
 export function snippets(): Snippet[] {
-  const page = readFileSync(path.join(ROOT, 'docs/fencing.md'), 'utf8');
+  const page = readFileSync(path.join(ROOT, 'docs/how-to/fencing.md'), 'utf8');
   return [...page.matchAll(/^```(\w*) ?([\w-]*)\n(.*?)^```$/gms)].map(([, language = '', name = '', code = '']) => ({
     language,
     name,
@@ -26,7 +26,7 @@ export function snippets(): Snippet[] {
 
 export function snippet(name: string): string {
   const found = snippets().filter((one) => one.name === name);
-  if (found.length !== 1) throw new Error(`docs/fencing.md has ${String(found.length)} snippets "${name}"`);
+  if (found.length !== 1) throw new Error(`docs/how-to/fencing.md has ${String(found.length)} snippets "${name}"`);
   return found[0]?.code ?? '';
 }
 
@@ -80,7 +80,7 @@ export function load(file: string, edits: Readonly<Record<string, string>> = {})
       const edited = readdirSync(folder)
         .map((name) => path.join(folder, name))
         .filter((name) => readFileSync(name, 'utf8').includes(from));
-      if (edited.length === 0) throw new Error(`docs/fencing.md has no ${from}`);
+      if (edited.length === 0) throw new Error(`docs/how-to/fencing.md has no ${from}`);
       for (const name of edited) writeFileSync(name, readFileSync(name, 'utf8').replaceAll(from, to));
     }
     const alias: Record<string, string> = { cronlease: library };
@@ -103,6 +103,6 @@ export function load(file: string, edits: Readonly<Record<string, string>> = {})
 
 export function loadUnderFence(edits: Readonly<Record<string, string>> = {}): Page['underFence'] {
   const { underFence } = load('under-fence', edits);
-  if (underFence === undefined) throw new Error('docs/fencing.md exports no underFence');
+  if (underFence === undefined) throw new Error('docs/how-to/fencing.md exports no underFence');
   return underFence;
 }

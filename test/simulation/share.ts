@@ -78,7 +78,7 @@ export const LONG_PLANTED = PLANTED.filter((planted, index) => !isEveryday(plant
 
 /** The table of planted faults says which history has shown each. */
 function seedsInDocs(): Readonly<Record<string, number>> {
-  const page = readFileSync(path.join(ROOT, 'docs/reliability.md'), 'utf8');
+  const page = readFileSync(path.join(ROOT, 'docs/evidence/reliability.md'), 'utf8');
   return Object.fromEntries(
     [...page.matchAll(/^\| `([a-z-]+)` *\| [^|]* \| (\d+) /gm)].map(([, name, seed]) => [name ?? '', Number(seed)]),
   );

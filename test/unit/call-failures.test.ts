@@ -16,7 +16,7 @@ const A = 'a' as JobName;
 /** The calls of a run, in their order. A listing also shows the control before the handler. */
 const CALLS = ['list', 'acquire', 'writeRow', 'renew', 'createRecord', 'release'] as const;
 
-/** What an answer means: the table of docs/reliability.md. */
+/** What an answer means: the table of docs/evidence/reliability.md. */
 const ANSWERS = [
   ['400', 'StoreUnavailable'],
   ['401', 'StoreDenied'],

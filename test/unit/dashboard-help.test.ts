@@ -10,7 +10,7 @@ const ANCHORS = new Set(helpBlocks().flatMap((block) => (block.kind === 'heading
 
 describe('the help of the dashboard', () => {
   it('is the page for the person on call', () => {
-    const page = readFileSync(path.join(__dirname, '../../docs/on-call.md'), 'utf8');
+    const page = readFileSync(path.join(__dirname, '../../docs/how-to/on-call.md'), 'utf8');
     const headings = page.match(/^#{1,3} .*$/gm) ?? [];
     expect(ANCHORS.size).toBe(headings.length);
     const text = JSON.stringify(helpBlocks());
@@ -61,7 +61,9 @@ describe('the help of the dashboard', () => {
   });
 
   it('refuses what it cannot show', () => {
-    expect(() => helpBlocks('![a](b.png)')).toThrow('docs/on-call.md: the help page cannot show a image: ![a](b.png)');
+    expect(() => helpBlocks('![a](b.png)')).toThrow(
+      'docs/how-to/on-call.md: the help page cannot show a image: ![a](b.png)',
+    );
     expect(() => helpBlocks('| a |\n| - |\n| b |')).toThrow('the help page cannot show a table');
   });
 });

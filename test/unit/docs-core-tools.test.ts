@@ -43,7 +43,7 @@ function rowsOf(text: string): Map<string, Row> {
   return new Map(rows);
 }
 
-const guide = read('docs/core-tools.md');
+const guide = read('docs/how-to/core-tools.md');
 const rows = rowsOf(guide);
 const sample = (JSON.parse(read('local.settings.sample.json')) as { Values: Readonly<Record<string, string>> }).Values;
 
@@ -51,7 +51,7 @@ function seconds(milliseconds: string): string {
   return String(Number(milliseconds.replaceAll('_', '')) / 1000);
 }
 
-describe('the settings of docs/core-tools.md', () => {
+describe('the settings of docs/how-to/core-tools.md', () => {
   it('are those of the sample and those that the code reads, and no other', () => {
     const code = Object.values(sources).join('\n');
     const ours = [...code.matchAll(/CRONLEASE_[A-Z_]*[A-Z](?:__[a-z]\w*)?/g)].map(([name]) => name);
@@ -91,7 +91,7 @@ describe('the settings of docs/core-tools.md', () => {
   });
 });
 
-it('the two deployments of docs/core-tools.md have nothing of a host in common', () => {
+it('the two deployments of docs/how-to/core-tools.md have nothing of a host in common', () => {
   const commands = [
     ...guide.matchAll(/^AzureFunctionsWebHost__hostid=(\w+) TASKHUB_NAME=(\w+) func start --port (\d+)$/gm),
   ];

@@ -67,7 +67,7 @@ describe('the examples of the documents', () => {
       /* @vite-ignore */ `data:text/javascript,${encodeURIComponent(example?.code ?? '')}`
     );
     const verify = isRecord(module) ? module['isFromCronlease'] : undefined;
-    if (typeof verify !== 'function') throw new Error('docs/notices.md has no isFromCronlease');
+    if (typeof verify !== 'function') throw new Error('docs/how-to/notices.md has no isFromCronlease');
     const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
     const key = keyOf(secret);
     if (key === undefined) throw new Error('not a key');

@@ -184,8 +184,8 @@ describe('trouble', () => {
   });
 });
 
-describe('docs/leader-election.md', () => {
-  const page = read('docs/leader-election.md');
+describe('docs/how-to/leader-election.md', () => {
+  const page = read('docs/how-to/leader-election.md');
   const column = (heading: string): string[] => {
     const [, section = ''] = page.split(`\n## ${heading}\n`);
     const [text = ''] = section.split('\n## ');
@@ -219,7 +219,7 @@ describe('docs/leader-election.md', () => {
 
   it('links to what is there', () => {
     for (const [, file = ''] of page.matchAll(/\]\(([^)#]+)\)/g)) {
-      expect(() => read(path.join('docs', file))).not.toThrow();
+      expect(() => read(path.join('docs/how-to', file))).not.toThrow();
     }
   });
 });

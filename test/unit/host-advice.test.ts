@@ -45,12 +45,12 @@ const GOOD = {
 const WELL = { errors: [], warnings: [] };
 
 describe('the advice on host.json', () => {
-  it('has nothing to say of what is short enough, nor of this app and of the snippet in docs/existing-app.md', () => {
+  it('has nothing to say of what is short enough, nor of this app and of the snippet in docs/how-to/existing-app.md', () => {
     expect(adviceOn(GOOD)).toEqual(WELL);
     expect(hostAdvice({}, ROOT)).toEqual(WELL);
     const [, snippet] =
       /```json\n(\{\n {2}"version": "2\.0"[^`]*)```/.exec(
-        readFileSync(path.join(ROOT, 'docs/existing-app.md'), 'utf8'),
+        readFileSync(path.join(ROOT, 'docs/how-to/existing-app.md'), 'utf8'),
       ) ?? [];
     const { extensions } = JSON.parse(snippet ?? '') as { extensions: { durableTask: { storageProvider: object } } };
     expect(adviceOn(extensions.durableTask.storageProvider)).toEqual(WELL);

@@ -86,8 +86,8 @@ describe('the Azure workbook', () => {
   });
 });
 
-it('docs/metrics.md names metrics that exist', () => {
-  const names = [...read('docs/metrics.md').matchAll(/\bcronlease_\w+/g)].map(([name]) => name);
+it('docs/how-to/metrics.md names metrics that exist', () => {
+  const names = [...read('docs/how-to/metrics.md').matchAll(/\bcronlease_\w+/g)].map(([name]) => name);
   expect(names.length).toBeGreaterThan(2);
   expect(names.filter((name) => !SERIES.has(name) && !LABELS.includes(name))).toEqual([]);
 });

@@ -8,7 +8,7 @@ function text(file: string): string {
   return readFileSync(path.join(root, file), 'utf8');
 }
 
-const HEADINGS = new Set([...text('docs/on-call.md').matchAll(/^### (\S+)$/gm)].map(([, heading]) => heading));
+const HEADINGS = new Set([...text('docs/how-to/on-call.md').matchAll(/^### (\S+)$/gm)].map(([, heading]) => heading));
 
 /** The reasons in the generated tables, without those of a run that succeeded. */
 function reasons(): readonly string[] {
@@ -48,7 +48,7 @@ describe('the page for the person on call', () => {
   });
 
   it('has the same three parts for each', () => {
-    const sections = text('docs/on-call.md').split(/^### /m).slice(1);
+    const sections = text('docs/how-to/on-call.md').split(/^### /m).slice(1);
     for (const section of sections) {
       const parts = [...section.matchAll(/^- \*\*(\w+):\*\* /gm)].map(([, part]) => part);
       expect(parts, section.split('\n')[0]).toEqual(['Meaning', 'Look', 'Do']);

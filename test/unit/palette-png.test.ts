@@ -64,11 +64,11 @@ describe('a screenshot with a palette', () => {
   });
 
   it('keeps the pictures of the documentation small', () => {
-    const folder = path.join(__dirname, '../../docs/dashboard');
+    const folder = path.join(__dirname, '../../docs/how-to/dashboard');
     const sizes = readdirSync(folder).map((name) => statSync(path.join(folder, name)).size);
     expect(sizes.length).toBeGreaterThan(30);
     expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(2_500_000);
-    const page = readFileSync(path.join(__dirname, '../../docs/dashboard.md'), 'utf8');
+    const page = readFileSync(path.join(__dirname, '../../docs/how-to/dashboard.md'), 'utf8');
     expect(readdirSync(folder).filter((name) => !page.includes(`dashboard/${name}`))).toEqual([]);
   });
 });

@@ -43,7 +43,7 @@ export function failover(plan: Plan, random: Random): Plan {
     drains: random.chance(0.5),
     leases: random.pick(['kept', 'gone']),
     wipesHubs: random.chance(0.5),
-    // As docs/recovery.md has it: due times are claimed up to 34 s early, and clocks are off by as much as goes
+    // As docs/how-to/recovery.md has it: due times are claimed up to 34 s early, and clocks are off by as much as goes
     // uncorrected.
     untilMs: random.pick([60_000, 60_000, 90_000, undefined]),
     runs: random.pick(['resume', 'resume', 'rerun', 'fail']),

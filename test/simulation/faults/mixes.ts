@@ -245,7 +245,7 @@ function compatible(plan: Plan): Plan {
   };
 }
 
-/** People recover the jobs of an account that fails over, and then move them: see docs/recovery.md. */
+/** People recover the jobs of an account that fails over, and then move them: see docs/how-to/recovery.md. */
 function failoverFirst(disturbances: Plan['disturbances']): Plan['disturbances'] {
   const last = disturbances.findLast(({ kind }) => kind === 'failover')?.at;
   if (last === undefined) return disturbances;

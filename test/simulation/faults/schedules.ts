@@ -48,7 +48,7 @@ export function schedulesPlan(plan: Plan, random: Random): Plan {
 
 /**
  * Whether one of two files with the same revision runs terms and the other due times. A term may then begin at the very
- * second of a due time, and only one of the two records can exist; docs/upgrades.md states this.
+ * second of a due time, and only one of the two records can exist; docs/how-to/upgrades.md states this.
  */
 function mayShareKeys(rival: JobSpec, spec: JobSpec | undefined): boolean {
   return (rival.kind === 'always') !== (spec?.kind === 'always');

@@ -74,7 +74,7 @@ describe('the histories that a build has played', () => {
 
   it('are as many as the reliability page says', () => {
     const played = parsePlayed(readFileSync(path.join(root, 'test/simulation/played.json'), 'utf8'));
-    const page = readFileSync(path.join(root, 'docs/reliability.md'), 'utf8');
+    const page = readFileSync(path.join(root, 'docs/evidence/reliability.md'), 'utf8');
     const [, all, least] = /have played ([\d,]+) histories, at least ([\d,]+) of each mix/.exec(page) ?? [];
     // A mix that is newer than the file has no line yet.
     const totals = totalsOf(

@@ -16,7 +16,7 @@ import { ARRIVES_WITHIN_MS, operate, soundDesk } from './people';
 import { START, type World, kill, leave, start } from './world';
 
 /*
- * The storage account fails over, and people follow docs/recovery.md: they stop every deployment, wait, call
+ * The storage account fails over, and people follow docs/how-to/recovery.md: they stop every deployment, wait, call
  * `recover`, and start again.
  */
 
