@@ -1,8 +1,7 @@
 import type { JobName } from '../../core/brand';
 import type { Clock } from '../../core/clock';
-import { FLEET } from '../../core/fleet';
-import { LAYOUT } from '../../core/layout';
-import type { JobRowStore, LeaseBreaking, ListedControl, ListedJob, ListedRow } from '../../lease/store';
+import type { JobRowStore, LeaseBreaking, ListedControl, ListedRow } from '../../lease/store';
+import { listingOf } from '../facets/listing';
 import type { Ask } from './ask';
 import { headIn } from './entries';
 import { headKey, idIn, type Keys, rowKeys } from './keys';
@@ -33,21 +32,13 @@ export function jobRowsIn(
           only === undefined ? [folder, controlKeys.heads] : [rowKeys(folder, only).row, headKey(controlKeys, only)];
         const answer = await calls.transact(...places.map(tree));
         const { date, found = [] } = answer;
-        const [rows, controls] = [rowsAmong(folder, answer), controlsAmong(found)];
         const sessions = new Map(found.map(({ key, session }) => [key, session]));
         const withLeft = (name: JobName, row: ListedRow): ListedRow => {
           if (only === undefined || row.lease !== 'leased') return row;
           return { ...row, leftMs: leftIn(clock, sessions.get(rowKeys(folder, name).lease)) };
         };
-        const jobs = new Map<JobName, ListedJob>();
-        for (const name of new Set([...rows.keys(), ...controls.keys()])) {
-          const [row, control] = [rows.get(name), controls.get(name)];
-          if (name === FLEET || name === LAYOUT) continue;
-          jobs.set(name, { ...(row && { row: withLeft(name, row) }), ...(control && { control }), date });
-        }
-        if (only !== undefined) return { date, jobs };
-        const [fleet, layout] = [controls.get(FLEET), controls.get(LAYOUT)];
-        return { date, jobs, ...(fleet && { fleet }), ...(layout && { layout }) };
+        const rows = [...rowsAmong(folder, answer)].map(([name, row]) => [name, withLeft(name, row)] as const);
+        return listingOf(date, new Map(rows), controlsAmong(found), only);
       }),
   };
 }

@@ -1,12 +1,10 @@
-import type { JobName } from '../../core/brand';
-import { FLEET } from '../../core/fleet';
-import { LAYOUT } from '../../core/layout';
-import type { JobRowStore, LeaseBreaking, ListedControl, ListedJob, ListedRow } from '../../lease/store';
+import type { JobRowStore, LeaseBreaking, ListedRow } from '../../lease/store';
+import { listingOf } from '../facets/listing';
 import { listedLease, mayWrite } from '../lease-automaton';
 import { leaseSeconds, STORE_LIMITS } from '../limits';
 import { acquire, breakLease, NO_LEASE, renew, seenAt } from './lease';
 import { dateOf } from '../port';
-import { type Entry, type Folder, heed, type Row, type State, written } from './state';
+import { type Folder, heed, type Row, type State, written } from './state';
 
 export function rowsOf(
   state: State,
@@ -16,10 +14,6 @@ export function rowsOf(
 }
 
 function listing({ clock, rows }: State, controls: Folder): Pick<JobRowStore, 'list' | 'readRow'> {
-  const listedControl = (name: string): ListedControl | undefined => {
-    const { etag, metadata }: Partial<Entry> = controls.get(name) ?? {};
-    return etag && metadata && { etag, metadata };
-  };
   const listedRow = ({ etag, metadata, lease }: Row): ListedRow => ({
     etag,
     ...listedLease(seenAt(clock.monotonic(), lease)),
@@ -28,19 +22,12 @@ function listing({ clock, rows }: State, controls: Folder): Pick<JobRowStore, 'l
   return {
     async list(options) {
       heed(options);
-      const all = options?.job === undefined;
-      const names = all ? new Set([...rows.keys(), ...(controls.keys() as Iterable<JobName>)]) : [options.job];
-      const fleet = all ? listedControl(FLEET) : undefined;
-      const layout = all ? listedControl(LAYOUT) : undefined;
-      const jobs = new Map<JobName, ListedJob>();
-      const date = dateOf(clock.now());
-      for (const job of names) {
-        const row = rows.get(job);
-        const control = listedControl(job);
-        if (job === FLEET || job === LAYOUT || (row === undefined && control === undefined)) continue;
-        jobs.set(job, { ...(row && { row: listedRow(row) }), ...(control && { control }), date });
-      }
-      return { date, jobs, ...(fleet && { fleet }), ...(layout && { layout }) };
+      const only = options?.job;
+      const of = <Value>(map: ReadonlyMap<string, Value>): readonly (readonly [string, Value])[] =>
+        [...map].filter(([name]) => only === undefined || name === only);
+      const listed = of(rows).map(([name, row]) => [name, listedRow(row)] as const);
+      const written = of(controls).map(([name, { etag, metadata }]) => [name, { etag, metadata }] as const);
+      return listingOf(dateOf(clock.now()), new Map(listed), new Map(written), only);
     },
     async readRow(job, options) {
       heed(options);

@@ -1,7 +1,5 @@
-import type { JobName } from '../../core/brand';
-import { FLEET } from '../../core/fleet';
-import { LAYOUT } from '../../core/layout';
-import type { JobRowStore, LeaseBreaking, ListedControl, ListedJob } from '../../lease/store';
+import type { JobRowStore, LeaseBreaking, ListedControl } from '../../lease/store';
+import { listingOf } from '../facets/listing';
 import type { Ask } from './ask';
 import { dateOf } from '../port';
 import { headIn, pairs } from './entries';
@@ -26,7 +24,7 @@ return found`,
 /** The rows of jobs. One script lists them with their controls, as they are at one instant. */
 export function jobRowsIn(
   ask: Ask,
-  { jobs: rows, controls }: Keys,
+  { jobs: rows, controls: controlKeys }: Keys,
 ): Omit<JobRowStore & LeaseBreaking, 'location' | 'limits' | 'prepare'> {
   return {
     ...rowCalls(ask, rows),
@@ -36,31 +34,21 @@ export function jobRowsIn(
         what: 'list jobs',
         kind: 'listing',
         script: LIST,
-        keys: [...rows, controls[0]],
+        keys: [...rows, controlKeys[0]],
         options,
         args: only === undefined ? [] : [only],
       });
       const [now, ...found] = answer as [number, ...string[][]];
-      const [heads, metadata, written] = found.map((list) => new Map(pairs(list)));
-      const date = dateOf(now);
-      const jobs = new Map<JobName, ListedJob>();
-      const shared = new Map<string, ListedControl | undefined>();
-      for (const name of new Set([...(heads?.keys() ?? []), ...(written?.keys() ?? [])])) {
-        const [head, control] = [heads?.get(name), controlIn(written?.get(name))];
-        if (name === FLEET || name === LAYOUT) shared.set(name, only === undefined ? control : undefined);
-        else {
-          const row = head === undefined ? undefined : rowIn(head, metadata?.get(name), now);
-          jobs.set(name as JobName, { ...(row && { row }), ...(control && { control }), date });
-        }
-      }
-      const [fleet, layout] = [shared.get(FLEET), shared.get(LAYOUT)];
-      return { date, jobs, ...(fleet && { fleet }), ...(layout && { layout }) };
+      const [heads, metadata, written] = found.map(pairs);
+      const others = new Map(metadata);
+      const listed = (heads ?? []).map(([name, head]) => [name, rowIn(head, others.get(name), now)] as const);
+      const controls = (written ?? []).map(([name, head]) => [name, controlIn(head)] as const);
+      return listingOf(dateOf(now), new Map(listed), new Map(controls), only);
     },
   };
 }
 
-function controlIn(head: string | undefined): ListedControl | undefined {
-  if (head === undefined) return undefined;
+function controlIn(head: string): ListedControl {
   const { etag, metadata } = headIn(head);
   return { etag, metadata };
 }

@@ -1,7 +1,6 @@
 import type { JobName } from '../../core/brand';
-import { FLEET } from '../../core/fleet';
-import { LAYOUT } from '../../core/layout';
-import type { JobRowStore, LeaseBreaking, ListedControl, ListedJob } from '../../lease/store';
+import type { JobRowStore, LeaseBreaking, ListedControl } from '../../lease/store';
+import { listingOf } from '../facets/listing';
 import { type Ask, asOfNow, dateOf } from './ask';
 import { contentIn } from './bodies';
 import { etagOf } from './entries';
@@ -29,16 +28,7 @@ export function jobRowsIn(
           rowsIn(session, paths, paths.jobs, rowNames ?? []),
           controlsOf(session, paths, controlNames ?? []),
         ]);
-        const date = dateOf(now);
-        const jobs = new Map<JobName, ListedJob>();
-        for (const name of new Set([...rows.keys(), ...controls.keys()])) {
-          const [row, control] = [rows.get(name), controls.get(name)];
-          if (name === FLEET || name === LAYOUT) continue;
-          jobs.set(name, { ...(row && { row }), ...(control && { control }), date });
-        }
-        if (only !== undefined) return { date, jobs };
-        const [fleet, layout] = [controls.get(FLEET), controls.get(LAYOUT)];
-        return { date, jobs, ...(fleet && { fleet }), ...(layout && { layout }) };
+        return listingOf(dateOf(now), rows, controls, only);
       }),
   };
 }
