@@ -9,6 +9,7 @@ import { type EventText, IcalError, type RawEntry, parseIcal } from './ical';
 import type { ReadFile } from './read-file';
 import type { IssueReport } from './report';
 import { warnOfEnd } from './check-calendars';
+import { valueAt } from './value-at';
 import { CALENDAR_LIMITS, type CalendarEntry, type EventFilter, calendarSchema } from './dates';
 
 /** A larger file is no list of holidays. */
@@ -27,7 +28,8 @@ export interface Calendar {
   entryAt(instant: EpochMs, zone: Zone): string | undefined;
 }
 
-export type Calendars = ReadonlyMap<string, Calendar>;
+/** By name. Undefined: it is wrong, which has been reported. */
+export type Calendars = ReadonlyMap<string, Calendar | undefined>;
 
 export interface ReadCalendars {
   readonly calendars: Calendars;
@@ -46,14 +48,19 @@ interface Reading {
   readonly now: EpochMs | undefined;
 }
 
-/** Reads all calendars, and reports every error. `raw` is what `parsed` was parsed from. */
+/**
+ * Reads all calendars, and reports every error.
+ *
+ * @param parsed those whose entries are right
+ * @param raw all as they stand in the file
+ */
 export function readCalendars(
   parsed: Readonly<Record<string, readonly CalendarEntry[]>>,
-  raw: Readonly<Record<string, readonly unknown[]>>,
+  raw: Readonly<Record<string, unknown>>,
   reading: Reading,
 ): ReadCalendars {
   const { report } = reading;
-  const calendars = new Map<string, Calendar>();
+  const calendars = new Map<string, Calendar | undefined>(Object.keys(raw).map((name) => [name, undefined]));
   const inlined: Record<string, readonly unknown[]> = {};
   const files = new Set<string>();
   const names = Object.keys(parsed);
@@ -61,9 +68,9 @@ export function readCalendars(
     report.error(['calendars'], `holds ${names.length} calendars`, `keep ${CALENDAR_LIMITS.calendars} of them`);
   }
   for (const name of names.slice(0, CALENDAR_LIMITS.calendars)) {
-    const given = raw[name] ?? [];
+    const given = raw[name];
     const whole = (parsed[name] ?? []).flatMap((entry, index): readonly unknown[] => {
-      if (!('file' in entry)) return [given[index]];
+      if (!('file' in entry)) return [valueAt(given, [index])];
       const read = readIcal(entry, ['calendars', name, index], reading);
       files.add(read.path);
       return read.entries;

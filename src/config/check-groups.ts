@@ -1,17 +1,24 @@
 import type { IssueReport } from './report';
-import type { FileGroups } from './schema';
 import { isRecord } from './readers';
 import { nearest } from './suggest';
 
-/** Checks the group of each job of the file, and that each group has a job. */
-export function checkGroups(jobs: Readonly<Record<string, unknown>>, groups: FileGroups, report: IssueReport): void {
+/**
+ * Checks the group of each job of the file, and that each group has a job.
+ *
+ * @param groups those of the file, whether or not their settings are right
+ */
+export function checkGroups(
+  jobs: Readonly<Record<string, unknown>>,
+  groups: readonly string[],
+  report: IssueReport,
+): void {
   const used = new Set<string>();
   for (const [name, job] of Object.entries(jobs)) {
     if (!isRecord(job) || typeof job['group'] !== 'string') continue;
     const { group, schedule } = job;
     const place = ['jobs', name, 'group'];
     used.add(group);
-    if (!Object.hasOwn(groups, group)) report.error(place, 'is no group of this file', remedyFor(group, groups));
+    if (!groups.includes(group)) report.error(place, 'is no group of this file', remedyFor(group, groups));
     if (typeof schedule === 'string' && schedule.trim() === '@always') {
       report.error(
         place,
@@ -20,14 +27,13 @@ export function checkGroups(jobs: Readonly<Record<string, unknown>>, groups: Fil
       );
     }
   }
-  for (const group of Object.keys(groups)) {
+  for (const group of groups) {
     if (used.has(group)) continue;
     report.warning(['groups', group], 'is the group of no job', `write "group": "${group}" in a job, or leave it out`);
   }
 }
 
-function remedyFor(group: string, groups: FileGroups): string {
-  const names = Object.keys(groups);
+function remedyFor(group: string, names: readonly string[]): string {
   const meant = nearest(group, names);
   if (meant !== undefined) return `did you mean "${meant}"?`;
   if (names.length > 0) return `use one of ${names.slice(0, 10).join(', ')}`;

@@ -1,6 +1,6 @@
 import type { JobName, Millis } from '../core/brand';
 import { formatDuration } from '../core/duration';
-import type { JobsFile, JobSpec } from '../core/job';
+import type { JobSpec } from '../core/job';
 import { type StandardSchema, checkBy } from '../core/standard-schema';
 import type { PathIssue } from './config-error';
 import { nearest } from './suggest';
@@ -18,6 +18,9 @@ export type Registry = Readonly<
   >
 >;
 
+/** The settings of a job that concern its handler. */
+export type HandledJob = Pick<JobSpec, 'name' | 'kind' | 'handler' | 'input' | 'graceMs'>;
+
 interface CheckedHandlers {
   /**
    * By job: the input for its handler, as its schema returned it, or the file's `input` if the handler has no schema.
@@ -32,13 +35,13 @@ interface CheckedHandlers {
  * @param functionTimeoutMs host.json's, if known
  */
 export function checkHandlers(
-  jobsFile: JobsFile,
+  jobs: readonly HandledJob[],
   handlers: Registry,
   functionTimeoutMs: Millis | undefined,
 ): CheckedHandlers {
   const inputs = new Map<JobName, unknown>();
   const errors: PathIssue[] = [];
-  for (const spec of jobsFile.jobs) {
+  for (const spec of jobs) {
     const handler = Object.hasOwn(handlers, spec.handler) ? handlers[spec.handler] : undefined;
     const wrong = Object.hasOwn(handlers, spec.handler) ? whyNoHandler(spec, handler) : undefined;
     if (wrong !== undefined) {
@@ -58,7 +61,7 @@ export function checkHandlers(
 }
 
 /** Checks the handler's shape at run time, since the registry may come from code without types. */
-function whyNoHandler(spec: JobSpec, handler: unknown): PathIssue | undefined {
+function whyNoHandler(spec: HandledJob, handler: unknown): PathIssue | undefined {
   const issue = (message: string, remedy: string): PathIssue => ({
     path: ['jobs', spec.name, 'handler'],
     value: spec.handler,
@@ -77,7 +80,7 @@ function whyNoHandler(spec: JobSpec, handler: unknown): PathIssue | undefined {
   return issue('has no function "run" in the registry', make);
 }
 
-function unknownHandler(spec: JobSpec, known: readonly string[]): PathIssue {
+function unknownHandler(spec: HandledJob, known: readonly string[]): PathIssue {
   const meant = nearest(spec.handler, known);
   return {
     path: ['jobs', spec.name, 'handler'],
@@ -90,7 +93,7 @@ function unknownHandler(spec: JobSpec, known: readonly string[]): PathIssue {
 
 /** A leader job never ends, so it cannot gather. An item's call must end before the host would end it. */
 function checkFanOut(
-  spec: JobSpec,
+  spec: HandledJob,
   { itemTimeoutMs }: NonNullable<Registry[string]['policy']>,
   functionTimeoutMs: Millis | undefined,
 ): readonly PathIssue[] {
@@ -107,7 +110,7 @@ function checkFanOut(
   return [{ path, value: spec.handler, message, remedy: 'lower itemTimeout, or raise functionTimeout' }];
 }
 
-function checkInput(spec: JobSpec, schema: StandardSchema): { errors: readonly PathIssue[] } | { input: unknown } {
+function checkInput(spec: HandledJob, schema: StandardSchema): { errors: readonly PathIssue[] } | { input: unknown } {
   const wrong = (message: string, remedy: string): { errors: readonly PathIssue[] } => ({
     errors: [{ path: ['jobs', spec.name, 'input'], value: spec.input ?? null, message, remedy }],
   });

@@ -19,6 +19,7 @@ import { warnOfGaps } from './check-gaps';
 import { warnOfClockChanges } from './check-clocks';
 import { warnOfPast } from './check-past';
 import type { CheckedJob } from './checked-job';
+import type { HandledJob } from './handlers';
 import type { Path } from './config-error';
 import { notifyOf } from './notify';
 import { type IssueReport } from './report';
@@ -31,15 +32,22 @@ export interface JobLimits extends DurationLimits {
   readonly now?: EpochMs | undefined;
   /** Whether to warn of changes of clocks too. */
   readonly clockChanges?: boolean;
-  /** Undefined: they could not be read, which has been reported. */
-  readonly calendars: Calendars | undefined;
+  readonly calendars: Calendars;
   /** The file's `notify`. */
   readonly notify: FileNotify;
   readonly groups: FileGroups;
 }
 
-/** Checks one job and reports every error; undefined if there is one. */
-export function readJob(name: string, raw: unknown, report: IssueReport, limits: JobLimits): JobSpec | undefined {
+/** What was read of a job. */
+interface ReadJob {
+  /** Undefined: it has an error. */
+  readonly spec?: JobSpec | undefined;
+  /** Undefined: the settings that concern its handler have an error. */
+  readonly handled?: HandledJob | undefined;
+}
+
+/** Checks one job and reports every error. */
+export function readJob(name: string, raw: unknown, report: IssueReport, limits: JobLimits): ReadJob {
   const errorsBefore = report.errors.count;
   const path = ['jobs', name];
   const isNamed = isJobName(name);
@@ -65,7 +73,7 @@ export function readJob(name: string, raw: unknown, report: IssueReport, limits:
     );
   if (!isRecord(raw)) {
     report.error(path, 'is not an object', 'write an object of settings: {"schedule": "0 3 * * *"}');
-    return undefined;
+    return {};
   }
   const job = readSettings(path, raw, report);
   const offsetMs = isNamed ? offsetOf(name, job) : 0;
@@ -81,15 +89,17 @@ export function readJob(name: string, raw: unknown, report: IssueReport, limits:
   checkDurations(job, limits);
   checkInput(job);
   warnOfNoEffect(job);
-  if (!isNamed || compiled === undefined || used === undefined || report.errors.count > errorsBefore) return undefined;
+  if (!isNamed) return {};
+  const handled = handledOf(name, job);
+  if (compiled === undefined || used === undefined || report.errors.count > errorsBefore) return { handled };
   const { notify, groups } = limits;
-  return specOf(name, job.settings, {
-    compiled,
-    offsetMs,
-    notify,
-    groups,
-    calendars: used,
-  });
+  return { spec: specOf(name, job.settings, { compiled, offsetMs, notify, groups, calendars: used }), handled };
+}
+
+function handledOf(name: JobName, { settings, wrong }: CheckedJob): HandledJob | undefined {
+  if (['handler', 'input', 'schedule', 'grace'].some((key) => wrong.has(key))) return undefined;
+  const { handler = name, input, schedule, grace } = settings;
+  return { name, handler, input, kind: schedule?.kind === 'always' ? 'always' : 'timed', graceMs: grace };
 }
 
 function asJobName(name: string): string {
@@ -113,19 +123,19 @@ function readSettings(path: Path, raw: Readonly<Record<string, unknown>>, report
   return { path, settings: jobRemainder.parse(Object.fromEntries(right)), given, wrong, report };
 }
 
-/** The calendars that a job excepts; undefined if one is missing, or none could be read. */
+/** The calendars that a job excepts; undefined if one is missing or wrong. */
 function calendarsOf(
   { path, settings, wrong, report }: CheckedJob,
-  calendars: Calendars | undefined,
+  calendars: Calendars,
 ): readonly UsedCalendar[] | undefined {
   if (wrong.has('except')) return [];
   let isRight = true;
   const used = settings.except.flatMap((entry, index): readonly UsedCalendar[] => {
     if (!('calendar' in entry)) return [];
-    const calendar = calendars?.get(entry.calendar);
+    const calendar = calendars.get(entry.calendar);
     if (calendar !== undefined) return [{ name: entry.calendar, calendar, index }];
     isRight = false;
-    if (calendars === undefined) return [];
+    if (calendars.has(entry.calendar)) return [];
     const names = [...calendars.keys()];
     const meant = nearest(entry.calendar, names);
     const remedy =

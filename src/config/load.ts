@@ -1,3 +1,4 @@
+import type * as z from 'zod';
 import type { EpochMs, JobName, Millis } from '../core/brand';
 import type { JobsFile } from '../core/job';
 import { resolve } from 'node:path';
@@ -11,7 +12,7 @@ import { readJob } from './job';
 import { type ReadFile, readJsonFile } from './read-file';
 import { type IssueReport, reportOn } from './report';
 import { isRecord } from './readers';
-import { type FileGroups, type FileNotify, jobSchema, topSchema } from './schema';
+import { jobSchema, topRemainder, topSchema } from './schema';
 import { valueAt } from './value-at';
 import { countOf, issuesOf } from './zod-issues';
 
@@ -55,28 +56,29 @@ export function loadJobs(source: string | object, options: LoadOptions = {}): Lo
   const name = typeof source === 'string' ? source : 'the jobs object';
   const { report, file } = startReport(source, options);
 
-  const { revision, jobs, calendars, notify, groups } = readTop(file, report, (parsed) =>
-    readCalendars(parsed, calendarsIn(file), {
-      source: typeof source === 'string' ? resolve(options.baseFolder ?? '', source) : undefined,
-      readFile: options.readFile,
-      report,
-      now: options.now,
-    }),
-  );
-  const limits = { ...options, calendars: calendars?.calendars, notify, groups: groups ?? {} };
-  const specs = Object.entries(jobs).flatMap(([job, settings]) => readJob(job, settings, report, limits) ?? []);
+  const { revision, calendars: right, notify, groups } = readTop(file, report);
+  const { calendars, inlined, files } = readCalendars(right, recordIn(file, 'calendars'), {
+    source: typeof source === 'string' ? resolve(options.baseFolder ?? '', source) : undefined,
+    readFile: options.readFile,
+    report,
+    now: options.now,
+  });
+  const jobs = recordIn(file, 'jobs');
+  const limits = { ...options, calendars, notify, groups };
+  const read = Object.entries(jobs).map(([job, settings]) => readJob(job, settings, report, limits));
+  const specs = read.flatMap(({ spec }) => spec ?? []);
   checkRequires(jobs, report);
-  if (groups !== undefined) checkGroups(jobs, groups, report);
+  checkGroups(jobs, Object.keys(recordIn(file, 'groups')), report);
   warnOfRareRequired(specs, report, options.now);
+  const handled = read.flatMap((job) => job.handled ?? []);
   const { inputs, errors } =
     options.handlers === undefined
       ? { inputs: new Map<JobName, unknown>(), errors: [] }
-      : checkHandlers({ revision, jobs: specs }, options.handlers, options.functionTimeoutMs);
+      : checkHandlers(handled, options.handlers, options.functionTimeoutMs);
   report.addErrors(errors.length, () => errors);
   const { first, count } = report.errors;
   if (count > 0) throw new ConfigError(first, report.warnings, name, { count });
   if (specs.length === 0) report.warning(['jobs'], 'holds no job, so nothing ever runs', 'add one');
-  const { inlined = {}, files = [] } = calendars ?? {};
   return { jobsFile: { revision, jobs: specs }, warnings: report.warnings, inputs, calendars: inlined, files };
 }
 
@@ -89,39 +91,27 @@ function startReport(source: string | object, { baseFolder = '', readFile }: Loa
   return { file: value, report };
 }
 
-type ParsedCalendars = Parameters<typeof readCalendars>[0];
-
-interface Top {
-  readonly revision: number;
-  readonly jobs: Readonly<Record<string, unknown>>;
-  /** Undefined if the top is wrong: jobs that use a calendar are then not compiled. */
-  readonly calendars: ReadCalendars | undefined;
-  readonly notify: FileNotify;
-  /** Undefined if the top is wrong. */
-  readonly groups: FileGroups | undefined;
-}
-
-/** The file's top. Its jobs are returned even if the top is wrong, so that they are checked too. */
-function readTop(file: unknown, report: IssueReport, read: (parsed: ParsedCalendars) => ReadCalendars): Top {
+/** What is right of the file's top. What is wrong is reported, and a wrong calendar or group leaves the others. */
+function readTop(file: unknown, report: IssueReport): z.output<typeof topRemainder> {
   const parsed = topSchema.safeParse(file);
-  if (!parsed.success) {
-    const { issues } = parsed.error;
-    const known = Object.keys(topSchema.shape);
-    report.addErrors(countOf(issues), () => issuesOf(issues, file, [], known, Object.keys(jobSchema.shape)));
+  if (parsed.success) return parsed.data;
+  const { issues } = parsed.error;
+  const known = Object.keys(topSchema.shape);
+  report.addErrors(countOf(issues), () => issuesOf(issues, file, [], known, Object.keys(jobSchema.shape)));
+  const right: Record<string, unknown> = isRecord(file) ? { ...file } : {};
+  for (const {
+    path: [member = '', entry],
+  } of issues) {
+    const whole = right[String(member)];
+    if (entry !== undefined && isRecord(whole) && (member === 'calendars' || member === 'groups')) {
+      right[member] = Object.fromEntries(Object.entries(whole).filter(([name]) => name !== entry));
+    } else if (member !== '') right[String(member)] = undefined;
   }
-  const jobs = valueAt(file, ['jobs']);
-  return {
-    revision: parsed.data?.revision ?? 0,
-    jobs: isRecord(jobs) ? jobs : {},
-    calendars: parsed.data && read(parsed.data.calendars),
-    notify: parsed.data?.notify ?? {},
-    groups: parsed.data?.groups,
-  };
+  return topRemainder.parse(right);
 }
 
-/** The calendars as they stand in a file whose top is right. */
-function calendarsIn(file: unknown): Readonly<Record<string, readonly unknown[]>> {
-  const calendars = valueAt(file, ['calendars']);
-  if (!isRecord(calendars)) return {};
-  return Object.fromEntries(Object.entries(calendars).map(([name, list]) => [name, Array.isArray(list) ? list : []]));
+/** The entries of a member as they stand in the file. */
+function recordIn(file: unknown, member: string): Readonly<Record<string, unknown>> {
+  const value = valueAt(file, [member]);
+  return isRecord(value) ? value : {};
 }

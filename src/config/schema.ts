@@ -329,6 +329,9 @@ export const fileSchema = z
 /** The file's top, with its jobs unchecked. */
 export const topSchema = z.strictObject({ ...topShape, jobs: z.record(z.string(), z.unknown()) });
 
+/** The file's top without its jobs and its wrong members. */
+export const topRemainder = z.object(topShape);
+
 /** A job without its wrong members. */
 export const jobRemainder = jobSchema.partial({ schedule: true });
 

@@ -10,7 +10,7 @@ const run = (): void => undefined;
 
 const check = (settings: object, handlers: Registry, functionTimeoutMs?: number): ReturnType<typeof checkHandlers> =>
   checkHandlers(
-    loadJobs({ jobs: { job: { schedule: '@daily', ...settings } } }).jobsFile,
+    loadJobs({ jobs: { job: { schedule: '@daily', ...settings } } }).jobsFile.jobs,
     Object.fromEntries(Object.entries(handlers).map(([name, handler]) => [name, { run, ...handler }])),
     functionTimeoutMs,
   );
@@ -45,7 +45,7 @@ describe('handlers', () => {
     [undefined, 'is undefined in the registry of handlers', 'correct its import'],
   ])('that cannot be run are an error with the remedy: %j', (handler, message, remedy) => {
     const { jobsFile } = loadJobs({ jobs: { job: { schedule: '@daily' } } });
-    const { errors } = checkHandlers(jobsFile, { job: handler } as Registry, undefined);
+    const { errors } = checkHandlers(jobsFile.jobs, { job: handler } as Registry, undefined);
     expect(errors).toMatchObject([{ path: ['jobs', 'job', 'handler'], value: 'job' }]);
     expect(errors[0]?.message).toContain(message);
     expect(errors[0]?.remedy).toContain(remedy);

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { ConfigError, formatIssue, type ConfigIssue } from '../../src/config/config-error';
+import type { Registry } from '../../src/config/handlers';
 import { loadJobs, type LoadedJobs, type LoadOptions } from '../../src/config/load';
 import type { JobSpec } from '../../src/core/job';
 import { cpuTime } from '../support/cpu';
@@ -483,7 +484,7 @@ describe('files', () => {
       '}',
     ];
     const file = write(lines.join('\n'));
-    const handlers = { a: {}, b: {} };
+    const handlers = { a: { run: () => undefined }, b: { run: () => undefined } } as object as Registry;
     const places = (issues: ConfigError['errors']): string[] =>
       issues.map(({ place, path }) => `${place?.line}:${place?.column} ${path}`).toSorted();
     const { errors, warnings } = refusal(file, { handlers });
@@ -492,6 +493,7 @@ describe('files', () => {
       '6:25 jobs.a.requires[1]',
       '6:36 jobs.a.colour',
       '7:50 jobs.b.requires[0]',
+      '7:82 jobs.b.except[1].calendar',
       '8:42 jobs.d.handler',
       '8:5 jobs.c.schedule',
     ]);
