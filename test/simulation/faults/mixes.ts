@@ -1,4 +1,5 @@
 import type { CallFault, HubFault, Rates } from './faults';
+import { given } from '../../../src/core/given';
 import { backfills } from './mix-backfill';
 import { elections } from './mix-elections';
 import { LEFT_OUT, failover } from './mix-failover';
@@ -217,6 +218,10 @@ function mergedFaults({ faults: base }: Plan, { faults: before }: Plan, { faults
   return { kind: 'drawn', rates };
 }
 
+/** A job that is due more often than this needs a hub that is faster than the slowest. */
+const FREQUENT_MS = 20 * SECOND;
+const FASTER_HUB_MS = 8 * SECOND;
+
 /** What some mixes need of the settings of others. */
 function compatible(plan: Plan): Plan {
   const { mixes, instances, faults, election } = plan;
@@ -232,6 +237,7 @@ function compatible(plan: Plan): Plan {
   return {
     ...plan,
     disturbances: failoverFirst(plan.disturbances),
+    ...given({ hubLateMs: hubLateMs(plan) }),
     instances: instances.map(({ clock, ...instance }) => ({
       ...instance,
       // Over months, a clock that drifts would be hours off.
@@ -243,6 +249,18 @@ function compatible(plan: Plan): Plan {
     // An overdue job must be reported while nothing is wrong but task hubs.
     alerts: false,
   };
+}
+
+/** A hub that takes longer than 10 s runs no job that is due as often: see docs/decisions/019-look-ahead-on-a-slow-hub.md. */
+function hubLateMs({ jobs, hubLateMs: planned }: Plan): number | undefined {
+  if (planned === undefined) return undefined;
+  const isFrequent = jobs.some(({ specs }) =>
+    specs.some(({ timetable }) => {
+      const first = timetable.next(0) ?? 0;
+      return (timetable.next(first) ?? Infinity) - first < FREQUENT_MS;
+    }),
+  );
+  return isFrequent ? Math.min(planned, FASTER_HUB_MS) : planned;
 }
 
 /** People recover the jobs of an account that fails over, and then move them: see docs/how-to/recovery.md. */
