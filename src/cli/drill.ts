@@ -1,3 +1,4 @@
+import { isoOf } from '../core/iso';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -135,7 +136,6 @@ function ledgerOf(storage: string, { jobs }: JobsFile): DrillLedger<Records> {
 function tell(file: string, subject: Subject, drilled: Drilled<Records>, targetMs: Millis, asJson: boolean): number {
   const { steps, stopped, span } = drilled;
   const verdict = judge(drilled, subject.jobs.jobs, targetMs);
-  const iso = (instant: number): string => new Date(instant).toISOString();
   const report: DrillReport = {
     ...verdict,
     report: file,
@@ -144,8 +144,8 @@ function tell(file: string, subject: Subject, drilled: Drilled<Records>, targetM
     versions: { cronlease: VERSION, node: process.version },
     revision: subject.jobs.revision,
     deployments: drilled.deployments,
-    stopped: { ...stopped, at: iso(stopped.at) },
-    span: { from: iso(span.from), until: iso(span.until) },
+    stopped: { ...stopped, at: isoOf(stopped.at) },
+    span: { from: isoOf(span.from), until: isoOf(span.until) },
     steps: steps.map(stepShape),
   };
   fs.writeFileSync(file, reportText(report));

@@ -1,3 +1,4 @@
+import { isoOf } from '../core/iso';
 import type { Stretch } from '../core/outcome';
 import { deploymentsOf } from '../operator/deployments';
 import { type JobRecovery, recoverJobs } from '../operator/recover-jobs';
@@ -36,7 +37,7 @@ export async function recover(options: RecoverOptions): Promise<number> {
   const elections = await recoverElections(openElections(options), { raiseBy, apply });
   const refused = [...jobs, ...elections].filter(({ kind }) => kind === 'refused').length;
   if (options.json) {
-    printJson({ applied: apply, until: iso(until), jobs: jobs.map(shape), elections: elections.map(electionShape) });
+    printJson({ applied: apply, until: isoOf(until), jobs: jobs.map(shape), elections: elections.map(electionShape) });
   } else {
     print(text({ jobs, elections, until, applied: apply, refused }, show));
   }
@@ -143,7 +144,7 @@ function shape(job: JobRecovery): object {
     inFile,
     isNew,
     token,
-    cursor: { from: iso(cursor.from), to: iso(cursor.to) },
+    cursor: { from: isoOf(cursor.from), to: isoOf(cursor.to) },
     run: run === undefined ? null : { runId: run.runId, becomes: run.kind, ...(run.kind === 'ends' ? ended(run) : {}) },
     dueTimes: stretches.filter(({ request }) => request === undefined).map(stretchShape),
     requests: stretches.filter(({ request }) => request !== undefined).map(stretchShape),
@@ -157,10 +158,6 @@ function ended({ outcome, reason }: { readonly outcome: string; readonly reason:
 }
 
 function stretchShape({ outcome, reason, from, through, count, request }: Stretch): object {
-  if (request !== undefined) return { id: request, time: iso(from), outcome, reason };
-  return { from: iso(from), through: iso(through), count, outcome, reason };
-}
-
-function iso(instant: number): string {
-  return new Date(instant).toISOString();
+  if (request !== undefined) return { id: request, time: isoOf(from), outcome, reason };
+  return { from: isoOf(from), through: isoOf(through), count, outcome, reason };
 }

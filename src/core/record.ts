@@ -1,3 +1,4 @@
+import { isoOf } from './iso';
 import { given } from './given';
 import { lossError } from './attempt-loss';
 import type { EpochMs, JobName, Millis } from './brand';
@@ -136,7 +137,7 @@ export function stretchRecord(job: JobName, stretch: Stretch): { readonly key: s
     key,
     record: {
       job,
-      scheduledFor: iso(stretch.from),
+      scheduledFor: isoOf(stretch.from),
       state: 'final',
       outcome: stretch.outcome,
       reason: stretch.reason,
@@ -148,7 +149,7 @@ export function stretchRecord(job: JobName, stretch: Stretch): { readonly key: s
       endedAt: null,
       latenessMs: null,
       attempts: [],
-      ...(extent.through === undefined ? {} : { ...extent, through: iso(extent.through) }),
+      ...(extent.through === undefined ? {} : { ...extent, through: isoOf(extent.through) }),
     },
   };
 }
@@ -180,7 +181,7 @@ export function finalRecord(
     state: 'final',
     outcome: end.outcome,
     reason: end.reason,
-    endedAt: iso(end.at),
+    endedAt: isoOf(end.at),
   });
   const waitedMs = waitedBetween(attempts, end);
   return {
@@ -238,7 +239,7 @@ export function unknownRecord(job: RecordedJob, row: Row): LedgerRecord {
 export function unreadableRecord(job: JobName, key: string): LedgerRecord {
   return {
     job,
-    scheduledFor: iso(parseRecordKey(key)?.scheduledFor ?? 0),
+    scheduledFor: isoOf(parseRecordKey(key)?.scheduledFor ?? 0),
     state: 'final',
     outcome: 'failed',
     reason: 'outcomeUnknown',
@@ -265,14 +266,14 @@ function runRecord(
   const due = dueOf(job, run);
   return {
     job: job.name,
-    scheduledFor: iso(run.scheduledFor),
+    scheduledFor: isoOf(run.scheduledFor),
     ...state,
     trigger: run.trigger,
     ...given({ origin: run.origin }),
-    ...(run.rerunOf === undefined ? {} : { rerunOf: iso(run.rerunOf) }),
+    ...(run.rerunOf === undefined ? {} : { rerunOf: isoOf(run.rerunOf) }),
     token: row.token,
     runId: runIdOf(job.name, run.key),
-    claimedAt: iso(run.since),
+    claimedAt: isoOf(run.since),
     startedAt,
     latenessMs: startedAt === null ? null : Date.parse(startedAt) - due,
     attempts,
@@ -290,8 +291,8 @@ export function attemptHistory(
     const error = loss === undefined ? null : lossError(loss);
     const times =
       end === undefined
-        ? ({ startedAt: null, claimedAt: iso(start), handlerStarted: 'unknown', endedAt: null } as const)
-        : { startedAt: iso(start), endedAt: iso(end) };
+        ? ({ startedAt: null, claimedAt: isoOf(start), handlerStarted: 'unknown', endedAt: null } as const)
+        : { startedAt: isoOf(start), endedAt: isoOf(end) };
     byNumber.set(attempt, { attempt, token, deployment, ...times, outcome, error });
   }
   for (const attempt of known) byNumber.set(attempt.attempt, attempt);
@@ -415,8 +416,4 @@ function isNumber(value: unknown): value is number {
 
 function isTime(value: unknown): boolean {
   return isText(value) && isInstant(Date.parse(value));
-}
-
-function iso(instant: EpochMs): string {
-  return new Date(instant).toISOString();
 }

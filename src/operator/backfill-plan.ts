@@ -1,3 +1,4 @@
+import { isoOf } from '../core/iso';
 import { given } from '../core/given';
 import { BACKFILL_AT_MOST, type Backfill, type BackfillOrder, nextOf } from '../core/backfill';
 import type { EpochMs, JobName, Millis } from '../core/brand';
@@ -88,9 +89,8 @@ function dueTimesOf(spec: JobSpec, { from, to, order }: WantedBackfill, { row, n
       `job "${name}" follows another schedule than the one in this file: wait until the file is deployed, or use the newer one`,
     );
   }
-  const iso = (instant: EpochMs): string => new Date(instant).toISOString();
   if (from > now || (to ?? now) > now) {
-    throw refuse('FutureTime', `a back-fill ends now at the latest (${iso(now)}): later due times run by themselves`);
+    throw refuse('FutureTime', `a back-fill ends now at the latest (${isoOf(now)}): later due times run by themselves`);
   }
   // Due times after the cursor are undecided, and may still run by themselves.
   const through = Math.min(to ?? now, row.cursor);
@@ -102,12 +102,12 @@ function dueTimesOf(spec: JobSpec, { from, to, order }: WantedBackfill, { row, n
     if (found.length > BACKFILL_AT_MOST) {
       throw refuse(
         'TooManyDueTimes',
-        `job "${name}" has more than ${String(BACKFILL_AT_MOST)} due times from ${iso(from)} to ${iso(through)}: choose a shorter span`,
+        `job "${name}" has more than ${String(BACKFILL_AT_MOST)} due times from ${isoOf(from)} to ${isoOf(through)}: choose a shorter span`,
       );
     }
   }
   if (found.length === 0) {
-    throw refuse('EmptyRange', `job "${name}" has no due time from ${iso(from)} to ${iso(to ?? now)} that is over`);
+    throw refuse('EmptyRange', `job "${name}" has no due time from ${isoOf(from)} to ${isoOf(to ?? now)} that is over`);
   }
   return found;
 }

@@ -3,7 +3,7 @@ import { type Pause, pauseAt, pendingRequests } from '../core/control';
 import type { Acknowledgement } from '../core/episode';
 import type { Reason, Trigger } from '../core/outcome';
 import { type JobSpec, actualTime, nextDue } from '../core/job';
-import { isoOf } from '../core/iso';
+import { isoOf, isoOrNull } from '../core/iso';
 import { runIdAt, runIdOf } from '../core/key';
 import type { JobStateName } from '../core/shown-state';
 import { type RecentGap, type RecentRun, runWith } from '../core/recent';
@@ -148,7 +148,7 @@ export function statusOf(entry: JobEntry, now: EpochMs): JobStatus {
     nextDueAt: isoOrNull(stands && pause?.until === undefined ? undefined : spec && nextDueAt(spec, shown, pause, now)),
     dueSince: isoOrNull(dueSince),
     overdueSince: isoOrNull(overdueSince),
-    pause: pause === undefined ? null : { ...pause, since: iso(pause.since), until: isoOrNull(pause.until) },
+    pause: pause === undefined ? null : { ...pause, since: isoOf(pause.since), until: isoOrNull(pause.until) },
     requests,
     lastHolder: shown?.incumbent ?? null,
   };
@@ -216,17 +216,17 @@ function currentRunOf({ name }: JobEntry, row: Row, { lease, now }: JobState): C
   if (run === undefined || isAtRest(row, lease)) return null;
   const common = {
     runId: runIdOf(name, run.key),
-    scheduledFor: iso(run.scheduledFor),
+    scheduledFor: isoOf(run.scheduledFor),
     trigger: run.trigger,
     attempt: row.attempt,
   };
   const none = { startedAt: null, retryAt: null, holder: null } as const;
-  const startedAt = iso(row.started ?? row.claimedAt ?? now);
+  const startedAt = isoOf(row.started ?? row.claimedAt ?? now);
   switch (phase) {
     case 'fanning':
       return { ...common, ...none, startedAt, holder: row.incumbent ?? null };
     case 'retrying':
-      return { ...common, ...none, retryAt: iso(Math.max(now, row.notBefore ?? 0)) };
+      return { ...common, ...none, retryAt: isoOf(Math.max(now, row.notBefore ?? 0)) };
     case 'running':
       if (lease === 'expired') return { ...common, ...none };
       // The row notes the end of a run that did not succeed before its holder releases it.
@@ -255,7 +255,7 @@ function listedEpisode(name: JobEntry['name'], episode: JobEpisode): ListedEpiso
   const { since, isWhole, failures, first, last, lastReason, acknowledgement } = episode;
   const runId = (key: string | undefined): string | null => (key === undefined ? null : runIdOf(name, key));
   return {
-    since: iso(since),
+    since: isoOf(since),
     isWhole,
     failures,
     firstRunId: runId(first),
@@ -266,14 +266,14 @@ function listedEpisode(name: JobEntry['name'], episode: JobEpisode): ListedEpiso
 }
 
 export function listedAcknowledgement({ by, note, at, until }: Acknowledgement): ListedAcknowledgement {
-  return { by, note, at: iso(at), until: isoOrNull(until) };
+  return { by, note, at: isoOf(at), until: isoOrNull(until) };
 }
 
 function listedRun(name: JobEntry['name'], run: RecentRun): ListedRun {
   return {
     kind: 'run',
     runId: runIdAt(name, run),
-    scheduledFor: iso(run.scheduledFor),
+    scheduledFor: isoOf(run.scheduledFor),
     outcome: run.outcome ?? null,
     latenessMs: run.latenessMs ?? null,
     durationMs: run.durationMs ?? null,
@@ -283,13 +283,5 @@ function listedRun(name: JobEntry['name'], run: RecentRun): ListedRun {
 }
 
 function listedGap(gap: RecentGap): ListedGap {
-  return { ...gap, scheduledFor: iso(gap.scheduledFor) };
-}
-
-function isoOrNull(instant: EpochMs | undefined): string | null {
-  return instant === undefined ? null : iso(instant);
-}
-
-function iso(instant: EpochMs): string {
-  return isoOf(instant);
+  return { ...gap, scheduledFor: isoOf(gap.scheduledFor) };
 }

@@ -1,4 +1,4 @@
-import type { EpochMs } from '../core/brand';
+import { isoOf } from '../core/iso';
 import { type Fleet, NO_FLEET, cordonOf, decodeFleet, maintenanceAt } from '../core/fleet';
 import type { JobSpec } from '../core/job';
 import { ForeignMetadataError } from '../core/metadata';
@@ -67,13 +67,13 @@ export async function readOverview(
     .filter(({ spec, isForgotten }) => spec !== undefined || !isForgotten)
     .map((entry) => statusOf(entry, list.now));
   return {
-    now: iso(list.now),
-    jobs: withGroupMarks(statuses, specs, iso(list.now)).toSorted(worstFirst),
+    now: isoOf(list.now),
+    jobs: withGroupMarks(statuses, specs, isoOf(list.now)).toSorted(worstFirst),
     deployments: deployments.map((deployment) => deploymentStatus(deployment, fleet)).sort(byName),
     maintenance: maintenanceAt(fleet, list.now).map(({ since, until, ...rest }) => ({
       ...rest,
-      since: iso(since),
-      until: until === undefined ? null : iso(until),
+      since: isoOf(since),
+      until: until === undefined ? null : isoOf(until),
     })),
     problems: [
       ...(problem === undefined ? [] : [problem]),
@@ -100,12 +100,12 @@ function deploymentStatus(deployment: Deployment, fleet: Fleet): DeploymentStatu
   return {
     name,
     state,
-    tickedAt: iso(tickedAt),
+    tickedAt: isoOf(tickedAt),
     version,
     revision,
     skewMs,
     hubProven,
-    cordon: cordon === undefined ? null : { by: cordon.by, note: cordon.note, since: iso(cordon.since) },
+    cordon: cordon === undefined ? null : { by: cordon.by, note: cordon.note, since: isoOf(cordon.since) },
   };
 }
 
@@ -150,8 +150,4 @@ function byName(a: DeploymentStatus, b: DeploymentStatus): number {
 
 function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
-}
-
-function iso(instant: EpochMs): string {
-  return new Date(instant).toISOString();
 }
