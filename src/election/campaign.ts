@@ -124,7 +124,7 @@ export async function claim(
     });
     if (acquired.kind === 'lost') return undefined;
     if (!stopping.aborted) {
-      const trust = new Trust(clock, sent, leaseMs - marginOf(leaseMs));
+      const trust = Trust.inLease(clock, sent, leaseMs);
       const claimed = await writeClaim(settings, world, { row, etag, leaseId, acquiredAt: acquired.date }, trust);
       if (claimed === undefined) return undefined;
       return { ...claimed, leaseId, trust };

@@ -2,7 +2,6 @@ import { type AttemptLoss, lossText } from '../core/attempt-loss';
 import type { EpochMs, JobName, LeaseId, Millis } from '../core/brand';
 import { type Control, controlOf } from '../core/control';
 import { firstRenewal } from '../core/early-claim';
-import { marginOf } from '../core/job';
 import { type Asking, backOff } from './back-off';
 import { within } from './deadline';
 import { type LeaseStore, StoreDeniedError } from './store';
@@ -44,7 +43,6 @@ export interface KeepAliveOptions extends Asking {
  */
 export function keepAlive(options: KeepAliveOptions): { stop(): void } {
   const { store, clock, random, job, leaseId, leaseMs, trust, whose = `job "${job}"` } = options;
-  const length = leaseMs - marginOf(leaseMs);
   const newBackOff = (): ReturnType<typeof backOff> => backOff(random, ASK_AGAIN_MS, ASK_AGAIN_AT_MOST_MS);
   let again = newBackOff();
   let stopped = false;
@@ -89,7 +87,7 @@ export function keepAlive(options: KeepAliveOptions): { stop(): void } {
         lose(`the lease of ${whose} is held by somebody else, or was broken`, undefined);
         return;
       }
-      if (!trust.extend(start, length)) {
+      if (!trust.renewed(start, leaseMs)) {
         loseTrust();
         return;
       }

@@ -1,6 +1,7 @@
 import type { AttemptLoss } from '../core/attempt-loss';
 import type { EpochMs, Millis } from '../core/brand';
 import type { Clock } from '../core/clock';
+import { marginOf } from '../core/job';
 
 /** An instant on both of this machine's clocks. */
 export interface Moment {
@@ -32,18 +33,37 @@ export interface Lost {
 }
 
 /**
- * The holder's belief that it holds the lease, until `proof + length`. Trust that has ended never returns: a renewal
- * that succeeds late proves nothing.
+ * The holder's belief that it holds the lease, until `proof + length`. Only this class subtracts the margin from a
+ * lease. Trust that has ended never returns: a renewal that succeeds late proves nothing.
  */
 export class Trust {
   #over = false;
   #lost: Lost | undefined;
 
-  constructor(
+  private constructor(
     private readonly clock: Clock,
     private proof: Moment,
     private length: Millis,
   ) {}
+
+  /**
+   * Trust in a lease.
+   *
+   * @param leftMs how much of the lease was left at `proof`
+   */
+  static inLease(clock: Clock, proof: Moment, leaseMs: Millis, leftMs = leaseMs): Trust {
+    return new Trust(clock, proof, leftMs - marginOf(leaseMs));
+  }
+
+  /** Trust in a lease that is acquired next and never renewed. Half of it is left for calls that arrive late. */
+  static unrenewed(clock: Clock, leaseMs: Millis): Trust {
+    return new Trust(clock, moment(clock), leaseMs / 2);
+  }
+
+  /** Trust that no lease limits, for `ms` since `proof`. */
+  static withoutLease(clock: Clock, proof: Moment, ms: Millis): Trust {
+    return new Trust(clock, proof, ms);
+  }
 
   /** Milliseconds of trust left; 0 once it is over. */
   remaining(): Millis {
@@ -58,7 +78,12 @@ export class Trust {
     return this.remaining() > 0;
   }
 
-  /** Extends the trust after a successful renewal that was sent at `proof`. Returns whether the trust still holds. */
+  /** Extends the trust after a renewal of the lease that was sent at `proof`. Returns whether the trust still holds. */
+  renewed(proof: Moment, leaseMs: Millis): boolean {
+    return this.extend(proof, leaseMs - marginOf(leaseMs));
+  }
+
+  /** Extends trust without a lease. Returns whether it still holds. */
   extend(proof: Moment, length: Millis): boolean {
     if (!this.holds) return false;
     this.proof = proof;

@@ -153,7 +153,7 @@ export async function testBench(handler: JobHandler | FanOutHandler, options: Jo
   const { spec, input } = prepare(handler, options);
   const clock = options.clock ?? settableClock(instant(options.scheduledFor) ?? Date.UTC(2026, 0, 1));
   const scheduledFor = instant(options.scheduledFor) ?? clock.now();
-  const trust = new Trust(clock, { wall: clock.now(), monotonic: clock.monotonic() }, Infinity);
+  const trust = Trust.withoutLease(clock, { wall: clock.now(), monotonic: clock.monotonic() }, Infinity);
   const writes: FencedWrite[] = [];
   const logs: { level: string; message: readonly unknown[] }[] = [];
   const said: Bench['said'] = { progress: undefined };

@@ -428,7 +428,7 @@ describe('when storage does not take the log', () => {
         ...{ clock, serviceTime: serviceTime(clock) },
         store: { ...store, createLog: () => new Promise(() => undefined) },
       },
-      trust: new Trust(clock, { wall: clock.now(), monotonic: clock.monotonic() }, 800),
+      trust: Trust.withoutLease(clock, { wall: clock.now(), monotonic: clock.monotonic() }, 800),
       report: { event: () => undefined, log: () => undefined },
       ...{ job: A, key: '1-s', name: () => '1', speaker: { attempt: 1 }, limits: ATTEMPT_LOG },
     });

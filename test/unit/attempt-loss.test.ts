@@ -127,7 +127,7 @@ describe('an attempt that another process took over from a blocked one', () => {
 describe('the real event loop', () => {
   const lost = async (block: (clock: Clock) => void) => {
     const clock = systemClock;
-    const trust = new Trust(clock, moment(clock), 1_500);
+    const trust = Trust.withoutLease(clock, moment(clock), 1_500);
     const seen: string[] = [];
     const alive = keepAlive({
       ...{ store: memoryService(clock).open(), clock, random: () => 0.5, job: 'a' as JobName, leaseMs: 6_000, trust },

@@ -4,7 +4,7 @@ import { recordKey } from '../../src/core/key';
 import { type LedgerRecord, finalRecord, openRecord } from '../../src/core/record';
 import type { Row } from '../../src/core/row';
 import { type HeldRow, holdRow } from '../../src/coordinator/held';
-import { moment, Trust } from '../../src/lease/trust';
+import { Trust } from '../../src/lease/trust';
 import { firstInstance, listedRow, runnableJob, withoutTicks } from '../support/by-hand';
 import { interceptStore } from '../support/intercept';
 import { jobSpec } from '../support/job';
@@ -40,7 +40,7 @@ async function holder(changes: Partial<Row> = {}): Promise<Holder> {
   await store.acquire(A, { leaseId, leaseMs: SPEC.leaseMs, ifMatch: etag });
   const owed = [{ from: OWED, through: OWED, count: 1, outcome: 'collapsed', reason: 'catchUpLatest' }] as const;
   const row = { ...ranRow(SPEC), owed, execution: 'this one', ...changes };
-  const trust = new Trust(clock, moment(clock), SPEC.leaseMs / 2);
+  const trust = Trust.unrenewed(clock, SPEC.leaseMs);
   const first = { row, remaining: () => trust.remaining(), trustFrom: () => trust };
   const guard = { job: runnableJob(instance, A), leaseId, leaseMs: SPEC.leaseMs, etag };
   const report = { event: () => undefined, log: () => undefined };

@@ -21,7 +21,7 @@ async function held(renew: (calls: number) => 'renew' | 'fail' | 'hang' = () => 
   const row = await store.readRow(job);
   if (row === undefined) throw new Error('no row');
   await store.acquire(job, { leaseId, leaseMs: LEASE, ifMatch: row.etag });
-  const trust = new Trust(clock, moment(clock), LENGTH);
+  const trust = Trust.inLease(clock, moment(clock), LEASE);
   const seen = { lost: [] as string[], controls: 0, troubles: 0, renewals: 0 };
   const alive = keepAlive({
     store: {
@@ -107,7 +107,7 @@ describe('a kept-alive lease', () => {
 describe('trust', () => {
   it('is not lengthened by a wall clock that is set back', async () => {
     const clock = settableClock();
-    const trust = new Trust(clock, moment(clock), 10_000);
+    const trust = Trust.withoutLease(clock, moment(clock), 10_000);
     clock.setWall(clock.now() - 3_600_000);
     await clock.advance(9_999);
     expect(trust.remaining()).toBe(1);
@@ -117,7 +117,7 @@ describe('trust', () => {
 
   it('is over for good once it is over: a late renewal proves nothing', async () => {
     const clock = settableClock();
-    const trust = new Trust(clock, moment(clock), 10_000);
+    const trust = Trust.withoutLease(clock, moment(clock), 10_000);
     await clock.advance(10_000);
     expect(trust.extend(moment(clock), 10_000)).toBe(false);
     expect(trust.holds).toBe(false);
@@ -125,7 +125,7 @@ describe('trust', () => {
 
   it('ends when the lease is known to be lost', () => {
     const clock = settableClock();
-    const trust = new Trust(clock, moment(clock), 10_000);
+    const trust = Trust.withoutLease(clock, moment(clock), 10_000);
     trust.end();
     expect(trust.remaining()).toBe(0);
   });

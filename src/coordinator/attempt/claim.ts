@@ -1,6 +1,6 @@
 import type { EpochMs, ETag, JobName, LeaseId, Millis, Token } from '../../core/brand';
 import { sleep } from '../../core/clock';
-import { actualTime, DATE_BEHIND_MS, marginOf } from '../../core/job';
+import { actualTime, DATE_BEHIND_MS } from '../../core/job';
 import { completed } from '../../core/recent';
 import { type Row, keptForMs } from '../../core/row';
 import { standsFrom, withStandstill } from '../../core/standstill';
@@ -64,8 +64,8 @@ export async function claimAttempt(
   const etag = input.etag as ETag;
   if (input.kind === 'again') await untilNotBefore(coordinator, input);
   const { leaseMs } = input.kind === 'handedOver' ? input : job.spec;
-  const started = coordinator.clock.monotonic();
-  const remaining = (): Millis => leaseMs - marginOf(leaseMs) - (coordinator.clock.monotonic() - started);
+  const untilClaimed = Trust.inLease(coordinator.clock, moment(coordinator.clock), leaseMs);
+  const remaining = (): Millis => untilClaimed.remaining();
 
   const hold = ({ input: decided, lease: { id, acquiredAt, since } }: Taken) =>
     holdRow(
@@ -79,7 +79,7 @@ export async function claimAttempt(
         // the service may differ too, the store itself measures what is left. Neither is believed beyond the lease's end
         // by this process's own clocks: a service's clock may be set back, and a measurement may be absurd.
         trustFrom: ({ sent, date, leftMs = leaseMs - (date - acquiredAt) - DATE_BEHIND_MS }) =>
-          new Trust(coordinator.clock, sent, Math.min(leftMs, leaseMs - between(since, sent)) - marginOf(leaseMs)),
+          Trust.inLease(coordinator.clock, sent, leaseMs, Math.min(leftMs, leaseMs - between(since, sent))),
       },
     );
   const taken = await takeLease(coordinator, job, input, { leaseMs, etag, remaining, isRefused: false });

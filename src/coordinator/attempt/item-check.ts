@@ -77,7 +77,7 @@ export function trustFrom(
   { coordinator }: WantedItem,
   { sent, trustMs }: Extract<ItemCheck, { readonly kind: 'wanted' }>,
 ): Trust {
-  return new Trust(coordinator.clock, sent, trustMs);
+  return Trust.withoutLease(coordinator.clock, sent, trustMs);
 }
 
 /**

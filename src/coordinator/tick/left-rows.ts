@@ -6,7 +6,7 @@ import { PRESENCE_EVERY_MS, presenceState } from '../../core/presence-state';
 import { type Row, decodeRow, isAtRest } from '../../core/row';
 import { CALL_LIMIT_MS, within } from '../../lease/deadline';
 import { type ListedRow, type Listing, type Presences, StoreError } from '../../lease/store';
-import { moment, Trust } from '../../lease/trust';
+import { Trust } from '../../lease/trust';
 import { acquire } from '../acquire';
 import type { Coordinator, Report } from '../coordinator';
 import { writeAtRest } from '../held';
@@ -77,8 +77,7 @@ export function leftRows(coordinator: Coordinator): (whole: Listing, report: Rep
   async function mark({ name, etag, row }: Marked): Promise<void> {
     const leaseMs = store.limits.leaseMs.least;
     const leaseId = coordinator.newId() as LeaseId;
-    // Nothing renews this lease.
-    const trust = new Trust(clock, moment(clock), leaseMs / 2);
+    const trust = Trust.unrenewed(clock, leaseMs);
     const remaining = (): Millis => trust.remaining();
     const guard = { job: { spec: { name } }, leaseId, leaseMs, etag };
     if ((await acquire(coordinator, guard, remaining)) === undefined) return;

@@ -1,6 +1,6 @@
 import type { ETag, LeaseId } from '../../core/brand';
 import type { Row } from '../../core/row';
-import { moment, Trust } from '../../lease/trust';
+import { Trust } from '../../lease/trust';
 import { acquire } from '../acquire';
 import type { Coordinator, Report, RunnableJob } from '../coordinator';
 import { holdRow } from '../held';
@@ -25,10 +25,9 @@ export async function writeDecided(
   { row, etag, leaseId }: Decided,
   report: Report,
 ): Promise<boolean> {
-  const { clock } = coordinator;
   const { leaseMs } = job.spec;
   // Nothing renews this lease, so the tick stops after half of it.
-  const trust = new Trust(clock, moment(clock), leaseMs / 2);
+  const trust = Trust.unrenewed(coordinator.clock, leaseMs);
   const remaining = (): number => trust.remaining();
   const guard = { job, leaseId, leaseMs, etag };
   if ((await acquire(coordinator, guard, remaining)) === undefined) return false;

@@ -7,7 +7,7 @@ export const ELECTION_FAULTS: readonly Planted[] = [
     name: 'election-trust-from-answer',
     what: "the first trust of an election's term counts from the answer, not from the request",
     mix: 'elections',
-    edits: [become('election/campaign.ts:claim', argument('Trust', 1), 'moment(clock)')],
+    edits: [become('election/campaign.ts:claim', argument('inLease', 1), 'moment(clock)')],
   },
   {
     name: 'election-broken-is-expired',

@@ -6,7 +6,7 @@ export const TRUST_FAULTS: readonly Planted[] = [
   {
     name: 'proof-is-the-end',
     what: 'a renewal counts from its end, not from its start',
-    edits: [become('lease/keep-alive.ts:renew', argument('extend', 0), 'moment(clock)')],
+    edits: [become('lease/keep-alive.ts:renew', argument('renewed', 0), 'moment(clock)')],
   },
   {
     name: 'unrenewed-wait',
