@@ -1,6 +1,6 @@
-import type { ETag, JobName } from '../core/brand';
+import type { ETag, JobName, Millis } from '../core/brand';
 import type { Claim } from '../core/decide/situation';
-import { untilAnswered } from '../lease/deadline';
+import { release } from '../lease/acquire';
 import type { Coordinator } from './coordinator';
 import type { HandOver } from './hand-overs';
 
@@ -20,15 +20,12 @@ export function turnOf({ run }: Claim, etag: ETag): string {
  * @throws StoreError when storage does not answer: the lease expires
  */
 export async function giveBack(coordinator: Coordinator, name: JobName, handOver: HandOver): Promise<void> {
-  const { clock, store, handOvers } = coordinator;
+  const { clock, handOvers } = coordinator;
   if (handOver.lease !== 'available') return;
   handOvers.givesBack(name, handOver);
   const started = clock.monotonic();
-  const answer = untilAnswered(
-    coordinator,
-    () => GIVE_BACK_LIMIT_MS - (clock.monotonic() - started),
-    (signal) => store.release(name, handOver.leaseId, { ifMatch: handOver.etag, signal }),
-  );
+  const remaining = (): Millis => GIVE_BACK_LIMIT_MS - (clock.monotonic() - started);
+  const answer = release(coordinator, name, handOver, remaining);
   const over = answer.then(ignore, ignore);
   handOvers.releases.add(over);
   try {

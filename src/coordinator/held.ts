@@ -1,4 +1,4 @@
-import type { EpochMs, ETag, Millis } from '../core/brand';
+import type { EpochMs, ETag, JobName, Millis } from '../core/brand';
 import type { Control } from '../core/control';
 import type { CoordinatorEvent } from '../core/event';
 import { type JobSpec, actualTime } from '../core/job';
@@ -6,6 +6,7 @@ import { runIdOf } from '../core/key';
 import { sameMetadata } from '../core/metadata';
 import type { AttemptRecord, LedgerRecord } from '../core/record';
 import { type Row, encodeRow } from '../core/row';
+import { type Lease, release } from '../lease/acquire';
 import { untilAnswered } from '../lease/deadline';
 import { keepAlive } from '../lease/keep-alive';
 import {
@@ -20,7 +21,6 @@ import {
 } from '../lease/store';
 import { type Dated, timeWithin } from '../lease/service-time';
 import { type Moment, type Trust, moment } from '../lease/trust';
-import type { Guard, NamedJob } from './acquire';
 import type { Coordinator, Report, RunnableJob } from './coordinator';
 import { renewalAnswers, renewalEnded, renewalTroubled } from './reachability';
 import { lookAfterLost } from './lost-run';
@@ -127,10 +127,10 @@ export interface FirstWrite {
 export async function holdRow(
   coordinator: Coordinator,
   report: Report,
-  guard: Guard,
+  guard: Lease & { readonly job: RunnableJob },
   { row, remaining, trustFrom }: FirstWrite,
 ): Promise<{ readonly held: HeldRow; readonly answerLost: boolean } | undefined> {
-  const written = await writeRow(coordinator, guard, row, remaining);
+  const written = await writeRow(coordinator, guard.job.spec.name, guard, row, remaining);
   if (written === undefined) return undefined;
   const { etag, date, answerLost } = written;
   const claimed = { date, monotonic: coordinator.clock.monotonic() };
@@ -144,16 +144,14 @@ export async function holdRow(
  */
 export async function writeAtRest(
   coordinator: Coordinator,
-  guard: Guard<NamedJob>,
+  name: JobName,
+  lease: Lease,
   row: Row,
   remaining: () => Millis,
 ): Promise<boolean> {
-  const written = await writeRow(coordinator, guard, row, remaining);
+  const written = await writeRow(coordinator, name, lease, row, remaining);
   if (written === undefined) return false;
-  const { job, leaseId } = guard;
-  await untilAnswered(coordinator, remaining, (signal) =>
-    coordinator.store.release(job.spec.name, leaseId, { ifMatch: written.etag, signal }),
-  );
+  await release(coordinator, name, { ...lease, etag: written.etag }, remaining);
   return true;
 }
 
@@ -168,11 +166,11 @@ interface LeasedRow extends RowWriter {
 function rowWriter(
   coordinator: Coordinator,
   report: Report,
-  { etag, ...lease }: Guard,
+  { job, etag, ...lease }: Lease & { readonly job: RunnableJob },
   row: Row,
   trust: Trust,
 ): LeasedRow {
-  const { job, leaseId } = lease;
+  const { name } = job.spec;
   const remaining = (): Millis => trust.remaining();
   const ask: Ask = (call) => untilAnswered(coordinator, remaining, (signal) => call(coordinator.store, signal));
   let stopRenewing = (): void => undefined;
@@ -189,7 +187,7 @@ function rowWriter(
       report.event({ at: coordinator.serviceTime.now(), ...describeRun(job, writer.row), event, ...details });
     },
     async write(next) {
-      const written = await writeRow(coordinator, { ...lease, etag: writer.etag }, next, remaining);
+      const written = await writeRow(coordinator, name, { ...lease, etag: writer.etag }, next, remaining);
       if (written === undefined) return false;
       writer.row = next;
       writer.etag = written.etag;
@@ -197,7 +195,7 @@ function rowWriter(
     },
     async release() {
       stopRenewing();
-      await ask((store, signal) => store.release(job.spec.name, leaseId, { ifMatch: writer.etag, signal }));
+      await release(coordinator, name, { ...lease, etag: writer.etag }, remaining);
     },
     keepAlive(listener) {
       stopRenewing = renewing(writer, lease, listener);
@@ -266,7 +264,7 @@ export function handlerDue(job: JobSpec, { run }: Row): EpochMs {
 
 function renewing(
   { coordinator, report, job, trust, row }: LeasedRow,
-  { leaseId, leaseMs }: Pick<Guard, 'leaseId' | 'leaseMs'>,
+  { leaseId, leaseMs }: Omit<Lease, 'etag'>,
   listener: RenewalListener,
 ): () => void {
   const { store, clock, random, serviceTime } = coordinator;
@@ -323,11 +321,11 @@ export interface Written {
  */
 async function writeRow(
   { store, clock, random, serviceTime }: Coordinator,
-  { job, leaseId, etag }: Guard<NamedJob>,
+  name: JobName,
+  { leaseId, etag }: Lease,
   row: Row,
   remaining: () => Millis,
 ): Promise<Written | undefined> {
-  const { name } = job.spec;
   const metadata = encodeRow(row);
   let calls = 0;
   let sent = moment(clock);

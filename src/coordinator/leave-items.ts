@@ -1,8 +1,8 @@
 import type { JobName, LeaseId, Millis, Token } from '../core/brand';
 import { nobodyBeats } from '../core/fan-out';
 import { decodeRow } from '../core/row';
+import { acquire, release } from '../lease/acquire';
 import { untilAnswered } from '../lease/deadline';
-import { acquire } from './acquire';
 import { type Beats, isLeftToItems, leaveBeats, listBeats, runsAtWork } from './beat';
 import type { Coordinator } from './coordinator';
 import { writeAtRest } from './held';
@@ -53,15 +53,14 @@ async function handOn(leaving: Leaving): Promise<void> {
   if (seen?.lease !== 'available') return;
   const row = decodeRow(seen.metadata);
   if (!isLeftToItems(row, beats)) return;
-  const guard = {
-    job: { spec: { name } },
+  const lease = {
     leaseId: coordinator.newId() as LeaseId,
     leaseMs: store.limits.leaseMs.least,
     etag: seen.etag,
   };
-  const acquired = await acquire(coordinator, guard, remaining);
+  const acquired = await acquire(coordinator, name, lease, remaining);
   if (acquired === undefined) return;
   const next = { ...row, owed: [], telling: [], itemsLeftAt: acquired.date };
-  if (await isLast(leaving)) await writeAtRest(coordinator, guard, next, remaining);
-  else await ask((rows, signal) => rows.release(name, guard.leaseId, { ifMatch: seen.etag, signal }));
+  if (await isLast(leaving)) await writeAtRest(coordinator, name, lease, next, remaining);
+  else await release(coordinator, name, lease, remaining);
 }

@@ -3,10 +3,10 @@ import type { ETag, LeaseId, Millis } from '../core/brand';
 import type { Clock } from '../core/clock';
 import { ForeignMetadataError } from '../core/metadata';
 import { type Row, decodeRow, mayRecordBeGone } from '../core/row';
+import { acquire } from '../lease/acquire';
 import { untilAnswered, within } from '../lease/deadline';
 import { type ListedRow, StoreError } from '../lease/store';
 import { elapsedSince, moment } from '../lease/trust';
-import { acquire } from './acquire';
 import type { Coordinator, Report, RunnableJob } from './coordinator';
 import { readUnlessForeign } from './ledger';
 import type { Ask, RowWriter } from './row-writer';
@@ -79,7 +79,7 @@ async function letExpire(
 ): Promise<void> {
   const { name, leaseMs } = job.spec;
   report.log('warn', `job "${name}": somebody has released its lease during a run`);
-  await acquire(coordinator, { job, leaseId: coordinator.newId() as LeaseId, leaseMs, etag }, remaining);
+  await acquire(coordinator, name, { leaseId: coordinator.newId() as LeaseId, leaseMs, etag }, remaining);
 }
 
 /** Who has the row by which a run would continue; undefined: the run continues, or is over. */

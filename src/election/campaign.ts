@@ -1,6 +1,7 @@
 import type { EpochMs, ETag, LeaseId, Millis, Token } from '../core/brand';
 import type { Clock } from '../core/clock';
 import { marginOf } from '../core/job';
+import { type Lease, acquire } from '../lease/acquire';
 import { CALL_LIMIT_MS, untilAnswered, within } from '../lease/deadline';
 import { type ListedRow, type RowStore, StoreError, StoreUnavailableError } from '../lease/store';
 import { elapsedSince, moment, Trust } from '../lease/trust';
@@ -110,30 +111,25 @@ export async function claim(
   { row, etag }: Sighting,
   stopping: AbortSignal,
 ): Promise<Won | undefined> {
-  const { store, clock } = world;
+  const { clock } = world;
   const { name, leaseMs } = settings;
-  const leaseId = world.newId() as LeaseId;
+  const lease = { leaseId: world.newId() as LeaseId, leaseMs, etag };
   const started = moment(clock);
-  let sent = started;
   try {
     const remaining = (): Millis => (stopping.aborted ? 0 : ACQUIRE_LIMIT_MS - elapsedSince(clock, started));
-    // The id is ours, so a repeat after a lost answer is a renewal.
-    const acquired = await untilAnswered(world, remaining, (signal) => {
-      sent = moment(clock);
-      return store.acquire(name, { leaseId, leaseMs, ifMatch: etag }, { signal });
-    });
-    if (acquired.kind === 'lost') return undefined;
+    const acquired = await acquire(world, name, lease, remaining);
+    if (acquired === undefined) return undefined;
     if (!stopping.aborted) {
-      const trust = Trust.inLease(clock, sent, leaseMs);
-      const claimed = await writeClaim(settings, world, { row, etag, leaseId, acquiredAt: acquired.date }, trust);
+      const trust = Trust.inLease(clock, acquired.sent, leaseMs);
+      const claimed = await writeClaim(settings, world, { ...lease, row, acquiredAt: acquired.date }, trust);
       if (claimed === undefined) return undefined;
-      return { ...claimed, leaseId, trust };
+      return { ...claimed, leaseId: lease.leaseId, trust };
     }
   } catch (error) {
-    await giveBack(settings, world, leaseId, etag);
+    await giveBack(settings, world, lease);
     throw error;
   }
-  await giveBack(settings, world, leaseId, etag);
+  await giveBack(settings, world, lease);
   return undefined;
 }
 
@@ -143,7 +139,7 @@ export async function claim(
 async function writeClaim(
   settings: ElectionSettings,
   world: World,
-  { row, etag, leaseId, acquiredAt }: { row: ElectionRow; etag: ETag; leaseId: LeaseId; acquiredAt: EpochMs },
+  { row, etag, leaseId, acquiredAt }: Lease & { row: ElectionRow; acquiredAt: EpochMs },
   trust: Trust,
 ): Promise<Pick<Won, 'leader' | 'etag'> | undefined> {
   const { store } = world;
@@ -166,12 +162,7 @@ async function writeClaim(
 }
 
 /** Releases a lease that was not used. If that fails, or a claim has been made, the lease expires. */
-async function giveBack(
-  { name }: ElectionSettings,
-  { store, clock }: World,
-  leaseId: LeaseId,
-  etag: ETag,
-): Promise<void> {
+async function giveBack({ name }: ElectionSettings, { store, clock }: World, { leaseId, etag }: Lease): Promise<void> {
   try {
     await within(clock, GIVE_BACK_LIMIT_MS, (signal) => store.release(name, leaseId, { ifMatch: etag, signal }));
   } catch (error) {

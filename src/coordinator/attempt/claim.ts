@@ -4,9 +4,8 @@ import { actualTime, DATE_BEHIND_MS } from '../../core/job';
 import { completed } from '../../core/recent';
 import { type Row, keptForMs } from '../../core/row';
 import { standsFrom, withStandstill } from '../../core/standstill';
-import { untilAnswered } from '../../lease/deadline';
+import { acquire, release } from '../../lease/acquire';
 import { between, moment, type Moment, Trust } from '../../lease/trust';
-import { acquire } from '../acquire';
 import { itemsAreSilent } from '../beat';
 import type { Coordinator, Report, RunnableJob } from '../coordinator';
 import { attemptLimitMs } from '../decide-row';
@@ -124,31 +123,21 @@ async function takeLease(
   if (input.kind === 'again') return { lease, input };
   // The lease ends by itself: a free row would say that its run is settled.
   if (isOutdated(input, job, lease)) return 'the record of its run may be gone';
-  const { remaining } = under;
+  const { remaining, etag } = under;
+  // Once anything is written under it, its release does nothing.
+  const unused = { leaseId: lease.id, etag };
   if (input.what === 'first') {
     const decided = await decideAgain(coordinator, job, input, lease.acquiredAt, remaining);
     if (decided !== undefined) return { lease, input: decided };
-    if (input.lease === 'available') await letGo(coordinator, job, lease, under);
+    if (input.lease === 'available') await release(coordinator, job.spec.name, unused, remaining);
     return 'the hand-over came late, and by now its due time is not to be claimed';
   }
   // Between the two leases the items may have begun to work again.
   if (input.isSilent === true && !(await itemsAreSilent(coordinator, job.spec.name, unpackRow(input.row), remaining))) {
-    await letGo(coordinator, job, lease, under);
+    await release(coordinator, job.spec.name, unused, remaining);
     return 'the items of its run are at work again';
   }
   return { lease, input };
-}
-
-/** Releases a lease under which nothing was written. Once anything was, the release does nothing. */
-async function letGo(
-  coordinator: Coordinator,
-  { spec: { name } }: RunnableJob,
-  { id }: Acquired,
-  { etag, remaining }: LeaseTerms,
-): Promise<void> {
-  await untilAnswered(coordinator, remaining, (signal) =>
-    coordinator.store.release(name, id, { ifMatch: etag, signal }),
-  );
 }
 
 /**
@@ -199,7 +188,7 @@ async function acquireAgain(
   { leaseMs, etag, remaining }: LeaseTerms,
 ): Promise<Acquired | undefined> {
   const id = (input.kind === 'handedOver' ? input.leaseId : coordinator.newId()) as LeaseId;
-  const acquired = await acquire(coordinator, { job, leaseId: id, leaseMs, etag }, remaining);
+  const acquired = await acquire(coordinator, job.spec.name, { leaseId: id, leaseMs, etag }, remaining);
   return acquired === undefined ? undefined : { id, acquiredAt: acquired.date, since: acquired.sent };
 }
 

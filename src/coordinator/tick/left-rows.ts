@@ -4,10 +4,10 @@ import { ForeignMetadataError } from '../../core/metadata';
 import { decodePresence, jobsHash } from '../../core/presence';
 import { PRESENCE_EVERY_MS, presenceState } from '../../core/presence-state';
 import { type Row, decodeRow, isAtRest } from '../../core/row';
+import { acquire } from '../../lease/acquire';
 import { CALL_LIMIT_MS, within } from '../../lease/deadline';
 import { type ListedRow, type Listing, type Presences, StoreError } from '../../lease/store';
 import { Trust } from '../../lease/trust';
-import { acquire } from '../acquire';
 import type { Coordinator, Report } from '../coordinator';
 import { writeAtRest } from '../held';
 
@@ -76,12 +76,11 @@ export function leftRows(coordinator: Coordinator): (whole: Listing, report: Rep
   /** Another instance may be faster, or the row in use again: then nothing is written. */
   async function mark({ name, etag, row }: Marked): Promise<void> {
     const leaseMs = store.limits.leaseMs.least;
-    const leaseId = coordinator.newId() as LeaseId;
     const trust = Trust.unrenewed(clock, leaseMs);
     const remaining = (): Millis => trust.remaining();
-    const guard = { job: { spec: { name } }, leaseId, leaseMs, etag };
-    if ((await acquire(coordinator, guard, remaining)) === undefined) return;
-    await writeAtRest(coordinator, guard, row, remaining);
+    const lease = { leaseId: coordinator.newId() as LeaseId, leaseMs, etag };
+    if ((await acquire(coordinator, name, lease, remaining)) === undefined) return;
+    await writeAtRest(coordinator, name, lease, row, remaining);
   }
 }
 

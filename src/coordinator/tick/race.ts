@@ -2,8 +2,7 @@ import type { EpochMs, ETag, LeaseId, Millis } from '../../core/brand';
 import type { Claim } from '../../core/decide/situation';
 import { orchestrationId } from '../../core/key';
 import type { Row } from '../../core/row';
-import { untilAnswered } from '../../lease/deadline';
-import { acquire } from '../acquire';
+import { acquire, release } from '../../lease/acquire';
 import { itemsAreSilent } from '../beat';
 import { completeRow } from '../complete-row';
 import type { Coordinator, Hub, RunnableJob } from '../coordinator';
@@ -48,13 +47,13 @@ export interface Race {
  * @throws HandOverError if the task hub does not accept the orchestration
  */
 export async function handOver(coordinator: Coordinator, hub: Hub, job: RunnableJob, race: Race): Promise<boolean> {
-  const { clock, serviceTime, store } = coordinator;
-  const { claim, etag, lease, leaseId, leaseMs } = race;
+  const { clock, serviceTime } = coordinator;
+  const { claim, lease } = race;
   const { name } = job.spec;
   const started = clock.monotonic();
   const remaining = (): Millis => HAND_OVER_LIMIT_MS - (clock.monotonic() - started);
   const trace = traceRace(coordinator, job, claim, race.invocation);
-  const acquired = await acquire(coordinator, { job, leaseId, leaseMs, etag }, remaining);
+  const acquired = await acquire(coordinator, name, race, remaining);
   if (acquired === undefined) {
     trace.lost();
     return false;
@@ -67,7 +66,7 @@ export async function handOver(coordinator: Coordinator, hub: Hub, job: Runnable
     // Nothing has started under this lease, so an available row may be released unchanged.
     if (lease === 'available') {
       race.releases();
-      await untilAnswered(coordinator, remaining, (signal) => store.release(name, leaseId, { ifMatch: etag, signal }));
+      await release(coordinator, name, race, remaining);
     }
     return false;
   }

@@ -1,7 +1,7 @@
 import type { ETag, LeaseId } from '../../core/brand';
 import type { Row } from '../../core/row';
+import { acquire } from '../../lease/acquire';
 import { Trust } from '../../lease/trust';
-import { acquire } from '../acquire';
 import type { Coordinator, Report, RunnableJob } from '../coordinator';
 import { holdRow } from '../held';
 
@@ -30,7 +30,7 @@ export async function writeDecided(
   const trust = Trust.unrenewed(coordinator.clock, leaseMs);
   const remaining = (): number => trust.remaining();
   const guard = { job, leaseId, leaseMs, etag };
-  if ((await acquire(coordinator, guard, remaining)) === undefined) return false;
+  if ((await acquire(coordinator, job.spec.name, guard, remaining)) === undefined) return false;
   if (row === undefined) return false;
   const written = await holdRow(coordinator, report, guard, { row, remaining, trustFrom: () => trust });
   if (written === undefined) return false;

@@ -123,7 +123,7 @@ if (early === undefined) return undefined;`,
         call('renewing'),
         `const onLost = (why) => {
   listener.onLost(why);
-  void coordinator.store.release(job.spec.name, leaseId, { ifMatch: writer.etag }).catch(() => undefined);
+  void coordinator.store.release(name, lease.leaseId, { ifMatch: writer.etag }).catch(() => undefined);
 };`,
       ),
       become('coordinator/held.ts:keepAlive', argument('renewing', 2), '{ ...$, onLost }'),
@@ -132,7 +132,7 @@ if (early === undefined) return undefined;`,
   {
     name: 'release-without-if-match',
     what: 'a release carries no ETag, so a late one may end a later claim',
-    edits: [drop('coordinator/held.ts:release', property('ifMatch'))],
+    edits: [become('coordinator/held.ts:release', argument('release', 2), '{ ...lease, etag: undefined }')],
   },
   {
     name: 'release-over-owed',

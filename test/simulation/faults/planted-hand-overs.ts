@@ -1,4 +1,4 @@
-import { always, become, before, branch, call, drop, never, operation, property, returned, test, value } from './edit';
+import { always, argument, become, before, branch, call, drop, never, operation, returned, test, value } from './edit';
 import type { Planted } from './planted';
 
 /** Rules of what was handed over and not claimed. */
@@ -38,7 +38,7 @@ export const HAND_OVER_FAULTS: readonly Planted[] = [
     name: 'given-back-whatever',
     what: 'a hand-over is released whether its claim was made or not',
     mix: 'draining',
-    edits: [drop('coordinator/give-back.ts:giveBack', property('ifMatch'))],
+    edits: [become('coordinator/give-back.ts:giveBack', argument('release', 2), '{ ...handOver, etag: undefined }')],
   },
   {
     name: 'expired-given-back',
