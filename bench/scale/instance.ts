@@ -1,12 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { runAttempt } from '../../src/coordinator/attempt/attempt';
-import { type Coordinator, Health, type Hub, type Report } from '../../src/coordinator/coordinator';
+import { type Coordinator, type Hub, type Report, createCoordinator } from '../../src/coordinator/coordinator';
 import type { AttemptInput } from '../../src/coordinator/message';
 import { createTicker } from '../../src/coordinator/tick/tick';
-import { HandOvers } from '../../src/coordinator/hand-overs';
 import { type Clock, sleep } from '../../src/core/clock';
 import type { JobSpec } from '../../src/core/job';
-import { serviceTime } from '../../src/lease/service-time';
 import type { LeaseStore } from '../../src/lease/store';
 import { playOrchestration } from '../../test/support/orchestrations';
 
@@ -41,17 +39,14 @@ export function scaleInstance({ deployment, jobs, store, clock, sweepIntervalMs 
   const run = (): void => {
     runs += 1;
   };
-  const coordinator: Coordinator = {
-    ...{ store, clock, deployment, serviceTime: serviceTime(clock) },
+  const coordinator = createCoordinator({
+    ...{ store, clock, deployment },
     random: Math.random,
     newId: randomUUID,
     revision: 0,
     jobs: new Map(jobs.map((spec) => [spec.name, { spec, input: undefined, handler: { run } }])),
     settings: { lookAheadMs: 5_000, longestLookAheadMs: 34_000, sweepIntervalMs, functionTimeoutMs: 1_800_000 },
-    ...{ health: new Health(), running: new Set(), ticks: new Set(), handOvers: new HandOvers(), ended: new Map() },
-    losses: new Map(),
-    stopping: false,
-  };
+  });
   const report: Report = {
     event: () => undefined,
     log: (level, ...message) => {

@@ -9,10 +9,10 @@ import type { Place } from '../core/shards';
 import type { RecentRun } from '../core/recent';
 import type { FanOutHandler } from '../handler/define-fan-out';
 import type { JobHandler } from '../handler/handler';
-import type { ServiceTime } from '../lease/service-time';
+import { type ServiceTime, serviceTime } from '../lease/service-time';
 import type { LeaseStore } from '../lease/store';
 import type { RunningCall } from './bounded';
-import type { HandOvers } from './hand-overs';
+import { HandOvers } from './hand-overs';
 import type { AttemptInput } from './message';
 import type { Outlet } from './outlet';
 import type { Slots } from './slots';
@@ -43,11 +43,10 @@ export interface Settings {
   readonly functionTimeoutMs: Millis;
 }
 
-/** The state that ticks and attempts share: one for each process and storage account. */
-export interface Coordinator {
+/** What a process needs to coordinate the jobs of one storage account. Nothing of it changes while the process runs. */
+export interface Env {
   readonly store: LeaseStore;
   readonly clock: Clock;
-  readonly serviceTime: ServiceTime;
   /** Uniform in [0, 1). */
   readonly random: () => number;
   /** A new GUID. */
@@ -62,13 +61,18 @@ export interface Coordinator {
   readonly redact?: Redact;
   /** The facts about itself that this process stores; undefined: it stores none. */
   readonly presence?: PresenceFacts;
-  /** Sends notices and pings; undefined: other deployments send them. */
-  readonly outlet?: Outlet;
-  /** The notices that are being sent. */
-  readonly sends?: Set<Promise<void>>;
-  readonly health: Health;
   /** The handlers that may run at once; undefined: as many as the host runs activities. */
   readonly slots?: Slots;
+  /** The accounts over which the jobs are dealt, and which of them this one is; undefined: the store is the only one. */
+  readonly place?: Place;
+}
+
+/** What a process has seen and begun since its start. Ticks and attempts share it. */
+export interface ProcessState {
+  readonly serviceTime: ServiceTime;
+  /** The notices that are being sent. */
+  readonly sends: Set<Promise<void>>;
+  readonly health: Health;
   /** The attempts and items that run in this process. */
   readonly running: Set<RunningCall>;
   /** The ticks that run in this process. */
@@ -78,10 +82,10 @@ export interface Coordinator {
   readonly ended: Map<JobName, RecentRun>;
   /** Of each job, the last attempt of this process that lost its lease, with the reason: nobody else knows it. */
   readonly losses: Map<JobName, { readonly token: number; readonly loss: AttemptLoss }>;
+  /** Sends notices and pings; undefined: other deployments send them. */
+  outlet?: Outlet | undefined;
   /** Keeps this deployment from new claims, as the last sweep read it. */
   cordon?: Cordon | undefined;
-  /** The accounts over which the jobs are dealt, and which of them this one is; undefined: the store is the only one. */
-  readonly place?: Place;
   /** What the account's layout allows this deployment, as the last sweep read it. */
   allowance?: Allowance;
   /** Receives metrics and spans; undefined: nobody wants them, or they cannot be received yet. */
@@ -90,6 +94,25 @@ export interface Coordinator {
   stopping: boolean;
   /** Monotonic: when a tick last ran in this process. */
   tickedAt?: Millis;
+}
+
+/** One for each process and storage account. */
+export interface Coordinator extends Env, ProcessState {}
+
+/** A coordinator at the start of its process. */
+export function createCoordinator(env: Env): Coordinator {
+  return {
+    ...env,
+    serviceTime: serviceTime(env.clock),
+    sends: new Set(),
+    health: new Health(),
+    running: new Set(),
+    ticks: new Set(),
+    handOvers: new HandOvers(),
+    ended: new Map(),
+    losses: new Map(),
+    stopping: false,
+  };
 }
 
 /** Where handlers must not write: the coordination containers. */

@@ -52,14 +52,13 @@ export function ping(coordinator: Sending, spec: Pick<JobSpec, 'ping'>, kind: Pi
 
 /** Keeps count of what is being sent, so that an invocation can wait for a moment. */
 function sending({ sends }: Sending, done: Promise<void>): void {
-  if (sends === undefined) return;
   sends.add(done);
   void done.finally(() => sends.delete(done));
 }
 
 /** Waits until what is being sent is out, and never for longer than this. */
 export async function untilSent({ sends, clock }: Sending, atMostMs: Millis): Promise<void> {
-  if (sends === undefined || sends.size === 0) return;
+  if (sends.size === 0) return;
   await new Promise<void>((resolve) => {
     const cancel = clock.after(atMostMs, resolve);
     void Promise.allSettled(sends).then(() => {

@@ -2,8 +2,13 @@ import { given } from '../core/given';
 import { randomUUID } from 'node:crypto';
 import { formatIssue } from '../config/config-error';
 import { loadJobs } from '../config/load';
-import { type Coordinator, Health, type PresenceFacts, type RunnableJob } from '../coordinator/coordinator';
-import { HandOvers } from '../coordinator/hand-overs';
+import {
+  type Coordinator,
+  type Env,
+  type PresenceFacts,
+  type RunnableJob,
+  createCoordinator,
+} from '../coordinator/coordinator';
 import { createSlots } from '../coordinator/slots';
 import type { JobName } from '../core/brand';
 import { longestWait } from '../core/early-claim';
@@ -11,7 +16,6 @@ import type { JobSpec } from '../core/job';
 import { shardOf } from '../core/shards';
 import type { Handlers } from '../handler/handlers';
 import { dealtStore } from '../lease/dealt-store';
-import { serviceTime } from '../lease/service-time';
 import type { LeaseStore } from '../lease/store';
 import { STORE_LIMITS } from '../stores/limits';
 import { auditedStores, openShards, openStore } from '../stores/open';
@@ -64,12 +68,7 @@ export interface Coordinators {
 }
 
 /** What the coordinators of a process share. */
-type Shared = Omit<Coordinator, 'store' | 'jobs' | 'serviceTime' | 'outlet' | 'sends' | keyof State> & {
-  readonly presence: PresenceFacts;
-};
-
-/** What each of them has for itself. */
-type State = Pick<Coordinator, 'health' | 'running' | 'ticks' | 'handOvers' | 'ended' | 'losses' | 'stopping'>;
+type Shared = Omit<Env, 'store' | 'jobs' | 'place'> & { readonly presence: PresenceFacts };
 
 /** The process in which the coordinators work. */
 export interface Surroundings {
@@ -108,21 +107,19 @@ export function createCoordinators(options: CoordinatorOptions, { env, host, fee
   refuseApart(jobsFile.jobs, accounts);
   const shared = sharedBy(stores, { revision: jobsFile.revision, env, host });
   const environment = environmentSetting(env)?.name;
-  const all = stores.map((store, index): Coordinator => {
-    const time = serviceTime(systemClock);
+  const all = stores.map((store, index) => {
     const { deployment, presence } = shared;
-    const { instance } = presence;
-    const outlet = createOutlet(notices, { store, clock: systemClock, time, instance, deployment, environment });
     const own = jobsFile.jobs.filter(({ name }) => shardOf(name, accounts) === index);
-    return {
+    const coordinator = createCoordinator({
       ...shared,
       store,
-      serviceTime: time,
       jobs: runnableJobs(own, handlers, inputs),
       ...(accounts.length > 1 && { place: { accounts, index } }),
-      ...(outlet === undefined ? {} : { outlet, sends: new Set() }),
-      ...newState(),
-    };
+    });
+    const { clock, serviceTime: time } = coordinator;
+    const { instance } = presence;
+    coordinator.outlet = createOutlet(notices, { store, clock, time, instance, deployment, environment });
+    return coordinator;
   });
   return {
     all,
@@ -209,18 +206,6 @@ function sharedBy(
       hubAccount: host.hubAccount,
       tickEveryMs: longestGap(tickSchedule(env).nextFire, systemClock.now()),
     },
-  };
-}
-
-function newState(): State {
-  return {
-    health: new Health(),
-    running: new Set(),
-    ticks: new Set(),
-    handOvers: new HandOvers(),
-    ended: new Map(),
-    losses: new Map(),
-    stopping: false,
   };
 }
 

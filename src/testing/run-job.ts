@@ -8,7 +8,7 @@ import type { RecordedError } from '../core/recorded-error';
 import { type Row, encodeRow, newRow } from '../core/row';
 import type { AbortCode } from '../core/run';
 import { UNTRACED } from '../coordinator/telemetry';
-import { type Coordinator, Health, type Report, type RunnableJob } from '../coordinator/coordinator';
+import { type Coordinator, type Report, type RunnableJob, createCoordinator } from '../coordinator/coordinator';
 import type { FanOutHandler } from '../handler/define-fan-out';
 import { type Aborter, createAborter } from '../coordinator/bounded';
 import { type AttemptLog, NO_LOG } from '../coordinator/attempt/attempt-log';
@@ -16,11 +16,9 @@ import { NO_MEMBERSHIP } from '../coordinator/attempt/membership';
 import { type HandlerCall, runHandler } from '../coordinator/attempt/run-handler';
 import type { JobContext, JobHandler } from '../handler/handler';
 import { type HeldRow, holdRow } from '../coordinator/held';
-import { HandOvers } from '../coordinator/hand-overs';
 import { loadJobs } from '../config/load';
 import type { JobInFile } from '../config/job-in-file';
 import { type ClosableFence, StaleLeaderError } from '../lease/fence';
-import { serviceTime } from '../lease/service-time';
 import { Trust } from '../lease/trust';
 import { memoryService } from '../stores/memory/store';
 import { type SettableClock, settableClock } from './clock';
@@ -276,24 +274,16 @@ async function coordinatorOf(
     const record = { ...previous, runId: runIdOf(job, key) };
     await store.createRecord(job, key, storeRecord(record));
   }
-  return {
+  return createCoordinator({
     store,
     clock,
-    serviceTime: serviceTime(clock),
     random: () => 0.5,
     newId: () => 'test',
     deployment: 'test',
     revision: 0,
     jobs: new Map(),
     settings: { lookAheadMs: 5_000, sweepIntervalMs: 60_000, functionTimeoutMs: 30 * 60_000 },
-    health: new Health(),
-    running: new Set(),
-    ticks: new Set(),
-    handOvers: new HandOvers(),
-    ended: new Map(),
-    losses: new Map(),
-    stopping: false,
-  };
+  });
 }
 
 function memoryFence(

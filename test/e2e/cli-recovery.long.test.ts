@@ -10,9 +10,8 @@ import {
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadJobs } from '../../src/config/load';
 import { runAttempt } from '../../src/coordinator/attempt/attempt';
-import { type Coordinator, Health, type Hub, type Report } from '../../src/coordinator/coordinator';
+import { type Hub, type Report, createCoordinator } from '../../src/coordinator/coordinator';
 import { createTicker } from '../../src/coordinator/tick/tick';
-import { HandOvers } from '../../src/coordinator/hand-overs';
 import type { ETag, JobName, LeaseId, Token } from '../../src/core/brand';
 import type { JobSpec, JobsFile } from '../../src/core/job';
 import { recordKey } from '../../src/core/key';
@@ -20,7 +19,6 @@ import { encodePresence, jobsHash } from '../../src/core/presence';
 import { type LedgerRecord, parseRecord } from '../../src/core/record';
 import { type Row, decodeRow, encodeRow, newRow } from '../../src/core/row';
 import { decodeElectionRow, encodeElectionRow, newElectionRow } from '../../src/election/row';
-import { serviceTime } from '../../src/lease/service-time';
 import type { LeaseStore } from '../../src/lease/store';
 import { connectContainer } from '../../src/stores/azure-blob/connection';
 import { azureBlobElections, azureBlobStore } from '../../src/stores/azure-blob/store';
@@ -119,22 +117,15 @@ async function tickUntil({ store }: Place, calls: Call[], count: number): Promis
       calls.push({ scheduledFor: context.scheduledFor.getTime(), token: context.fence.token });
     },
   };
-  const coordinator: Coordinator = {
-    ...{ store, clock: systemClock, serviceTime: serviceTime(systemClock), random: Math.random, newId: randomUUID },
+  const coordinator = createCoordinator({
+    ...{ store, clock: systemClock, random: Math.random, newId: randomUUID },
     ...{
       deployment: 'east',
       revision: 4,
-      health: new Health(),
-      running: new Set(),
-      ticks: new Set(),
-      handOvers: new HandOvers(),
-      ended: new Map(),
-      losses: new Map(),
-      stopping: false,
     },
     jobs: new Map([[spec.name, { spec, input: undefined, handler }]]),
     settings: { lookAheadMs: 5_000, sweepIntervalMs: 1_000, functionTimeoutMs: 1_800_000 },
-  };
+  });
   const report: Report = { event: () => undefined, log: () => undefined };
   const attempts: Promise<unknown>[] = [];
   const hub: Hub = {

@@ -2,15 +2,13 @@ import type { RequestPolicyFactory } from '@azure/storage-blob';
 import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { runAttempt } from '../../src/coordinator/attempt/attempt';
-import { type Coordinator, Health, type Hub, type Report } from '../../src/coordinator/coordinator';
+import { type Hub, type Report, createCoordinator } from '../../src/coordinator/coordinator';
 import type { AttemptInput } from '../../src/coordinator/message';
 import { createTicker } from '../../src/coordinator/tick/tick';
-import { HandOvers } from '../../src/coordinator/hand-overs';
 import type { JobSpec } from '../../src/core/job';
 import type { CallKind } from '../../src/core/storage-call';
 import type { FanOutHandler } from '../../src/handler/define-fan-out';
 import type { JobHandler } from '../../src/handler/handler';
-import { serviceTime } from '../../src/lease/service-time';
 import { connectContainer } from '../../src/stores/azure-blob/connection';
 import { azureBlobStore } from '../../src/stores/azure-blob/store';
 import { systemClock } from '../../src/system-clock';
@@ -78,13 +76,12 @@ export function countedDeployment(options: CountedOptions): CountedDeployment {
   };
   const onCall = (counted: CallKind): void => void (kind = counted);
   const settings = { CRONLEASE_STORAGE: options.connectionString };
-  const coordinator: Coordinator = {
+  const coordinator = createCoordinator({
     store: azureBlobStore({
       container: connectContainer(settings, container, { onCall, policies: [observe] }),
       clock: systemClock,
     }),
     clock: systemClock,
-    serviceTime: serviceTime(systemClock),
     random: Math.random,
     newId: randomUUID,
     deployment: name,
@@ -100,16 +97,8 @@ export function countedDeployment(options: CountedOptions): CountedDeployment {
       sweepIntervalMs: options.sweepIntervalMs ?? 60_000,
       functionTimeoutMs: 1_800_000,
     },
-    health: new Health(),
-    running: new Set(),
-    ticks: new Set(),
-    handOvers: new HandOvers(),
-    ended: new Map(),
-    losses: new Map(),
-    sends: new Set(),
-    stopping: false,
-  };
-  if (options.receiver !== undefined) Object.assign(coordinator, { outlet: options.receiver.outlet(coordinator) });
+  });
+  coordinator.outlet = options.receiver?.outlet(coordinator);
   const runs: Promise<unknown>[] = [];
   const ticker = createTicker(coordinator);
   const activities: AttemptInput[] = [];

@@ -6,7 +6,13 @@ import { type LedgerRecord, parseRecord } from '../../src/core/record';
 import { type Control, NO_CONTROL, decodeControl, encodeControl } from '../../src/core/control';
 import { type Row, decodeRow } from '../../src/core/row';
 import { runAttempt } from '../../src/coordinator/attempt/attempt';
-import { type Coordinator, Health, type Hub, type Report, type Settings } from '../../src/coordinator/coordinator';
+import {
+  type Coordinator,
+  type Hub,
+  type Report,
+  type Settings,
+  createCoordinator,
+} from '../../src/coordinator/coordinator';
 import { drain } from '../../src/coordinator/drain';
 import type { Outlet } from '../../src/coordinator/outlet';
 import type { JobContext, JobHandler } from '../../src/handler/handler';
@@ -15,10 +21,8 @@ import { createSlots } from '../../src/coordinator/slots';
 import type { AttemptInput, AttemptResult } from '../../src/coordinator/message';
 import { onePokeAtOnce } from '../../src/coordinator/tick/poke';
 import { createTicker } from '../../src/coordinator/tick/tick';
-import { HandOvers } from '../../src/coordinator/hand-overs';
 import type { Poked } from '../../src/core/poked';
 import type { Place } from '../../src/core/shards';
-import { serviceTime } from '../../src/lease/service-time';
 import type { LeaseBreaking, LeaseStore } from '../../src/lease/store';
 import { type MemoryService, memoryService } from '../../src/stores/memory/store';
 import { type SettableClock, settableClock } from './clock';
@@ -164,14 +168,9 @@ export function rivalTicks(options: SimulationOptions): RivalTicks {
       (delay) => sleep(instanceClock, delay),
       options.latencyMs ?? 0,
     );
-    const coordinator: Coordinator = {
+    const coordinator = createCoordinator({
       store: ownStore,
-      ...(options.outlet !== undefined && {
-        outlet: options.outlet({ store: ownStore, clock: instanceClock, deployment }),
-        sends: new Set(),
-      }),
       clock: instanceClock,
-      serviceTime: serviceTime(instanceClock),
       random: options.random ?? (() => 0.5),
       newId: () => {
         ids += 1;
@@ -207,14 +206,8 @@ export function rivalTicks(options: SimulationOptions): RivalTicks {
         ...options.settings,
       },
       ...(options.maxConcurrentRuns !== undefined && { slots: createSlots(instanceClock, options.maxConcurrentRuns) }),
-      health: new Health(),
-      running: new Set(),
-      ticks: new Set(),
-      handOvers: new HandOvers(),
-      ended: new Map(),
-      losses: new Map(),
-      stopping: false,
-    };
+    });
+    coordinator.outlet = options.outlet?.(coordinator);
     const report: Report = {
       event: (event) => events.push({ ...event, deployment }),
       log: (level, ...message) => {

@@ -1,14 +1,12 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { type Coordinator, Health, type Hub, type Report } from '../../src/coordinator/coordinator';
+import { type Hub, type Report, createCoordinator } from '../../src/coordinator/coordinator';
 import { announcer } from '../../src/coordinator/tick/presence';
-import { HandOvers } from '../../src/coordinator/hand-overs';
 import { type Presence, decodePresence, encodePresence, jobsHash } from '../../src/core/presence';
 import type { CoordinatorEvent } from '../../src/core/event';
 import { presenceState } from '../../src/core/presence-state';
 import { hubAccount, longestGap, tickSchedule } from '../../src/functions/settings';
-import { serviceTime } from '../../src/lease/service-time';
 import { type LeaseStore, StoreUnavailableError } from '../../src/lease/store';
 import { moment } from '../../src/lease/trust';
 import { memoryService } from '../../src/stores/memory/store';
@@ -23,22 +21,15 @@ const JOB = jobSpec('a', '@hourly');
 
 function process(instance: string, store: LeaseStore, hub = 'Hub') {
   const events: CoordinatorEvent[] = [];
-  const coordinator: Coordinator = {
-    ...{ store, clock, serviceTime: serviceTime(clock), random: () => 0, newId: () => 'x', deployment: 'east' },
+  const coordinator = createCoordinator({
+    ...{ store, clock, random: () => 0, newId: () => 'x', deployment: 'east' },
     ...{
       revision: 3,
-      health: new Health(),
-      running: new Set(),
-      ticks: new Set(),
-      handOvers: new HandOvers(),
-      ended: new Map(),
-      losses: new Map(),
-      stopping: false,
     },
     jobs: new Map([[JOB.name, { spec: JOB, input: undefined, handler: { run: () => 1 } }]]),
     settings: { lookAheadMs: 0, sweepIntervalMs: 0, functionTimeoutMs: 0 },
     presence: { instance, version: '0.1.0', hubAccount: 'account', tickEveryMs: TICK },
-  };
+  });
   const announce = announcer(coordinator);
   const report: Report = { event: (event) => events.push(event), log: () => undefined };
   const asHub: Hub = {

@@ -2,7 +2,7 @@ import { longestWait } from '../../../src/core/early-claim';
 import { runAttempt } from '../../../src/coordinator/attempt/attempt';
 import {
   type Coordinator,
-  Health,
+  createCoordinator,
   type Hub,
   type Report,
   type RunnableJob,
@@ -10,12 +10,10 @@ import {
 import { drain } from '../../../src/coordinator/drain';
 import { createSlots } from '../../../src/coordinator/slots';
 import { createTicker } from '../../../src/coordinator/tick/tick';
-import { HandOvers } from '../../../src/coordinator/hand-overs';
 import type { JobName } from '../../../src/core/brand';
 import { sleep } from '../../../src/core/clock';
 import type { CoordinatorEvent } from '../../../src/core/event';
 import type { JobSpec } from '../../../src/core/job';
-import { serviceTime } from '../../../src/lease/service-time';
 import type { LeaseStore } from '../../../src/lease/store';
 import { kindOfThrown, mistakeIn } from './crash';
 import type { TaskHub, Worker } from './hub';
@@ -76,10 +74,9 @@ export interface InstanceOptions {
 
 export function startInstance(options: InstanceOptions): Instance {
   const { process, deployment, random, trace, broken } = options;
-  const coordinator: Coordinator = {
+  const coordinator = createCoordinator({
     store: options.store,
     clock: process.clock,
-    serviceTime: serviceTime(process.clock),
     random: random.next,
     newId: () => `${hex(random)}-0000-4000-8000-${hex(random)}0000`,
     deployment: deployment.name,
@@ -107,14 +104,7 @@ export function startInstance(options: InstanceOptions): Instance {
     ...(options.presences && {
       presence: { instance: process.id, version: '0', hubAccount: undefined, tickEveryMs: TICK_MS },
     }),
-    health: new Health(),
-    running: new Set(),
-    ticks: new Set(),
-    handOvers: new HandOvers(),
-    ended: new Map(),
-    losses: new Map(),
-    stopping: false,
-  };
+  });
   const report: Report = {
     event: (said) => {
       const { event, job, reason, token, attempt } = said;
