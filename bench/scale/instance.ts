@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { runAttempt } from '../../src/coordinator/attempt/attempt';
+import { dispatch } from '../../src/coordinator/attempt/dispatch';
 import { type Coordinator, type Hub, type Report, createCoordinator } from '../../src/coordinator/coordinator';
 import type { AttemptInput } from '../../src/coordinator/message';
 import { createTicker } from '../../src/coordinator/tick/tick';
@@ -79,7 +79,7 @@ async function play(coordinator: Coordinator, input: AttemptInput, report: Repor
   const { clock } = coordinator;
   return playOrchestration(
     {
-      activity: (next) => runAttempt(coordinator, next, report),
+      activity: (next) => dispatch(coordinator, next, report),
       timer: (at) => sleep(clock, at.getTime() - clock.now()),
     },
     input,

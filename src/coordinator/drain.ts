@@ -38,7 +38,7 @@ export async function drain(coordinator: Coordinator): Promise<void> {
   // Looked at first: a hand-over that is being given back is no longer noted, and its release has yet to be sent.
   const { releases } = coordinator.handOvers;
   const left = leaveItems(coordinator, () => DRAIN_LIMIT_MS - (clock.monotonic() - began));
-  const isIdle = running.length + ticks.length + left.length + coordinator.handOvers.size + releases.size === 0;
+  const isIdle = running.length + ticks.length + left.length + coordinator.handOvers.count + releases.size === 0;
   if (isIdle) return;
   for (const tick of ticks) tick.wake();
   // Once more after the ticks: one of them may be handing over.

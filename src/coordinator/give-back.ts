@@ -42,6 +42,7 @@ function ignore(): void {
 
 /** Gives back all hand-overs of this process that it has not seen claimed. Never rejects, since leases expire. */
 export async function giveBackAll(coordinator: Coordinator): Promise<void> {
-  const all = [...coordinator.handOvers];
-  await Promise.allSettled(all.map(([name, handOver]) => giveBack(coordinator, name, handOver)));
+  await Promise.allSettled(
+    coordinator.handOvers.all().map(([name, handOver]) => giveBack(coordinator, name, handOver)),
+  );
 }

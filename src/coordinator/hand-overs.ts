@@ -38,7 +38,8 @@ export interface HandOver {
  * Leases that this process has handed over, by job, until it sees their claim, and how long the last ones took. A task
  * hub that polls its queues seldom takes longer than the usual look-ahead.
  */
-export class HandOvers extends Map<JobName, HandOver> {
+export class HandOvers {
+  readonly #open = new Map<JobName, HandOver>();
   /** The releases of those that are being given back. */
   readonly releases = new Set<Promise<void>>();
   readonly #took: Millis[] = [];
@@ -50,14 +51,26 @@ export class HandOvers extends Map<JobName, HandOver> {
   /** When an attempt last came to this process. */
   #arrivedAt: Millis = -Infinity;
 
-  override set(name: JobName, handOver: HandOver): this {
-    this.#endTimer(name);
-    return super.set(name, handOver);
+  get count(): number {
+    return this.#open.size;
   }
 
-  override delete(name: JobName): boolean {
+  of(name: JobName): HandOver | undefined {
+    return this.#open.get(name);
+  }
+
+  all(): readonly (readonly [JobName, HandOver])[] {
+    return [...this.#open];
+  }
+
+  note(name: JobName, handOver: HandOver): void {
     this.#endTimer(name);
-    return super.delete(name);
+    this.#open.set(name, handOver);
+  }
+
+  forget(name: JobName): void {
+    this.#endTimer(name);
+    this.#open.delete(name);
   }
 
   /** @param cancel ends the timer of this hand-over, once it is removed or replaced by another one */
@@ -67,7 +80,7 @@ export class HandOvers extends Map<JobName, HandOver> {
 
   /** It is being given back. Its attempt may still come, and then shows how slow the hub is. */
   givesBack(name: JobName, { leaseId, at }: HandOver): void {
-    if (this.get(name)?.leaseId === leaseId) this.delete(name);
+    if (this.#open.get(name)?.leaseId === leaseId) this.forget(name);
     this.#givenBack.set(leaseId, at);
     const [oldest] = this.#givenBack.keys();
     if (oldest !== undefined && this.#givenBack.size > REMEMBERED) this.#givenBack.delete(oldest);
@@ -85,11 +98,11 @@ export class HandOvers extends Map<JobName, HandOver> {
    * @param now monotonic
    */
   arrived(name: JobName, leaseId: LeaseId, ageMs: Millis, now: Millis): void {
-    const handOver = this.get(name);
+    const handOver = this.#open.get(name);
     const isNoted = handOver?.leaseId === leaseId;
     const at = isNoted ? handOver.at : this.#givenBack.get(leaseId);
     if (at !== undefined) remember(this.#tookHere, now - at);
-    if (isNoted) this.delete(name);
+    if (isNoted) this.forget(name);
     this.#givenBack.delete(leaseId);
     this.#arrivedAt = now;
     this.#note(ageMs - CUT_MS);
@@ -101,7 +114,7 @@ export class HandOvers extends Map<JobName, HandOver> {
    * @param row of a claim by this deployment, maybe in another process; undefined if somebody else was faster
    */
   claimed(name: JobName, { attempt, since, claimedat }: Metadata = {}): void {
-    this.delete(name);
+    this.forget(name);
     if (attempt !== undefined) this.#tookHere.length = 0;
     // A later attempt of the run was acquired anew, and its row has the Date of the first acquisition.
     if (attempt !== '1' || since === undefined || claimedat === undefined) return;

@@ -1,6 +1,6 @@
 import { type InvocationContext, type Timer, app } from '@azure/functions';
 import * as df from 'durable-functions';
-import { runAttempt } from '../coordinator/attempt/attempt';
+import { dispatch } from '../coordinator/attempt/dispatch';
 import type { Coordinator, Report } from '../coordinator/coordinator';
 import { drain } from '../coordinator/drain';
 import type { AttemptInput, AttemptResult } from '../coordinator/message';
@@ -97,7 +97,7 @@ export function registerCoordinator(options: CoordinatorOptions): void {
     handler: async (input: AttemptInput, context: InvocationContext): Promise<AttemptResult> => {
       await connected;
       const coordinator = coordinators().of(input.kind === 'probe' ? '' : input.job);
-      return reporting(context, (reportOf) => runAttempt(coordinator, input, reportOf(coordinator)));
+      return reporting(context, (reportOf) => dispatch(coordinator, input, reportOf(coordinator)));
     },
   });
   app.hook.appTerminate(async () => {

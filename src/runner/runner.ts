@@ -1,5 +1,5 @@
 import type { Coordinator, Report } from '../coordinator/coordinator';
-import { runAttempt } from '../coordinator/attempt/attempt';
+import { dispatch } from '../coordinator/attempt/dispatch';
 import { drain } from '../coordinator/drain';
 import type { EpochMs, Millis } from '../core/brand';
 import { sleep } from '../core/clock';
@@ -131,7 +131,7 @@ function partsOf(options: RunnerOptions): Parts {
     clock: systemClock,
     run: (input) => {
       const coordinator = coordinators.of(input.kind === 'probe' ? '' : input.job);
-      return runAttempt(coordinator, input, reportOf(coordinator));
+      return dispatch(coordinator, input, reportOf(coordinator));
     },
     onFailure: (id, error) => {
       log.error(`orchestration ${id} failed:`, error);

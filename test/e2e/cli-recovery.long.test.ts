@@ -9,7 +9,7 @@ import {
 } from '@azure/storage-blob';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadJobs } from '../../src/config/load';
-import { runAttempt } from '../../src/coordinator/attempt/attempt';
+import { dispatch } from '../../src/coordinator/attempt/dispatch';
 import { type Hub, type Report, createCoordinator } from '../../src/coordinator/coordinator';
 import { createTicker } from '../../src/coordinator/tick/tick';
 import type { ETag, JobName, LeaseId, Token } from '../../src/core/brand';
@@ -130,7 +130,7 @@ async function tickUntil({ store }: Place, calls: Call[], count: number): Promis
   const attempts: Promise<unknown>[] = [];
   const hub: Hub = {
     start: async (_id, input) => {
-      attempts.push(runAttempt(coordinator, input, report));
+      attempts.push(dispatch(coordinator, input, report));
     },
     status: async () => 'completed',
     purge: async () => undefined,

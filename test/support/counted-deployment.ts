@@ -1,7 +1,7 @@
 import type { RequestPolicyFactory } from '@azure/storage-blob';
 import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
-import { runAttempt } from '../../src/coordinator/attempt/attempt';
+import { dispatch } from '../../src/coordinator/attempt/dispatch';
 import { type Hub, type Report, createCoordinator } from '../../src/coordinator/coordinator';
 import type { AttemptInput } from '../../src/coordinator/message';
 import { createTicker } from '../../src/coordinator/tick/tick';
@@ -112,7 +112,7 @@ export function countedDeployment(options: CountedOptions): CountedDeployment {
           const durable = {
             activity: (next: AttemptInput) => {
               activities.push(next);
-              return runAttempt(coordinator, next, report);
+              return dispatch(coordinator, next, report);
             },
             timer: (at: Date) => setTimeout(Math.max(0, at.getTime() - Date.now())),
             onTurn: () => void (counted.turns += 1),

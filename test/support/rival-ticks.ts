@@ -5,7 +5,7 @@ import type { JobSpec } from '../../src/core/job';
 import { type LedgerRecord, parseRecord } from '../../src/core/record';
 import { type Control, NO_CONTROL, decodeControl, encodeControl } from '../../src/core/control';
 import { type Row, decodeRow } from '../../src/core/row';
-import { runAttempt } from '../../src/coordinator/attempt/attempt';
+import { dispatch } from '../../src/coordinator/attempt/dispatch';
 import {
   type Coordinator,
   type Hub,
@@ -323,7 +323,7 @@ function hubOf(clock: Clock, workers: () => readonly Instance[]): (instance: Ins
       turn += 1;
       const worker = able[turn % Math.max(1, able.length)];
       if (worker !== undefined) {
-        const answer = runAttempt(worker.coordinator, input, worker.report);
+        const answer = dispatch(worker.coordinator, input, worker.report);
         const result = await Promise.race([answer, gone(worker)]);
         if (result !== undefined) return result;
       }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { JobName } from '../../src/core/brand';
-import { runAttempt } from '../../src/coordinator/attempt/attempt';
+import { dispatch } from '../../src/coordinator/attempt/dispatch';
 import { type AttemptInput, packRow } from '../../src/coordinator/message';
 import { firstInstance, leaveRow, listedRow, withoutTicks } from '../support/by-hand';
 import { jobSpec } from '../support/job';
@@ -49,7 +49,7 @@ describe('an attempt whose process stands still while it reports its start', () 
       // A pipe that nobody reads blocks for longer than it trusts.
       if (told.event === 'started') on.skewMs = MINUTE;
     };
-    const attempt = runAttempt(on.coordinator, await nextAttempt(sim), { ...on.report, event });
+    const attempt = dispatch(on.coordinator, await nextAttempt(sim), { ...on.report, event });
     await sim.clock.advance(SECOND);
     expect(await attempt).toMatchObject({ kind: 'lost' });
     expect(seen).toContain('started');
@@ -68,13 +68,13 @@ describe('a retry', () => {
     const notBefore = sim.clock.now() + 2 * MINUTE;
     await leaveRow(sim, A, ranRow(jobSpec('a', '@hourly'), { phase: 'retrying', notBefore }), 'letGo');
     await sim.clock.advanceTo(notBefore - ahead);
-    const tooEarly = runAttempt(on.coordinator, await nextAttempt(sim), on.report);
+    const tooEarly = dispatch(on.coordinator, await nextAttempt(sim), on.report);
     await sim.clock.advance(30 * SECOND);
     expect(sim.calls).toEqual([]);
     const early = await tooEarly;
     if (early.kind !== 'again') throw new Error(early.kind);
     await sim.clock.advanceTo(early.notBefore - ahead);
-    const inTime = runAttempt(on.coordinator, early.next, on.report);
+    const inTime = dispatch(on.coordinator, early.next, on.report);
     await sim.clock.advance(10 * SECOND);
     expect(await inTime).toMatchObject({ kind: 'ended', record: { outcome: 'succeeded' } });
     expect(Math.abs((sim.calls[0]?.at ?? 0) - notBefore)).toBeLessThan(2 * SECOND);
@@ -107,7 +107,7 @@ describe('a retry', () => {
     let next = await nextAttempt(sim);
     const sizes: number[] = [];
     for (let count = 0; count < 130; count += 1) {
-      const attempt = runAttempt(on.coordinator, next, on.report);
+      const attempt = dispatch(on.coordinator, next, on.report);
       await sim.clock.advance(5 * SECOND);
       const result = await attempt;
       if (result.kind !== 'again') throw new Error(result.kind);

@@ -224,7 +224,7 @@ describe('a task hub that is slower than a burst', () => {
     let most = 0;
     for (let at = DUE - 40 * SECOND; at <= DUE + 10 * SECOND; at += 200) {
       await sim.clock.advanceTo(at);
-      most = Math.max(most, on.coordinator.handOvers.size);
+      most = Math.max(most, on.coordinator.handOvers.count);
     }
     // What runs side by side may pass the limit at the same time.
     expect(most).toBeLessThanOrEqual(40 + 32);

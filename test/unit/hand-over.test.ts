@@ -4,7 +4,7 @@ import { sleep } from '../../src/core/clock';
 import type { Claim } from '../../src/core/decide/situation';
 import { decide } from '../../src/core/decide/decide';
 import { decodeRow } from '../../src/core/row';
-import { runAttempt } from '../../src/coordinator/attempt/attempt';
+import { dispatch } from '../../src/coordinator/attempt/dispatch';
 import { handOver } from '../../src/coordinator/tick/race';
 import { giveBack, giveBackAll } from '../../src/coordinator/give-back';
 import type { Hub } from '../../src/coordinator/coordinator';
@@ -56,7 +56,7 @@ describe('a hand-over through the task hub', () => {
         releases,
       });
       await sim.clock.advance(seconds * SECOND);
-      const attempts = started.map((input) => runAttempt(on.coordinator, input, on.report));
+      const attempts = started.map((input) => dispatch(on.coordinator, input, on.report));
       await sim.clock.advance(90 * SECOND);
       expect(await Promise.all(attempts)).toMatchObject([{ kind: 'ended', record: { outcome: 'succeeded' } }]);
     },
@@ -135,7 +135,7 @@ describe('a release that takes 75 s to the service', () => {
   it('ends no claim that was made under the same lease id meanwhile', async () => {
     const { sim, on, race, hub, started, arrived } = await released();
     expect(await handOver(on.coordinator, hub, runnableJob(on, A), race)).toBe(true);
-    const attempts = started.map((input) => runAttempt(on.coordinator, input, on.report));
+    const attempts = started.map((input) => dispatch(on.coordinator, input, on.report));
     await sim.clock.advance(20 * SECOND);
     expect(arrived).toEqual(['lost']);
     expect((await listedRow(sim, A)).lease).toBe('leased');
@@ -230,7 +230,7 @@ describe('a claim whose store answers absurd times', () => {
     const race = { claim, etag, lease: 'available', before, leaseId, leaseMs: LEASE_MS, releases } as const;
     await handOver(on.coordinator, hub, runnableJob(on, A), race);
     await sim.clock.advance(late);
-    const attempts = started.map((input) => runAttempt(on.coordinator, input, on.report));
+    const attempts = started.map((input) => dispatch(on.coordinator, input, on.report));
     await sim.clock.advance(10 * MINUTE);
     await Promise.all(attempts);
     return ends;
@@ -283,7 +283,7 @@ describe('a hand-over that is given back', () => {
     const race = { claim, etag, lease, before, leaseId, leaseMs: spec.leaseMs, releases };
     await handOver(on.coordinator, hub, runnableJob(on, A), race);
     const attempt = (): Promise<unknown> =>
-      Promise.all(started.map((input) => runAttempt(on.coordinator, input, on.report)));
+      Promise.all(started.map((input) => dispatch(on.coordinator, input, on.report)));
     return { sim, on, etag, attempt };
   }
 
@@ -301,7 +301,7 @@ describe('a hand-over that is given back', () => {
   it('is acquired once more by an attempt that came elsewhere while it was given back', async () => {
     const { sim, on, etag, attempt } = await handedOver();
     await sim.clock.advance(5 * SECOND);
-    const leaseId = on.coordinator.handOvers.get(A)?.leaseId ?? ('' as LeaseId);
+    const leaseId = on.coordinator.handOvers.of(A)?.leaseId ?? ('' as LeaseId);
     let writes = 0;
     interceptStore(on, 'writeRow', (writeRow) => async (...given) => {
       writes += 1;
@@ -327,7 +327,7 @@ describe('a hand-over that is given back', () => {
 
   it('is not released once its claim was made', async () => {
     const { sim, on, attempt } = await handedOver();
-    const [name, handOverOf] = [...on.coordinator.handOvers][0] ?? [];
+    const [name, handOverOf] = on.coordinator.handOvers.all()[0] ?? [];
     if (name === undefined || handOverOf === undefined) throw new Error('nothing was handed over');
     const leases: string[] = [];
     interceptStore(on, 'writeRow', (writeRow) => async (...given) => {

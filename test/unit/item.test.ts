@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { ETag, JobName, LeaseId, Token } from '../../src/core/brand';
 import { sleep } from '../../src/core/clock';
 import { recordKey } from '../../src/core/key';
-import { runAttempt } from '../../src/coordinator/attempt/attempt';
+import { dispatch } from '../../src/coordinator/attempt/dispatch';
 import { type ItemContext, defineFanOut } from '../../src/handler/define-fan-out';
 import { NonRetryableError } from '../../src/handler/handler';
 import type { AttemptResult, ItemInput, Lane } from '../../src/coordinator/message';
@@ -69,11 +69,11 @@ describe('an item', () => {
   it('of an earlier claim of its run is not worked on', async () => {
     let calls = 0;
     const { sim, on, item } = await leftToItems(10 * MINUTE, () => (calls += 1));
-    const stale = runAttempt(on.coordinator, { ...item, token: 7 }, on.report);
+    const stale = dispatch(on.coordinator, { ...item, token: 7 }, on.report);
     await sim.clock.advance(5 * SECOND);
     expect(await stale).toEqual({ kind: 'item', state: 'stopped' });
     expect(calls).toBe(0);
-    const current = runAttempt(on.coordinator, item, on.report);
+    const current = dispatch(on.coordinator, item, on.report);
     await sim.clock.advance(5 * SECOND);
     expect(await current).toEqual({ kind: 'item', state: 'done' });
     expect(calls).toBe(1);
@@ -81,7 +81,7 @@ describe('an item', () => {
 
   it('that is delivered after its run has gone on leaves no heartbeat', async () => {
     const { sim, on, item } = await leftToItems(10 * MINUTE, () => 1);
-    const late = runAttempt(on.coordinator, { ...item, token: 7 }, on.report);
+    const late = dispatch(on.coordinator, { ...item, token: 7 }, on.report);
     await sim.clock.advance(5 * SECOND);
     expect(await late).toEqual({ kind: 'item', state: 'stopped' });
     expect(on.calls.get('createPiece')).toBe(1);
@@ -94,7 +94,7 @@ describe('an item', () => {
       await createPiece(...asked);
       throw new StoreUnavailableError('away');
     });
-    expect(await runAttempt(on.coordinator, item, on.report)).toMatchObject({ state: 'again', attempt: 1 });
+    expect(await dispatch(on.coordinator, item, on.report)).toMatchObject({ state: 'again', attempt: 1 });
     const created = sim.clock.now();
     await sim.clock.advance(30 * SECOND);
     interceptStore(
@@ -105,7 +105,7 @@ describe('an item', () => {
           sim.store.createPiece(...asked),
     );
     const begun = sim.clock.now();
-    const attempt = runAttempt(on.coordinator, item, on.report);
+    const attempt = dispatch(on.coordinator, item, on.report);
     await sim.clock.advance(0);
     const beats = async () => (await sim.store.listPieces(A, { prefix: 'alive', key: item.key, limit: 9 })).pieces;
     expect(created).toBeLessThan(begun);
@@ -129,7 +129,7 @@ describe('an item', () => {
         }
       }
     });
-    const attempt = runAttempt(on.coordinator, item, on.report);
+    const attempt = dispatch(on.coordinator, item, on.report);
     await sim.clock.advance(30 * SECOND);
     expect(await attempt).toEqual({ kind: 'item', state: 'stopped' });
     expect(mayWrite).toEqual([true, false]);
@@ -137,7 +137,7 @@ describe('an item', () => {
 
   it('trusts for 20 s after its last look that got an answer, and is aborted then', async () => {
     const { sim, on, item } = await leftToItems(10 * MINUTE, watched);
-    const attempt = runAttempt(on.coordinator, item, on.report);
+    const attempt = dispatch(on.coordinator, item, on.report);
     await sim.clock.advance(11 * SECOND);
     const cutOffAt = sim.clock.now();
     interceptStore(on, 'list', () => () => Promise.reject(new StoreUnavailableError('away')));
@@ -150,7 +150,7 @@ describe('an item', () => {
 
   it('trusts on for as long as its looks are answered', async () => {
     const { sim, on, item } = await leftToItems(10 * MINUTE, watched);
-    const attempt = runAttempt(on.coordinator, item, on.report);
+    const attempt = dispatch(on.coordinator, item, on.report);
     await sim.clock.advance(4 * MINUTE);
     expect(seen).toEqual({ stale: 0, aborted: undefined });
     await sim.clock.advance(6 * MINUTE);
@@ -160,7 +160,7 @@ describe('an item', () => {
 
   it('may not write any more, in its grace neither, once a look shows that its run has gone on', async () => {
     const { sim, on, item } = await leftToItems(10 * MINUTE, watched);
-    const attempt = runAttempt(on.coordinator, item, on.report);
+    const attempt = dispatch(on.coordinator, item, on.report);
     await sim.clock.advance(6 * SECOND);
     const spec = jobSpec('a', '@daily');
     await leaveRow(sim, A, ranRow(spec, { phase: 'fanning', notBefore: item.until, token: 9 as Token }), 'letGo');
@@ -175,7 +175,7 @@ describe('an item', () => {
 
   it('that was lost with its instance or cut off as often as it may be tried has failed', async () => {
     const { sim, on, item } = await leftToItems(10 * MINUTE, watched);
-    const attempt = runAttempt(on.coordinator, { ...item, attempt: 4 }, on.report);
+    const attempt = dispatch(on.coordinator, { ...item, attempt: 4 }, on.report);
     await sim.clock.advance(SECOND);
     // With failFast the others are not wanted any more.
     expect(await attempt).toEqual({ kind: 'item', state: 'stopped' });
@@ -189,11 +189,11 @@ describe('an item', () => {
       throw new Error('no');
     });
     const until = sim.clock.now() + 4 * SECOND;
-    const attempt = runAttempt(on.coordinator, { ...item, until }, on.report);
+    const attempt = dispatch(on.coordinator, { ...item, until }, on.report);
     await sim.clock.advance(SECOND / 2);
     expect(await attempt).toMatchObject({ state: 'again', attempt: 2, notBefore: until - 3 * SECOND });
     await sim.clock.advance(SECOND / 2);
-    const late = runAttempt(on.coordinator, { ...item, until, attempt: 2 }, on.report);
+    const late = dispatch(on.coordinator, { ...item, until, attempt: 2 }, on.report);
     await sim.clock.advance(SECOND);
     expect(await late).toEqual({ kind: 'item', state: 'stopped' });
   });
@@ -211,7 +211,7 @@ describe('an item', () => {
         on.skewMs = 30 * SECOND;
         return 'result';
       });
-      const attempt = runAttempt(on.coordinator, item, on.report);
+      const attempt = dispatch(on.coordinator, item, on.report);
       await sim.clock.advance(SECOND);
       expect(await attempt).toEqual(answer);
       const stored = await sim.store.readPiece(A, item.key, 'item-00000');
@@ -222,7 +222,7 @@ describe('an item', () => {
   it('trusts for no longer than 40 s after the last beat of its process that was written', async () => {
     const { sim, on, item } = await leftToItems(10 * MINUTE, watched);
     const begun = sim.clock.now();
-    const attempt = runAttempt(on.coordinator, item, on.report);
+    const attempt = dispatch(on.coordinator, item, on.report);
     await sim.clock.advance(SECOND);
     interceptStore(on, 'touchPiece', () => () => Promise.reject(new StoreUnavailableError('away')));
     await sim.clock.advance(MINUTE);
@@ -238,10 +238,10 @@ describe('an item', () => {
       await sim.store.acquire(A, { leaseId, leaseMs: 60_000, ifMatch });
     };
     await hold();
-    expect(await runAttempt(on.coordinator, item, on.report)).toMatchObject({ state: 'again', attempt: 1 });
+    expect(await dispatch(on.coordinator, item, on.report)).toMatchObject({ state: 'again', attempt: 1 });
     expect(seen.stale).toBe(0);
     await sim.store.release(A, leaseId);
-    const attempt = runAttempt(on.coordinator, item, on.report);
+    const attempt = dispatch(on.coordinator, item, on.report);
     await sim.clock.advance(6 * SECOND);
     const held = sim.clock.now();
     await hold();
@@ -256,15 +256,15 @@ describe('an item', () => {
     const notBefore = sim.clock.now() + 2 * MINUTE;
     const early = { ...item, attempt: 2, notBefore };
     const answer = { kind: 'item', state: 'again', attempt: 2, notBefore, beatBy: sim.clock.now() + 15 * SECOND };
-    expect(await runAttempt(on.coordinator, early, on.report)).toEqual(answer);
+    expect(await dispatch(on.coordinator, early, on.report)).toEqual(answer);
     const { pieces } = await sim.store.listPieces(A, { key: item.key, prefix: 'alive-8-', limit: 9 });
     expect(pieces).toMatchObject([{ writtenAt: sim.clock.now() }]);
     on.coordinator.stopping = true;
-    expect(await runAttempt(on.coordinator, early, on.report)).toEqual(answer);
+    expect(await dispatch(on.coordinator, early, on.report)).toEqual(answer);
     on.coordinator.stopping = false;
     interceptStore(on, 'list', () => () => Promise.reject(new StoreUnavailableError('away')));
-    expect(await runAttempt(on.coordinator, early, on.report)).toEqual(answer);
-    expect(await runAttempt(on.coordinator, { ...early, token: 7 }, on.report)).toEqual(answer);
+    expect(await dispatch(on.coordinator, early, on.report)).toEqual(answer);
+    expect(await dispatch(on.coordinator, { ...early, token: 7 }, on.report)).toEqual(answer);
     expect(seen.stale).toBe(0);
   });
 
@@ -274,10 +274,10 @@ describe('an item', () => {
       on.skewMs = 10 * MINUTE;
       throw new Error('no');
     });
-    const attempt = runAttempt(on.coordinator, item, on.report);
+    const attempt = dispatch(on.coordinator, item, on.report);
     await sim.clock.advance(SECOND);
     interceptStore(on, 'list', () => () => Promise.reject(new StoreUnavailableError('away')));
-    const results = [await attempt, await runAttempt(on.coordinator, item, on.report)];
+    const results = [await attempt, await dispatch(on.coordinator, item, on.report)];
     for (const result of results) {
       if (result.kind !== 'item' || result.state !== 'again') throw new Error('it is not sent again');
       expect(result.notBefore).toBeGreaterThan(sim.clock.now());
@@ -289,9 +289,9 @@ describe('an item', () => {
   it('is sent again while storage is away, until the time for items is over', async () => {
     const { sim, on, item } = await leftToItems(MINUTE, () => 1);
     interceptStore(on, 'list', () => () => Promise.reject(new StoreUnavailableError('away')));
-    expect(await runAttempt(on.coordinator, item, on.report)).toMatchObject({ kind: 'item', state: 'again' });
+    expect(await dispatch(on.coordinator, item, on.report)).toMatchObject({ kind: 'item', state: 'again' });
     await sim.clock.advanceTo(item.until);
-    expect(await runAttempt(on.coordinator, item, on.report)).toEqual({ kind: 'item', state: 'stopped' });
+    expect(await dispatch(on.coordinator, item, on.report)).toEqual({ kind: 'item', state: 'stopped' });
   });
 
   it('that fails keeps the others from being started, also where the answer to that was lost', async () => {

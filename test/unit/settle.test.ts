@@ -6,7 +6,7 @@ import type { RanOutcome } from '../../src/core/outcome';
 import { recordKey } from '../../src/core/key';
 import type { Row } from '../../src/core/row';
 import { failuresAfter } from '../../src/core/run';
-import { runAttempt } from '../../src/coordinator/attempt/attempt';
+import { dispatch } from '../../src/coordinator/attempt/dispatch';
 import { NonRetryableError } from '../../src/handler/handler';
 import { packRow } from '../../src/coordinator/message';
 import { firstInstance, listedRow, withoutTicks } from '../support/by-hand';
@@ -183,7 +183,7 @@ describe('what a row owes', () => {
     const before = { from: T0 - MINUTE, through: T0 - MINUTE, count: 1 };
     const owed = [{ outcome: 'overlapped', reason: 'overlapSkip', ...before }] as const;
     const row = packRow(ranRow(spec, { attempt: 2, owed }));
-    const attempt = runAttempt(
+    const attempt = dispatch(
       on.coordinator,
       {
         ...{ kind: 'handedOver', job: 'a', leaseId, leaseMs, etag, lease: 'expired', acquiredAt: acquired.date, row },

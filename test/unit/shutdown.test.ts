@@ -113,7 +113,7 @@ describe('a host that ends while nothing but its hand-overs is left', () => {
     ending.hubDead = true;
     await sim.clock.advance(15_500);
     const { ticks, running, handOvers } = ending.coordinator;
-    expect([ticks.size, running.size, handOvers.size]).toEqual([0, 0, 1]);
+    expect([ticks.size, running.size, handOvers.count]).toEqual([0, 0, 1]);
     expect((await listedRow(sim, 'a' as JobName)).lease).toBe('leased');
     sim.calls.length = 0;
     // Only now comes `appTerminate`, and the worker exits as soon as it has returned.
@@ -148,9 +148,9 @@ describe('a host in drain mode: its timer stops, its hub takes what the last tic
     const { sim, drains } = await drained('@every 20s');
     await sim.clock.advance(3_500);
     const { ticks, handOvers } = drains.coordinator;
-    expect([ticks.size, handOvers.size]).toEqual([0, 1]);
+    expect([ticks.size, handOvers.count]).toEqual([0, 1]);
     await sim.clock.advance(MINUTE);
-    expect(handOvers.size).toBe(0);
+    expect(handOvers.count).toBe(0);
     expect(sim.calls.map(({ at, scheduledFor }) => [scheduledFor - T0, at - scheduledFor])).toEqual([
       [5 * MINUTE + 20 * SECOND, 0],
       [5 * MINUTE + 40 * SECOND, 0],

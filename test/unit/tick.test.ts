@@ -146,7 +146,7 @@ describe('a hand-over', () => {
       at,
       isLate: false,
     } as const;
-    coordinator.handOvers.set(A, handOver);
+    coordinator.handOvers.note(A, handOver);
     void watch.sawRow(A, row, before, report);
     expect(watch.mayRace).toBe(true);
     await sim.clock.advance(100);
@@ -168,13 +168,13 @@ describe('a hand-over', () => {
     const row = await listedRow(sim, A);
     const at = coordinator.clock.monotonic();
     const leaseId = coordinator.newId() as LeaseId;
-    coordinator.handOvers.set(A, {
+    coordinator.handOvers.note(A, {
       ...{ leaseId, etag: row.etag, token: 0 as Token, lease: 'available', turn: 't', at, isLate: false },
     });
     const changed = { ...row.metadata, incumbent: coordinator.deployment, ...metadata };
     void watch.sawRow(A, { ...row, etag: '"changed"' as ETag, metadata: changed }, at, report);
     expect(watch.mayRace).toBe(mayRace);
-    expect(coordinator.handOvers.has(A)).toBe(false);
+    expect(coordinator.handOvers.of(A)).toBeUndefined();
   });
 });
 

@@ -36,7 +36,6 @@ import { type Attempted, type HandlerCall, notCalled, runHandler, watchForCancel
 import { endedBy } from './ended-by';
 import { type Stage, fanOutStage, itemLanes, leftoversOf } from './fan-out';
 import { itemTable } from '../../core/item-table';
-import { runItem } from './item';
 import { type AttemptTrace, traceAttempt } from './trace-attempt';
 import { inputOf } from './request-input';
 import { waitForGroup } from './wait-for-slot';
@@ -51,13 +50,7 @@ const SENDS_WITHIN_MS: Millis = 3_000;
  * One attempt: claims, keeps the lease alive, calls the handler, and ends the run or leaves it to a later attempt. Of
  * two executions of one attempt only one gets past the claim; the other returns `lost` at once.
  */
-export async function runAttempt(
-  coordinator: Coordinator,
-  input: AttemptInput,
-  report: Report,
-): Promise<AttemptResult> {
-  if (input.kind === 'probe') return { kind: 'proven' };
-  if (input.kind === 'item') return runItem(coordinator, input, report);
+export async function runAttempt(coordinator: Coordinator, input: ClaimInput, report: Report): Promise<AttemptResult> {
   if (coordinator.stopping) return { kind: 'lost', why: 'this instance is being shut down' };
   const early = earlyBy(coordinator, input);
   if (early > 0) return { kind: 'again', notBefore: coordinator.clock.now() + early, next: input };

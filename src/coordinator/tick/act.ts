@@ -43,7 +43,7 @@ export function act(state: TickState, fire: Fire, job: RunnableJob, decided: Job
   }
   notes.next = { kind: 'acting' };
   const lossesBefore = state.losses;
-  state.actions.start(
+  state.background.start(
     state.gate(
       async () => {
         // While this waited, others were faster with other jobs, so they may have taken this one too.
@@ -95,7 +95,7 @@ function tellSilence({ coordinator, board, hubWatch }: TickState, { report }: Fi
 
 /** Whether to race for the claim now. Otherwise the notes hold the state that it waits for. */
 function mayClaim(
-  { coordinator, board, hubWatch, actions }: TickState,
+  { coordinator, board, hubWatch, background }: TickState,
   fire: Fire,
   { spec }: RunnableJob,
   { claim, etag }: Due & { readonly claim: Claim },
@@ -110,7 +110,7 @@ function mayClaim(
     notes.next = { kind: 'waitsForHub' };
     return false;
   }
-  if (isEarly(coordinator, spec, claim) && !hasRoom(coordinator, actions)) {
+  if (isEarly(coordinator, spec, claim) && !hasRoom(coordinator, background)) {
     notes.next = { kind: 'rest', at: coordinator.serviceTime.now() + ROOM_AGAIN_MS };
     return false;
   }
@@ -186,7 +186,7 @@ function failed(state: TickState, { report }: Fire, job: RunnableJob, error: unk
 
 /** @param won undefined if unknown */
 function over(
-  { coordinator, board, actions, claimRate, required }: TickState,
+  { coordinator, board, background, claimRate, required }: TickState,
   { report }: Fire,
   job: RunnableJob,
   decision: Due['decision'],
@@ -204,7 +204,7 @@ function over(
   if (notes.version !== undefined) notes.version = { ...notes.version, beat: undefined };
   notes.decidedOn = undefined;
   notes.inFlight = true;
-  if (won === true && decision.kind === 'claim' && actions.count > CLAIMS_AT_ONCE) {
+  if (won === true && decision.kind === 'claim' && background.count > CLAIMS_AT_ONCE) {
     claimRate.handedOver(coordinator.clock.monotonic());
   }
   const { lookAheadMs } = coordinator.settings;

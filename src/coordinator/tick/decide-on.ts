@@ -49,7 +49,7 @@ interface Changed extends Seen {
 
 /** Undefined if the last decision about the job stands. Of many idle jobs nothing but the ETag is read. */
 function changed(state: TickState, fire: Fire, { listing, askedAt }: Shown, name: JobName): Changed | undefined {
-  const { coordinator, board, hubWatch, actions } = state;
+  const { coordinator, board, hubWatch, background } = state;
   const notes = board.notes(name);
   const seen = listing.jobs.get(name);
   if (isActing(notes)) return undefined;
@@ -60,7 +60,7 @@ function changed(state: TickState, fire: Fire, { listing, askedAt }: Shown, name
   }
   const { row, control, date: listedAt } = seen;
   const givesBack = hubWatch.sawRow(name, row, askedAt, fire.report);
-  if (givesBack !== undefined) actions.start(givesBack);
+  if (givesBack !== undefined) background.start(givesBack);
   const version = `${row.etag} ${row.lease} ${control?.etag ?? ''}`;
   // While the version is the same, the decision on an available row stands until the noted time.
   const isCalm = row.lease === 'available' && (checkTime(notes.next) ?? Infinity) > coordinator.serviceTime.now();
@@ -95,7 +95,7 @@ async function decideOn(
   notes.upcoming = decision.kind === 'nothing' ? upcomingAt(job.spec, decision.upcoming) : undefined;
   notes.inFlight = isInFlight(decided);
   if (version !== decidedOn && isLeft(decided)) {
-    state.actions.start(state.gate(() => lookAfterLeft(coordinator, job, decided, fire.report)));
+    state.background.start(state.gate(() => lookAfterLeft(coordinator, job, decided, fire.report)));
   }
   act(state, fire, job, decided);
 }

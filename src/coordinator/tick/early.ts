@@ -4,7 +4,7 @@ import type { Claim } from '../../core/decide/situation';
 import { leaseOverWait } from '../../core/early-claim';
 import { type JobSpec, actualTime } from '../../core/job';
 import type { Coordinator } from '../coordinator';
-import type { Actions } from './actions';
+import type { Background } from './background';
 
 /** Attempts that wait for a due time leave this share of the host's room to others. */
 const EARLY_SHARE = 0.9;
@@ -22,10 +22,10 @@ export function isEarly({ settings, serviceTime }: Coordinator, spec: JobSpec, {
 /** Whether the host has room for one more attempt that waits. An attempt without room would not be claimed in time. */
 export function hasRoom(
   { settings: { attemptsAtOnce = Infinity }, running, handOvers }: Coordinator,
-  actions: Actions,
+  background: Background,
 ): boolean {
   // Each claim that is being made will need room too.
-  return running.size + handOvers.size + actions.count < attemptsAtOnce * EARLY_SHARE;
+  return running.size + handOvers.count + background.count < attemptsAtOnce * EARLY_SHARE;
 }
 
 /**
@@ -34,7 +34,7 @@ export function hasRoom(
  */
 export async function hubKeepsUp({ clock, handOvers }: Coordinator): Promise<boolean> {
   const started = clock.monotonic();
-  while (handOvers.size >= UNDELIVERED_AT_MOST) {
+  while (handOvers.count >= UNDELIVERED_AT_MOST) {
     if (clock.monotonic() - started > HUB_CATCHES_UP_MS) return false;
     await sleep(clock, HUB_AGAIN_MS);
   }

@@ -1,7 +1,7 @@
 import type { JobName, Millis } from '../../core/brand';
 import type { Coordinator, Hub, Report } from '../coordinator';
 import type { Gate } from '../gate';
-import type { Actions } from './actions';
+import type { Background } from './background';
 import type { BackfillWatch } from '../backfills';
 import type { Board } from './board';
 import type { ClaimRate } from './claim-rate';
@@ -31,7 +31,7 @@ export interface Fire {
 export interface TickState {
   readonly coordinator: Coordinator;
   readonly board: Board;
-  readonly actions: Actions;
+  readonly background: Background;
   /** Limits how many storage calls of checks and claims run side by side. Others wait by the ranks of their jobs. */
   readonly gate: Gate;
   readonly hubWatch: HubWatch;

@@ -74,7 +74,7 @@ function lateHandOvers(coordinator: Coordinator, givenBack: GivenBack, demandPro
 
   /** A slow hub would give the same turn back for ever. The second time it keeps the lease, until its attempt comes. */
   const isLate = async (name: JobName, handOver: HandOver): Promise<void> => {
-    handOvers.set(name, { ...handOver, isLate: true });
+    handOvers.note(name, { ...handOver, isLate: true });
     if (handOver.lease !== 'available' || givenBack.get(name)?.turn === handOver.turn) return;
     givenBack.set(name, { turn: handOver.turn, at: clock.monotonic() });
     await giveBack(coordinator, name, handOver);
@@ -94,7 +94,7 @@ function lateHandOvers(coordinator: Coordinator, givenBack: GivenBack, demandPro
    * release before that would be one more call for each run.
    */
   const waitFor = (name: JobName, leaseId: LeaseId, shownAt: Millis): void => {
-    const handOver = handOvers.get(name);
+    const handOver = handOvers.of(name);
     if (handOver?.leaseId !== leaseId || handOver.isLate) return;
     const now = clock.monotonic();
     const left = (handOvers.silentAt(handOver) ?? Math.max(shownAt, handOver.at + handOvers.lateMs)) - now;
@@ -117,7 +117,7 @@ function lateHandOvers(coordinator: Coordinator, givenBack: GivenBack, demandPro
   /** If one hand-over is late, others may be too. They are given back without waiting for a check. */
   const giveBackLate = async (report: Report): Promise<void> => {
     const now = clock.monotonic();
-    const late = [...handOvers].filter(([, one]) => !one.isLate && handOvers.isLate(one, now));
+    const late = handOvers.all().filter(([, one]) => !one.isLate && handOvers.isLate(one, now));
     await Promise.all(late.map(([name, handOver]) => isLateFor(name, handOver, report)));
   };
 
@@ -198,7 +198,7 @@ export function hubWatch(coordinator: Coordinator): HubWatch {
       return isProven;
     },
     handedOver(name, nextTickMs) {
-      const handOver = handOvers.get(name);
+      const handOver = handOvers.of(name);
       if (handOver !== undefined) {
         waitFor(name, handOver.leaseId, clock.monotonic() + Math.max(0, nextTickMs) + SHOWN_AFTER_MS);
       }
@@ -208,7 +208,7 @@ export function hubWatch(coordinator: Coordinator): HubWatch {
       return last?.turn === turn && clock.monotonic() - last.at < leaseMs;
     },
     sawRow(name, row, askedAt, report) {
-      const handOver = handOvers.get(name);
+      const handOver = handOvers.of(name);
       if (handOver === undefined || askedAt < handOver.at) return undefined;
       const { etag, lease } = row;
       if (handOver.etag !== etag) {
@@ -222,7 +222,7 @@ export function hubWatch(coordinator: Coordinator): HubWatch {
         demandProof();
         return isLateFor(name, handOver, report);
       } else if (lease !== 'leased') {
-        handOvers.delete(name);
+        handOvers.forget(name);
         doubt('the task hub was given a claim and did not make it: the hub must be proven again', report);
       }
       return undefined;

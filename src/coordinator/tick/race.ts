@@ -113,15 +113,15 @@ async function start(
   const handedOver = { leaseId, etag, token: row.token, lease, turn: turnOf(claim, etag), isLate: false } as const;
   // Noted before the start: the attempt may begin, and a shutdown may come, before the hub has answered.
   const pending: HandOver = { ...handedOver, at: clock.monotonic() };
-  handOvers.set(name, pending);
+  handOvers.note(name, pending);
   try {
     await withinHub(clock, () => hub.start(orchestration, input));
     handOverTrace.end(false);
   } catch (cause) {
     handOverTrace.end(true);
-    handOvers.delete(name);
+    handOvers.forget(name);
     throw new HandOverError(`orchestration ${orchestration} could not be started: ${String(cause)}`, { cause });
   }
-  if (handOvers.get(name) === pending) handOvers.set(name, { ...handedOver, at: clock.monotonic() });
+  if (handOvers.of(name) === pending) handOvers.note(name, { ...handedOver, at: clock.monotonic() });
   return true;
 }

@@ -12,7 +12,7 @@ import { burstPlanner } from './plan-bursts';
 import { heedCordon } from './cordon';
 import { claimsOf, heedLayout } from './layout';
 import type { Fire, TickState } from './fire';
-import { createRetention } from './retention';
+import { recordPurger } from './purge-records';
 import { type Rounds, listingRounds } from './rounds';
 import { createContainerWatch } from './missing-container';
 import { tellSlowListing, tellStrays } from './strays';
@@ -65,7 +65,7 @@ export function createSurvey(state: TickState): Survey {
   const planBursts = burstPlanner(state);
   const firstSight = createFirstSight(state);
   const markLeft = leftRows(coordinator);
-  const purge = createRetention(coordinator);
+  const purge = recordPurger(coordinator);
   const container = createContainerWatch(coordinator);
   const sweepEveryMs = sweepInterval(settings.sweepIntervalMs, coordinator.jobs.size);
   let lastSweep: Millis | undefined;
@@ -216,6 +216,6 @@ function clockSteps(clock: Clock): () => boolean {
   };
 }
 
-function startIf({ actions }: TickState, work: Promise<void> | undefined): void {
-  if (work !== undefined) actions.start(work);
+function startIf({ background }: TickState, work: Promise<void> | undefined): void {
+  if (work !== undefined) background.start(work);
 }

@@ -9,7 +9,7 @@ import { elapsedSince, moment } from '../../lease/trust';
 import type { Coordinator, Hub, Report } from '../coordinator';
 import { createGate } from '../gate';
 import { sayTroublesAgain, storageAnswers, storageTroubled } from '../reachability';
-import { createActions } from './actions';
+import { createBackground } from './background';
 import { backfillWatch } from '../backfills';
 import { Board } from './board';
 import { ClaimRate } from './claim-rate';
@@ -17,7 +17,7 @@ import { CLAIMS_AT_ONCE, type Fire, type TickState } from './fire';
 import { hubWatch } from './hub-watch';
 import { watches } from './notice-watch';
 import { announcer } from './presence';
-import { purger } from './purge';
+import { historyPurger } from './purge-histories';
 import { requiredWatch } from '../required';
 import { createSurvey } from './survey';
 
@@ -69,7 +69,7 @@ export function createTicker(coordinator: Coordinator): Ticker {
   const state: TickState = {
     coordinator,
     board: new Board(inClaimOrder(coordinator)),
-    actions: createActions(clock),
+    background: createBackground(clock),
     gate: createGate(CLAIMS_AT_ONCE),
     hubWatch: hubWatch(coordinator),
     ...watches(coordinator),
@@ -78,10 +78,10 @@ export function createTicker(coordinator: Coordinator): Ticker {
     claimRate: new ClaimRate(coordinator.settings.claimsPerSecond),
     losses: 0,
   };
-  const { board, actions } = state;
+  const { board, background } = state;
   const survey = createSurvey(state);
   const announce = announcer(coordinator);
-  const purge = purger(coordinator);
+  const purge = historyPurger(coordinator);
   let fires = 0;
 
   return {
@@ -119,7 +119,7 @@ export function createTicker(coordinator: Coordinator): Ticker {
     while (!coordinator.stopping) {
       coordinator.tickedAt = clock.monotonic();
       if (left() <= 0) {
-        await actions.allOver();
+        await background.allOver();
         if (isPoke || untilFire() > 0) break;
         // This tick has outlived a fire, which the timer skips, so it serves that fire's time as well.
         untilFire = countdown(clock, nextFire(clock.now()));
@@ -128,7 +128,7 @@ export function createTicker(coordinator: Coordinator): Ticker {
       }
       try {
         // Taken before the step: an action that ends during it may set an earlier check than the step returns.
-        const actionOver = actions.nextEnd();
+        const backgroundOver = background.nextEnd();
         proveHub(fire, left, stopped);
         const wait = await survey.step(fire, { isFirst, mustSweep: isPoke && isFirst, leftMs: left() });
         end = 'done';
@@ -141,10 +141,10 @@ export function createTicker(coordinator: Coordinator): Ticker {
         const rest = isPoke && wait > 0 ? board.nextCheckAt() - serviceTime.now() : wait;
         // While the hub is in doubt, the tick stays: a claim may be waiting for the proof.
         if (rest <= left() || !state.hubWatch.mayRace) {
-          await sleep(clock, Math.max(0, Math.min(rest, left())), actionOver);
+          await sleep(clock, Math.max(0, Math.min(rest, left())), backgroundOver);
         } else {
-          if (!actions.any && untilFire() > 0) break;
-          await actions.allOver();
+          if (!background.any && untilFire() > 0) break;
+          await background.allOver();
         }
       } catch (error) {
         if (!(error instanceof StoreError)) throw error;
@@ -153,7 +153,7 @@ export function createTicker(coordinator: Coordinator): Ticker {
         await sleep(clock, Math.min(again(error), Math.max(0, left())), stopped);
       }
     }
-    await actions.allOver();
+    await background.allOver();
     sayTroublesAgain(coordinator, report);
     purge(hub, report);
     if (survey.prepared) announce(hub, report, { hubProven: state.hubWatch.mayRace, isPoke });
@@ -164,7 +164,7 @@ export function createTicker(coordinator: Coordinator): Ticker {
   function proveHub({ hub, report }: Fire, left: () => Millis, stopped: AbortSignal): void {
     const proof = state.hubWatch.prove(hub, left, stopped, report);
     if (proof === undefined) return;
-    actions.start(
+    background.start(
       proof.then((proven) => {
         if (proven) board.hubProven(serviceTime.now());
       }),
@@ -178,13 +178,13 @@ export function createTicker(coordinator: Coordinator): Ticker {
 
 /** Keeps the tick among those that a shutdown wakes and awaits. */
 async function whileTicking<T>(
-  { coordinator: { ticks }, actions }: TickState,
+  { coordinator: { ticks }, background }: TickState,
   work: (stopped: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const stop = new AbortController();
   const wake = (): void => {
     stop.abort();
-    actions.wake();
+    background.wake();
   };
   const done = work(stop.signal);
   // An error reaches the caller. A second promise that rejects, and that nobody awaits, would end the process.

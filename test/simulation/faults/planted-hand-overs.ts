@@ -24,7 +24,7 @@ export const HAND_OVER_FAULTS: readonly Planted[] = [
       before(
         'coordinator/drain.ts:drain',
         call('AbortController'),
-        'if (goingOn.length === 0 && coordinator.handOvers.size === 0) return;',
+        'if (goingOn.length === 0 && coordinator.handOvers.count === 0) return;',
       ),
     ],
   },

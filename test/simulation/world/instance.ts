@@ -1,5 +1,5 @@
 import { longestWait } from '../../../src/core/early-claim';
-import { runAttempt } from '../../../src/coordinator/attempt/attempt';
+import { dispatch } from '../../../src/coordinator/attempt/dispatch';
 import {
   type Coordinator,
   createCoordinator,
@@ -128,7 +128,7 @@ export function startInstance(options: InstanceOptions): Instance {
     ticksSince: Infinity,
     leaving: false,
     run: (input) =>
-      runAttempt(coordinator, input, report).catch((error: unknown) => {
+      dispatch(coordinator, input, report).catch((error: unknown) => {
         broken(kindOfThrown(error), `an attempt threw ${text(error)}`);
         throw error;
       }),

@@ -5,22 +5,22 @@ import { type Clock, sleep } from '../../core/clock';
  * Work that ticks have started and do not await between two checks. A tick returns only after it is over, since its logs
  * and events belong to that invocation.
  */
-export interface Actions {
+export interface Background {
   readonly any: boolean;
   readonly count: number;
   /** @param action never rejects */
   start(action: Promise<unknown>): void;
-  /** Returns a signal that is aborted when any action ends, running or started later, or by {@link Actions.wake}. */
+  /** Returns a signal that is aborted when any action ends, running or started later, or by {@link Background.wake}. */
   nextEnd(): AbortSignal;
   /** Ends every wait for an action, but not the action. */
   wake(): void;
   allOver(): Promise<void>;
 }
 
-/** How often a wait for all actions checks whether it missed an end. */
+/** How often a wait for all of them checks whether it missed an end. */
 const POLL_EVERY_MS: Millis = 2_000;
 
-export function createActions(clock: Clock): Actions {
+export function createBackground(clock: Clock): Background {
   let running = 0;
   let ended = new AbortController();
   const wake = (): void => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { defineJob } from '../../src/handler/handler';
 import { type Coordinator, Health, type Report } from '../../src/coordinator/coordinator';
-import { createRetention } from '../../src/coordinator/tick/retention';
+import { recordPurger } from '../../src/coordinator/tick/purge-records';
 import { type LeaseStore, StoreUnavailableError } from '../../src/lease/store';
 import { serviceTime } from '../../src/lease/service-time';
 import { memoryService } from '../../src/stores/memory/store';
@@ -26,7 +26,7 @@ function world(answer: () => Promise<'done' | 'more'>, facts: Partial<LeaseStore
   ]);
   const parts = { store, clock, jobs, health: new Health(), serviceTime: serviceTime(clock) };
   const report = { event: ({ event, reason }) => void events.push(`${event} ${reason ?? ''}`) } as Report;
-  const retention = createRetention(parts as Partial<Coordinator> as Coordinator);
+  const retention = recordPurger(parts as Partial<Coordinator> as Coordinator);
   return { clock, events, kept, purge: () => retention(report) };
 }
 
@@ -80,6 +80,6 @@ describe('retention', () => {
     const clock = settableClock();
     const parts = { store: memoryService(clock).open(), clock, jobs: new Map() };
     const report = { event: () => undefined } as Partial<Report> as Report;
-    expect(createRetention(parts as Partial<Coordinator> as Coordinator)(report)).toBeUndefined();
+    expect(recordPurger(parts as Partial<Coordinator> as Coordinator)(report)).toBeUndefined();
   });
 });

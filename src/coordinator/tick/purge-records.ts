@@ -11,7 +11,7 @@ const TROUBLE = 'retention';
  * Deletes old records where the store must do so by calls: once an hour or a day, and again at the next sweep while there
  * are more. The returned function does so at most that often, however often it is called.
  */
-export function createRetention(coordinator: Coordinator): (report: Report) => Promise<void> | undefined {
+export function recordPurger(coordinator: Coordinator): (report: Report) => Promise<void> | undefined {
   const { store, clock, jobs } = coordinator;
   let last: Millis | undefined;
   let day: number | undefined;

@@ -8,7 +8,7 @@ const PURGE_AFTER_MS = 24 * 3_600_000;
 const PURGE_BACK_MS = 8 * 24 * 3_600_000;
 
 /** Durable never deletes finished histories by itself. The returned function purges them at most once an hour. */
-export function purger({ clock }: Coordinator): (hub: Hub, report: Report) => void {
+export function historyPurger({ clock }: Coordinator): (hub: Hub, report: Report) => void {
   let lastPurge: Millis | undefined;
   return (hub, report) => {
     const now = clock.monotonic();
