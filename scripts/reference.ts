@@ -13,6 +13,8 @@ import { ROUTES } from '../src/manage/routes';
 import { Problem } from '../src/manage/schema';
 import { ATTRIBUTES, INSTRUMENTS } from '../src/telemetry/instruments';
 import { costRows } from './cost-table';
+import { ENTRIES, exportsOf } from './library';
+import { limitRows } from './limits';
 import { COUNTED_CALLS } from '../src/operator/cost/counted-calls';
 import type { CountedSituation } from '../src/operator/cost/situation';
 
@@ -28,6 +30,8 @@ export const REFERENCE_PAGES = [
     'http-api',
     'storage-calls',
     'metrics',
+    'library',
+    'limits',
   ].map((name) => `docs/reference/${name}.md`),
   'README.md',
 ];
@@ -108,6 +112,8 @@ function tablesOf(root: string): Readonly<Record<string, string>> {
     attempt: members('AttemptRecord'),
     error: members('RecordedError'),
     metrics: metricTable(),
+    ...libraryTables(root),
+    ...limitTables(root),
     attributes: table(
       ['attribute', 'meaning'],
       Object.entries(ATTRIBUTES).map(([name, meaning]) => [code(name), meaning]),
@@ -126,6 +132,23 @@ function tablesOf(root: string): Readonly<Record<string, string>> {
       EXIT_CODES.map(({ code: number, meaning }) => [code(String(number)), meaning]),
     ),
   };
+}
+
+/** A table for each entry of the package, named `library` with the entry's last part. */
+function libraryTables(root: string): Record<string, string> {
+  const tables = Object.entries(ENTRIES).map(([specifier, entry]) => {
+    const rows = exportsOf(root, entry).map(({ name, kind, text }) => [code(name), kind, text]);
+    return [specifier.replace('cronlease/', 'library-'), table(['export', 'kind', 'meaning'], rows)];
+  });
+  return Object.fromEntries(tables) as Record<string, string>;
+}
+
+function limitTables(root: string): Record<string, string> {
+  const tables = Object.entries(limitRows(root)).map(([section, rows]) => [
+    `limits-${section}`,
+    table(['limit of', 'value', 'constant'], rows),
+  ]);
+  return Object.fromEntries(tables) as Record<string, string>;
 }
 
 function metricTable(): string {

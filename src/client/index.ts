@@ -45,6 +45,7 @@ export type * from './types';
 /** An instant, as a `Date` or in RFC 3339. */
 export type Time = Date | string;
 
+/** Selects runs of the ledger. */
 export interface RunsQuery {
   readonly job?: string | undefined;
   readonly tag?: string | undefined;
@@ -65,6 +66,7 @@ export interface RunsQuery {
   readonly cursor?: string | undefined;
 }
 
+/** Selects jobs, and the hours around now. */
 export interface LanesQuery {
   /** The window reaches this far back and this far ahead. Default: 12. */
   readonly hours?: number | undefined;
@@ -75,6 +77,7 @@ export interface LanesQuery {
   readonly limit?: number | undefined;
 }
 
+/** Selects due times to come. */
 export interface DueTimesQuery {
   readonly job?: string | undefined;
   readonly tag?: string | undefined;
@@ -240,6 +243,7 @@ const OPERATIONS: Readonly<Record<Exclude<keyof Client, 'pollMs'>, string>> = {
   getLive: 'GET health/live',
 };
 
+/** Makes a client for the address of one app, with a key, a token, or the login of a browser. */
 export function createClient(options: ClientOptions): Client {
   const { call, pollMs } = createTransport(options);
   const methods = Object.entries(OPERATIONS).map(([id, operation]) => {

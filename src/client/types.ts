@@ -3,15 +3,20 @@ import type * as z from 'zod';
 import type * as schema from '../manage/schema';
 
 export type Jobs = z.output<typeof schema.Jobs>;
+/** A job as lists show it. */
 export type Job = z.output<typeof schema.Job>;
+/** What a job is doing. */
 export type JobState = z.output<typeof schema.JobState>;
 export type OneJob = z.output<typeof schema.OneJob>;
 export type Lanes = z.output<typeof schema.Lanes>;
 export type DueTimes = z.output<typeof schema.DueTimes>;
 export type Why = z.output<typeof schema.Why>;
 export type Runs = z.output<typeof schema.Runs>;
+/** A run as lists show it. */
 export type RunSummary = z.output<typeof schema.RunSummary>;
+/** What started a run. */
 export type Trigger = z.output<typeof schema.Trigger>;
+/** The outcome of a due time. */
 export type RunOutcome = z.output<typeof schema.RunOutcome>;
 export type OneRun = z.output<typeof schema.OneRun>;
 export type RunLog = z.output<typeof schema.RunLog>;
@@ -29,10 +34,12 @@ export type BackfillPlan = z.output<typeof schema.BackfillPlan>;
 export type OneBackfill = z.output<typeof schema.OneBackfill>;
 export type StartedBackfill = z.output<typeof schema.StartedBackfill>;
 export type StoppedBackfill = z.output<typeof schema.StoppedBackfill>;
+/** Any JSON, such as the input of a job. */
 export type Json = z.input<typeof schema.Json>;
 export type PausedMany = z.output<typeof schema.PausedMany>;
 export type Paused = z.output<typeof schema.Paused>;
 export type Resumed = z.output<typeof schema.Resumed>;
 export type RepairedLayout = z.output<typeof schema.RepairedLayout>;
 export type Poked = z.output<typeof schema.Poked>;
+/** The body of an answer that is an error (RFC 9457). */
 export type Problem = z.output<typeof schema.Problem>;

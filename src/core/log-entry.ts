@@ -1,5 +1,6 @@
 import { asciiJson, isInstant, isObject } from './metadata';
 
+/** The level of a line. */
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 
 /** The levels of a log, by rising weight. */

@@ -1,6 +1,7 @@
 import type { EpochMs, Millis } from '../core/brand';
 import type { Clock } from '../core/clock';
 
+/** A clock that a test sets. */
 export interface SettableClock extends Clock {
   /**
    * Lets `ms` pass, on the monotonic and the wall clock alike. Timers that come due run one by one in order of their
@@ -20,6 +21,7 @@ interface Timer {
   readonly run: () => void;
 }
 
+/** Makes a clock that stands still until the test moves it. */
 export function settableClock(start: EpochMs = Date.UTC(2026, 0, 1)): SettableClock {
   let wall = start;
   let monotonic = 0;
