@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { formatDuration } from '../../src/core/duration';
 import { DEFAULT_TICK } from '../../src/functions/settings';
 import { DEFAULT_CONTAINER } from '../../src/stores/azure-blob/connection';
 
@@ -19,39 +20,19 @@ const sources = Object.fromEntries(
 );
 
 interface Row {
-  readonly sample: string;
-  readonly preset: string;
   readonly meaning: string;
-  readonly readers: readonly string[];
-}
-
-function rowsOf(text: string): Map<string, Row> {
-  const table = /\n## The settings\n(.*?)\n## /s.exec(text)?.[1] ?? '';
-  const rows = table
-    .split('\n')
-    .filter((line) => line.startsWith('| `'))
-    .map((line): [string, Row] => {
-      const [, setting = '', sample = '', preset = '', meaning = '', readers = ''] = line
-        .split('|')
-        .map((cell) => cell.trim());
-      const code = (cell: string): string => /^`([^`]*)`$/.exec(cell)?.[1] ?? cell;
-      return [
-        code(setting),
-        { sample: code(sample), preset: code(preset), meaning, readers: readers.split(', ').map(code) },
-      ];
-    });
-  return new Map(rows);
+  readonly preset: string;
 }
 
 const guide = read('docs/how-to/core-tools.md');
-const rows = rowsOf(guide);
+const rows = new Map(
+  [...read('docs/reference/app-settings.md').matchAll(/^\| `(\w+)` +\| (.*?) +\| (.*?) +\|$/gm)].map(
+    ([, setting = '', meaning = '', preset = '']): [string, Row] => [setting, { meaning, preset }],
+  ),
+);
 const sample = (JSON.parse(read('local.settings.sample.json')) as { Values: Readonly<Record<string, string>> }).Values;
 
-function seconds(milliseconds: string): string {
-  return String(Number(milliseconds.replaceAll('_', '')) / 1000);
-}
-
-describe('the settings of docs/how-to/core-tools.md', () => {
+describe('the settings of docs/reference/app-settings.md', () => {
   it('are those of the sample and those that the code reads, and no other', () => {
     const code = Object.values(sources).join('\n');
     const ours = [...code.matchAll(/CRONLEASE_[A-Z_]*[A-Z](?:__[a-z]\w*)?/g)].map(([name]) => name);
@@ -61,23 +42,10 @@ describe('the settings of docs/how-to/core-tools.md', () => {
     expect([...rows.keys()].toSorted()).toEqual([...all].toSorted());
   });
 
-  it('have the values of the sample', () => {
-    const inGuide = [...rows].filter(([, row]) => row.sample !== '').map(([name, row]) => [name, row.sample]);
-    expect(Object.fromEntries(inGuide)).toEqual(sample);
-  });
-
-  it('are read where the guide says', () => {
-    for (const [setting, { readers }] of rows) {
-      const files = readers.filter((reader) => reader.startsWith('src/'));
-      for (const file of files) expect(sources[file], file).toContain(setting);
-      expect(readers, setting).not.toEqual(['']);
-      if (readers.includes('host.json')) expect(read('host.json')).toContain(`%${setting}%`);
-    }
-  });
-
   it('have the presets and limits of the code', () => {
-    expect(rows.get('CRONLEASE_TICK')?.preset).toBe(DEFAULT_TICK);
-    expect(rows.get('CRONLEASE_CONTAINER')?.preset).toBe(DEFAULT_CONTAINER);
+    expect(rows.get('CRONLEASE_TICK')?.preset).toBe(`\`${DEFAULT_TICK}\``);
+    expect(rows.get('CRONLEASE_CONTAINER')?.preset).toBe(`\`${DEFAULT_CONTAINER}\``);
+    const shown = (milliseconds: string): string => `\`${formatDuration(Number(milliseconds.replaceAll('_', '')))}\``;
     const durations = [
       ...(sources['src/functions/coordinators.ts'] ?? '').matchAll(
         /durationSetting\(env, '(\w+)', ([\d_]+), ([\d_]+), ([\d_]+)\)/g,
@@ -85,9 +53,17 @@ describe('the settings of docs/how-to/core-tools.md', () => {
     ];
     expect(durations.length).toBeGreaterThanOrEqual(2);
     for (const [, setting = '', preset = '', least = '', most = ''] of durations) {
-      expect(rows.get(setting)?.preset).toBe(`${seconds(preset)}s`);
-      expect(rows.get(setting)?.meaning).toContain(`${seconds(least)} s to ${seconds(most)} s`);
+      const seconds = `\`${String(Number(preset.replaceAll('_', '')) / 1000)}s\``;
+      expect(rows.get(setting)?.preset).toMatch(new RegExp(`^(?:${seconds}|${shown(preset)})`));
+      expect(rows.get(setting)?.meaning).toContain(`${shown(least)} to `);
+      expect(rows.get(setting)?.meaning).toMatch(
+        new RegExp(` to (?:${shown(most)}|\`${String(Number(most.replaceAll('_', '')) / 1000)}s\`)`),
+      );
     }
+  });
+
+  it('are in the guide as the sample has them', () => {
+    expect(guide).toContain(`\`CRONLEASE_SWEEP_INTERVAL\` to \`${sample['CRONLEASE_SWEEP_INTERVAL'] ?? ''}\``);
   });
 });
 

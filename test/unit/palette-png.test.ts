@@ -68,7 +68,9 @@ describe('a screenshot with a palette', () => {
     const sizes = readdirSync(folder).map((name) => statSync(path.join(folder, name)).size);
     expect(sizes.length).toBeGreaterThan(30);
     expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(2_500_000);
-    const page = readFileSync(path.join(__dirname, '../../docs/how-to/dashboard.md'), 'utf8');
-    expect(readdirSync(folder).filter((name) => !page.includes(`dashboard/${name}`))).toEqual([]);
+    const pages = ['how-to', 'evidence'].map((kind) =>
+      readFileSync(path.join(__dirname, `../../docs/${kind}/dashboard.md`), 'utf8'),
+    );
+    expect(readdirSync(folder).filter((name) => !pages.join('').includes(`dashboard/${name}`))).toEqual([]);
   });
 });
