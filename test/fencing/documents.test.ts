@@ -74,7 +74,7 @@ describe.each([
 ] as const)('in a model of %s', (_name, file, open, tokenName) => {
   const { writeTotal } = load(file);
   const write = (target: object, token: number, total: number, trust?: { holds: boolean }): Promise<void> => {
-    if (writeTotal === undefined) throw new Error(`docs/how-to/fencing.md exports no writeTotal in ${file}`);
+    if (writeTotal === undefined) throw new Error(`examples/fencing.md exports no writeTotal in ${file}`);
     return writeTotal(target, fenceOf(token, trust), DAY, total);
   };
 
@@ -116,7 +116,7 @@ describe.each([
 describe('a file', () => {
   const { writeReport } = load('files');
   const write = (folder: string, token: number, text: string, trust?: { holds: boolean }): Promise<void> => {
-    if (writeReport === undefined) throw new Error('docs/how-to/fencing.md exports no writeReport');
+    if (writeReport === undefined) throw new Error('examples/fencing.md exports no writeReport');
     return writeReport(folder, fenceOf(token, trust), text);
   };
   let folder: string;

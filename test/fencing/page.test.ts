@@ -53,7 +53,7 @@ declare module '@azure/cosmos' {
 }
 `;
 
-describe('docs/how-to/fencing.md', () => {
+describe('docs/how-to/fencing.md and examples/fencing.md', () => {
   it('has TypeScript that compiles', () => {
     withSnippets((folder) => {
       writeFileSync(path.join(folder, 'packages.d.ts'), PACKAGES);

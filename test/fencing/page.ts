@@ -14,10 +14,13 @@ interface Snippet {
   readonly code: string;
 }
 
-/** Every block of code of docs/how-to/fencing.md: its fence says language and name. */
+/** The guide, and the recipes to copy. */
+const PAGES = ['docs/how-to/fencing.md', 'examples/fencing.md'];
+
+/** Every block of code of these pages: its fence says language and name. */
 export function snippets(): Snippet[] {
-  const page = readFileSync(path.join(ROOT, 'docs/how-to/fencing.md'), 'utf8');
-  return [...page.matchAll(/^```(\w*) ?([\w-]*)\n(.*?)^```$/gms)].map(([, language = '', name = '', code = '']) => ({
+  const text = PAGES.map((page) => readFileSync(path.join(ROOT, page), 'utf8')).join('\n');
+  return [...text.matchAll(/^```(\w*) ?([\w-]*)\n(.*?)^```$/gms)].map(([, language = '', name = '', code = '']) => ({
     language,
     name,
     code,
@@ -26,7 +29,7 @@ export function snippets(): Snippet[] {
 
 export function snippet(name: string): string {
   const found = snippets().filter((one) => one.name === name);
-  if (found.length !== 1) throw new Error(`docs/how-to/fencing.md has ${String(found.length)} snippets "${name}"`);
+  if (found.length !== 1) throw new Error(`${PAGES.join(' and ')} have ${String(found.length)} snippets "${name}"`);
   return found[0]?.code ?? '';
 }
 
@@ -80,7 +83,7 @@ export function load(file: string, edits: Readonly<Record<string, string>> = {})
       const edited = readdirSync(folder)
         .map((name) => path.join(folder, name))
         .filter((name) => readFileSync(name, 'utf8').includes(from));
-      if (edited.length === 0) throw new Error(`docs/how-to/fencing.md has no ${from}`);
+      if (edited.length === 0) throw new Error(`${PAGES.join(' and ')} have no ${from}`);
       for (const name of edited) writeFileSync(name, readFileSync(name, 'utf8').replaceAll(from, to));
     }
     const alias: Record<string, string> = { cronlease: library };
