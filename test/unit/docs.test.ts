@@ -99,7 +99,7 @@ describe('the map of the pages', () => {
   });
 
   it.each([
-    ['how-to', 22_000],
+    ['how-to', 21_700],
     ['reference', 16_000],
     ['explanation', 8_500],
   ])('leads into the folder %s, which has at most %d words', (folder, limit) => {
@@ -164,6 +164,40 @@ describe('the guides', () => {
     const calls = DOCUMENTS.flatMap((file) => read(file).match(/curl .*x-cronlease-key.*/g) ?? []);
     expect(calls.length).toBeGreaterThan(3);
     for (const call of calls) expect(call).toContain('/api/manage/keyed/');
+  });
+});
+
+/** What an editor of English marks, and what to write in its place. */
+const MARKED: readonly (readonly [pattern: RegExp, instead: string])[] = [
+  [/\b(?:no|any|some|every)body\b/gi, 'name who acts'],
+  [/\balone\b/gi, 'only'],
+  [/\beach (?:second|minute|hour|day|night|week|month|\d)/gi, 'every'],
+  [/, since\b/gi, 'because'],
+  [/\bof (?:its|their|your|our|one's) own\b/gi, 'its own, your'],
+  [/(?<!there )\b(?:is|are|was|were) no (?!longer|more\b)[a-z]/gi, 'is not a'],
+];
+
+/** The sentences of a page, without code and the targets of links. */
+function sentencesOf(page: string): readonly string[] {
+  const text = withoutCode(read(page))
+    .replaceAll(/`[^`\n]*`/g, 'x')
+    .replaceAll(/\]\([^)]*\)/g, ']');
+  const parts = text.split(/\n\s*\n|\n *(?:[-*]|\d+\.) |\n(?=\s*\|)|\|/);
+  return parts.flatMap((part) => part.split(/(?<=[.!?:])\s+/));
+}
+
+describe.each(DOCUMENTS.filter((file) => file.startsWith('docs/how-to/')))('the language of %s', (page) => {
+  it('has none of the phrases that an editor marks', () => {
+    const found = sentencesOf(page).flatMap((sentence) =>
+      MARKED.flatMap(([pattern, instead]) =>
+        (sentence.match(pattern) ?? []).map((phrase) => ({ phrase, instead, sentence })),
+      ),
+    );
+    expect(found).toEqual([]);
+  });
+
+  it('has no sentence of more than 35 words', () => {
+    expect(sentencesOf(page).filter((sentence) => wordsIn(sentence) > 35)).toEqual([]);
   });
 });
 
