@@ -26,7 +26,7 @@ export interface JobsAtRef {
  * @throws UsageError
  */
 export function jobsAt(ref: string, { file = DEFAULT_FILE }: FileOptions): JobsAtRef {
-  if (ref === '' || ref.startsWith('-')) throw new UsageError(`--against ${JSON.stringify(ref)} is no git revision`);
+  if (ref === '' || ref.startsWith('-')) throw new UsageError(`--against ${JSON.stringify(ref)} is not a git revision`);
   const folder = dirname(resolve(file));
   const commit = git(folder, ['rev-parse', '--verify', '--quiet', '--end-of-options', `${ref}^{commit}`]);
   if (commit === undefined) {

@@ -61,7 +61,7 @@ function wantedOf(spec: JobSpec, { from, to, order, limit, includeSucceeded }: B
     limit,
     includeSucceeded: includeSucceeded === true,
   };
-  if (wanted.to !== undefined && wanted.to < wanted.from) throw new UsageError('--to is before --from: exchange them');
+  if (wanted.to !== undefined && wanted.to < wanted.from) throw new UsageError('--to is before --from: swap them');
   return wanted;
 }
 
@@ -89,7 +89,9 @@ function startedText(
   { name }: JobSpec,
   options: BackfillOptions,
 ): string {
-  const when = started.paused ? 'It waits, since the job is paused or disabled.' : `It begins ${withinSweep(options)}.`;
+  const when = started.paused
+    ? 'It waits, because the job is paused or disabled.'
+    : `It begins ${withinSweep(options)}.`;
   return `Started back-fill ${started.id}. ${when} To follow it:\n  cronlease backfill ${name} --status`;
 }
 
@@ -102,10 +104,10 @@ async function status(store: LeaseStore, spec: JobSpec, options: BackfillOptions
 
 const STATES: Readonly<Record<BackfillStatus['state'], string>> = {
   active: 'in progress',
-  paused: 'waits, since the job is paused or disabled',
+  paused: 'waits, because the job is paused or disabled',
   stopping: 'stops after its run in progress',
   stopped: 'stopped',
-  scheduleChanged: 'ended, since the schedule has changed',
+  scheduleChanged: 'ended, because the schedule has changed',
   done: 'done',
 };
 

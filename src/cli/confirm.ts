@@ -32,7 +32,10 @@ export async function askYes(question: string, terminal: Terminal = TERMINAL): P
 
 async function ask(question: string, terminal: Terminal): Promise<string> {
   if (terminal.input.isTTY !== true) {
-    throw new CliError('NotConfirmed', 'nothing was done: this is no terminal to confirm on. Add --yes to go ahead');
+    throw new CliError(
+      'NotConfirmed',
+      'nothing was done: not a terminal, so the command cannot ask for confirmation. Add --yes to proceed',
+    );
   }
   return answerTo(question, terminal);
 }

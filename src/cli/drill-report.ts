@@ -59,7 +59,7 @@ export function reportText(report: DrillReport): string {
       'catch-up: from the kill until every due time before the end of the interrupted run had an outcome.',
       "gap: from the kill until the run's handler worked again.",
       'duplicate: an attempt that started twice, a run that started again after its end or ended twice, or a due ' +
-        'time with two outcomes. An interrupted run continues with its next attempt, which is no duplicate.',
+        'time with two outcomes. An interrupted run continues with its next attempt, which is not a duplicate.',
       'loss: a due time without an outcome. A due time that did not run, because the last run was still in progress ' +
         'or a newer due time came, has an outcome with that reason.',
       'The drill ran on one machine: it tests the coordination, but neither a network nor Azure itself.',

@@ -86,7 +86,7 @@ export async function drill(options: DrillArguments): Promise<number> {
 function span(text: string, option: string): Millis {
   const ms = parseDuration(text);
   if (ms !== undefined && ms > 0) return ms;
-  throw new UsageError(`${option} ${JSON.stringify(text)} is no duration: write it as 30s, 10m or 1h30m`);
+  throw new UsageError(`${option} ${JSON.stringify(text)} is not a duration: use a form such as 30s, 10m or 1h30m`);
 }
 
 function probeApp(): Subject {

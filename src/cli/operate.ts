@@ -29,7 +29,7 @@ export async function cancel(job: string, options: ReasonedOptions): Promise<num
     return OK;
   }
   if (endedBy === 'caller') {
-    print(`Ended run ${runId} as cancelled: the job is not in this jobs file, and nobody else would end it.`);
+    print(`Ended run ${runId} as cancelled: the job is not in this jobs file, and no instance would end it.`);
     return OK;
   }
   const leaseMs = subject.spec?.leaseMs;

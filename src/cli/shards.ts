@@ -45,7 +45,7 @@ export async function shards(options: ShardsOptions): Promise<number> {
 /** Reads `--wait`. */
 export function waitOf(text: string): Millis {
   const waitMs = parseDuration(text);
-  if (waitMs === undefined) throw new UsageError(`--wait: "${text}" is no duration, such as "2m"`);
+  if (waitMs === undefined) throw new UsageError(`--wait: "${text}" is not a duration, such as "2m"`);
   return waitMs;
 }
 

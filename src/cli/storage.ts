@@ -156,7 +156,7 @@ function named(storage: string): Settings {
   if (!/=|^https?:\/\//i.test(storage.trim())) {
     // The message does not repeat the value, which may be a key.
     throw new UsageError(
-      '--storage: this is no connection string, such as "UseDevelopmentStorage=true", and no URL of a store, such as ' +
+      '--storage must be a connection string, such as "UseDevelopmentStorage=true", or the URL of a store, such as ' +
         'https://ACCOUNT.blob.core.windows.net or postgres://USER@HOST/DATABASE',
     );
   }

@@ -176,7 +176,7 @@ export interface Client {
   rerun(runId: string, options?: RunOptions): Promise<Requested>;
   /** Lists the due times of a back-fill, without starting it. */
   planBackfill(job: string, span: BackfillSpan, options?: CallOptions): Promise<BackfillPlan>;
-  /** Runs past due times again, one after another. Those that have succeeded are passed over. */
+  /** Runs past due times again, one after another. Those that have succeeded are skipped. */
   startBackfill(job: string, span: BackfillSpan, options?: NoteOptions): Promise<StartedBackfill>;
   /** How far the last back-fill of a job is. */
   getBackfill(job: string, options?: CallOptions): Promise<OneBackfill>;

@@ -18,7 +18,7 @@ export function checkGroups(
     const { group, schedule } = job;
     const place = ['jobs', name, 'group'];
     used.add(group);
-    if (!groups.includes(group)) report.error(place, 'is no group of this file', remedyFor(group, groups));
+    if (!groups.includes(group)) report.error(place, 'is not a group of this file', remedyFor(group, groups));
     if (typeof schedule === 'string' && schedule.trim() === '@always') {
       report.error(
         place,

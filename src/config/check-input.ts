@@ -24,7 +24,7 @@ export function checkInput({ path, settings, report }: CheckedJob): void {
   for (const secret of secretsIn(input, place).slice(0, SECRETS_SHOWN)) {
     report.warning(
       secret,
-      'looks like a secret, and an input is no place for one: jobs.json is kept with the source, and the dashboard shows it',
+      'looks like a secret, and an input must not contain one: jobs.json is kept with the source, and the dashboard shows it',
       'keep it in an app setting or Key Vault, read it in the handler, and write only its name here',
       MASK,
     );

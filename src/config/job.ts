@@ -144,7 +144,7 @@ function calendarsOf(
         : names.length > 0
           ? `use one of ${names.slice(0, 10).join(', ')}`
           : 'declare it in "calendars" of the file';
-    report.error([...path, 'except', index, 'calendar'], 'is no calendar of this file', remedy);
+    report.error([...path, 'except', index, 'calendar'], 'is not a calendar of this file', remedy);
     return [];
   });
   return isRight ? used : undefined;

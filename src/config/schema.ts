@@ -75,7 +75,7 @@ const notifyShape = {
     .min(1)
     .meta({
       description:
-        'What is notified: a `failure`, once for each episode; the `recovery` from it; that the job is `overdue`, and no longer; its `quarantine`, and the end of that; its `pause` after `pauseAfterFailures`. Default: all of them.',
+        'What is notified: a `failure`, once for each incident; the `recovery` from it; that the job is `overdue`, and no longer; its `quarantine`, and the end of that; its `pause` after `pauseAfterFailures`. Default: all of them.',
     })
     .optional(),
   after: z
@@ -84,7 +84,7 @@ const notifyShape = {
     .meta({ description: 'How many runs in a row must have failed. Attempts never count. Default: 1.' })
     .optional(),
   remind: duration(
-    'How often the notice of a failure, or of an overdue job, is repeated while it lasts and nobody has acknowledged it. Default: never.',
+    'How often the notice of a failure, or of an overdue job, is repeated while it lasts and is not acknowledged. Default: never.',
     {
       least: 60_000,
       examples: ['1h', '4h', '1d'],
@@ -238,7 +238,7 @@ export const jobSchema = z
       .regex(JOB_NAME)
       .meta({
         description:
-          'A name in the app setting `CRONLEASE_PINGS`, whose address is called when a run starts (`/start`), succeeds, and ends without success (`/fail`): somebody else then watches the job. Default: none.',
+          'A name in the app setting `CRONLEASE_PINGS`, whose address is called when a run starts (`/start`), succeeds, and ends without success (`/fail`): a service outside then watches the job. Default: none.',
       })
       .optional(),
     keep: duration(
@@ -289,7 +289,7 @@ const topShape = {
     })
     .prefault(0),
   notify: notify
-    .meta({ description: 'The receivers of notices about the troubles of all jobs. Without `to`, nobody is notified.' })
+    .meta({ description: 'The receivers of notices about the troubles of all jobs. Without `to`, no notice is sent.' })
     .prefault({}),
   groups: z
     .record(

@@ -16,10 +16,10 @@ const SHOWN = 20;
 
 const STATES = {
   active: 'in progress',
-  paused: 'waits, since the job is paused or disabled',
+  paused: 'waits, because the job is paused or disabled',
   stopping: 'stops after its run in progress',
   stopped: 'stopped',
-  scheduleChanged: 'ended, since the schedule has changed',
+  scheduleChanged: 'ended, because the schedule has changed',
   done: 'done',
 } as const;
 

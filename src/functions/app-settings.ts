@@ -8,7 +8,7 @@ interface AppSettings {
    * `postgres://USER:PASSWORD@HOST/DATABASE`, `rediss://USER:PASSWORD@HOST`,
    * `zk://USER:PASSWORD@HOST1,HOST2/CHROOT`, `etcds://USER:PASSWORD@HOST1,HOST2/PREFIX`, or
    * `consuls://:TOKEN@HOST1,HOST2/PREFIX`
-   * ([choosing a store](../explanation/choosing-a-store.md)). Set this or `CRONLEASE_STORAGE__blobServiceUri`. Default: required.
+   * ([stores](stores.md)). Set this or `CRONLEASE_STORAGE__blobServiceUri`. Default: required.
    */
   readonly CRONLEASE_STORAGE?: string | undefined;
   /** The same for an identity: `https://ACCOUNT.blob.core.windows.net`. Default: none. */

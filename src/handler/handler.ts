@@ -84,7 +84,7 @@ export class NonRetryableError extends Error {
   override readonly name = 'NonRetryableError';
 }
 
-/** `progress` was called with something that is no progress. */
+/** `progress` was called with an invalid value. */
 export class InvalidProgressError extends Error {
   readonly code = 'InvalidProgress';
   override readonly name = 'InvalidProgressError';

@@ -138,7 +138,7 @@ const OPERATOR: Readonly<Record<OperatorProblem, readonly [status: number, remed
   LayoutUnclear: [409, 'run "cronlease shards --apply", which looks at each row'],
 };
 
-const NOT_RECORDED = 'nothing was changed, since the change could not be recorded';
+const NOT_RECORDED = 'nothing was changed, because the change could not be recorded';
 
 /** The error of an answer; undefined: it is a bug, and its text must not leave the app. */
 export function requestErrorOf(error: unknown): RequestError | undefined {

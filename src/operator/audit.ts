@@ -75,7 +75,7 @@ async function begin(
   const refuse = (why: string, cause?: StoreError): OperatorError =>
     new OperatorError(
       'NotRecorded',
-      `nothing was changed, since the ${intent.action} of "${intent.target}" could not be recorded: ${why}`,
+      `nothing was changed, because the ${intent.action} of "${intent.target}" could not be recorded: ${why}`,
       { cause },
     );
   let answer: Awaited<ReturnType<AuditStore['writeAudit']>>;

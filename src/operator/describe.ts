@@ -187,7 +187,7 @@ function describeOpen(explanation: Explanation, show: ShowTime): string {
     case 'notYetDue':
       return `It is due in ${formatDuration(actualTime(job, time) - now)}.${requiresSentence(explanation)}`;
     case 'manualOnly':
-      return 'The job runs only on request (@manual), and nobody requested a run at this time.';
+      return 'The job runs only on request (@manual), and no run was requested at this time.';
     case 'leaderJob':
       return 'A leader job (@always) has terms and no due times. No term began at this time.';
     case 'beforeFirstSeen':

@@ -244,7 +244,7 @@ function readCursor(text = ''): Cursor {
   if (!/^r?$/.test(mark) || logs.length > LOGS_AT_MOST || logs.some(([name]) => name === '')) {
     throw new OperatorError(
       'BadCursor',
-      `${JSON.stringify(text.slice(0, 100))} is no place in a log: use "next" of the page before, or leave it out`,
+      `${JSON.stringify(text.slice(0, 100))} is not a place in a log: use "next" of the previous page, or omit it`,
     );
   }
   return { logs: new Map(logs), hasRecord: mark === 'r' };

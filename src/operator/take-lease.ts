@@ -63,7 +63,7 @@ export async function takeLease(
 function leaseHeld(whose: string, longestMs: Millis): OperatorError {
   return new OperatorError(
     'LeaseHeld',
-    `the lease of ${whose} is held, because somebody is working on it. A lease that nobody renews expires within ` +
+    `the lease of ${whose} is held, because an instance is working on it. A lease that is not renewed expires within ` +
       `${String(longestMs / 1000)} s: try again then. If a job's holder is stuck, break the lease with "cronlease unlock".`,
   );
 }

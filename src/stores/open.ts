@@ -240,7 +240,7 @@ function checkScheme(text: string): void {
   if (scheme === undefined || /^https?:/i.test(scheme)) return;
   throw new StorageSettingsError(
     'ConnectionStringInvalid',
-    `CRONLEASE_STORAGE begins with ${scheme}, which no store here uses: docs/explanation/choosing-a-store.md lists the stores.`,
+    `CRONLEASE_STORAGE begins with ${scheme}, which no store here uses: docs/reference/stores.md lists the stores.`,
   );
 }
 

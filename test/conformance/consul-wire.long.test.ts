@@ -186,7 +186,7 @@ describe.runIf(canRun('what Consul is asked, and what it answers'))('Consul', ()
   });
 
   describe.runIf(canStart('the rights of a token of Consul'))('a token of the ACL', () => {
-    it('needs the rights of docs/explanation/choosing-a-store.md', async () => {
+    it('needs the rights of docs/reference/stores.md', async () => {
       const acl = '-hcl=acl { enabled = true default_policy = "deny" tokens { master = "the-first-token" } }';
       const own = await testConsul({ args: ['-bootstrap-expect=1', acl] });
       try {

@@ -172,7 +172,7 @@ describe('a cluster without space', () => {
 });
 
 describe('a user of etcd', () => {
-  it('needs the rights of docs/explanation/choosing-a-store.md, and signs in again once its token is forgotten', async () => {
+  it('needs the rights of docs/reference/stores.md, and signs in again once its token is forgotten', async () => {
     const data = mkdtempSync(path.join(tmpdir(), 'etcd-users-'));
     const first = await startEtcd({ data });
     const { call } = clientAt(first);

@@ -14,7 +14,7 @@ import { describeWith } from '../support/needs';
 import { clientAt, storeAt, testRedis } from '../support/redis';
 
 /** The rights that the page grants, for the user app and the container cronlease. */
-const PAGE = readFileSync(path.join(__dirname, '../../docs/explanation/choosing-a-store.md'), 'utf8');
+const PAGE = readFileSync(path.join(__dirname, '../../docs/reference/stores.md'), 'utf8');
 const GRANT = /^ACL SETUSER app (.*)$/m.exec(PAGE)?.[1]?.replace('PASSWORD', 'pw') ?? '';
 
 const onRedis = describeWith('redis-server', 'the trial of doctor on Redis');

@@ -135,7 +135,7 @@ describe.concurrent('cronlease cost', () => {
 
   it.each([
     [['--against', 'no-such-branch'], 1, 'git knows no such commit'],
-    [['--against', '--output=x'], 2, 'is no git revision'],
+    [['--against', '--output=x'], 2, 'is not a git revision'],
     [['--items', 'often'], 2, 'write JOB=N'],
     [['--items', 'often=0'], 2, 'write JOB=N'],
     [['--items', 'none=3'], 2, 'the file has no job "none"'],

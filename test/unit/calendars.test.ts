@@ -211,11 +211,11 @@ describe('a calendar that is wrong', () => {
   it.each([
     [
       { jobs: using },
-      'jobs.job.except[0].calendar = "holidays": is no calendar of this file; declare it in "calendars" of the file',
+      'jobs.job.except[0].calendar = "holidays": is not a calendar of this file; declare it in "calendars" of the file',
     ],
     [
       { calendars: { holiday: [] }, jobs: using },
-      'jobs.job.except[0].calendar = "holidays": is no calendar of this file; did you mean "holiday"?',
+      'jobs.job.except[0].calendar = "holidays": is not a calendar of this file; did you mean "holiday"?',
     ],
     [{ calendars: { qq: [] }, jobs: using }, 'use one of qq'],
     [

@@ -34,7 +34,7 @@ describe('groups of jobs in the jobs file', () => {
       {
         path: 'jobs.a.group',
         value: 'db',
-        message: 'is no group of this file',
+        message: 'is not a group of this file',
         remedy: 'declare it in "groups" of the file: {"db": {"maxParallel": 3}}',
       },
     ],
@@ -51,7 +51,7 @@ describe('groups of jobs in the jobs file', () => {
     [
       'a name that every object has',
       { groups: DB, jobs: { a: { ...DAILY, group: 'constructor' } } },
-      { path: 'jobs.a.group', message: 'is no group of this file' },
+      { path: 'jobs.a.group', message: 'is not a group of this file' },
     ],
     [
       'a leader job',

@@ -205,7 +205,7 @@ describe('doctor', () => {
       {
         status: 'problem',
         message: expect.stringMatching(/cannot create blobs \(not tried .*: lease blobs\): etcdserver.* compact it/),
-        remedy: expect.stringContaining('no matter of rights'),
+        remedy: expect.stringContaining('does not concern rights'),
       },
     ]);
     expect(await found({ trial: { failures } }, 'permissions')).toEqual([]);

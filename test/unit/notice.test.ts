@@ -53,7 +53,7 @@ function play(spec: ReturnType<typeof job>, outcomes: readonly RanOutcome[]): st
 }
 
 describe('the end of a run', () => {
-  it('is told once for each episode of failures, and once when it is over', () => {
+  it('is told once for each incident of failures, and once when it is over', () => {
     expect(play(job(), ['succeeded', 'failed', 'timedOut', 'stalled', 'succeeded', 'succeeded', 'failed'])).toEqual([
       [],
       ['failed'],

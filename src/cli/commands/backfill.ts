@@ -10,7 +10,7 @@ export function addBackfill(program: Command, done: Done): void {
       program,
       'backfill',
       'run past due times again, one after another',
-      'Lists the due times of a span with their outcomes, asks, and then runs them one after another. Those that have succeeded are passed over. Due times that come meanwhile go first. Each run has a record of its own, and its handler gets the past due time as its own.',
+      'Lists the due times of a span with their outcomes, asks, and then runs them one after another. Those that have succeeded are skipped. Due times that come meanwhile go first. Each run has a record of its own, and its handler gets the past due time as its own.',
     ),
   )
     .option('--from <TIME>', "the oldest due time, or a time before it; without an offset in the job's time zone")
@@ -18,7 +18,7 @@ export function addBackfill(program: Command, done: Done): void {
     .addOption(
       new Option('--order <ORDER>', 'the due times that run first').choices(['oldest', 'newest']).default('oldest'),
     )
-    .option('--limit <N>', 'run at most so many, the first ones in the order', wholeNumber(1, BACKFILL_AT_MOST))
+    .option('--limit <N>', 'run at most N due times, in that order', wholeNumber(1, BACKFILL_AT_MOST))
     .option('--include-succeeded', 'run those that have succeeded too')
     .option('--dry-run', 'list the due times, and start nothing')
     .option('--yes', 'do not ask for confirmation')

@@ -28,7 +28,7 @@ export function addFleet(program: Command, done: Done): void {
     about(
       'uncordon',
       'let a cordoned deployment claim again',
-      'Lifts the cordon of a deployment, also of one that no longer exists. Takes effect within a sweep interval.',
+      'Uncordons a deployment, even one that no longer exists. Takes effect within a sweep interval.',
     ),
   )
     .option('--json', 'print {deployment, by, note, since}')

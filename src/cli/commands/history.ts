@@ -19,7 +19,7 @@ export function addStatus(program: Command, done: Done): void {
       'status',
       '[JOB…]',
       'show the state of all jobs and deployments, the worst first',
-      `Shows the state of jobs and deployments by two listings: jobs that need a person come first. With --failed, the exit code is ${NO} if a job is listed.`,
+      `Shows the state of jobs and deployments by two listings: jobs that need attention come first. With --failed, the exit code is ${NO} if a job is listed.`,
     ),
   )
     .argument('[JOB...]', 'names of jobs, or patterns such as "report-*" (default: all)')
@@ -28,7 +28,7 @@ export function addStatus(program: Command, done: Done): void {
       '--failed',
       'the jobs that are overdue, quarantined, or whose last run did not succeed, without acknowledged ones',
     )
-    .option('--watch', 'follow the state until q or Ctrl+C; where there is no terminal, print it at each change')
+    .option('--watch', 'follow the state until q or Ctrl+C; without a terminal, print it at each change')
     .option('--json', 'print {now, jobs, deployments, maintenance, problems}')
     .addHelpText('after', examples('cronlease status', 'cronlease status --watch --tag billing'))
     .action(async (jobs: string[], options: StatusOptions) =>
@@ -55,9 +55,9 @@ export function addHistory(program: Command, done: Done): void {
         .choices(OUTCOMES)
         .argParser(outcomes),
     )
-    .addOption(new Option('--trigger <TRIGGER>', 'those that this started').choices(RUN_TRIGGERS))
+    .addOption(new Option('--trigger <TRIGGER>', 'runs with this trigger').choices(RUN_TRIGGERS))
     .option('--actor <NAME>', 'those that this person, or the key of this name, asked for')
-    .addOption(new Option('--channel <CHANNEL>', 'those that were asked for from there').choices(CHANNELS))
+    .addOption(new Option('--channel <CHANNEL>', 'runs that were requested from there').choices(CHANNELS))
     .option('--note <TEXT>', 'those that were asked for with this text in the note')
     .option('--since <TIME>', 'those due at TIME or later: in ISO 8601, as 21:42, or how long ago, such as 2h')
     .option('--until <TIME>', 'those due before TIME, written as for --since')
@@ -150,5 +150,5 @@ function outcomes(text: string): readonly string[] {
   const names = text.split(',').map((name) => name.trim());
   const wrong = names.find((name) => !OUTCOMES.includes(name));
   if (wrong === undefined) return names;
-  throw new InvalidArgumentError(`${JSON.stringify(wrong)} is no outcome. Use ${OUTCOMES.join(', ')}.`);
+  throw new InvalidArgumentError(`${JSON.stringify(wrong)} is not an outcome. Use ${OUTCOMES.join(', ')}.`);
 }

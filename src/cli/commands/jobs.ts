@@ -14,7 +14,7 @@ export function addRequests(program: Command, done: Done): void {
     program,
     'run',
     'run a job now',
-    'Requests a run now, also of a job that is paused or disabled. The schedule stays as it is. Refused for a leader job (@always), and during a run of a job whose "overlap" is "skip".',
+    'Requests a run now, even if the job is paused or disabled. The schedule stays as it is. Refused for a leader job (@always), and during a run of a job whose "overlap" is "skip".',
   )
     .addHelpText(
       'after',
@@ -90,7 +90,7 @@ export function addAcknowledgements(program: Command, done: Done): void {
     program,
     'ack',
     'acknowledge the failures of a job',
-    'Acknowledges the failures of a job until its next success: "cronlease status" then lists the job below those that nobody looks after. A later failure after a success is not acknowledged. Used again, it replaces the note and the end.',
+    'Acknowledges the failures of a job until its next success: "cronlease status" then lists the job below the unacknowledged ones. A later failure after a success is not acknowledged. Running it again replaces the note and the end.',
   )
     .option('--note <TEXT>', 'what you do about it, up to 200 characters, for others to read')
     .option('--until <TIME>', 'when it ends, success or not: a time, or a duration from now such as 2h')
@@ -104,7 +104,7 @@ export function addAcknowledgements(program: Command, done: Done): void {
       program,
       'unack',
       'remove the acknowledgement of a job',
-      'Removes the acknowledgement of a job, which then counts as one that nobody looks after.',
+      'Removes the acknowledgement of a job, which then counts as unacknowledged.',
     ),
   )
     .option('--json', 'print {job, by, note, at, until}')

@@ -78,7 +78,7 @@ export function addImport(program: Command, done: Done): void {
   program
     .command('import')
     .usage('crontab|k8s|quartz|timers FILE…')
-    .summary("make a jobs file of another scheduler's files")
+    .summary("convert another scheduler's files to a jobs file")
     .description(
       'Reads crontabs, CronJobs of Kubernetes, cron expressions of Quartz, or timer triggers of Azure Functions, and prints a jobs file with the same due times. Notes on standard error list what is left out or not the same, with file and line.',
     )

@@ -13,7 +13,7 @@ export function addPlanning(program: Command, done: Done): void {
     'plan',
     '',
     'list what would start when, or what a change of the file does',
-    'Lists the starts of all jobs in a span, with the fullest minutes and the changes of clocks that touch jobs. With --against: the jobs that appear, vanish or change, with their due times, and what a deployment would catch up or drop.',
+    'Lists the starts of all jobs in a span, with the busiest minutes and the clock changes that affect jobs. With --against: the jobs that appear, vanish or change, with their due times, and what a deployment would catch up or drop.',
   )
     .option('--from <TIME>', 'the start of the span, in UTC or as --local says (default: now)')
     .option('--to <TIME>', 'the end of the span (default: 24 hours later)')

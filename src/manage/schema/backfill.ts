@@ -66,7 +66,7 @@ export const StartedBackfill = named(
     through: Instant,
     running: z.int(),
     passedOver: z.int(),
-    paused: z.boolean().describe('Whether it waits, since the job is paused or disabled.'),
+    paused: z.boolean().describe('Whether it waits, because the job is paused or disabled.'),
     ...change,
   }),
 );

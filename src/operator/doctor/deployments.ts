@@ -18,8 +18,8 @@ export function checkDeployments(listed: Presences, file: JobsFile | undefined):
     ),
     ...strayBlobs(listed.strays, 'deployments/'),
     ...checkTicks(deployments, listed.date),
-    ...orOk(live.flatMap(checkName), 'names', 'each deployment has a name of its own'),
-    ...orOk(checkHubs(live), 'hubs', 'each deployment has a task hub of its own'),
+    ...orOk(live.flatMap(checkName), 'names', 'each deployment has its own name'),
+    ...orOk(checkHubs(live), 'hubs', 'each deployment has its own task hub'),
     ...orOk(live.flatMap(checkSkew), 'skew', "the deployments' clocks agree with the service's, within 2 s"),
     ...orOk(checkVersions(live, file), 'versions', 'the deployments run one version and one jobs file'),
   ];

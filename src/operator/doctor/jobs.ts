@@ -185,7 +185,7 @@ function brokenLease({ name, spec, listed }: Seen): Finding {
     'leases',
     name,
     what,
-    `wait: a tick takes it after it has seen it broken for a lease and its margin${patience}, since the old holder may trust it`,
+    `wait: a tick takes it after it has seen it broken for a lease and its margin${patience}, because the old holder may trust it`,
   );
 }
 

@@ -124,7 +124,7 @@ function disabled(trial: Trial): readonly Finding[] {
   const [first] = failed;
   if (first === undefined) return [];
   const message = `storage answers, but cannot ${actionsOf(failed, trial)}: ${first[1].message}`;
-  return [problem('storage', null, message, 'this is no matter of rights: do what the message says')];
+  return [problem('storage', null, message, 'this does not concern rights: do what the message says')];
 }
 
 function permissions(trial: Trial): readonly Finding[] {

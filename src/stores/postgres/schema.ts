@@ -76,7 +76,7 @@ ${layoutOf(schema)}`);
       if (stateOf(error) !== '42501') throw error;
       throw new StoreDeniedError(
         `${server.location}: the schema "${schema}" lacks its tables, and this role may not create them. Let the owner of ` +
-          'the database create them (docs/explanation/choosing-a-store.md has the statements), or grant the right to do so.',
+          'the database create them (docs/reference/stores.md has the statements), or grant the right to do so.',
         { cause, why: 'role' },
       );
     }

@@ -41,7 +41,7 @@ export function resultOf(error: unknown): CallResult {
 const REMEDY = {
   noToken: 'Give the app a managed identity; a person signs in with "az login".',
   credentials: 'The server does not accept this user or password. Check both.',
-  role: 'Grant this user the commands and keys that docs/explanation/choosing-a-store.md names.',
+  role: 'Grant this user the commands and keys that docs/reference/stores.md names.',
   network: 'The server refuses this network. Check its firewall and its protected-mode.',
 } as const satisfies Record<Denial, string>;
 

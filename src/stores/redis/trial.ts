@@ -37,7 +37,7 @@ const REMEDIES: Trial['remedies'] = {
   noToken: 'sign in with "az login", or name a URL with a password',
   network: 'let this address through the firewall of the server',
   credentials: 'check the user and the password of the URL',
-  role: 'grant this user the commands and keys that docs/explanation/choosing-a-store.md names',
+  role: 'grant this user the commands and keys that docs/reference/stores.md names',
   versions: 'none: keys have no versions',
 };
 

@@ -9,7 +9,7 @@ import { operatorOf, soundDesk } from './people';
 import { type World, kill, leave } from './world';
 
 /*
- * People move all jobs to another store, and follow docs/explanation/choosing-a-store.md: they start `migrate`, restart the
+ * People move all jobs to another store, and follow docs/reference/stores.md: they start `migrate`, restart the
  * deployments with the new connection once its layout is there, and repeat the command until all jobs have moved.
  */
 
