@@ -49,9 +49,9 @@ export interface RowVersion {
   readonly silenceTold?: true;
 }
 
-/** What a process knows of a job beside the listing. A decision adds what it has read. */
+/** What a process knows of a job beside the listing. */
 export interface RowNotes {
-  version: RowVersion | undefined;
+  readonly version: RowVersion | undefined;
   /** An acquisition of this process that a listing may show, and the lease before it. */
   readonly unanswered: { readonly etag: ETag; readonly lease: 'available' | 'expired' } | undefined;
   /** How long before a due time it may be claimed. Undefined: as long as the settings say. */
@@ -77,7 +77,7 @@ const BACKFILL_READINGS = 20;
 export async function decideRow(
   state: DecideState,
   job: RunnableJob,
-  notes: RowNotes,
+  notes: RowNotes & { readonly learned?: (version: RowVersion) => void },
   seen: Seen,
 ): Promise<JobDecision> {
   const { coordinator, required, backfills } = state;
@@ -90,7 +90,7 @@ export async function decideRow(
   let version = versionOf(notes.version, seen, coordinator.clock);
   const learn = (news: Partial<RowVersion>): void => {
     version = { ...version, ...news };
-    notes.version = version;
+    notes.learned?.(version);
   };
   learn({});
   const lease = leaseOf(coordinator, leaseMs, { version, unanswered: notes.unanswered }, seen.row);

@@ -1,10 +1,13 @@
 import { describe, expect, it } from 'vitest';
+import type { ETag, LeaseId } from '../../src/core/brand';
 import type { Claim, Decision } from '../../src/core/decide/situation';
 import {
   HOLD_BACK_MS,
+  NEW_NOTES,
   type NextCheck,
   READY,
   SWEEP,
+  after,
   afterCheck,
   checkStarted,
   checkTime,
@@ -86,5 +89,32 @@ describe('the next check of a job', () => {
     expect(clockCorrected({ kind: 'holdBack', until: NOW })).toEqual({ kind: 'rest', at: 0 });
     expect(clockCorrected(SWEEP)).toBe(SWEEP);
     expect(clockCorrected({ kind: 'acting' })).toEqual({ kind: 'acting' });
+  });
+});
+
+describe('the notes on a job', () => {
+  it('follow a claim from its decision to its end, and leave earlier notes as they were', () => {
+    const facts = { before: READY, decision: claim(), isForeign: false, now: NOW, wasMoved: false };
+    const decided = after(NEW_NOTES, 'decided', { ...facts, decidedOn: 'v1', upcoming: undefined, inFlight: false });
+    expect(decided).toEqual({ ...NEW_NOTES, next: READY, decidedOn: 'v1' });
+    const acting = after(decided, 'actionStarted', null);
+    expect([acting.next.kind, decided.next.kind, NEW_NOTES.next.kind]).toEqual(['acting', 'ready', 'sweep']);
+    const over = after(acting, 'actionOver', { isKnown: true, nextCheckAt: NOW + SECOND, upcoming: undefined });
+    expect(over).toEqual({ ...NEW_NOTES, next: { kind: 'rest', at: NOW + SECOND }, inFlight: true });
+  });
+
+  it('keep the id of a lease whose acquisition got no answer, until it is used', () => {
+    const lease = { etag: 'e' as ETag, lease: 'available', leaseId: 'l' as LeaseId, leaseMs: SECOND } as const;
+    const asked = after(NEW_NOTES, 'acquires', { unanswered: lease });
+    const over = { nextCheckAt: NOW, upcoming: undefined };
+    expect(after(asked, 'actionOver', { ...over, isKnown: false }).unanswered).toBe(lease);
+    expect(after(asked, 'actionOver', { ...over, isKnown: true }).unanswered).toBeUndefined();
+    expect(after(asked, 'leaseUsed', null).unanswered).toBeUndefined();
+  });
+
+  it('let only a job that waits for its hub go on once that is proven', () => {
+    const waits = after(NEW_NOTES, 'putOff', { next: { kind: 'waitsForHub' } });
+    expect(after(waits, 'hubProven', { now: NOW }).next).toEqual({ kind: 'holdBack', until: NOW });
+    expect(after(NEW_NOTES, 'hubProven', { now: NOW })).toEqual(NEW_NOTES);
   });
 });

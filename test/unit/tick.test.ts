@@ -41,7 +41,7 @@ describe('a row whose holder could not write it any more', () => {
     await sim.clock.advance(60_000);
     const row = { etag, metadata: held, lease: 'expired' } as const;
     const seen = { row, control: undefined, listedAt: sim.clock.now() };
-    const decided = await readAndDecide(stateOf(on), runnableJob(on, A), new Board([A]).notes(A), seen, on.report);
+    const decided = await readAndDecide({ ...stateOf(on), board: new Board([A]) }, runnableJob(on, A), seen, on.report);
     expect(decided?.decision).toMatchObject({
       kind: 'record',
       row: { failures: 0, telling: [], busyUntil: due + 5_000 },
@@ -56,12 +56,12 @@ describe('a lease that somebody broke', () => {
     const on = await withoutTicks(sim);
     const job = runnableJob(on, A);
     const { etag, metadata } = await listedRow(sim, A);
-    const notes = new Board([A]).notes(A);
+    const state = { ...stateOf(on), board: new Board([A]) };
     const leaseAfter = async (ms: number): Promise<string | undefined> => {
       await sim.clock.advance(ms);
       const row = { etag, metadata, lease: 'broken' } as const;
       const seen = { row, control: undefined, listedAt: sim.clock.now() };
-      return (await readAndDecide(stateOf(on), job, notes, seen, on.report))?.lease;
+      return (await readAndDecide(state, job, seen, on.report))?.lease;
     };
     const whole = spec.leaseMs + marginOf(spec.leaseMs);
     expect([await leaseAfter(0), await leaseAfter(whole - 1), await leaseAfter(1)]).toEqual([
@@ -74,11 +74,11 @@ describe('a lease that somebody broke', () => {
     const sim = rivalTicks({ jobs: [spec] });
     const on = await withoutTicks(sim);
     const { etag, metadata } = await listedRow(sim, A);
-    const notes = new Board([A]).notes(A);
+    const state = { ...stateOf(on), board: new Board([A]) };
     const leaseOf = async (isEnding: boolean): Promise<string | undefined> => {
       const row = { etag, metadata, lease: 'broken', isEnding } as const;
       const seen = { row, control: undefined, listedAt: sim.clock.now() };
-      return (await readAndDecide(stateOf(on), runnableJob(on, A), notes, seen, on.report))?.lease;
+      return (await readAndDecide(state, runnableJob(on, A), seen, on.report))?.lease;
     };
     expect(await leaseOf(true)).toBe('held');
     await sim.clock.advance(60_000);
@@ -89,12 +89,12 @@ describe('a lease that somebody broke', () => {
     const sim = rivalTicks({ jobs: [jobSpec('a', '@hourly', { leaseMs: 15_000 })] });
     const on = await withoutTicks(sim);
     const { etag, metadata } = await listedRow(sim, A);
-    const notes = new Board([A]).notes(A);
+    const state = { ...stateOf(on), board: new Board([A]) };
     const leaseAfter = async (ms: number): Promise<string | undefined> => {
       await sim.clock.advance(ms);
       const row = { etag, metadata: { ...metadata, leasems: '60000' }, lease: 'broken' } as const;
       const seen = { row, control: undefined, listedAt: sim.clock.now() };
-      return (await readAndDecide(stateOf(on), runnableJob(on, A), notes, seen, on.report))?.lease;
+      return (await readAndDecide(state, runnableJob(on, A), seen, on.report))?.lease;
     };
     const whole = 60_000 + marginOf(60_000);
     expect([await leaseAfter(0), await leaseAfter(whole - 1), await leaseAfter(1)]).toEqual([
@@ -252,7 +252,7 @@ describe('a corrected time', () => {
   it('has all that was to be looked at later looked at now', () => {
     const board = new Board([A, B]);
     const inAnHour = Date.UTC(2026, 0, 1, 1);
-    board.notes(A).next = { kind: 'rest', at: inAnHour };
+    board.note(A, 'putOff', { next: { kind: 'rest', at: inAnHour } });
     board.clockCorrected();
     expect(board.due(inAnHour - 3_600_000)).toEqual([A]);
     // What waits for a sweep goes on waiting for it.

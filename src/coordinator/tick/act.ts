@@ -10,7 +10,16 @@ import { hasRoom, hubKeepsUp, isEarly, leaseFor } from './early';
 import { CLAIMS_AT_ONCE, type Fire, type TickState } from './fire';
 import { claimsOf } from './layout';
 import type { JobDecision } from '../decide-row';
-import { HOLD_BACK_MS, isSilent, requiredMoved, SWEEP, WATCH_AT_MOST_MS, upcomingAt, WATCH_FIRST_MS } from './notes';
+import {
+  HOLD_BACK_MS,
+  type NextCheck,
+  READY,
+  SWEEP,
+  WATCH_AT_MOST_MS,
+  WATCH_FIRST_MS,
+  isSilent,
+  upcomingAt,
+} from './notes';
 import { withLastRun } from './last-run';
 import { handOver } from './race';
 import { writeDecided } from './write-decided';
@@ -27,40 +36,36 @@ interface Due extends JobDecision {
 
 /** Starts the claim or the record that is due, unless something forbids it. Checks continue meanwhile. */
 export function act(state: TickState, fire: Fire, job: RunnableJob, decided: JobDecision): void {
-  const notes = state.board.notes(job.spec.name);
-  if (notes.next.kind !== 'ready' || !isDue(decided) || state.coordinator.stopping) return;
-  if (!isAllowed(state.coordinator, decided)) {
+  const { board, coordinator } = state;
+  const { name } = job.spec;
+  if (board.notes(name).next.kind !== 'ready' || !isDue(decided) || coordinator.stopping) return;
+  if (!isAllowed(coordinator, decided)) {
     // The sweep that finds the list settled decides anew.
-    notes.decidedOn = undefined;
-    notes.next = SWEEP;
+    board.note(name, 'putOff', { next: SWEEP });
     return;
   }
-  fire.due.add(job.spec.name);
-  if (isSilent(decided.decision)) tellSilence(state, fire, job, decided);
-  if (decided.decision.kind === 'claim' && !mayClaim(state, fire, job, { ...decided, claim: decided.decision.claim })) {
-    notes.decidedOn = undefined;
+  fire.due.add(name);
+  const { decision } = decided;
+  if (isSilent(decision)) tellSilence(state, fire, job, decided);
+  const next =
+    decision.kind === 'claim' ? waitsFor(state, fire, job, { ...decided, claim: decision.claim }) : undefined;
+  if (next !== undefined) {
+    board.note(name, 'putOff', { next });
     return;
   }
-  notes.next = { kind: 'acting' };
+  board.note(name, 'actionStarted', null);
   const lossesBefore = state.losses;
   state.background.start(
     state.gate(
       async () => {
         // While this waited, others were faster with other jobs, so they may have taken this one too.
-        const isOutdated = state.losses - lossesBefore > state.coordinator.jobs.size / JOBS_PER_LOSS;
-        if (isOutdated) checkAgain(state, job);
+        const isOutdated = state.losses - lossesBefore > coordinator.jobs.size / JOBS_PER_LOSS;
+        if (isOutdated) board.note(name, 'actionOutdated', { now: coordinator.serviceTime.now() });
         else await writeOnce(state, fire, job, decided);
       },
-      claimRank(job.spec, dueTime(decided.decision), isBackfill(decided.decision)),
+      claimRank(job.spec, dueTime(decision), isBackfill(decision)),
     ),
   );
-}
-
-function checkAgain({ board, coordinator }: TickState, { spec }: RunnableJob): void {
-  const notes = board.notes(spec.name);
-  notes.decidedOn = undefined;
-  // It has held back for others already.
-  notes.next = { kind: 'holdBack', until: coordinator.serviceTime.now() };
 }
 
 async function writeOnce(state: TickState, fire: Fire, job: RunnableJob, decided: Due): Promise<void> {
@@ -86,45 +91,32 @@ function isAllowed(coordinator: Coordinator, { decision, lease }: Due): boolean 
 
 /** Logs silent items once. This deployment's own task hub may be the one that runs none, so it must be proven. */
 function tellSilence({ coordinator, board, hubWatch }: TickState, { report }: Fire, job: RunnableJob, due: Due): void {
-  const notes = board.notes(job.spec.name);
-  if (notes.version === undefined || notes.version.silenceTold === true) return;
-  notes.version = { ...notes.version, silenceTold: true };
+  const { version } = board.notes(job.spec.name);
+  if (version === undefined || version.silenceTold === true) return;
+  board.note(job.spec.name, 'silenceTold', null);
   report.log('warn', `job "${job.spec.name}": nobody has worked on the items of its run for 45 s`);
   if (due.row.incumbent === coordinator.deployment) hubWatch.demandProof();
 }
 
-/** Whether to race for the claim now. Otherwise the notes hold the state that it waits for. */
-function mayClaim(
+/** The state that a due claim waits for; undefined: this process may race for it now. */
+function waitsFor(
   { coordinator, board, hubWatch, background }: TickState,
   fire: Fire,
   { spec }: RunnableJob,
   { claim, etag }: Due & { readonly claim: Claim },
-): boolean {
-  const notes = board.notes(spec.name);
-  if (coordinator.cordon !== undefined) {
-    // The others go on. The sweep that finds the cordon lifted decides anew.
-    notes.next = SWEEP;
-    return false;
-  }
-  if (!hubWatch.mayRace) {
-    notes.next = { kind: 'waitsForHub' };
-    return false;
-  }
+): NextCheck | undefined {
+  // The others go on. The sweep that finds the cordon lifted decides anew.
+  if (coordinator.cordon !== undefined) return SWEEP;
+  if (!hubWatch.mayRace) return { kind: 'waitsForHub' };
+  const now = coordinator.serviceTime.now();
   if (isEarly(coordinator, spec, claim) && !hasRoom(coordinator, background)) {
-    notes.next = { kind: 'rest', at: coordinator.serviceTime.now() + ROOM_AGAIN_MS };
-    return false;
+    return { kind: 'rest', at: now + ROOM_AGAIN_MS };
   }
-  if (hubWatch.isLeft(spec, turnOf(claim, etag))) {
-    notes.next = { kind: 'holdBack', until: coordinator.serviceTime.now() + WATCH_AT_MOST_MS };
-    return false;
-  }
-  if (claim.run.kind === 'term') {
-    // A term is due once a tick, so that a handler that returns at once is not called without end.
-    notes.inFlight = true;
-    if (notes.termOfFire === fire.number) return false;
-    notes.termOfFire = fire.number;
-  }
-  return true;
+  if (hubWatch.isLeft(spec, turnOf(claim, etag))) return { kind: 'holdBack', until: now + WATCH_AT_MOST_MS };
+  if (claim.run.kind !== 'term') return undefined;
+  const { termOfFire } = board.notes(spec.name);
+  board.note(spec.name, 'termDue', { fire: fire.number });
+  return termOfFire === fire.number ? READY : undefined;
 }
 
 /** Returns false if somebody else was faster. */
@@ -135,13 +127,14 @@ async function write(
   { decision, etag, lease, row: before }: Due,
 ): Promise<boolean> {
   const { name } = job.spec;
-  const notes = board.notes(name);
   // An acquisition of this row that got no answer is repeated under the same id, as a renewal.
-  if (notes.unanswered?.etag !== etag) {
+  let { unanswered } = board.notes(name);
+  if (unanswered?.etag !== etag) {
     const leaseId = coordinator.newId() as LeaseId;
-    notes.unanswered = { etag, lease, leaseId, leaseMs: leaseFor(coordinator, job.spec, claimOf(decision)) };
+    unanswered = { etag, lease, leaseId, leaseMs: leaseFor(coordinator, job.spec, claimOf(decision)) };
+    board.note(name, 'acquires', { unanswered });
   }
-  const { leaseId, leaseMs } = notes.unanswered;
+  const { leaseId, leaseMs } = unanswered;
   if (decision.kind === 'record') {
     // Once the record of the run is deleted, the row alone knows how it ended.
     const isLast = decision.row.phase === 'settled';
@@ -153,7 +146,7 @@ async function write(
   if (isEarly(coordinator, job.spec, decision.claim) && !(await hubKeepsUp(coordinator))) return false;
   const claim = { ...decision.claim, row: overdue.told(name, decision.claim.row) };
   const releases = (): void => {
-    notes.unanswered = undefined;
+    board.note(name, 'leaseUsed', null);
   };
   const { invocation } = report;
   const terms = { etag, lease, before, leaseId, leaseMs, releases, invocation };
@@ -180,7 +173,7 @@ function failed(state: TickState, { report }: Fire, job: RunnableJob, error: unk
     return;
   }
   // An orchestration may have started with this lease.
-  state.board.notes(job.spec.name).unanswered = undefined;
+  state.board.note(job.spec.name, 'leaseUsed', null);
   state.hubWatch.failed(job, error, report);
 }
 
@@ -192,30 +185,22 @@ function over(
   decision: Due['decision'],
   won: boolean | undefined,
 ): void {
-  const notes = board.notes(job.spec.name);
   for (const name of won === true ? required.claimed(job.spec.name) : []) {
-    const waiting = board.notes(name);
-    waiting.next = requiredMoved(waiting.next, coordinator.serviceTime.now() + WATCH_FIRST_MS);
+    board.note(name, 'requiredChanged', { now: coordinator.serviceTime.now() + WATCH_FIRST_MS });
   }
-  if (won !== undefined) {
-    notes.unanswered = undefined;
-    storageAnswers(coordinator, 'writing', report);
-  }
-  if (notes.version !== undefined) notes.version = { ...notes.version, beat: undefined };
-  notes.decidedOn = undefined;
-  notes.inFlight = true;
+  if (won !== undefined) storageAnswers(coordinator, 'writing', report);
   if (won === true && decision.kind === 'claim' && background.count > CLAIMS_AT_ONCE) {
     claimRate.handedOver(coordinator.clock.monotonic());
   }
   const { lookAheadMs } = coordinator.settings;
-  notes.next = {
-    kind: 'rest',
-    at: checkAfter(job, decision, { won, now: coordinator.serviceTime.now(), lookAheadMs }),
-  };
-  notes.upcoming =
-    won === true && decision.kind === 'claim' && job.spec.kind === 'timed' && decision.claim.run.kind === 'known'
-      ? upcomingAt(job.spec, job.spec.timetable.next(decision.claim.row.cursor))
-      : undefined;
+  board.note(job.spec.name, 'actionOver', {
+    isKnown: won !== undefined,
+    nextCheckAt: checkAfter(job, decision, { won, now: coordinator.serviceTime.now(), lookAheadMs }),
+    upcoming:
+      won === true && decision.kind === 'claim' && job.spec.kind === 'timed' && decision.claim.run.kind === 'known'
+        ? upcomingAt(job.spec, job.spec.timetable.next(decision.claim.row.cursor))
+        : undefined,
+  });
 }
 
 /** When to check again after a claim, won or lost. Ticks also check every job in flight, regardless of this. */

@@ -1,14 +1,14 @@
 import type { EpochMs, JobName, Millis } from '../../core/brand';
 import { type Pace, lookAheads } from '../../core/bursts';
-import { type JobNotes, checkTime, clockCorrected, newNotes } from './notes';
+import { type JobNotes, NEW_NOTES, type NoteEvents, after, checkTime } from './notes';
 
 /** The notes on all jobs. */
 export class Board {
-  readonly #notes: ReadonlyMap<JobName, JobNotes>;
+  readonly #notes: Map<JobName, JobNotes>;
 
   /** @param jobs in the order in which they are claimed */
   constructor(jobs: Iterable<JobName>) {
-    this.#notes = new Map([...jobs].map((job) => [job, newNotes()]));
+    this.#notes = new Map([...jobs].map((job) => [job, NEW_NOTES]));
   }
 
   jobs(): readonly JobName[] {
@@ -19,6 +19,11 @@ export class Board {
     const notes = this.#notes.get(job);
     if (notes === undefined) throw new Error(`no job "${job}" on the board`);
     return notes;
+  }
+
+  /** Notes an event of a job: {@link after}. */
+  note<Kind extends keyof NoteEvents>(job: JobName, kind: Kind, event: NoteEvents[Kind]): void {
+    this.#notes.set(job, after(this.notes(job), kind, event));
   }
 
   /** The jobs whose next check is due. */
@@ -45,32 +50,26 @@ export class Board {
    * usual one. Where another deployment is the incumbent, its own look-ahead grows, and this process comes after it.
    */
   planBursts(pace: Pace, usualMs: Millis): void {
-    const own = [...this.#notes.values()].filter(({ next }) => next.kind === 'rest');
+    const own = [...this.#notes].flatMap(([job, { next, upcoming, lookAheadMs }]) =>
+      next.kind === 'rest' && upcoming !== undefined ? [{ job, next, upcoming, before: lookAheadMs }] : [],
+    );
     const aheadOf = lookAheads(
-      own.flatMap(({ upcoming }) => (upcoming === undefined ? [] : [upcoming.at])),
+      own.map(({ upcoming }) => upcoming.at),
       pace,
     );
-    for (const notes of own) {
-      const { upcoming, next } = notes;
-      if (upcoming === undefined || next.kind !== 'rest') continue;
-      notes.lookAheadMs = aheadOf(upcoming.at);
-      if (notes.lookAheadMs <= usualMs) continue;
-      const at = upcoming.at - Math.min(notes.lookAheadMs, upcoming.mostAheadMs);
-      if (at < next.at) notes.next = { kind: 'rest', at };
+    for (const { job, next, upcoming, before } of own) {
+      const lookAheadMs = aheadOf(upcoming.at);
+      const planned = lookAheadMs <= usualMs ? Infinity : upcoming.at - Math.min(lookAheadMs, upcoming.mostAheadMs);
+      if (lookAheadMs === before && planned >= next.at) continue;
+      this.note(job, 'aheadPlanned', { lookAheadMs, checkAt: Math.min(next.at, planned) });
     }
   }
 
   clockCorrected(): void {
-    for (const notes of this.#notes.values()) {
-      notes.decidedOn = undefined;
-      notes.next = clockCorrected(notes.next);
-    }
+    for (const job of this.#notes.keys()) this.note(job, 'clockCorrected', null);
   }
 
   hubProven(now: EpochMs): void {
-    for (const notes of this.#notes.values()) {
-      // The hold-back was over before.
-      if (notes.next.kind === 'waitsForHub') notes.next = { kind: 'holdBack', until: now };
-    }
+    for (const job of this.#notes.keys()) this.note(job, 'hubProven', { now });
   }
 }

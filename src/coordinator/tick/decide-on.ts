@@ -6,7 +6,7 @@ import type { Fire, TickState } from './fire';
 import { type JobDecision, type Seen, isForeign } from '../decide-row';
 import { lookAfterLeft } from '../lost-run';
 import { readAndDecide } from './read-and-decide';
-import { type JobNotes, SWEEP, afterCheck, checkStarted, checkTime, requiredMoved, upcomingAt } from './notes';
+import { type JobNotes, checkTime, upcomingAt } from './notes';
 
 /** A listing, or the part of one that has been read. */
 export interface Shown {
@@ -24,8 +24,7 @@ export async function decideOnAll(
 ): Promise<void> {
   const { board, coordinator, required } = state;
   for (const name of required.saw(shown.listing)) {
-    const notes = board.notes(name);
-    notes.next = requiredMoved(notes.next, coordinator.serviceTime.now());
+    board.note(name, 'requiredChanged', { now: coordinator.serviceTime.now() });
   }
   const decisions: Promise<void>[] = [];
   for (const name of names) {
@@ -54,8 +53,7 @@ function changed(state: TickState, fire: Fire, { listing, askedAt }: Shown, name
   const seen = listing.jobs.get(name);
   if (isActing(notes)) return undefined;
   if (seen?.row === undefined) {
-    // Somebody removed the row. The next sweep creates it again.
-    notes.next = SWEEP;
+    board.note(name, 'rowGone', null);
     return undefined;
   }
   const { row, control, date: listedAt } = seen;
@@ -75,25 +73,29 @@ async function decideOn(
 ): Promise<void> {
   const { coordinator, board, required } = state;
   const { serviceTime } = coordinator;
-  const notes = board.notes(job.spec.name);
-  const { next: before, decidedOn } = notes;
-  notes.next = checkStarted(before, serviceTime.now());
+  const { name } = job.spec;
+  const { next: before, decidedOn } = board.notes(name);
+  board.note(name, 'checkStarted', { now: serviceTime.now() });
   const versions = required.versions(job.spec);
-  const decided = await readAndDecide(state, job, notes, listed, fire.report);
+  const decided = await readAndDecide(state, job, listed, fire.report);
   // Another tick of this process may have begun to act meanwhile.
-  if (isActing(notes)) return;
-  notes.decidedOn = version;
+  if (isActing(board.notes(name))) return;
   if (decided === undefined) {
-    notes.next = SWEEP;
-    notes.inFlight = false;
+    board.note(name, 'leftAlone', { decidedOn: version });
     return;
   }
   const { decision, row } = decided;
-  notes.next = afterCheck(before, decision, { isForeign: isForeign(coordinator, row), now: serviceTime.now() });
-  // Required rows that changed during the check, by a claim of this process too, found no state to leave.
-  if (required.versions(job.spec) !== versions) notes.next = requiredMoved(notes.next, serviceTime.now());
-  notes.upcoming = decision.kind === 'nothing' ? upcomingAt(job.spec, decision.upcoming) : undefined;
-  notes.inFlight = isInFlight(decided);
+  board.note(name, 'decided', {
+    before,
+    decision,
+    isForeign: isForeign(coordinator, row),
+    now: serviceTime.now(),
+    decidedOn: version,
+    // Required rows that changed during the check, by a claim of this process too, found no state to leave.
+    wasMoved: required.versions(job.spec) !== versions,
+    upcoming: decision.kind === 'nothing' ? upcomingAt(job.spec, decision.upcoming) : undefined,
+    inFlight: isInFlight(decided),
+  });
   if (version !== decidedOn && isLeft(decided)) {
     state.background.start(state.gate(() => lookAfterLeft(coordinator, job, decided, fire.report)));
   }

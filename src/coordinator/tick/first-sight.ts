@@ -140,13 +140,14 @@ export function createFirstSight({
     }
     metInRow = 0;
     leaps = 0;
-    const notes = board.notes(name);
     if (lost !== undefined) report.event(lossOf(name, lost, serviceTime.now()));
-    notes.next =
-      seen.control !== undefined || lost !== undefined
-        ? { kind: 'rest', at: serviceTime.now() }
-        : firstCheck(job, row.cursor);
-    notes.upcoming = upcomingAt(job.spec, dueAfter(job, row.cursor));
+    board.note(name, 'rowCreated', {
+      next:
+        seen.control !== undefined || lost !== undefined
+          ? { kind: 'rest', at: serviceTime.now() }
+          : firstCheck(job, row.cursor),
+      upcoming: upcomingAt(job.spec, dueAfter(job, row.cursor)),
+    });
   }
 
   function limited<T>(call: (signal: AbortSignal) => Promise<T>): Promise<T> {

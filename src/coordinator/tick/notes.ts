@@ -54,48 +54,129 @@ export function upcomingAt(job: JobSpec, scheduledFor: EpochMs | undefined): Upc
   return { at: actualTime(job, scheduledFor), mostAheadMs: mostAhead(job, scheduledFor) };
 }
 
-/** What this process remembers of one job between checks, so that an idle tick makes no call. */
-export interface JobNotes {
-  next: NextCheck;
-  /** Whether the job may need a check before the next sweep. If so, the first check of each tick includes it. */
-  inFlight: boolean;
-  /** The due time that this process expects to claim next, as of the last check. */
-  upcoming: Upcoming | undefined;
-  /** How long before that due time it may be claimed. Undefined: as long as the settings say. */
-  lookAheadMs: Millis | undefined;
-  /** ETags and lease at the last decision. */
-  decidedOn: string | undefined;
-  version: RowVersion | undefined;
-  /**
-   * An acquisition without an answer, with the row's version and lease before it. It may take effect late, and no other
-   * process has the id of that lease.
-   */
-  unanswered:
-    | {
-        readonly etag: ETag;
-        readonly lease: 'available' | 'expired';
-        readonly leaseId: LeaseId;
-        readonly leaseMs: Millis;
-      }
-    | undefined;
-  /** The fire in which this process last claimed a term of a leader job. */
-  termOfFire: number | undefined;
-  /** The last warning about this job, so that it is logged once. */
-  warned: string | undefined;
+/**
+ * An acquisition without an answer, with the row's version and lease before it. It may take effect late, and no other
+ * process has the id of that lease.
+ */
+export interface Unanswered {
+  readonly etag: ETag;
+  readonly lease: 'available' | 'expired';
+  readonly leaseId: LeaseId;
+  readonly leaseMs: Millis;
 }
 
-export function newNotes(): JobNotes {
-  return {
-    next: SWEEP,
-    inFlight: false,
-    upcoming: undefined,
-    lookAheadMs: undefined,
-    decidedOn: undefined,
-    version: undefined,
-    unanswered: undefined,
-    termOfFire: undefined,
-    warned: undefined,
+/** What this process remembers of one job between checks, so that an idle tick makes no call. */
+export interface JobNotes {
+  readonly next: NextCheck;
+  /** Whether the job may need a check before the next sweep. If so, the first check of each tick includes it. */
+  readonly inFlight: boolean;
+  /** The due time that this process expects to claim next, as of the last check. */
+  readonly upcoming: Upcoming | undefined;
+  /** How long before that due time it may be claimed. Undefined: as long as the settings say. */
+  readonly lookAheadMs: Millis | undefined;
+  /** ETags and lease at the last decision. */
+  readonly decidedOn: string | undefined;
+  readonly version: RowVersion | undefined;
+  readonly unanswered: Unanswered | undefined;
+  /** The fire in which this process last claimed a term of a leader job. */
+  readonly termOfFire: number | undefined;
+  /** The last warning about this job, so that it is logged once. */
+  readonly warned: string | undefined;
+}
+
+export const NEW_NOTES: JobNotes = {
+  next: SWEEP,
+  inFlight: false,
+  upcoming: undefined,
+  lookAheadMs: undefined,
+  decidedOn: undefined,
+  version: undefined,
+  unanswered: undefined,
+  termOfFire: undefined,
+  warned: undefined,
+};
+
+/** What happens to a job in this process, with the facts that its notes need. */
+export interface NoteEvents {
+  /** A listing lacks its row: somebody removed it. The next sweep creates it again. */
+  readonly rowGone: null;
+  /** This process has created its row. */
+  readonly rowCreated: Pick<JobNotes, 'next' | 'upcoming'>;
+  /** A required job was claimed, or its row has changed. */
+  readonly requiredChanged: { readonly now: EpochMs };
+  readonly checkStarted: { readonly now: EpochMs };
+  /** A check has read something about a version of its row. */
+  readonly learned: { readonly version: RowVersion };
+  /** Row or control are not cronlease's. */
+  readonly leftAlone: Pick<JobNotes, 'decidedOn'>;
+  /** `before` is the state in which the check found it; `wasMoved`: required rows changed during the check. */
+  readonly decided: Pick<JobNotes, 'decidedOn' | 'upcoming' | 'inFlight'> & {
+    readonly before: NextCheck;
+    readonly decision: Decision;
+    readonly isForeign: boolean;
+    readonly now: EpochMs;
+    readonly wasMoved: boolean;
   };
+  readonly warned: Pick<JobNotes, 'warned'>;
+  readonly silenceTold: null;
+  /** What is due is not written now. The check after the next state decides anew. */
+  readonly putOff: Pick<JobNotes, 'next'>;
+  /** The claim of a term is due, in this fire. */
+  readonly termDue: { readonly fire: number };
+  readonly actionStarted: null;
+  /** While its action waited, others were faster with other jobs. */
+  readonly actionOutdated: { readonly now: EpochMs };
+  readonly acquires: { readonly unanswered: Unanswered };
+  /** Its lease is released, or an orchestration may have started under it: the id is not used again. */
+  readonly leaseUsed: null;
+  /** `isKnown`: whether the action was won or lost, and not unanswered. */
+  readonly actionOver: Pick<JobNotes, 'upcoming'> & { readonly isKnown: boolean; readonly nextCheckAt: EpochMs };
+  /** It rests, and the look-ahead of its due time is known. */
+  readonly aheadPlanned: { readonly lookAheadMs: Millis; readonly checkAt: EpochMs };
+  readonly clockCorrected: null;
+  readonly hubProven: { readonly now: EpochMs };
+}
+
+/** The notes change in these ways alone. */
+const TRANSITIONS: {
+  readonly [Kind in keyof NoteEvents]: (notes: JobNotes, event: NoteEvents[Kind]) => Partial<JobNotes>;
+} = {
+  rowGone: () => ({ next: SWEEP }),
+  rowCreated: (_, { next, upcoming }) => ({ next, upcoming }),
+  requiredChanged: ({ next }, { now }) => ({ next: requiredMoved(next, now) }),
+  checkStarted: ({ next }, { now }) => ({ next: checkStarted(next, now) }),
+  learned: (_, { version }) => ({ version }),
+  leftAlone: (_, { decidedOn }) => ({ decidedOn, next: SWEEP, inFlight: false }),
+  decided: (_, { before, decision, isForeign, now, wasMoved, ...facts }) => {
+    const next = afterCheck(before, decision, { isForeign, now });
+    return { ...facts, next: wasMoved ? requiredMoved(next, now) : next };
+  },
+  warned: (_, { warned }) => ({ warned }),
+  silenceTold: ({ version }) => (version === undefined ? {} : { version: { ...version, silenceTold: true } }),
+  putOff: (_, { next }) => ({ next, decidedOn: undefined }),
+  // A term is due once a tick, so that a handler that returns at once is not called without end.
+  termDue: (_, { fire }) => ({ inFlight: true, termOfFire: fire }),
+  actionStarted: () => ({ next: { kind: 'acting' } }),
+  // It has held back for others already.
+  actionOutdated: (_, { now }) => ({ decidedOn: undefined, next: { kind: 'holdBack', until: now } }),
+  acquires: (_, { unanswered }) => ({ unanswered }),
+  leaseUsed: () => ({ unanswered: undefined }),
+  actionOver: ({ version, unanswered }, { isKnown, nextCheckAt, upcoming }) => ({
+    unanswered: isKnown ? undefined : unanswered,
+    version: version && { ...version, beat: undefined },
+    decidedOn: undefined,
+    inFlight: true,
+    next: { kind: 'rest', at: nextCheckAt },
+    upcoming,
+  }),
+  aheadPlanned: (_, { lookAheadMs, checkAt }) => ({ lookAheadMs, next: { kind: 'rest', at: checkAt } }),
+  clockCorrected: ({ next }) => ({ decidedOn: undefined, next: clockCorrected(next) }),
+  // The hold-back was over before.
+  hubProven: ({ next }, { now }) => (next.kind === 'waitsForHub' ? { next: { kind: 'holdBack', until: now } } : {}),
+};
+
+export function after<Kind extends keyof NoteEvents>(notes: JobNotes, kind: Kind, event: NoteEvents[Kind]): JobNotes {
+  return { ...notes, ...TRANSITIONS[kind](notes, event) };
 }
 
 /** The time of the next check; undefined if the state has none. */

@@ -1,8 +1,8 @@
 import { ForeignMetadataError } from '../../core/metadata';
 import type { Coordinator, Report, RunnableJob } from '../coordinator';
-import { type DecideState, type JobDecision, type Seen, decideRow } from '../decide-row';
+import { type DecideState, type JobDecision, type RowVersion, type Seen, decideRow } from '../decide-row';
 import { troubled } from '../reachability';
-import type { JobNotes } from './notes';
+import type { Board } from './board';
 
 /**
  * Decides about one job from a listing, and reports what hinders it.
@@ -10,20 +10,22 @@ import type { JobNotes } from './notes';
  * @returns undefined if row or control are not ours: that job is left alone, and the others continue
  */
 export async function readAndDecide(
-  state: DecideState,
+  state: DecideState & { readonly board: Board },
   job: RunnableJob,
-  notes: JobNotes,
   seen: Seen,
   report: Report,
 ): Promise<JobDecision | undefined> {
-  const { coordinator } = state;
+  const { coordinator, board } = state;
   const { health } = coordinator;
   const { name } = job.spec;
   const quarantine = `quarantine ${name}`;
   try {
-    const decided = await decideRow(state, job, notes, seen);
+    const learned = (version: RowVersion): void => {
+      board.note(name, 'learned', { version });
+    };
+    const decided = await decideRow(state, job, { ...board.notes(name), learned }, seen);
     health.over(quarantine);
-    warnOfOtherSchedule(coordinator, job, notes, decided, report);
+    warnOfOtherSchedule(state, job, decided, report);
     return decided;
   } catch (error) {
     if (!(error instanceof ForeignMetadataError)) throw error;
@@ -35,9 +37,8 @@ export async function readAndDecide(
 
 /** Warns once of a schedule that differs from the row's without a higher revision, which is a mistake. */
 function warnOfOtherSchedule(
-  coordinator: Coordinator,
+  { coordinator, board }: { readonly coordinator: Coordinator; readonly board: Board },
   { spec }: RunnableJob,
-  notes: JobNotes,
   { row, decision }: JobDecision,
   report: Report,
 ): void {
@@ -59,7 +60,8 @@ function warnOfOtherSchedule(
   const reason =
     `job "${spec.name}" has another schedule than before, with the same revision ${String(revision)}: ` +
     'raise "revision" in the jobs file with each change';
-  if (notes.warned === reason + row.scheduleHash) return;
-  notes.warned = reason + row.scheduleHash;
+  const warned = reason + row.scheduleHash;
+  if (board.notes(spec.name).warned === warned) return;
+  board.note(spec.name, 'warned', { warned });
   report.event({ event: 'warning', at: serviceTime.now(), job: spec.name, reason });
 }
