@@ -41,9 +41,14 @@ function countsOf(deployments: readonly Deployment[]): string {
 }
 
 function Loaded({ body: { deployments, problems } }: { readonly body: Deployments }): JSX.Element {
+  const here = session.value?.version.deployment;
+  const isSilentElsewhere = deployments.some(({ name, state }) => state === 'silent' && name !== here);
   return (
     <>
       <ProblemsNotice problems={problems} />
+      {mayAct.value && isSilentElsewhere && (
+        <p class="muted">To start a tick of a silent deployment, open the dashboard that it serves itself.</p>
+      )}
       {deployments.length === 0 ? <Nobody /> : <List deployments={deployments} />}
     </>
   );
@@ -100,7 +105,6 @@ function Card({ deployment, isOld }: { readonly deployment: Deployment; readonly
           Cordoned by {cordon.by}, <Ago at={cordon.since} zone={null} />: {cordon.note}. It claims nothing new.
         </p>
       )}
-      {state === 'silent' && !isHere && <p class="muted">Its own dashboard has a button that starts a tick.</p>}
       <dl class="facts">
         <Fact name="Last tick reported">
           <Ago at={tickedAt} zone={null} />

@@ -8,6 +8,8 @@ import { duration, shortTime, zoneOf } from './time';
 import { outcomeLabel, plural, reasonText } from './words';
 
 const HEIGHT = 44;
+/** Beside a long name the picture is cut off by its lane, not by its own height. */
+const BEYOND = 100;
 const TOP = 10;
 const BAR = 22;
 /** A run of a moment can still be seen, and hit. */
@@ -50,7 +52,7 @@ export function LanePicture({ lane, scale, now }: LanePictureProps): JSX.Element
       role="group"
       aria-label={summary(lane, past, marks.overlaps.length)}
     >
-      <rect class="ahead" x={today} y={0} width={scale.width - today} height={HEIGHT} />
+      <rect class="ahead" x={today} y={-BEYOND} width={scale.width - today} height={HEIGHT + 2 * BEYOND} />
       {marks.knownFrom !== undefined && marks.knownFrom > scale.from && (
         <rect class="beyond" x={0} y={TOP} width={x(marks.knownFrom)} height={BAR} fill="url(#beyond)" />
       )}
@@ -115,7 +117,7 @@ export function LanePicture({ lane, scale, now }: LanePictureProps): JSX.Element
           height={3}
         />
       ))}
-      <path class="now" d={`M${String(today)} 0v${String(HEIGHT)}`} />
+      <path class="now" d={`M${String(today)} ${String(-BEYOND)}v${String(HEIGHT + 2 * BEYOND)}`} />
     </svg>
   );
 }

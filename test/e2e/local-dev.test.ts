@@ -213,6 +213,10 @@ describe('cronlease dev', () => {
     fs.appendFileSync(path.join(app, 'host.json'), '\n');
     await expect.poll(starts).toBe(2);
     expect(dev.stderr().match(/Restarting…/g)).toHaveLength(2);
+    // Nor is it a change of sources that another build leaves a built file out.
+    fs.rmSync(path.join(app, 'dist/time.js'));
+    await expect.poll(starts).toBe(3);
+    expect(dev.stderr().match(/Building:/g)).toHaveLength(2);
     process.kill(dev.pid, 'SIGINT');
     expect(await dev.exited()).toBe(0);
   });

@@ -5,7 +5,7 @@ import { ClusterError } from './cluster-error';
 import type { DevJobs } from './dev-jobs';
 import type { Printer } from './print';
 import { runBuild, sourceFiles } from './rebuild';
-import { codeFiles, type FileWatch, watchFiles } from './watch-files';
+import { CODE, codeFiles, type FileWatch, watchFiles } from './watch-files';
 
 /** Files of an app beside its code that an instance reads when it starts. */
 const SETTINGS = ['host.json', 'local.settings.json', 'package.json'];
@@ -76,13 +76,22 @@ async function isBuilt(files: readonly string[], { app, main, rebuild, printer }
   if (rebuild === undefined) return true;
   const built = new Set(codeFiles(app, main));
   const sources = new Set(sourceFiles(app));
-  const isSource = (file: string): boolean => !built.has(file) && (sources.has(file) || !existsSync(file));
+  const builtFolders = new Set([...built].map((file) => topOf(app, file)));
+  // Another build, such as that of `npm run pack`, may leave out what this one wrote.
+  const isGone = (file: string): boolean =>
+    !existsSync(file) && !(CODE.test(file) && builtFolders.has(topOf(app, file)));
+  const isSource = (file: string): boolean => !built.has(file) && (sources.has(file) || isGone(file));
   if (!files.some(isSource)) return true;
   printer.note(`Building: ${rebuild}`);
   const failure = await runBuild(rebuild, app);
   if (failure === undefined) return true;
   printer.error(`${failure}\n"${rebuild}" failed. The instances continue with the old build.`);
   return false;
+}
+
+/** The folder directly below the app in which a file lies. */
+function topOf(app: string, file: string): string | undefined {
+  return path.relative(app, file).split(path.sep)[0];
 }
 
 type News =

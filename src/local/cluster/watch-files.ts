@@ -4,7 +4,7 @@ import { AppLoadError, readPackage } from '../host/app-folder';
 
 /** Files are polled this often: unlike events, polling misses no change on any file system. */
 const POLL_EVERY_MS = 500;
-const CODE = /\.[cm]?js$/;
+export const CODE = /\.[cm]?js$/;
 /** A folder with more code than this is not an app's build. */
 const FILES_AT_MOST = 5_000;
 
