@@ -1,5 +1,5 @@
 import type { JobName, Millis, Token } from '../core/brand';
-import { BEAT_EVERY_MS, beatPiece, isSilent, newestBeat } from '../core/fan-out';
+import { BEAT_EVERY_MS, type NotedItem, beatPiece, beatSummary, isSilent, newestBeat } from '../core/fan-out';
 import type { Row } from '../core/row';
 import { allPieces } from '../lease/all-pieces';
 import { CALL_LIMIT_MS, untilAnswered, within } from '../lease/deadline';
@@ -31,6 +31,8 @@ export interface Beats extends Fanning {
   exists: boolean;
   /** The calls for items that are under way here, from before their first beat to their very end. */
   readonly items: Set<Promise<unknown>>;
+  /** What the next beat lists, by index. */
+  readonly noted: Map<number, NotedItem>;
 }
 
 /** What a heartbeat takes of its process. */
@@ -49,6 +51,18 @@ export async function whileAtWork<T>(coordinator: Coordinator, run: Fanning, cal
   } finally {
     items.delete(done);
   }
+}
+
+/** Lists an item in the heartbeats of this process from the next one on; without `now`, no longer. */
+export function noteItem(
+  coordinator: Beating,
+  { index, ...run }: Pick<ItemInput, 'job' | 'key' | 'token' | 'index'>,
+  now?: Omit<NotedItem, 'index'>,
+): void {
+  const { noted } = entryOf(coordinator, run);
+  // The newest come last.
+  noted.delete(index);
+  if (now !== undefined) noted.set(index, { index, ...now });
 }
 
 /** The runs on whose items this process works, or has worked of late. */
@@ -84,13 +98,15 @@ export async function beat(
 }
 
 async function write({ clock, store }: Coordinator, beats: Beats): Promise<void> {
-  const { job, key, piece } = beats;
+  const { job, key, piece, noted } = beats;
+  const summary = beatSummary(noted.values());
   const sent = moment(clock);
   const answer = await within(clock, CALL_LIMIT_MS, async (signal) => {
     // An earlier creation may have taken effect without an answer, and is older than this beat.
-    const created = beats.exists || (await store.createPiece(job as JobName, key, piece, EMPTY, { signal }));
+    const created =
+      beats.exists || (await store.createPiece(job as JobName, key, piece, { ...EMPTY, summary }, { signal }));
     beats.exists = true;
-    return created === 'created' ? created : store.touchPiece(job as JobName, key, piece, { signal });
+    return created === 'created' ? created : store.touchPiece(job as JobName, key, piece, summary, { signal });
   });
   if (answer === 'gone') {
     beats.exists = false;
@@ -140,7 +156,8 @@ function newBeats({ clock, newId }: Beating, run: Fanning): Beats {
   const piece = beatPiece(run.token as Token, newId());
   const { job, key, token } = run;
   const since = moment(clock);
-  return { job, key, token, piece, since, at: undefined, writing: undefined, exists: false, items: new Set() };
+  const before = { at: undefined, writing: undefined, exists: false } as const;
+  return { job, key, token, piece, since, ...before, items: new Set(), noted: new Map() };
 }
 
 /** Creates the first heartbeat of a claim, before its items go to their lanes. It counts until they have begun. */

@@ -85,6 +85,40 @@ export function silentFrom(writtenAt: EpochMs): EpochMs {
   return writtenAt + SILENT_AFTER_MS + DATE_RESOLUTION_MS;
 }
 
+/** What the process of an item knows of it, unless it has ended: it is in a call, or waits for its next attempt. */
+export interface NotedItem {
+  readonly index: number;
+  readonly state: 'running' | 'retrying';
+  /** The attempt in progress, or the next one. */
+  readonly attempt: number;
+}
+
+/** A heartbeat lists the newest of its items, so that they fit into the metadata of a blob. */
+const NOTED_AT_MOST = 300;
+
+/** The summary of a heartbeat: the items of its process. */
+export function beatSummary(items: Iterable<NotedItem>): Record<string, string> {
+  const texts = [...items]
+    .slice(-NOTED_AT_MOST)
+    .map(({ index, state, attempt }) => `${state} ${String(index)} ${String(attempt)}`);
+  return texts.length === 0 ? {} : { items: texts.join(',') };
+}
+
+/** The items that a heartbeat lists. */
+export function notedItems({ items = '' }: Readonly<Record<string, string>>): readonly NotedItem[] {
+  return [...items.matchAll(/\b(running|retrying) (\d{1,5}) (\d{1,5})\b/g)].map(([, state, index, attempt]) => ({
+    index: Number(index),
+    state: state === 'running' ? state : 'retrying',
+    attempt: Number(attempt),
+  }));
+}
+
+/** The token in the name of a heartbeat; undefined: the piece is none. */
+export function tokenOfBeat(name: string): number | undefined {
+  const match = /^alive-(\d+)(?:-|$)/.exec(name);
+  return match === null ? undefined : Number(match[1]);
+}
+
 export function itemPiece(index: number): string {
   return `item-${String(index).padStart(5, '0')}`;
 }

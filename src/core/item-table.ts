@@ -1,5 +1,14 @@
 import { given } from './given';
-import { type ItemEnd, PLAN_PIECE, parseItemPiece } from './fan-out';
+import {
+  type ItemEnd,
+  type LastBeat,
+  type NotedItem,
+  PLAN_PIECE,
+  isSilent,
+  notedItems,
+  parseItemPiece,
+  tokenOfBeat,
+} from './fan-out';
 import { asciiJson, isObject } from './metadata';
 import { firstLine } from './recorded-error';
 
@@ -33,6 +42,11 @@ export interface ItemTable {
   readonly leftOut: number;
   /** The items that have not ended, in ranges of their places: the first 500 ranges. Absent where all have. */
   readonly notEnded?: readonly ItemRange[];
+  /**
+   * Of `notEnded`, those that the instances at work noted with their last heartbeats, up to 20 s ago. The others wait
+   * for their first attempt, or have begun it since. Absent where the run has ended.
+   */
+  readonly noted?: readonly NotedItem[];
 }
 
 /** Items beside each other in the plan: both ends belong to it. */
@@ -88,6 +102,35 @@ export function itemTable(pieces: readonly Piece[]): ItemTable | undefined {
     leftOut: ends.length - lines.length,
     ...(notEnded.length === 0 ? {} : { notEnded }),
   };
+}
+
+/** The table of a run in progress, with what the newest heartbeats of its instances list. */
+export function itemTableAtWork(pieces: readonly (Piece & LastBeat)[]): ItemTable | undefined {
+  const table = itemTable(pieces);
+  if (table === undefined) return undefined;
+  const token = Math.max(...pieces.map(({ name }) => tokenOfBeat(name) ?? 0));
+  const beats = pieces.filter((piece) => tokenOfBeat(piece.name) === token && !isSilent(piece));
+  const noted = new Map<number, NotedItem>();
+  for (const item of beats.flatMap(({ summary }) => notedItems(summary))) {
+    const { attempt = 0, state } = noted.get(item.index) ?? {};
+    const isNewer = item.attempt > attempt || (item.attempt === attempt && state === 'retrying');
+    if (isNewer && isIn(item.index, table.notEnded ?? [])) noted.set(item.index, item);
+  }
+  return { ...table, noted: [...noted.values()].sort(byIndex) };
+}
+
+function isIn(index: number, ranges: readonly ItemRange[]): boolean {
+  return ranges.some(({ from, to }) => from <= index && index <= to);
+}
+
+/** The ranges without these items, which are in ascending order. */
+export function rangesWithout(ranges: readonly ItemRange[], items: readonly NotedItem[]): readonly ItemRange[] {
+  return ranges.flatMap(({ from, to }) => {
+    const cuts = items.map(({ index }) => index).filter((index) => from <= index && index <= to);
+    const starts = [from, ...cuts.map((index) => index + 1)];
+    const ends = [...cuts.map((index) => index - 1), to];
+    return starts.map((start, part) => ({ from: start, to: ends[part] ?? to })).filter((part) => part.from <= part.to);
+  });
 }
 
 function rangesBetween(ended: ReadonlySet<number>, planned: number): readonly ItemRange[] {
@@ -167,6 +210,6 @@ function isWhole(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
 }
 
-function byIndex(a: ItemLine, b: ItemLine): number {
+function byIndex(a: Pick<ItemLine, 'index'>, b: Pick<ItemLine, 'index'>): number {
   return a.index - b.index;
 }

@@ -1,5 +1,6 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
+import { rangesWithout } from '../core/item-table';
 import { changed, param } from './address';
 import type { OneRun } from './model';
 import { Badge, Link } from './parts';
@@ -20,7 +21,9 @@ export function chosenItem(): number | undefined {
 
 /** The items of a run that fans out, failed ones first. */
 export function ItemsOf({ items, isOpen }: { readonly items: Items; readonly isOpen: boolean }): JSX.Element {
-  const { planned, succeeded, failed, lines, leftOut, notEnded = [] } = items;
+  const { planned, succeeded, failed, lines, leftOut, notEnded = [], noted = [] } = items;
+  const rest = rangesWithout(notEnded, noted);
+  const rows = [...noted.map(rowOfNoted), ...lines];
   const [all, setAll] = useState(false);
   const left = planned - succeeded - failed;
   const counts = [
@@ -33,15 +36,15 @@ export function ItemsOf({ items, isOpen }: { readonly items: Items; readonly isO
     <section>
       <h2>Items</h2>
       <p class="muted">{counts.join(' · ')}</p>
-      {notEnded.length > 0 && (
+      {rest.length > 0 && (
         <p>
-          {isOpen ? 'To do' : 'Not done'}: {listOf(notEnded)}
+          {isOpen ? 'Waiting, or begun in the last 20 s' : 'Not done'}: {listOf(rest)}
         </p>
       )}
-      {lines.length > 0 && <Rows lines={all ? lines : lines.slice(0, FIRST)} />}
-      {lines.length > FIRST && !all && (
+      {rows.length > 0 && <Rows rows={all ? rows : rows.slice(0, FIRST)} />}
+      {rows.length > FIRST && !all && (
         <button type="button" onClick={() => setAll(true)}>
-          Show all {lines.length.toLocaleString('en')}
+          Show all {rows.length.toLocaleString('en')}
         </button>
       )}
       {leftOut > 0 && (
@@ -57,7 +60,14 @@ function listOf(ranges: NonNullable<Items['notEnded']>): string {
   return [...shown, ...(ranges.length > RANGES ? ['…'] : [])].join(', ');
 }
 
-function Rows({ lines }: Pick<Items, 'lines'>): JSX.Element {
+type Row = Omit<Items['lines'][number], 'state'> & { readonly state: keyof typeof OUTCOME_LABELS };
+
+/** An item that has not ended. Its time is in no heartbeat. */
+function rowOfNoted({ index, state, attempt }: NonNullable<Items['noted']>[number]): Row {
+  return { index, state, attempts: attempt };
+}
+
+function Rows({ rows }: { readonly rows: readonly Row[] }): JSX.Element {
   const chosen = chosenItem();
   return (
     <div class="table slim items">
@@ -79,7 +89,7 @@ function Rows({ lines }: Pick<Items, 'lines'>): JSX.Element {
           </tr>
         </thead>
         <tbody role="rowgroup">
-          {lines.map(({ index, state, attempts, durationMs, waitedMs, error }) => (
+          {rows.map(({ index, state, attempts, durationMs, waitedMs, error }) => (
             <tr key={index} role="row">
               <td role="cell" class="i-item">
                 <Link

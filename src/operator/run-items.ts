@@ -1,5 +1,5 @@
 import type { JobName } from '../core/brand';
-import { type ItemTable, itemTable } from '../core/item-table';
+import { type ItemTable, itemTableAtWork } from '../core/item-table';
 import { allPieces } from '../lease/all-pieces';
 import type { CallOptions, PieceStore } from '../lease/store';
 import type { ShownRecord } from './list-runs';
@@ -15,7 +15,7 @@ export async function readItems(
   options: CallOptions | undefined,
 ): Promise<ItemTable | undefined> {
   const request = { key, limit: PIECES_A_PAGE };
-  return itemTable(await allPieces((next) => store.listPieces(job, { ...request, ...next }, options)));
+  return itemTableAtWork(await allPieces((next) => store.listPieces(job, { ...request, ...next }, options)));
 }
 
 /** Adds the items to a run in progress that has planned some. Reads nothing for other runs. */

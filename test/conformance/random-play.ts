@@ -246,7 +246,7 @@ async function make(state: State, which: Which, call: Asked): Promise<unknown> {
     case 'readPiece':
       return store.readPiece(call.job, call.key, call.piece);
     case 'touchPiece':
-      return store.touchPiece(call.job, call.key, call.piece);
+      return store.touchPiece(call.job, call.key, call.piece, {});
     case 'deletePiece':
       return store.deletePiece(call.job, call.key, call.piece);
     case 'listPieces': {

@@ -4,7 +4,7 @@ import type { JobName, Token } from '../../src/core/brand';
 import { type Control, type ManualRequest, decodeControl } from '../../src/core/control';
 import type { RanOutcome } from '../../src/core/outcome';
 import { recordKey } from '../../src/core/key';
-import { itemPiece, PLAN_PIECE } from '../../src/core/fan-out';
+import { itemPiece, PLAN_PIECE, beatPiece } from '../../src/core/fan-out';
 import { itemSummary } from '../../src/core/item-table';
 import { finalRecord, openRecord, storeRecord } from '../../src/core/record';
 import { encodeRow, newRow } from '../../src/core/row';
@@ -86,11 +86,16 @@ describe('runs --json', () => {
     await store.createPiece(spec.name, key, PLAN_PIECE, { body: '["1","2","3"]', summary: { items: '3' } });
     const end = { state: 'succeeded', attempts: 1, durationMs: 80 } as const;
     await store.createPiece(spec.name, key, itemPiece(1), { body: JSON.stringify(end), summary: itemSummary(end) });
+    await store.createPiece(spec.name, key, beatPiece(row.token, 'a'), {
+      body: '{}',
+      summary: { items: 'retrying 2 3' },
+    });
     const { stdout } = await cli('runs', 'parts', '--json');
     const lines = [{ index: 1, ...end }];
     const notEnded = [0, 2].map((index) => ({ from: index, to: index }));
+    const noted = [{ index: 2, state: 'retrying', attempt: 3 }];
     expect(JSON.parse(stdout)).toMatchObject({
-      runs: [{ job: 'parts', items: { planned: 3, succeeded: 1, failed: 0, lines, leftOut: 0, notEnded } }],
+      runs: [{ job: 'parts', items: { planned: 3, succeeded: 1, failed: 0, lines, leftOut: 0, notEnded, noted } }],
     });
   });
 });

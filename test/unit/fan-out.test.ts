@@ -5,6 +5,8 @@ import type { JobSpec } from '../../src/core/job';
 import { type FanOutOptions, type ItemContext, defineFanOut } from '../../src/handler/define-fan-out';
 import { NonRetryableError } from '../../src/handler/handler';
 import { StoreUnavailableError } from '../../src/lease/store';
+import { rangesWithout } from '../../src/core/item-table';
+import { readItems } from '../../src/operator/run-items';
 import { interceptStore } from '../support/intercept';
 import { jobSpec } from '../support/job';
 import { type Instance, type RivalTicks, type SimulationOptions, rivalTicks } from '../support/rival-ticks';
@@ -587,6 +589,28 @@ describe('a run whose items are silent', () => {
     expect(setup.gathered).toEqual([DONE(6)]);
   });
 
+  it('shows which items are at work, and which wait for their next attempt', async () => {
+    const each: Behaviour['each'] = async (context, item, on) => {
+      if (context.index === 1) throw new Error('not yet');
+      return lasting(4 * MINUTE)(context, item, on);
+    };
+    const setup = setUp({ ...LONG, count: 6, concurrency: 3, backoff: '2m', each });
+    await setup.sim.clock.advance(10 * MINUTE + 40_000);
+    const { run } = await setup.sim.row('wide');
+    const table = await readItems(setup.sim.store, 'wide' as JobName, run?.key ?? '', undefined);
+    expect(table?.noted).toEqual([
+      { index: 0, state: 'running', attempt: 1 },
+      { index: 1, state: 'retrying', attempt: 2 },
+      { index: 2, state: 'running', attempt: 1 },
+      // The lane of the second item does not wait with it.
+      { index: 4, state: 'running', attempt: 1 },
+    ]);
+    expect(rangesWithout(table?.notEnded ?? [], table?.noted ?? [])).toEqual([
+      { from: 3, to: 3 },
+      { from: 5, to: 5 },
+    ]);
+  });
+
   it('is not taken for silent while its items wait to be tried again', async () => {
     const each = async (context: ItemContext, item: number, on: Instance): Promise<string> => {
       if (context.attempt === 1) throw new Error('not yet');
@@ -629,7 +653,7 @@ describe('a run whose items are silent', () => {
         const answer = await acquire(job, request, options);
         const { run } = await setup.sim.row('wide');
         const [beating] = (await pieces(setup.sim)).filter((name) => name.startsWith('alive-'));
-        if (beats < 2) await setup.sim.store.touchPiece(job, run?.key ?? '', beating ?? 'none');
+        if (beats < 2) await setup.sim.store.touchPiece(job, run?.key ?? '', beating ?? 'none', {});
         beats += 1;
         return answer;
       });

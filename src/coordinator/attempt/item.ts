@@ -16,7 +16,7 @@ import { untilAnswered } from '../../lease/deadline';
 import { type ClosableFence, createFence } from '../../lease/fence';
 import { type PieceStore, StoreError } from '../../lease/store';
 import type { Trust } from '../../lease/trust';
-import { whileAtWork } from '../beat';
+import { noteItem, whileAtWork } from '../beat';
 import {
   type Aborter,
   type Bounds,
@@ -75,7 +75,11 @@ async function attemptUnlessEnded(wanted: WantedItem): Promise<ItemResult> {
   if (found.kind === 'held') return again(wanted, SEND_AGAIN_MS);
   const item: Item = { ...wanted, trust: trustFrom(wanted, found) };
   const end = await storedEnd(item);
-  return end === undefined ? attemptItem(item) : afterEnd(item, end);
+  if (end !== undefined) return afterEnd(item, end);
+  const result = await attemptItem(item);
+  const isRetried = result.state === 'again' && result.attempt > input.attempt;
+  noteItem(coordinator, input, isRetried ? { state: 'retrying', attempt: result.attempt } : undefined);
+  return result;
 }
 
 /** Has the item sent again, with the number of its next attempt. */
@@ -216,6 +220,7 @@ async function callItem(
     if (slots !== undefined && (slot === undefined || !trust.holds)) return 'notCalled';
     const { traceparent, traced } = traceItem(item);
     const calledAt = clock.monotonic();
+    noteItem(coordinator, input, { state: 'running', attempt: input.attempt });
     const { ms = 0, since = coordinator.serviceTime.now() } = input.worked ?? {};
     const end = await traced(() =>
       callBounded(clock, aborter, bounds, (progress) => {

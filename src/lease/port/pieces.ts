@@ -15,8 +15,14 @@ export interface PieceStore {
 
   readPiece(job: JobName, key: string, name: string, options?: CallOptions): Promise<string | undefined>;
 
-  /** Writes an empty summary to a piece, which renews its time of writing. `gone`: there is no such piece. */
-  touchPiece(job: JobName, key: string, name: string, options?: CallOptions): Promise<'touched' | 'gone'>;
+  /** Replaces the summary of a piece, which renews its time of writing. `gone`: there is no such piece. */
+  touchPiece(
+    job: JobName,
+    key: string,
+    name: string,
+    summary: Metadata,
+    options?: CallOptions,
+  ): Promise<'touched' | 'gone'>;
 
   /**
    * One page of the pieces of a run, or of all runs of a job, in order of run key and name. Pages work as in

@@ -105,6 +105,17 @@ const Items = named(
     notEnded: list(z.object({ from: z.int(), to: z.int() }))
       .optional()
       .describe('The items that have not ended, in ranges of their places: the first 500 ranges. Absent: all have.'),
+    noted: list(
+      z.object({
+        index: z.int(),
+        state: z.enum(['running', 'retrying']).describe('It is in a call, or waits for its next attempt.'),
+        attempt: z.int().describe('The attempt in progress, or the next one.'),
+      }),
+    )
+      .optional()
+      .describe(
+        'Of `notEnded`, those that the instances at work noted with their last heartbeats, up to 20 s ago: at most 300 of each instance. The others wait, or have begun since. Absent: the run has ended.',
+      ),
   }),
 );
 

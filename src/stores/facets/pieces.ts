@@ -16,7 +16,7 @@ export function piecesIn<Keys>(entries: Entries<Keys>, { pieces }: Pick<FacetKey
       const { head, body } = await entries.get({ what, kind: 'read', keys: pieces(job), id, options });
       return head && bodyOf(`piece "${id}" of job "${job}"`, body);
     },
-    async touchPiece(job, key, name, options) {
+    async touchPiece(job, key, name, metadata, options) {
       const id = `${key}/${name}`;
       const question = {
         what: `touch piece ${id} of ${job}`,
@@ -25,7 +25,7 @@ export function piecesIn<Keys>(entries: Entries<Keys>, { pieces }: Pick<FacetKey
         id,
         options,
       } as const;
-      const etag = await entries.put({ ...question, condition: 'there', metadata: {} });
+      const etag = await entries.put({ ...question, condition: 'there', metadata });
       return etag === undefined ? 'gone' : 'touched';
     },
     async listPieces(job, { key, prefix: names = '', ...request }, options) {

@@ -59,7 +59,7 @@ export function pieceCases(test: Test): void {
     pass,
   }) => {
     const store = open();
-    expect(await store.touchPiece(JOB, KEY, 'alive-1')).toBe('gone');
+    expect(await store.touchPiece(JOB, KEY, 'alive-1', {})).toBe('gone');
     expect(await all(store, KEY, 10)).toStrictEqual([]);
     await store.createPiece(JOB, KEY, 'alive-1', piece('{}'));
     const [created] = await all(store, KEY, 10);
@@ -68,11 +68,11 @@ export function pieceCases(test: Test): void {
     const [later] = await all(store, KEY, 10, 'alive');
     expect(later?.writtenAt).toBe(created?.writtenAt);
     expect((later?.date ?? 0) - (created?.date ?? 0)).toBeGreaterThanOrEqual(2_000);
-    expect(await open().touchPiece(JOB, KEY, 'alive-1')).toBe('touched');
+    expect(await open().touchPiece(JOB, KEY, 'alive-1', { items: 'running 1 2' })).toBe('touched');
     const [touched] = await all(store, KEY, 10);
     expect((touched?.writtenAt ?? 0) - (created?.writtenAt ?? 0)).toBeGreaterThanOrEqual(2_000);
     expect(await store.readPiece(JOB, KEY, 'alive-1')).toBe('{}');
-    expect(touched).toMatchObject({ key: KEY, name: 'alive-1', summary: {} });
+    expect(touched).toMatchObject({ key: KEY, name: 'alive-1', summary: { items: 'running 1 2' } });
   });
 
   test('a deleted piece is gone, and deleting it again is no error', async ({ open }) => {
