@@ -8,7 +8,7 @@ import { explainLeft } from '../operator/explain-left';
 import type { ShownInput } from '../operator/run-input';
 import { subjectOf } from '../operator/subject';
 import type { ShownAttempt, ShownRecord } from '../operator/list-runs';
-import { rangesWithout, showRanges } from '../core/item-table';
+import { showRanges } from '../core/item-table';
 import { errorTrace } from '../core/recorded-error';
 import { userFrames } from '../core/stack';
 import { showSpan } from '../core/show-time';
@@ -156,7 +156,6 @@ export function itemLines({ items }: Pick<ShownRecord, 'items'>, verbose: boolea
   const failed = items.lines.filter(({ state }) => state === 'failed').slice(0, verbose ? Infinity : ITEMS_SHOWN);
   const more = items.failed - failed.length;
   const { notEnded = [], noted = [] } = items;
-  const rest = rangesWithout(notEnded, noted);
   const shown = verbose ? noted : noted.slice(0, RANGES_SHOWN);
   return [
     ...failed.map(({ index, attempts, error = '' }) => {
@@ -166,10 +165,10 @@ export function itemLines({ items }: Pick<ShownRecord, 'items'>, verbose: boolea
     ...(more > 0 ? [`  and ${String(more)} more`] : []),
     ...shown.map(({ index, state, attempt }) => `  item ${String(index)} ${state}, attempt ${String(attempt)}`),
     ...(noted.length > shown.length ? [`  and ${String(noted.length - shown.length)} more`] : []),
-    ...(rest.length === 0
+    ...(notEnded.length === 0
       ? []
       : [
-          `  ${items.noted === undefined ? 'not ended' : 'waiting, or begun in the last 20 s'}: ${showRanges(rest, verbose ? Infinity : RANGES_SHOWN)}`,
+          `  ${items.noted === undefined ? 'not ended' : 'waiting, or begun in the last 20 s'}: ${showRanges(notEnded, verbose ? Infinity : RANGES_SHOWN)}`,
         ]),
   ];
 }

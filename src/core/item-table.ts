@@ -43,8 +43,8 @@ export interface ItemTable {
   /** The items that have not ended, in ranges of their places: the first 500 ranges. Absent where all have. */
   readonly notEnded?: readonly ItemRange[];
   /**
-   * Of `notEnded`, those that the instances at work noted with their last heartbeats, up to 20 s ago. The others wait
-   * for their first attempt, or have begun it since. Absent where the run has ended.
+   * Those that the instances at work noted with their last heartbeats, up to 20 s ago. `notEnded` has the others: they
+   * wait for their first attempt, or have begun it since. Absent where the run has ended.
    */
   readonly noted?: readonly NotedItem[];
 }
@@ -116,7 +116,10 @@ export function itemTableAtWork(pieces: readonly (Piece & LastBeat)[]): ItemTabl
     const isNewer = item.attempt > attempt || (item.attempt === attempt && state === 'retrying');
     if (isNewer && isIn(item.index, table.notEnded ?? [])) noted.set(item.index, item);
   }
-  return { ...table, noted: [...noted.values()].sort(byIndex) };
+  const items = [...noted.values()].sort(byIndex);
+  const { notEnded, ...rest } = table;
+  const others = rangesWithout(notEnded ?? [], items);
+  return { ...rest, ...(others.length > 0 && { notEnded: others }), noted: items };
 }
 
 function isIn(index: number, ranges: readonly ItemRange[]): boolean {
@@ -124,7 +127,7 @@ function isIn(index: number, ranges: readonly ItemRange[]): boolean {
 }
 
 /** The ranges without these items, which are in ascending order. */
-export function rangesWithout(ranges: readonly ItemRange[], items: readonly NotedItem[]): readonly ItemRange[] {
+function rangesWithout(ranges: readonly ItemRange[], items: readonly NotedItem[]): readonly ItemRange[] {
   return ranges.flatMap(({ from, to }) => {
     const cuts = items.map(({ index }) => index).filter((index) => from <= index && index <= to);
     const starts = [from, ...cuts.map((index) => index + 1)];

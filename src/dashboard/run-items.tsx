@@ -1,6 +1,5 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { rangesWithout } from '../core/item-table';
 import { changed, param } from './address';
 import type { OneRun } from './model';
 import { Badge, Link } from './parts';
@@ -22,7 +21,6 @@ export function chosenItem(): number | undefined {
 /** The items of a run that fans out, failed ones first. */
 export function ItemsOf({ items, isOpen }: { readonly items: Items; readonly isOpen: boolean }): JSX.Element {
   const { planned, succeeded, failed, lines, leftOut, notEnded = [], noted = [] } = items;
-  const rest = rangesWithout(notEnded, noted);
   const rows = [...noted.map(rowOfNoted), ...lines];
   const [all, setAll] = useState(false);
   const left = planned - succeeded - failed;
@@ -36,9 +34,9 @@ export function ItemsOf({ items, isOpen }: { readonly items: Items; readonly isO
     <section>
       <h2>Items</h2>
       <p class="muted">{counts.join(' · ')}</p>
-      {rest.length > 0 && (
+      {notEnded.length > 0 && (
         <p>
-          {isOpen ? 'Waiting, or begun in the last 20 s' : 'Not done'}: {listOf(rest)}
+          {isOpen ? 'Waiting, or begun in the last 20 s' : 'Not done'}: {listOf(notEnded)}
         </p>
       )}
       {rows.length > 0 && <Rows rows={all ? rows : rows.slice(0, FIRST)} />}

@@ -92,7 +92,7 @@ describe('runs --json', () => {
     });
     const { stdout } = await cli('runs', 'parts', '--json');
     const lines = [{ index: 1, ...end }];
-    const notEnded = [0, 2].map((index) => ({ from: index, to: index }));
+    const notEnded = [{ from: 0, to: 0 }];
     const noted = [{ index: 2, state: 'retrying', attempt: 3 }];
     expect(JSON.parse(stdout)).toMatchObject({
       runs: [{ job: 'parts', items: { planned: 3, succeeded: 1, failed: 0, lines, leftOut: 0, notEnded, noted } }],

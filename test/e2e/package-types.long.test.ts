@@ -16,6 +16,7 @@ import path from 'node:path';
 import { build } from 'esbuild';
 import { publint } from 'publint';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { has } from '../support/needs';
 import { packInto } from '../support/packed';
 import { root } from '../support/program';
 
@@ -99,10 +100,14 @@ const TEMPLATE = {
   },
 };
 
-/** A snippet of the page for apps that exist. */
+/** The page for apps that exist. */
+function page(): string {
+  return readFileSync(path.join(root, 'docs/how-to/existing-app.md'), 'utf8');
+}
+
+/** A snippet of it. */
 function snippet(language: 'ts' | 'json', having: string): string {
-  const page = readFileSync(path.join(root, 'docs/how-to/existing-app.md'), 'utf8');
-  const found = [...page.matchAll(/^```(\w+)\n([^]*?)^```$/gm)].find(
+  const found = [...page().matchAll(/^```(\w+)\n([^]*?)^```$/gm)].find(
     ([, of, text = '']) => of === language && text.includes(having),
   );
   return found?.[2] ?? '';
@@ -117,8 +122,25 @@ function functionsOf(folder: string, file: string): readonly string[] {
   return (JSON.parse(stdout) as { functions: readonly string[] }).functions;
 }
 
+/** The resources that the command of the page deploys, with its parameters. */
+function predicted(folder: string): readonly { readonly type: string }[] {
+  cpSync(path.join(root, 'infra'), path.join(folder, 'infra'), { recursive: true });
+  const [, parameters = ''] = /coordination\.bicep \\\n\s+--parameters ([^]*?)\n\s+```/.exec(page()) ?? [];
+  const lines = [...parameters.matchAll(/(\w+)=(?:'([^']*)'|(\S+))/g)].map(([, name = '', json, text = '']) => {
+    const value = json?.replaceAll('…', '11111111-1111-1111-1111-111111111111');
+    return `param ${name} = ${value === undefined ? `'${text}'` : `json('${value}')`}`;
+  });
+  writeFileSync(
+    path.join(folder, 'infra/own.bicepparam'),
+    ["using 'coordination.bicep'", ...lines, "param tags = { team: 'jobs' }", ''].join('\n'),
+  );
+  execFileSync('bicep', ['snapshot', 'infra/own.bicepparam', '--mode', 'overwrite'], { cwd: folder });
+  const snapshot = readFileSync(path.join(folder, 'infra/own.snapshot.json'), 'utf8');
+  return (JSON.parse(snapshot) as { predictedResources: readonly { type: string }[] }).predictedResources;
+}
+
 describe('the tarball in an app of "func init"', () => {
-  it('is built by the scripts of the app with the code of the page, and registers its functions', () => {
+  it('is built by its scripts with the code of the page, pruned as for a deployment, and its account is compiled', () => {
     const folder = mkdtempSync(path.join(tmpdir(), 'cronlease-template-'));
     for (const [name, content] of Object.entries(TEMPLATE)) {
       writeFileSync(path.join(folder, name), JSON.stringify(content, undefined, 2));
@@ -136,6 +158,15 @@ describe('the tarball in an app of "func init"', () => {
       expect.arrayContaining(['cronleaseTick', 'cronleaseRun', 'cronleaseAttempt', 'cronleaseManage']),
     );
     expect(npm('exec', '--', 'cronlease', 'validate')).toContain('jobs.json is valid: 1 job.');
+    // What a pipeline deploys.
+    npm('prune', '--omit=dev', '--no-audit', '--no-fund');
+    expect(functionsOf(folder, 'dist/src/functions/cronlease.js')).toContain('cronleaseTick');
+    if (!has('bicep', 'the coordination account of an existing app, compiled with parameters of its own')) return;
+    const types = predicted(folder).map(({ type }) => type.replace('Microsoft.', ''));
+    expect(types.filter((type) => type === 'Authorization/roleAssignments')).toHaveLength(3);
+    expect(types).toEqual(
+      expect.arrayContaining(['Storage/storageAccounts', 'Storage/storageAccounts/managementPolicies']),
+    );
   }, 240_000);
 });
 

@@ -11,12 +11,13 @@ const INSTALLED_BY = {
   java: 'apt-get install zookeeper default-jre-headless',
   postgres: 'apt-get install postgresql',
   consul: 'install it from its maker, or set CONSUL_HTTP_ADDR to an agent that runs',
+  bicep: 'https://learn.microsoft.com/azure/azure-resource-manager/bicep/install',
 } as const;
 
 type Needed = keyof typeof INSTALLED_BY;
 
 /** Neither npm nor Debian has a package of it, so that `.ci/run` cannot install it. */
-const NOWHERE: readonly Needed[] = ['consul'];
+const NOWHERE: readonly Needed[] = ['consul', 'bicep'];
 
 /** The path of a program that tests need; undefined: it is not installed. */
 export function pathOf(needed: Needed): string | undefined {

@@ -114,7 +114,7 @@ const Items = named(
     )
       .optional()
       .describe(
-        'Of `notEnded`, those that the instances at work noted with their last heartbeats, up to 20 s ago: at most 300 of each instance. The others wait, or have begun since. Absent: the run has ended.',
+        'Those that the instances at work noted with their last heartbeats, up to 20 s ago: at most 300 of each instance. `notEnded` has the others: they wait, or have begun since. Absent: the run has ended.',
       ),
   }),
 );
