@@ -120,7 +120,7 @@ describe('a run of items in the API', () => {
       outcome: 'running',
       items: {
         ...{ planned: 3, succeeded: 1, failed: 1, lines: [failed, first], leftOut: 0 },
-        notEnded: [{ from: 1, to: 1 }],
+        noted: [{ index: 1, state: 'running', attempt: 1 }],
       },
     });
     expect(made.calls.get('listPieces')).toBe(1);
