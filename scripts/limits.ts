@@ -52,7 +52,7 @@ const LIMITS: Readonly<Record<string, readonly Limit[]>> = {
     limit('each of these patterns', 'characters', 'functions/redact', 'LONGEST_PATTERN'),
     limit('the wait for a receiver of notices to answer', 'ms', 'notices/post', 'POST_LIMIT_MS'),
     limit('the wait that a receiver may ask for (`Retry-After`)', 'ms', 'core/delivery', 'RETRY_AFTER_AT_MOST_MS'),
-    limit('jobs with metrics of their own', 'count', 'telemetry/settings', 'MOST_JOBS'),
+    limit('jobs with their own metrics', 'count', 'telemetry/settings', 'MOST_JOBS'),
   ],
   storage: [
     limit('the metadata of a row', 'bytes', 'stores/limits', 'STORE_LIMITS.metadataBytes'),

@@ -159,7 +159,7 @@ export const jobSchema = z
       .enum(['skip', 'queue', 'cancel'])
       .meta({
         description:
-          'A due time that comes during a run: `skip` it; `queue` it, so that the newest one runs right after; or `cancel` the run and then start. What comes due while a dead run waits for somebody to take it over is missed, and left to `catchUp`.',
+          'A due time that comes during a run: `skip` it; `queue` it, so that the newest one runs right after; or `cancel` the run and then start. What comes due while a dead run waits for a take-over is missed, and left to `catchUp`.',
       })
       .prefault('skip'),
     requires: z
@@ -242,7 +242,7 @@ export const jobSchema = z
       })
       .optional(),
     keep: duration(
-      'How long ledger records and logs are kept, since their last write. Then a tick deletes them, within five days on blobs.',
+      'How long ledger records and logs are kept after their last write. Then a tick deletes them, within five days on blobs.',
     ).prefault('90d'),
     logs: z
       .enum(['keep', 'none'])

@@ -29,7 +29,7 @@ export interface AttemptRecord {
   readonly token: number;
   /** The deployment that made it. */
   readonly deployment: string;
-  /** When its handler was called. Null where its holder died or lost its lease, since nobody knows whether that happened. */
+  /** When its handler was called. Null where its holder died or lost its lease: whether that happened is not known. */
   readonly startedAt: string | null;
   /** When it was claimed, where its holder died or lost its lease. That may be ahead of the due time. */
   readonly claimedAt?: string;

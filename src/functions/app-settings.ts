@@ -53,7 +53,7 @@ interface AppSettings {
   /**
    * How many handlers one instance runs at once, from 1: runs, and the items of those that fan out. Others that are due
    * wait by the `priority` of their jobs, and then by due time. Leader jobs are not counted. Set it well below host.json's
-   * `maxConcurrentActivityFunctions`, since those that wait count there too. Default: no limit but that one.
+   * `maxConcurrentActivityFunctions`, because those that wait count there too. Default: no limit but that one.
    */
   readonly CRONLEASE_MAX_CONCURRENT_RUNS?: string | undefined;
   /**
@@ -93,7 +93,7 @@ interface AppSettings {
    */
   readonly CRONLEASE_TELEMETRY?: string | undefined;
   /**
-   * How many jobs have a name of their own in metrics, 0 to 10000, in the order of the jobs file. The others are counted
+   * How many jobs have their own name in metrics, 0 to 10000, in the order of the jobs file. The others are counted
    * together as `_other`. Default: `100`.
    */
   readonly CRONLEASE_METRICS_JOBS?: string | undefined;

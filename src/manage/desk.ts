@@ -25,7 +25,7 @@ export interface Desk {
   readonly sweepIntervalMs: Millis;
   /** Hides secrets in inputs. Undefined: nothing is secret. */
   readonly redact: Redact | undefined;
-  /** How many jobs have a name of their own in metrics. */
+  /** How many jobs have their own name in metrics. */
   readonly metricsJobs: number;
   /** Whether this instance can do its work: storage answers, and nothing else is wrong. */
   readonly isReady: () => Promise<boolean>;

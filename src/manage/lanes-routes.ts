@@ -14,7 +14,7 @@ export const lanesRoutes = [
     path: 'lanes',
     role: 'viewer',
     follow: true,
-    summary: 'list what jobs have done and will do around now, each in a lane of its own',
+    summary: 'list what jobs have done and will do around now, each in its own lane',
     description: 'Jobs that have nothing in the window have no lane. An answer has up to 200 due times of each job.',
     params: NONE,
     query: z.strictObject({

@@ -46,7 +46,7 @@ export interface RunnerHealth {
   readonly troubles: readonly string[];
 }
 
-/** A coordinator of jobs in a process of one's own. */
+/** A coordinator of jobs in any process. */
 export interface Runner {
   /** Begins to serve due times. Without effect if it has begun. */
   start(): void;

@@ -154,7 +154,7 @@ export const INSTRUMENTS = {
     name: 'cronlease.due_times.overdue',
     kind: 'gauge',
     unit: '{due_time}',
-    description: 'Due times that have come and that nobody has claimed or decided yet, up to 1,000 a job.',
+    description: 'Due times that have come and were neither claimed nor decided yet, up to 1,000 a job.',
     attributes: ['cronlease.job'],
     source: 'rows',
   },

@@ -13,7 +13,7 @@ export interface TelemetryPlan {
   readonly azure: Signals & { readonly connectionString: string; readonly authentication: string | undefined };
   /** The time between two exports of metrics. */
   readonly everyMs: Millis;
-  /** How many jobs have a name of their own in metrics. */
+  /** How many jobs have their own name in metrics. */
   readonly jobs: number;
   /** What cannot be done as it is set. The rest is. */
   readonly problems: readonly string[];
@@ -104,7 +104,7 @@ function everyOf(env: Settings): Millis {
   return /^[1-9]\d{2,8}$/.test(text) ? Number(text) : PRESET_EVERY_MS;
 }
 
-/** How many jobs have a name of their own in metrics. Throws {@link TelemetrySettingError}. */
+/** How many jobs have their own name in metrics. Throws {@link TelemetrySettingError}. */
 export function metricsJobs(env: Settings): number {
   const name = 'CRONLEASE_METRICS_JOBS';
   const text = env[name];

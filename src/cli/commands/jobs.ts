@@ -26,7 +26,7 @@ export function addRequests(program: Command, done: Done): void {
     program,
     'rerun',
     'run an earlier due time again',
-    'Requests another run for an earlier due time, whatever its outcome was. The handler gets that due time as its own. The new run has a record of its own, and the input of the earlier request if there was one.',
+    'Requests another run for an earlier due time, whatever its outcome was. The handler gets that due time as its own. The new run has its own record, and the input of the earlier request if there was one.',
     'JOB TIME',
   )
     .argument('<TIME>', 'a due time, or the time of a request, written as for "why"')
