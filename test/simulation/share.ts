@@ -91,7 +91,7 @@ export function testPlanted(all: readonly Planted[]): void {
   beforeAll(async () => {
     const caught = await catchPlanted(ROOT, () => undefined, { all, seeds: seedsInDocs() });
     results = new Map(caught.map((one) => [one.planted.name, one]));
-  }, 1_800_000);
+  }, 2_400_000);
 
   it.each(all)(`is caught within ${String(WITHIN)} histories: $what`, ({ name }) => {
     const { failure, refused } = results.get(name) ?? {};
