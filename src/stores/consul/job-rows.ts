@@ -14,14 +14,9 @@ export function jobRowsIn(
   clock: Clock,
   { jobs: folder, controls: controlKeys }: Keys,
 ): Omit<JobRowStore & LeaseBreaking, 'location' | 'limits' | 'prepare'> {
-  const controlsAmong = (found: readonly KeyValue[]): ReadonlyMap<JobName, ListedControl> => {
+  const controlsAmong = (found: readonly KeyValue[]): ReadonlyMap<string, ListedControl> => {
     const controls = found.filter(({ key }) => key.startsWith(controlKeys.heads));
-    return new Map(
-      controls.map((kv) => {
-        const { etag, metadata } = headIn(kv);
-        return [idIn(controlKeys, kv.key) as JobName, { etag, metadata }];
-      }),
-    );
+    return new Map(controls.map((kv) => [idIn(controlKeys, kv.key), headIn(kv)]));
   };
   return {
     ...rowCalls({ ask, clock, folder }),

@@ -14,12 +14,7 @@ export function jobRowsIn(
   { jobs: keys, controls: { heads } }: Keys,
 ): Omit<JobRowStore & LeaseBreaking, 'location' | 'limits' | 'prepare'> {
   const controlsIn = (found: Found | undefined): ReadonlyMap<string, ListedControl> =>
-    new Map(
-      [...byName(heads, found)].map(([name, kv]) => {
-        const { etag, metadata } = headIn(kv);
-        return [name, { etag, metadata }];
-      }),
-    );
+    new Map([...byName(heads, found)].map(([name, kv]) => [name, headIn(kv)]));
   return {
     ...rowCalls(ask, keys),
     async list(options) {

@@ -26,8 +26,7 @@ function listing({ clock, rows }: State, controls: Folder): Pick<JobRowStore, 'l
       const of = <Value>(map: ReadonlyMap<string, Value>): readonly (readonly [string, Value])[] =>
         [...map].filter(([name]) => only === undefined || name === only);
       const listed = of(rows).map(([name, row]) => [name, listedRow(row)] as const);
-      const written = of(controls).map(([name, { etag, metadata }]) => [name, { etag, metadata }] as const);
-      return listingOf(dateOf(clock.now()), new Map(listed), new Map(written), only);
+      return listingOf(dateOf(clock.now()), new Map(listed), new Map(of(controls)), only);
     },
     async readRow(job, options) {
       heed(options);

@@ -1,4 +1,4 @@
-import type { JobRowStore, LeaseBreaking, ListedControl } from '../../lease/store';
+import type { JobRowStore, LeaseBreaking } from '../../lease/store';
 import { listingOf } from '../facets/listing';
 import type { Ask } from './ask';
 import { dateOf } from '../port';
@@ -42,13 +42,8 @@ export function jobRowsIn(
       const [heads, metadata, written] = found.map(pairs);
       const others = new Map(metadata);
       const listed = (heads ?? []).map(([name, head]) => [name, rowIn(head, others.get(name), now)] as const);
-      const controls = (written ?? []).map(([name, head]) => [name, controlIn(head)] as const);
+      const controls = (written ?? []).map(([name, head]) => [name, headIn(head)] as const);
       return listingOf(dateOf(now), new Map(listed), new Map(controls), only);
     },
   };
-}
-
-function controlIn(head: string): ListedControl {
-  const { etag, metadata } = headIn(head);
-  return { etag, metadata };
 }
