@@ -100,7 +100,7 @@ describe.concurrent('a handler that blocks the event loop past its lease', () =>
         outcome: 'succeeded',
         attempts: [{ outcome: 'holderLost', error: { name: 'LeaseLostError', message } }, { outcome: 'succeeded' }],
       });
-    });
+    }, 30_000);
     await stop(dev);
   });
 });
@@ -151,12 +151,13 @@ describe.concurrent('storage that cannot be reached', () => {
       'BlobEndpoint=http://127.0.0.1:9/devstoreaccount1;';
     const dev = startDev(main, { app: app.folder, instances: 1, storage }, app.env);
     const { instances } = await dev.ready();
-    const isNamed = ({ event, reason }: DevEvent): boolean =>
-      event === 'unhealthy' && String(reason).includes('http://127.0.0.1:9/devstoreaccount1');
-    await dev.event(isNamed, 90_000);
-    // On a busy machine, storage first does not answer in time, and then refuses. Each is said once.
-    const reasons = dev.events.filter(isNamed).map(({ reason }) => reason);
-    expect(new Set(reasons).size).toBe(reasons.length);
+    await dev.event(
+      ({ event, reason }) => event === 'unhealthy' && String(reason).includes('http://127.0.0.1:9/devstoreaccount1'),
+      90_000,
+    );
+    // On a busy machine storage may not answer in time in between. Nothing is said twice in a row.
+    const reasons = dev.events.filter(({ event }) => event === 'unhealthy').map(({ reason }) => reason);
+    expect(reasons.filter((reason, index) => reason === reasons[index - 1])).toEqual([]);
     const answer = await fetch(`http://127.0.0.1:${String(instances[0]?.port)}/api/manage/health`);
     expect(answer.status).toBe(503);
     expect(await answer.json()).toEqual({ status: 'unhealthy' });

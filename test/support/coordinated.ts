@@ -1,5 +1,5 @@
 import { buildSync } from 'esbuild';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { toMinify, writeMinified } from '../../scripts/minify.mjs';
 import { scratchFolder } from './scratch';
@@ -39,20 +39,7 @@ export function coordinatedApp(
   { exports = false, program = 'app' }: { readonly exports?: boolean; readonly program?: 'app' | 'runner' } = {},
 ): CoordinatedApp {
   const folder = scratchFolder('coordinated');
-  const bundle = buildSync({
-    ...toMinify,
-    entryPoints: [path.join(root, `test/support/app/coordinated/${program}.ts`)],
-    outfile: path.join(folder, 'app.js'),
-    platform: 'node',
-    format: 'cjs',
-    // The files of the dashboard exist in a build alone, and no test opens it here.
-    external: [
-      ...['@azure/functions-core', 'apache-arrow', '*/dashboard/files.js'],
-      ...(exports ? [] : ['*/opentelemetry.js']),
-    ],
-    logLevel: 'warning',
-  });
-  writeMinified(bundle);
+  cpSync(bundled(program, exports), path.join(folder, 'app.js'));
   writeFileSync(path.join(folder, 'package.json'), JSON.stringify({ main: 'app.js' }));
   writeFileSync(path.join(folder, 'host.json'), readFileSync(path.join(root, 'host.json')));
   writeFileSync(path.join(folder, 'jobs.json'), JSON.stringify({ jobs }));
@@ -68,6 +55,32 @@ export function coordinatedApp(
             .map((line) => JSON.parse(line) as Note)
         : [],
   };
+}
+
+const bundles = new Map<string, string>();
+
+/** The app's bundle. Each is built once: building blocks this process, and the tests that run side by side with it. */
+function bundled(program: 'app' | 'runner', exports: boolean): string {
+  const key = `${program} ${String(exports)}`;
+  const built = bundles.get(key);
+  if (built !== undefined) return built;
+  const outfile = path.join(scratchFolder('bundle'), 'app.js');
+  const bundle = buildSync({
+    ...toMinify,
+    entryPoints: [path.join(root, `test/support/app/coordinated/${program}.ts`)],
+    outfile,
+    platform: 'node',
+    format: 'cjs',
+    // The files of the dashboard exist in a build alone, and no test opens it here.
+    external: [
+      ...['@azure/functions-core', 'apache-arrow', '*/dashboard/files.js'],
+      ...(exports ? [] : ['*/opentelemetry.js']),
+    ],
+    logLevel: 'warning',
+  });
+  writeMinified(bundle);
+  bundles.set(key, outfile);
+  return outfile;
 }
 
 /** `@at` some milliseconds from now, on a whole second. */
