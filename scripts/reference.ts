@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Command, Option } from 'commander';
 import { format, resolveConfig } from 'prettier';
-import { COMPLETE } from '../src/cli/completion';
+import { COMPLETE } from '../src/cli/setup/completion';
 import { EXIT_CODES } from '../src/cli/output';
 import { createProgram } from '../src/cli/program';
 import { jobsJsonSchema } from '../src/config/json-schema';

@@ -6,7 +6,7 @@ import { dealtStore } from '../lease/dealt-store';
 import type { SecondAudit } from '../lease/second-audit';
 import type { ElectionStore, LeaseStore } from '../lease/store';
 import type { TriedAccount } from '../operator/doctor/diagnose';
-import type { Desk } from '../operator/take-lease';
+import type { Desk } from '../operator/operations/take-lease';
 import type { Connection, Settings } from '../stores/open';
 import * as stores from '../stores/open';
 import { systemClock } from '../system-clock';

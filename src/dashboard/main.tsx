@@ -1,8 +1,8 @@
 import { render } from 'preact';
-import { followHistory } from './address';
-import { App } from './app';
-import { startClock } from './clock';
-import { watchVisibility } from './live';
+import { followHistory } from './data/address';
+import { App } from './pages/app';
+import { startClock } from './data/clock';
+import { watchVisibility } from './data/live';
 
 const root = document.getElementById('app');
 if (root === null) throw new Error('index.html has no element "app"');

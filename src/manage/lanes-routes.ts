@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { lanesOf } from '../operator/lanes';
+import { lanesOf } from '../operator/views/lanes';
 import { entriesOf } from './jobs-routes';
 import { NONE, NOTHING, route } from './route';
 import { Lanes } from './schema';

@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { deploymentsOf } from '../operator/deployments';
-import { jobsIn } from '../operator/list-jobs';
+import { deploymentsOf } from '../operator/views/deployments';
+import { jobsIn } from '../operator/views/list-jobs';
 import { jobNames } from '../telemetry/job-names';
 import { deploymentSamples, rowSamples } from '../telemetry/row-gauges';
 import { PROMETHEUS_TYPE, prometheusText } from './prometheus';

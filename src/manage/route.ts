@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { Poked } from '../core/poked';
-import type { KeptErrors } from '../operator/run-errors';
+import type { KeptErrors } from '../operator/views/run-errors';
 import type { Caller } from './access';
 import type { Desk, Sweeps } from './desk';
 import type { createMeter } from './listings';

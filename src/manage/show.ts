@@ -5,8 +5,8 @@ import type { JobSpec } from '../core/job';
 import { isoOf } from '../core/iso';
 import { recordKey, runIdOf } from '../core/key';
 import { controlVersion } from '../operator/change-control';
-import { statusOf } from '../operator/job-status';
-import type { JobEntry } from '../operator/list-jobs';
+import { statusOf } from '../operator/views/job-status';
+import type { JobEntry } from '../operator/views/list-jobs';
 import { shownPause } from '../operator/operations/pause';
 import type { OneJob } from './schema';
 

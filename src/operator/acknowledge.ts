@@ -1,9 +1,9 @@
 import { type Acknowledgement, acknowledgeEpisode } from '../core/episode';
 import type { LeaseStore } from '../lease/store';
 import { type ChangeOptions, changeControl } from './change-control';
-import { type JobEpisode, jobEpisode, outcomesOf, overdueFrom } from './episode';
+import { type JobEpisode, jobEpisode, outcomesOf, overdueFrom } from './views/episode';
 import type { JobState } from './job-state';
-import { checkNote } from './note';
+import { checkNote } from './operations/note';
 import { OperatorError } from './operator-error';
 import type { Subject } from './subject';
 

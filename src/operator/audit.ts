@@ -5,8 +5,8 @@ import type { Origin } from '../core/origin';
 import { type AuditStore, type CallOptions, StoreError } from '../lease/store';
 import type { ChangeOptions } from './change-control';
 import { OperatorError } from './operator-error';
-import { shortId } from './request';
-import type { Desk } from './take-lease';
+import { shortId } from './operations/request';
+import type { Desk } from './operations/take-lease';
 
 /** Who makes a change, where, and why: the origin has the note. `version` is that of the job's control. */
 export interface Acting extends Desk, ChangeOptions {

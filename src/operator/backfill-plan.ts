@@ -5,7 +5,7 @@ import type { EpochMs, JobName, Millis } from '../core/brand';
 import type { JobSpec } from '../core/job';
 import { invertedTime, parseRecordKey } from '../core/key';
 import type { CallOptions, LedgerStore, LeaseStore, ListedRecord } from '../lease/store';
-import { recordOver } from './find-record';
+import { recordOver } from './views/find-record';
 import { inParallel } from '../core/in-parallel';
 import { type JobState, readState } from './job-state';
 import { OperatorError } from './operator-error';

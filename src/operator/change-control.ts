@@ -14,7 +14,7 @@ import { sameMetadata } from '../core/metadata';
 import { movedTo } from '../core/moved-row';
 import { type CallOptions, type LeaseStore, type Metadata, metadataSize } from '../lease/store';
 import { changeRecord } from './change-record';
-import { outcomesOf } from './episode';
+import { outcomesOf } from './views/episode';
 import { type JobState, readState } from './job-state';
 import { OperatorError } from './operator-error';
 import type { Subject } from './subject';

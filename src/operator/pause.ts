@@ -4,7 +4,7 @@ import { READ_CONTROL_MS, READS_CONTROL_AGAIN_MS } from '../core/early-claim';
 import type { CallOptions, LeaseStore } from '../lease/store';
 import { type ChangeOptions, changeControl } from './change-control';
 import { currentRun, readState } from './job-state';
-import { checkNote } from './note';
+import { checkNote } from './operations/note';
 import { OperatorError } from './operator-error';
 import type { Subject } from './subject';
 

@@ -96,7 +96,7 @@ async function sampler(
 ): Promise<() => readonly Sample[]> {
   const { rowSamples, seconds } = await import('./row-gauges.js');
   const { jobNames } = await import('./job-names.js');
-  const { jobsIn } = await import('../operator/list-jobs.js');
+  const { jobsIn } = await import('../operator/views/list-jobs.js');
   const names = jobNames(
     specs.map(({ name }) => name),
     jobs,

@@ -2,12 +2,12 @@ import type { EpochMs, Millis } from '../core/brand';
 import { type JobSpec, actualTime, nextDue } from '../core/job';
 import type { RecentRun } from '../core/recent';
 import type { Row } from '../core/row';
-import type { Deployment } from '../operator/deployments';
-import { outcomesOf } from '../operator/episode';
+import type { Deployment } from '../operator/views/deployments';
+import { outcomesOf } from '../operator/views/episode';
 import type { JobState } from '../operator/job-state';
 import { JOB_STATES } from '../core/shown-state';
-import { statusOf } from '../operator/job-status';
-import type { JobEntry, JobList } from '../operator/list-jobs';
+import { statusOf } from '../operator/views/job-status';
+import type { JobEntry, JobList } from '../operator/views/list-jobs';
 import { type Attribute, INSTRUMENTS, type InstrumentName } from './instruments';
 import type { jobNames } from './job-names';
 

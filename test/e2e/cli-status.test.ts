@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { JobName } from '../../src/core/brand';
-import type { Overview } from '../../src/operator/overview';
+import type { Overview } from '../../src/operator/views/overview';
 import { pauseJob } from '../../src/operator/pause';
 import { type CliFleet, cliFleet } from '../support/cli-fleet';
 

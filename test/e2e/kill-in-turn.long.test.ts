@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, describe, expect, it, vi } from 'vitest';
 import { loadJobs } from '../../src/config/load';
-import { explainTime } from '../../src/operator/explain';
+import { explainTime } from '../../src/operator/views/explain';
 import { openStore } from '../../src/stores/open';
 import { systemClock } from '../../src/system-clock';
 import { canStart } from '../support/consul';

@@ -11,7 +11,7 @@ import {
   type PagedJob,
   type RunFilter,
   pageOfRuns,
-} from '../../src/operator/run-pages';
+} from '../../src/operator/views/run-pages';
 import { memoryService } from '../../src/stores/memory/store';
 import { settableClock } from '../support/clock';
 import { jobSpec } from '../support/job';

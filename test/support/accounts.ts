@@ -2,7 +2,7 @@ import type { JobName, Token } from '../../src/core/brand';
 import { type Row, encodeRow, newRow } from '../../src/core/row';
 import { type LeaseStore, StoreUnavailableError } from '../../src/lease/store';
 import { type Applied, type ShardChange, applyShards } from '../../src/operator/shards/apply';
-import type { Desk } from '../../src/operator/take-lease';
+import type { Desk } from '../../src/operator/operations/take-lease';
 import { memoryService } from '../../src/stores/memory/store';
 import { type SettableClock, settableClock } from './clock';
 

@@ -5,7 +5,7 @@ import type { JobSpec } from '../../src/core/job';
 import { readBackfillStatus, startBackfill, stopBackfill } from '../../src/operator/backfill';
 import { type WantedBackfill, planBackfill } from '../../src/operator/backfill-plan';
 import { pauseJob } from '../../src/operator/pause';
-import { requestRun } from '../../src/operator/request';
+import { requestRun } from '../../src/operator/operations/request';
 import { jobSpec } from '../support/job';
 import { type RivalTicks, type SimulationOptions, rivalTicks } from '../support/rival-ticks';
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { loadFile, loadFileIfAny } from '../../src/cli/jobs-file';
-import { run } from '../../src/cli/run';
+import { run } from '../../src/cli/run/run';
 
 let folder: string;
 beforeEach(() => {

@@ -5,12 +5,12 @@ import type { JobSpec } from '../../src/core/job';
 import { sleep } from '../../src/core/clock';
 import { type LeaseStore, StoreUnavailableError } from '../../src/lease/store';
 import { cancelRun } from '../../src/operator/cancel';
-import { type ShownRecord, listRuns, withOverlappedRuns } from '../../src/operator/list-runs';
-import { runsNow } from '../../src/operator/runs-now';
-import { tellStill } from '../../src/cli/pause';
+import { type ShownRecord, listRuns, withOverlappedRuns } from '../../src/operator/views/list-runs';
+import { runsNow } from '../../src/operator/views/runs-now';
+import { tellStill } from '../../src/cli/run/pause';
 import { pauseJob, resumeJob, stillRuns } from '../../src/operator/pause';
-import { requestRun, WAITING_REQUESTS } from '../../src/operator/request';
-import { explainTime } from '../../src/operator/explain';
+import { requestRun, WAITING_REQUESTS } from '../../src/operator/operations/request';
+import { explainTime } from '../../src/operator/views/explain';
 import { jobSpec } from '../support/job';
 import { type RivalTicks, rivalTicks } from '../support/rival-ticks';
 

@@ -2,10 +2,10 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { init } from '../../src/cli/init';
+import { init } from '../../src/cli/setup/init';
 import { EXIT_CODES } from '../../src/cli/output';
 import { createProgram } from '../../src/cli/program';
-import { validate } from '../../src/cli/validate';
+import { validate } from '../../src/cli/setup/validate';
 import { RUN_TRIGGERS, TRIGGERS } from '../../src/core/outcome';
 
 const root = path.join(__dirname, '../..');

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { changedText, costText } from '../../src/cli/cost-text';
+import { changedText, costText } from '../../src/cli/show/cost-text';
 import type { JobSpec } from '../../src/core/job';
 import { NOTICE_TOPICS } from '../../src/core/notify';
 import { COUNTED_CALLS } from '../../src/operator/cost/counted-calls';

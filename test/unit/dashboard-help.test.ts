@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { helpBlocks } from '../../scripts/help.mjs';
-import { topicOf, topicOfError, topicOfState } from '../../src/dashboard/help-topics';
+import { topicOf, topicOfError, topicOfState } from '../../src/dashboard/data/help-topics';
 import { SHOWN_STATES } from '../../src/core/shown-state';
 import { OUTCOMES } from '../../src/manage/schema';
 
@@ -22,12 +22,13 @@ describe('the help of the dashboard', () => {
     const outcomes = readFileSync(path.join(__dirname, '../../src/core/outcome.ts'), 'utf8');
     const reasons = outcomes.split(/^export type (?:Reason|Trigger)/m)[1]?.match(/(?<=\| ')\w+(?=')/g);
     expect(reasons?.length).toBeGreaterThan(20);
-    const problems = ['manage/problem.ts', 'manage/access.ts', 'manage/serve.ts', 'dashboard/api.ts'].flatMap((file) =>
-      [
-        ...readFileSync(path.join(__dirname, '../../src', file), 'utf8').matchAll(
-          /code: '(\w+)'|^ {2}([A-Z]\w+): \[/gm,
-        ),
-      ].map(([, first, second]) => first ?? second ?? ''),
+    const problems = ['manage/problem.ts', 'manage/access.ts', 'manage/serve.ts', 'dashboard/data/api.ts'].flatMap(
+      (file) =>
+        [
+          ...readFileSync(path.join(__dirname, '../../src', file), 'utf8').matchAll(
+            /code: '(\w+)'|^ {2}([A-Z]\w+): \[/gm,
+          ),
+        ].map(([, first, second]) => first ?? second ?? ''),
     );
     expect(problems).toEqual(expect.arrayContaining(['Unreachable', 'RoleTooLow', 'Changed', 'ControlFull']));
     const topics = [
@@ -69,7 +70,7 @@ describe('the help of the dashboard', () => {
 });
 
 it('the settings in words promise no take-over by the lease alone, because a tick must see its end', () => {
-  const source = readFileSync(path.join(__dirname, '../../src/dashboard/settings-words.tsx'), 'utf8');
+  const source = readFileSync(path.join(__dirname, '../../src/dashboard/data/settings-words.tsx'), 'utf8');
   expect(source).toMatch(/If its holder dies, its lease of .* expires, and the next tick .* takes the run over\./);
   expect(source).not.toMatch(/at the latest/);
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Lane, atOnce, listedUntil, marksOf } from '../../src/dashboard/lane-marks';
+import { type Lane, atOnce, listedUntil, marksOf } from '../../src/dashboard/data/lane-marks';
 
 const T0 = Date.UTC(2026, 0, 1, 12);
 const MINUTE = 60_000;

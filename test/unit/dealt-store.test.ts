@@ -5,7 +5,7 @@ import { FLEET } from '../../src/core/fleet';
 import { shardOf } from '../../src/core/shards';
 import { dealtStore } from '../../src/lease/dealt-store';
 import { type LeaseStore, StoreUnavailableError } from '../../src/lease/store';
-import { readOverview } from '../../src/operator/overview';
+import { readOverview } from '../../src/operator/views/overview';
 import { memoryService } from '../../src/stores/memory/store';
 import { settableClock } from '../support/clock';
 

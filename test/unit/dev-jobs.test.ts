@@ -3,7 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { UsageError } from '../../src/cli/cli-error';
-import { changesBetween, devJobs } from '../../src/cli/dev-jobs';
+import { changesBetween, devJobs } from '../../src/cli/dev/dev-jobs';
 import { codeFiles, watchFiles } from '../../src/local/cluster/watch-files';
 
 let app: string;

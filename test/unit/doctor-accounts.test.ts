@@ -4,7 +4,7 @@ import { encodePresence } from '../../src/core/presence';
 import { listHash } from '../../src/core/shards';
 import type { ListedControl, Presences } from '../../src/lease/store';
 import { checkLayouts } from '../../src/operator/doctor/layouts';
-import type { JobList } from '../../src/operator/list-jobs';
+import type { JobList } from '../../src/operator/views/list-jobs';
 
 const NOW = Date.UTC(2026, 0, 1);
 const LIST = ['https://a.example.net/cronlease', 'https://b.example.net/cronlease'];

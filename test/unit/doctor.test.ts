@@ -8,7 +8,7 @@ import { type LeaseStore, StoreDeniedError, type StoreError, StoreUnavailableErr
 import type { Trial, TrialStep } from '../../src/lease/trial';
 import { type FileSeen, diagnose } from '../../src/operator/doctor/diagnose';
 import type { Finding } from '../../src/operator/doctor/finding';
-import { cordonDeployment } from '../../src/operator/fleet';
+import { cordonDeployment } from '../../src/operator/operations/fleet';
 import { remediesFor } from '../../src/stores/azure-blob/remedies';
 import { memoryService } from '../../src/stores/memory/store';
 import { settableClock } from '../support/clock';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { type Records, judge } from '../../src/cli/drill-judge';
-import { type DrillReport, reportText, stepShape } from '../../src/cli/drill-report';
+import { type Records, judge } from '../../src/cli/drill/judge';
+import { type DrillReport, reportText, stepShape } from '../../src/cli/drill/report';
 import type { ClusterEvent } from '../../src/local/cluster/deployment';
 import { type Drilled, goingOn } from '../../src/local/cluster/drill';
 import { jobSpec } from '../support/job';

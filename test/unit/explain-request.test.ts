@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import { sleep } from '../../src/core/clock';
 import type { LeaseStore } from '../../src/lease/store';
-import { explainRequest, explainTime } from '../../src/operator/explain';
-import { requestRun } from '../../src/operator/request';
+import { explainRequest, explainTime } from '../../src/operator/views/explain';
+import { requestRun } from '../../src/operator/operations/request';
 import { jobSpec } from '../support/job';
 import { rivalTicks } from '../support/rival-ticks';
 

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { itemLines } from '../../src/cli/why';
+import { itemLines } from '../../src/cli/show/why';
 import { sleep } from '../../src/core/clock';
 import { itemPiece, PLAN_PIECE } from '../../src/core/fan-out';
 import { type ItemTable, isItemTable, itemSummary, itemTable, showRanges } from '../../src/core/item-table';
 import { mask } from '../../src/core/redact';
 import { defineFanOut } from '../../src/handler/define-fan-out';
 import { NonRetryableError } from '../../src/handler/handler';
-import { explainTime } from '../../src/operator/explain';
-import { describe as explainInWords } from '../../src/operator/describe';
+import { explainTime } from '../../src/operator/views/explain';
+import { describe as explainInWords } from '../../src/operator/views/describe';
 import { jobSpec } from '../support/job';
 import { manageBench } from '../support/manage';
 import type { Instance } from '../support/rival-ticks';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { JobName } from '../../src/core/brand';
 import { decide } from '../../src/core/decide/decide';
-import { describe as describeAnswer } from '../../src/operator/describe';
-import { explainTime } from '../../src/operator/explain';
+import { describe as describeAnswer } from '../../src/operator/views/describe';
+import { explainTime } from '../../src/operator/views/explain';
 import { jobSpec } from '../support/job';
 import { type Instance, type RivalTicks, rivalTicks } from '../support/rival-ticks';
 import { ranRow, situation, T0 } from '../support/situation';

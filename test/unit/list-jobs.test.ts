@@ -3,7 +3,7 @@ import type { JobName, LeaseId } from '../../src/core/brand';
 import { encodeControl, NO_CONTROL } from '../../src/core/control';
 import { type Row, encodeRow, forgottenRow } from '../../src/core/row';
 import type { LeaseStore } from '../../src/lease/store';
-import { type JobEntry, listJobs } from '../../src/operator/list-jobs';
+import { type JobEntry, listJobs } from '../../src/operator/views/list-jobs';
 import { memoryService } from '../../src/stores/memory/store';
 import { settableClock } from '../support/clock';
 import { jobSpec } from '../support/job';

@@ -6,9 +6,9 @@ import { allowanceOf, decodeLayout, LAYOUT } from '../../src/core/layout';
 import { decodeRow } from '../../src/core/row';
 import type { LeaseStore } from '../../src/lease/store';
 import { changeControl } from '../../src/operator/change-control';
-import { migrate, surveyMigration } from '../../src/operator/migrate';
+import { migrate, surveyMigration } from '../../src/operator/operations/migrate';
 import type { Applied } from '../../src/operator/shards/apply';
-import type { Desk } from '../../src/operator/take-lease';
+import type { Desk } from '../../src/operator/operations/take-lease';
 import { T0, WAIT_MS, type World, makeRow, world } from '../support/accounts';
 
 const JOBS = ['daily', 'hourly'] as JobName[];

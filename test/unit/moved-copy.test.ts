@@ -4,9 +4,9 @@ import { recordKey } from '../../src/core/key';
 import { noticeId } from '../../src/core/notice';
 import { type Row, decodeRow } from '../../src/core/row';
 import type { LeaseStore } from '../../src/lease/store';
-import { migrate } from '../../src/operator/migrate';
+import { migrate } from '../../src/operator/operations/migrate';
 import { moveJob } from '../../src/operator/shards/move';
-import type { Desk } from '../../src/operator/take-lease';
+import type { Desk } from '../../src/operator/operations/take-lease';
 import { makeRow, T0, world } from '../support/accounts';
 
 const JOB = 'report' as JobName;

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { calendarText } from '../../src/cli/plan-ics';
-import { changesText, leftOut, planText } from '../../src/cli/plan-text';
+import { calendarText } from '../../src/cli/show/plan-ics';
+import { changesText, leftOut, planText } from '../../src/cli/show/plan-text';
 import { utc } from '../../src/cli/time';
 import type { JobInFile } from '../../src/config/job-in-file';
 import { loadJobs } from '../../src/config/load';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Poked } from '../../src/core/poked';
 import { StoreUnavailableError } from '../../src/lease/store';
-import { cordonDeployment } from '../../src/operator/fleet';
+import { cordonDeployment } from '../../src/operator/operations/fleet';
 import { decodePresence, encodePresence, type Presence } from '../../src/core/presence';
 import { type RivalTicks, rivalTicks } from '../support/rival-ticks';
 import { jobSpec } from '../support/job';

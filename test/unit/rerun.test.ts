@@ -5,8 +5,8 @@ import type { StandardSchema } from '../../src/core/standard-schema';
 import { defineFanOut } from '../../src/handler/define-fan-out';
 import type { JobContext } from '../../src/handler/handler';
 import { StoreUnavailableError } from '../../src/lease/store';
-import { requestRun } from '../../src/operator/request';
-import { rerun } from '../../src/operator/rerun';
+import { requestRun } from '../../src/operator/operations/request';
+import { rerun } from '../../src/operator/operations/rerun';
 import { jobSpec } from '../support/job';
 import { type RivalTicks, rivalTicks } from '../support/rival-ticks';
 

@@ -6,7 +6,7 @@ import { openRecord, storeRecord } from '../../src/core/record';
 import { decide } from '../../src/core/decide/decide';
 import type { JobSpec } from '../../src/core/job';
 import { StoreUnavailableError } from '../../src/lease/store';
-import { explainTime } from '../../src/operator/explain';
+import { explainTime } from '../../src/operator/views/explain';
 import { interceptStore } from '../support/intercept';
 import { jobSpec } from '../support/job';
 import { ranRow, situation, T0 } from '../support/situation';

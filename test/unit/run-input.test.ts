@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { inputText } from '../../src/cli/record-input';
+import { inputText } from '../../src/cli/show/record-input';
 import type { JobName } from '../../src/core/brand';
 import { redactSetting } from '../../src/functions/redact';
 import { recordKey } from '../../src/core/key';
-import { inputOfRun } from '../../src/operator/run-input';
+import { inputOfRun } from '../../src/operator/views/run-input';
 import { settableClock } from '../support/clock';
 import { memoryService } from '../../src/stores/memory/store';
 

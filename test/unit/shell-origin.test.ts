@@ -3,7 +3,7 @@ import { tmpdir, userInfo } from 'node:os';
 import path from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { isProven } from '../../src/core/origin';
-import { actingOn } from '../../src/cli/person';
+import { actingOn } from '../../src/cli/run/person';
 import { openStore } from '../../src/cli/storage';
 
 afterEach(() => {

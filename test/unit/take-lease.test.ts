@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { JobName } from '../../src/core/brand';
 import { encodeRow, newRow } from '../../src/core/row';
 import type { LeaseStore, ListedRow, StoreLimits } from '../../src/lease/store';
-import { takeLease } from '../../src/operator/take-lease';
+import { takeLease } from '../../src/operator/operations/take-lease';
 import { memoryService } from '../../src/stores/memory/store';
 import { settableClock } from '../support/clock';
 

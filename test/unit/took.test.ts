@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { tookMs } from '../../src/core/record';
 import { cancelRun } from '../../src/operator/cancel';
-import { readOverview } from '../../src/operator/overview';
+import { readOverview } from '../../src/operator/views/overview';
 import { jobSpec } from '../support/job';
 import { type RivalTicks, rivalTicks } from '../support/rival-ticks';
 

@@ -1,9 +1,9 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { confirm, confirmYes } from '../../src/cli/confirm';
+import { confirm, confirmYes } from '../../src/cli/run/confirm';
 import type { JobName } from '../../src/core/brand';
 import { type FencedBlob, StaleLeaderError } from '../../src/lease/fence';
-import { heldLease, unlockJob } from '../../src/operator/unlock';
+import { heldLease, unlockJob } from '../../src/operator/operations/unlock';
 import { jobSpec } from '../support/job';
 import { rivalTicks } from '../support/rival-ticks';
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { JobName } from '../../src/core/brand';
 import { recordKey } from '../../src/core/key';
 import { ForeignRecordError, parseRecord, storeRecord, stretchRecord } from '../../src/core/record';
-import { explainTime } from '../../src/operator/explain';
+import { explainTime } from '../../src/operator/views/explain';
 import { BODY_BYTES } from '../../src/stores/limits';
 import { jobSpec } from '../support/job';
 import { rivalTicks } from '../support/rival-ticks';

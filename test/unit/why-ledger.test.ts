@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { JobName } from '../../src/core/brand';
 import type { Stretch } from '../../src/core/outcome';
 import { storeRecord, stretchRecord } from '../../src/core/record';
-import { recordAt, manualRecordAt, recordOver } from '../../src/operator/find-record';
+import { recordAt, manualRecordAt, recordOver } from '../../src/operator/views/find-record';
 import type { LeaseStore } from '../../src/lease/store';
 import { memoryService } from '../../src/stores/memory/store';
 import { settableClock } from '../support/clock';

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import { BACKFILL_AT_MOST } from '../../core/backfill';
-import type { BackfillOptions } from '../backfill';
+import type { BackfillOptions } from '../run/backfill';
 import { type Done, acting, examples, wholeNumber, withReason } from './command';
 
 /** The command that runs past due times again. */
@@ -34,6 +34,6 @@ export function addBackfill(program: Command, done: Done): void {
       ),
     )
     .action(async (job: string, options: BackfillOptions) =>
-      done(await (await import('../backfill.js')).backfill(job, options)),
+      done(await (await import('../run/backfill.js')).backfill(job, options)),
     );
 }

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { CordonOptions, UncordonOptions } from '../cordon';
+import type { CordonOptions, UncordonOptions } from '../run/cordon';
 import { type Done, examples, withReason, withStorage, withTimes } from './command';
 
 /** Commands about deployments. */
@@ -21,7 +21,7 @@ export function addFleet(program: Command, done: Done): void {
     .option('--json', 'print {deployment, by, note, since}')
     .addHelpText('after', examples('cronlease cordon cronlease-weu --note "a new disk"'))
     .action(async (deployment: string, options: CordonOptions) =>
-      done(await (await import('../cordon.js')).cordon(deployment, options)),
+      done(await (await import('../run/cordon.js')).cordon(deployment, options)),
     );
 
   withReason(
@@ -34,6 +34,6 @@ export function addFleet(program: Command, done: Done): void {
     .option('--json', 'print {deployment, by, note, since}')
     .addHelpText('after', examples('cronlease uncordon cronlease-weu'))
     .action(async (deployment: string, options: UncordonOptions) =>
-      done(await (await import('../cordon.js')).uncordon(deployment, options)),
+      done(await (await import('../run/cordon.js')).uncordon(deployment, options)),
     );
 }

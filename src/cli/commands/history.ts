@@ -1,12 +1,12 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { RAN_OUTCOMES, RUN_TRIGGERS, UNRUN_OUTCOMES } from '../../core/outcome';
 import { CHANNELS } from '../../core/origin';
-import type { AuditOptions } from '../audit';
-import type { LogsOptions } from '../logs';
+import type { AuditOptions } from '../show/audit';
+import type { LogsOptions } from '../show/logs';
 import { NO } from '../output';
-import type { RunsOptions } from '../runs';
-import type { StatusOptions } from '../status';
-import type { WhyOptions } from '../why';
+import type { RunsOptions } from '../show/runs';
+import type { StatusOptions } from '../show/status';
+import type { WhyOptions } from '../show/why';
 import { type Done, examples, timed, wholeNumber, withStorage, withTimes } from './command';
 
 const DUE_TIME =
@@ -32,7 +32,7 @@ export function addStatus(program: Command, done: Done): void {
     .option('--json', 'print {now, jobs, deployments, maintenance, problems}')
     .addHelpText('after', examples('cronlease status', 'cronlease status --watch --tag billing'))
     .action(async (jobs: string[], options: StatusOptions) =>
-      done(await (await import('../status.js')).status(jobs, options)),
+      done(await (await import('../show/status.js')).status(jobs, options)),
     );
 }
 
@@ -74,7 +74,7 @@ export function addHistory(program: Command, done: Done): void {
       ),
     )
     .action(async (job: string | undefined, options: RunsOptions) =>
-      done(await (await import('../runs.js')).runs(job, options)),
+      done(await (await import('../show/runs.js')).runs(job, options)),
     );
 
   withStorage(
@@ -95,7 +95,7 @@ export function addHistory(program: Command, done: Done): void {
       examples('cronlease why nightly-report 2026-03-29T03:00:00Z', 'cronlease why nightly-report 2026-03-29T02:30'),
     )
     .action(async (job: string, time: string, options: WhyOptions) =>
-      done(await (await import('../why.js')).why(job, time, options)),
+      done(await (await import('../show/why.js')).why(job, time, options)),
     );
 }
 
@@ -120,7 +120,7 @@ export function addLogs(program: Command, done: Done): void {
       examples('cronlease logs nightly-report --follow', 'cronlease logs nightly-report 2026-03-29T03:00:00Z'),
     )
     .action(async (job: string, time: string | undefined, options: LogsOptions) =>
-      done(await (await import('../logs.js')).logs(job, time, options)),
+      done(await (await import('../show/logs.js')).logs(job, time, options)),
     );
 }
 
@@ -141,7 +141,7 @@ export function addAudit(program: Command, done: Done): void {
       'print {entries: [{id, at, actor, identity, proven, channel, note, action, target, state, before, after}, …], cursor}',
     )
     .addHelpText('after', examples('cronlease audit', 'cronlease audit --limit 200 --json'))
-    .action(async (options: AuditOptions) => done(await (await import('../audit.js')).audit(options)));
+    .action(async (options: AuditOptions) => done(await (await import('../show/audit.js')).audit(options)));
 }
 
 const OUTCOMES: readonly string[] = [...RAN_OUTCOMES, ...UNRUN_OUTCOMES, 'running', 'retrying'];

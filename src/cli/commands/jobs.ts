@@ -1,14 +1,14 @@
 import type { Command } from 'commander';
-import type { AckOptions } from '../ack';
-import type { ReasonedOptions } from '../operate';
-import type { ManyOptions } from '../act-on-jobs';
-import type { PauseOptions } from '../pause';
-import type { RunOptions } from '../run';
+import type { AckOptions } from '../run/ack';
+import type { ReasonedOptions } from '../run/operate';
+import type { ManyOptions } from '../run/act-on-jobs';
+import type { PauseOptions } from '../run/pause';
+import type { RunOptions } from '../run/run';
 import { type Done, acting, actingOnMany, examples, waiting, withReason } from './command';
 
 /** Commands that write requests. */
 export function addRequests(program: Command, done: Done): void {
-  const load = () => import('../operate.js');
+  const load = () => import('../run/operate.js');
 
   waiting(
     program,
@@ -20,7 +20,7 @@ export function addRequests(program: Command, done: Done): void {
       'after',
       examples('cronlease run nightly-report', `cronlease run nightly-report --input '{"day": "2026-01-31"}' --follow`),
     )
-    .action(async (job: string, options: RunOptions) => done(await (await import('../run.js')).run(job, options)));
+    .action(async (job: string, options: RunOptions) => done(await (await import('../run/run.js')).run(job, options)));
 
   waiting(
     program,
@@ -32,7 +32,7 @@ export function addRequests(program: Command, done: Done): void {
     .argument('<TIME>', 'a due time, or the time of a request, written as for "why"')
     .addHelpText('after', examples('cronlease rerun nightly-report 2026-03-29T01:00:00Z --wait'))
     .action(async (job: string, time: string, options: RunOptions) =>
-      done(await (await import('../run.js')).rerun(job, time, options)),
+      done(await (await import('../run/run.js')).rerun(job, time, options)),
     );
 
   withReason(
@@ -67,7 +67,7 @@ export function addPauses(program: Command, done: Done): void {
       ),
     )
     .action(async (jobs: string[], options: PauseOptions) =>
-      done(await (await import('../pause.js')).pause(jobs, options)),
+      done(await (await import('../run/pause.js')).pause(jobs, options)),
     );
 
   withReason(
@@ -81,7 +81,7 @@ export function addPauses(program: Command, done: Done): void {
     .option('--json', 'print {job, by, note, since, until}; for several jobs [{…}, …]')
     .addHelpText('after', examples('cronlease resume nightly-report', 'cronlease resume --tag billing --yes'))
     .action(async (jobs: string[], options: ManyOptions) =>
-      done(await (await import('../pause.js')).resume(jobs, options)),
+      done(await (await import('../run/pause.js')).resume(jobs, options)),
     );
 }
 
@@ -97,7 +97,7 @@ export function addAcknowledgements(program: Command, done: Done): void {
     .option('--by <NAME>', 'name of the person who looks after it (default: your user name)')
     .option('--json', 'print {job, by, note, at, until}')
     .addHelpText('after', examples('cronlease ack nightly-report --note "the warehouse is being mended" --until 8h'))
-    .action(async (job: string, options: AckOptions) => done(await (await import('../ack.js')).ack(job, options)));
+    .action(async (job: string, options: AckOptions) => done(await (await import('../run/ack.js')).ack(job, options)));
 
   withReason(
     acting(
@@ -110,6 +110,6 @@ export function addAcknowledgements(program: Command, done: Done): void {
     .option('--json', 'print {job, by, note, at, until}')
     .addHelpText('after', examples('cronlease unack nightly-report'))
     .action(async (job: string, options: ReasonedOptions) =>
-      done(await (await import('../ack.js')).unack(job, options)),
+      done(await (await import('../run/ack.js')).unack(job, options)),
     );
 }

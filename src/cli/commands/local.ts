@@ -1,9 +1,9 @@
 import { Argument, type Command } from 'commander';
 import type { Format } from '../../import/about-runs';
-import type { DevArguments } from '../dev';
-import type { ImportOptions } from '../import';
-import type { InitOptions } from '../init';
-import type { DrillArguments } from '../drill';
+import type { DevArguments } from '../dev/dev';
+import type { ImportOptions } from '../setup/import';
+import type { InitOptions } from '../setup/init';
+import type { DrillArguments } from '../drill/drill';
 import { NO } from '../output';
 import { type Done, examples, wholeNumber, withTimes } from './command';
 
@@ -51,7 +51,7 @@ export function addDev(program: Command, done: Done): void {
     .option('--verbose', 'print claims, tokens, first attempts and whole stack traces too')
     .option('--json', 'print JSON lines, the first one "ready"')
     .addHelpText('after', examples('cronlease dev', 'cronlease dev --instances 5 --port 0 --data .data'))
-    .action(async (options: DevArguments) => done(await (await import('../dev.js')).dev(options)));
+    .action(async (options: DevArguments) => done(await (await import('../dev/dev.js')).dev(options)));
 }
 
 export function addDrill(program: Command, done: Done): void {
@@ -71,7 +71,7 @@ export function addDrill(program: Command, done: Done): void {
     .option('--wait <SPAN>', 'longest wait for a run to interrupt, and for its end', '2m')
     .option('--json', 'print {ok, checks, interrupted, jobs, duplicates, losses, steps, …}')
     .addHelpText('after', examples('cronlease drill', 'cronlease drill --with-jobs --report audit/2026-11.md'))
-    .action(async (options: DrillArguments) => done(await (await import('../drill.js')).drill(options)));
+    .action(async (options: DrillArguments) => done(await (await import('../drill/drill.js')).drill(options)));
 }
 
 export function addImport(program: Command, done: Done): void {
@@ -99,7 +99,7 @@ export function addImport(program: Command, done: Done): void {
       ),
     )
     .action(async (format: Format, files: string[], options: ImportOptions) =>
-      done(await (await import('../import.js')).importJobs(format, files, options)),
+      done(await (await import('../setup/import.js')).importJobs(format, files, options)),
     );
 }
 
@@ -115,7 +115,7 @@ export function addInit(program: Command, done: Done): void {
     .option('--json', 'print {folder, files, next}')
     .addHelpText('after', examples('cronlease init my-jobs'))
     .action(async (folder: string | undefined, options: InitOptions) =>
-      done((await import('../init.js')).init(folder ?? '.', options)),
+      done((await import('../setup/init.js')).init(folder ?? '.', options)),
     );
 }
 
@@ -136,10 +136,10 @@ export function addCompletion(program: Command, done: Done): void {
         'cronlease completion fish > ~/.config/fish/completions/cronlease.fish',
       ),
     )
-    .action(async (shell: 'bash' | 'zsh' | 'fish') => done((await import('../completion.js')).completion(shell)));
+    .action(async (shell: 'bash' | 'zsh' | 'fish') => done((await import('../setup/completion.js')).completion(shell)));
 
   program
     .command('__complete', { hidden: true })
     .argument('[WORDS...]')
-    .action(async (words: string[]) => done((await import('../completion.js')).complete(program, words)));
+    .action(async (words: string[]) => done((await import('../setup/completion.js')).complete(program, words)));
 }

@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
-import type { DoctorOptions } from '../doctor';
-import type { ForgetOptions } from '../forget';
+import type { DoctorOptions } from '../show/doctor';
+import type { ForgetOptions } from '../run/forget';
 import { NO } from '../output';
-import type { RecoverOptions } from '../recover';
-import type { MigrateOptions } from '../migrate';
-import type { ShardsOptions } from '../shards';
-import type { UnlockOptions } from '../unlock';
+import type { RecoverOptions } from '../run/recover';
+import type { MigrateOptions } from '../run/migrate';
+import type { ShardsOptions } from '../run/shards';
+import type { UnlockOptions } from '../run/unlock';
 import { type Done, acting, examples, timed, wholeNumber, withStorage } from './command';
 
 /** Commands for when something has gone wrong, and for a deleted job. */
@@ -21,7 +21,7 @@ export function addMending(program: Command, done: Done): void {
   )
     .option('--json', 'print {ok, problems, warnings, findings: [{check, status, subject, message, remedy}]}')
     .addHelpText('after', examples('cronlease doctor', 'cronlease doctor --file deploy/jobs.json --json'))
-    .action(async (options: DoctorOptions) => done(await (await import('../doctor.js')).doctor(options)));
+    .action(async (options: DoctorOptions) => done(await (await import('../show/doctor.js')).doctor(options)));
 
   acting(
     program,
@@ -33,7 +33,7 @@ export function addMending(program: Command, done: Done): void {
     .option('--json', 'print {job, runId, holder, endsInMs}')
     .addHelpText('after', examples('cronlease unlock nightly-report'))
     .action(async (job: string, options: UnlockOptions) =>
-      done(await (await import('../unlock.js')).unlock(job, options)),
+      done(await (await import('../run/unlock.js')).unlock(job, options)),
     );
 
   acting(
@@ -46,7 +46,7 @@ export function addMending(program: Command, done: Done): void {
     .option('--json', 'print {job, forgottenAt, already, endedRun, droppedNotices}')
     .addHelpText('after', examples('cronlease forget nightly-report'))
     .action(async (job: string, options: ForgetOptions) =>
-      done(await (await import('../forget.js')).forget(job, options)),
+      done(await (await import('../run/forget.js')).forget(job, options)),
     );
 }
 
@@ -69,7 +69,7 @@ export function addShards(program: Command, done: Done): void {
       'print {settled, accounts: [{location, listed, jobs, layout}], moves: [{job, from, to}], problems}; with --apply {settled, moved, refused, version}; with --repair {repaired}',
     )
     .addHelpText('after', examples('cronlease shards', 'cronlease shards --leaving CRONLEASE_STORAGE_3 --apply'))
-    .action(async (options: ShardsOptions) => done(await (await import('../shards.js')).shards(options)));
+    .action(async (options: ShardsOptions) => done(await (await import('../run/shards.js')).shards(options)));
 }
 
 export function addMigrate(program: Command, done: Done): void {
@@ -95,7 +95,7 @@ export function addMigrate(program: Command, done: Done): void {
       'print {settled, accounts: [{location, listed, jobs, layout}], moves: [{job, from, to}], problems}; with --apply {settled, moved, refused, version}',
     )
     .addHelpText('after', examples('cronlease migrate --from CRONLEASE_STORAGE --to DATABASE_URL'))
-    .action(async (options: MigrateOptions) => done(await (await import('../migrate.js')).migrate(options)));
+    .action(async (options: MigrateOptions) => done(await (await import('../run/migrate.js')).migrate(options)));
 }
 
 export function addRecover(program: Command, done: Done): void {
@@ -126,5 +126,5 @@ export function addRecover(program: Command, done: Done): void {
         'cronlease recover --after-failover --until 2026-11-21T17:40:00Z --apply',
       ),
     )
-    .action(async (options: RecoverOptions) => done(await (await import('../recover.js')).recover(options)));
+    .action(async (options: RecoverOptions) => done(await (await import('../run/recover.js')).recover(options)));
 }

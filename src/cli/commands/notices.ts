@@ -1,5 +1,5 @@
 import { Argument, type Command } from 'commander';
-import type { NotifyTestOptions } from '../notify-test';
+import type { NotifyTestOptions } from '../run/notify-test';
 import { NO } from '../output';
 import { type Done, examples } from './command';
 
@@ -17,6 +17,6 @@ export function addNotices(program: Command, done: Done): void {
     .option('--json', 'print [{receiver, format, accepted, arrived, problem}]')
     .addHelpText('after', examples('cronlease notify test', 'cronlease notify test ops'))
     .action(async (_what: 'test', receiver: string | undefined, options: NotifyTestOptions) =>
-      done(await (await import('../notify-test.js')).notifyTest(receiver, options)),
+      done(await (await import('../run/notify-test.js')).notifyTest(receiver, options)),
     );
 }

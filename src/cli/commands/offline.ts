@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { FileOptions } from '../jobs-file';
-import type { NextOptions } from '../next';
+import type { NextOptions } from '../show/next';
 import { type Done, command, examples, timed, wholeNumber } from './command';
 
 /** Commands that need no storage. */
@@ -14,7 +14,7 @@ export function addOffline(program: Command, done: Done): void {
   )
     .option('--json', 'print {ok, errors, warnings, errorCount, warningCount}')
     .addHelpText('after', examples('cronlease validate', 'cronlease validate --file deploy/jobs.json --json'))
-    .action(async (options: FileOptions) => done((await import('../validate.js')).validate(options)));
+    .action(async (options: FileOptions) => done((await import('../setup/validate.js')).validate(options)));
 
   timed(
     program,
@@ -30,6 +30,6 @@ export function addOffline(program: Command, done: Done): void {
     .option('--json', 'print [{job, timeZone, dueTimes: [TIME, …]}]')
     .addHelpText('after', examples('cronlease next nightly-report', 'cronlease next all --from 2026-12-31 --count 1'))
     .action(async (job: string | undefined, options: NextOptions) =>
-      done((await import('../next.js')).next(job, options)),
+      done((await import('../show/next.js')).next(job, options)),
     );
 }

@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { formatDuration, parseDuration } from '../../core/duration';
-import type { CostOptions } from '../cost';
-import type { PlanOptions } from '../plan';
+import type { CostOptions } from '../show/cost';
+import type { PlanOptions } from '../show/plan';
 import { type Done, command, examples, timed, wholeNumber } from './command';
 
 const LONGEST_RUN_MS = 86_400_000;
@@ -38,7 +38,7 @@ export function addPlanning(program: Command, done: Done): void {
         'cronlease plan --against main',
       ),
     )
-    .action(async (options: PlanOptions) => done((await import('../plan.js')).plan(options)));
+    .action(async (options: PlanOptions) => done((await import('../show/plan.js')).plan(options)));
 
   command(
     program,
@@ -62,7 +62,7 @@ export function addPlanning(program: Command, done: Done): void {
       'after',
       examples('cronlease cost', 'cronlease cost --deployments 2 --memory 512', 'cronlease cost --against main'),
     )
-    .action(async (options: CostOptions) => done((await import('../cost.js')).cost(options)));
+    .action(async (options: CostOptions) => done((await import('../show/cost.js')).cost(options)));
 }
 
 function duration(text: string): number {

@@ -1,7 +1,7 @@
 import { type Cordon, FLEET, type Fleet, NO_FLEET, cordonOf, decodeFleet } from '../../core/fleet';
 import { ForeignMetadataError } from '../../core/metadata';
 import type { ListedControl, Presences } from '../../lease/store';
-import { type Deployment, deploymentsOf } from '../deployments';
+import { type Deployment, deploymentsOf } from '../views/deployments';
 import { type Finding, ok, problem, warning } from './finding';
 
 /** Names the deployments that an operator keeps from claiming. */

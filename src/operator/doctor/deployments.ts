@@ -3,7 +3,7 @@ import { formatDuration } from '../../core/duration';
 import type { JobsFile } from '../../core/job';
 import { jobsHash } from '../../core/presence';
 import type { Presences } from '../../lease/store';
-import { type Deployment, deploymentsOf } from '../deployments';
+import { type Deployment, deploymentsOf } from '../views/deployments';
 import { type Finding, okAbout, orOk, problem, warning } from './finding';
 import { strayBlobs } from './strays';
 import { SKEW_MS } from './storage';

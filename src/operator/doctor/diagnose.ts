@@ -1,7 +1,7 @@
 import type { JobsFile } from '../../core/job';
 import type { LeaseStore } from '../../lease/store';
 import type { Trial } from '../../lease/trial';
-import { listJobs } from '../list-jobs';
+import { listJobs } from '../views/list-jobs';
 import { checkCordons } from './cordons';
 import { checkDeployments } from './deployments';
 import type { Finding } from './finding';

@@ -9,7 +9,7 @@ import type { Row } from '../../core/row';
 import type { LeaseStore, ListedRow } from '../../lease/store';
 import { inParallel } from '../../core/in-parallel';
 import { currentRun } from '../job-state';
-import type { JobEntry, JobList, UnreadablePart } from '../list-jobs';
+import type { JobEntry, JobList, UnreadablePart } from '../views/list-jobs';
 import { checkAlerts } from './alerts';
 import { type Finding, ok, orOk, problem, warning } from './finding';
 import { strayBlobs } from './strays';

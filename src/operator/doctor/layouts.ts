@@ -1,7 +1,7 @@
 import type { Presences } from '../../lease/store';
-import { deploymentsOf } from '../deployments';
-import { layoutTroubles } from '../layouts';
-import type { JobList } from '../list-jobs';
+import { deploymentsOf } from '../views/deployments';
+import { layoutTroubles } from '../views/layouts';
+import type { JobList } from '../views/list-jobs';
 import { type Finding, ok, problem } from './finding';
 
 /** Whether the accounts, this list of them and those of the deployments fit together. */

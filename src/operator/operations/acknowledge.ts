@@ -1,7 +1,7 @@
 import type { EpochMs, JobName } from '../../core/brand';
 import { type Acknowledged, acknowledge, unacknowledge } from '../acknowledge';
 import { type Acting, type Recorded, operate } from '../audit';
-import { type ListedAcknowledgement, listedAcknowledgement } from '../job-status';
+import { type ListedAcknowledgement, listedAcknowledgement } from '../views/job-status';
 import type { Subject } from '../subject';
 
 interface Answer {

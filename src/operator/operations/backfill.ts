@@ -4,7 +4,7 @@ import type { JobSpec } from '../../core/job';
 import { type Acting, type Recorded, operate } from '../audit';
 import { type StartedBackfill, startBackfill, stopBackfill } from '../backfill';
 import type { WantedBackfill } from '../backfill-plan';
-import { shortId } from '../request';
+import { shortId } from './request';
 import type { Subject } from '../subject';
 
 type Started = Omit<StartedBackfill, 'from' | 'through'> & { readonly from: string; readonly through: string };

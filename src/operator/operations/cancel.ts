@@ -2,7 +2,7 @@ import type { JobName } from '../../core/brand';
 import { isoOf } from '../../core/iso';
 import { type Acting, type Recorded, operate } from '../audit';
 import { type CancelledRun, cancelRun } from '../cancel';
-import { cancelOrEnd } from '../end-left-run';
+import { cancelOrEnd } from './end-left-run';
 import type { Subject } from '../subject';
 
 type Cancelled = Recorded<Omit<CancelledRun, 'requestedAt'> & { readonly job: JobName; readonly requestedAt: string }>;

@@ -1,7 +1,7 @@
 import { isoOf } from '../../core/iso';
 import type { Cordon } from '../../core/fleet';
 import { type Acting, type Recorded, operate } from '../audit';
-import { cordonDeployment, uncordonDeployment } from '../fleet';
+import { cordonDeployment, uncordonDeployment } from './fleet';
 
 interface ShownCordon extends Pick<Cordon, 'by' | 'note'> {
   readonly since: string;

@@ -3,7 +3,7 @@ import type { Pause } from '../../core/control';
 import { inParallel } from '../../core/in-parallel';
 import { isoOf, isoOrNull } from '../../core/iso';
 import { type Acting, type Recorded, operate } from '../audit';
-import { endMaintenance, startMaintenance } from '../fleet';
+import { endMaintenance, startMaintenance } from './fleet';
 import { pauseJob, resumeJob } from '../pause';
 import { orRefusal } from '../refusal';
 import { choiceInWords } from '../select-jobs';

@@ -3,9 +3,9 @@ import type { EpochMs, JobName } from '../../core/brand';
 import { isoOf } from '../../core/iso';
 import type { JobSpec } from '../../core/job';
 import { type Acting, type Recorded, operate } from '../audit';
-import { type Named, once } from '../once';
-import { type RequestedRun, requestRun, shortId } from '../request';
-import { rerun as requestRerun } from '../rerun';
+import { type Named, once } from './once';
+import { type RequestedRun, requestRun, shortId } from './request';
+import { rerun as requestRerun } from './rerun';
 
 export type Requested = Recorded<
   Omit<RequestedRun, 'requestedAt'> & { readonly job: JobName; readonly requestedAt: string }

@@ -8,11 +8,11 @@ import { recordedEnd, withRecordedEnd } from '../../core/recorded-end';
 import { type Row, encodeRow } from '../../core/row';
 import { readRecord, readUnlessForeign } from '../../coordinator/ledger';
 import type { Metadata } from '../../lease/store';
-import { endRunOf } from '../forget';
-import { missingNotices } from '../left-notices';
+import { endRunOf } from '../operations/forget';
+import { missingNotices } from '../operations/left-notices';
 import { type JobState, currentRun, stateIn } from '../job-state';
 import { OperatorError } from '../operator-error';
-import { type Desk, letGo, renewHeld, takeLease, writeMetadata, writeStretches } from '../take-lease';
+import { type Desk, letGo, renewHeld, takeLease, writeMetadata, writeStretches } from '../operations/take-lease';
 import { type History, copyHistory, copyPieces, copyRecord } from './history';
 
 /** One job on its way from an account to another. */

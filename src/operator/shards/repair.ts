@@ -3,7 +3,7 @@ import { ForeignMetadataError } from '../../core/metadata';
 import { formOf } from '../../core/moved-row';
 import { listHash } from '../../core/shards';
 import type { CallOptions, LeaseStore, ListedControl } from '../../lease/store';
-import { deploymentsOf } from '../deployments';
+import { deploymentsOf } from '../views/deployments';
 import { OperatorError } from '../operator-error';
 
 interface Account {

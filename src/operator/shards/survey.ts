@@ -5,7 +5,7 @@ import { formOf, movedTo } from '../../core/moved-row';
 import { isSameAccount, listHash, shardOf } from '../../core/shards';
 import type { Listing } from '../../lease/store';
 import { OperatorError } from '../operator-error';
-import type { Desk } from '../take-lease';
+import type { Desk } from '../operations/take-lease';
 import { twoRows } from './move';
 
 /** The accounts that a change of the list concerns. */

@@ -1,6 +1,6 @@
 import { linesOf } from '../../../src/core/log-buffer';
 import { parseRecord } from '../../../src/core/record';
-import { type TokenedEntry, readLog } from '../../../src/operator/read-log';
+import { type TokenedEntry, readLog } from '../../../src/operator/views/read-log';
 import { FIRST_STORE, isFinal, keyText } from '../world/facts';
 import type { World } from '../world/world';
 

@@ -1,10 +1,10 @@
 import type { JobSpec } from '../../../src/core/job';
 import { startBackfill, stopBackfill } from '../../../src/operator/backfill';
 import { cancelRun } from '../../../src/operator/cancel';
-import { forgetJob } from '../../../src/operator/forget';
+import { forgetJob } from '../../../src/operator/operations/forget';
 import { pauseJob, resumeJob } from '../../../src/operator/pause';
-import { requestRun } from '../../../src/operator/request';
-import { heldLease, unlockJob } from '../../../src/operator/unlock';
+import { requestRun } from '../../../src/operator/operations/request';
+import { heldLease, unlockJob } from '../../../src/operator/operations/unlock';
 import { type Disturbance, FOR_GOOD } from './disturbance';
 import type { Deployment } from '../world/instance';
 import type { PlannedInstance } from './plan';

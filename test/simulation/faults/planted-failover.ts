@@ -72,7 +72,7 @@ export const FAILOVER_FAULTS: readonly Planted[] = [
     mix: 'failover',
     edits: [
       become(
-        'operator/recover-jobs.ts:dropPieces',
+        'operator/operations/recover-jobs.ts:dropPieces',
         value('dropped'),
         'names.includes(PLAN_PIECE) ? names.filter((name) => name === STOP_PIECE) : []',
       ),

@@ -27,6 +27,6 @@ export const LOG_FAULTS: readonly Planted[] = [
     name: 'log-shown-twice',
     what: 'lines of the record are shown although the log has them',
     mix: 'loss',
-    edits: [become('operator/read-log.ts:after', operand('n'), 'entry.n > 0')],
+    edits: [become('operator/views/read-log.ts:after', operand('n'), 'entry.n > 0')],
   },
 ];

@@ -61,7 +61,11 @@ export const MIGRATION_FAULTS: readonly Planted[] = [
     mix: 'migrations',
     edits: [
       drop('operator/shards/move.ts:moveJob', call('renewHeld')),
-      become('operator/take-lease.ts:writeMetadata', branch(), "if (answer.kind === 'refused') return void whose;"),
+      become(
+        'operator/operations/take-lease.ts:writeMetadata',
+        branch(),
+        "if (answer.kind === 'refused') return void whose;",
+      ),
     ],
   },
   {
@@ -98,7 +102,7 @@ export const MIGRATION_FAULTS: readonly Planted[] = [
     name: 'ended-run-unseen',
     what: 'the copy of a row does not show until when a run lasted that `migrate` has ended',
     mix: 'migrations',
-    edits: [become('operator/forget.ts:endRunOf', value('busyUntil'), 'undefined')],
+    edits: [become('operator/operations/forget.ts:endRunOf', value('busyUntil'), 'undefined')],
   },
   {
     name: 'moved-owing',

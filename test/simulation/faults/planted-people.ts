@@ -21,7 +21,7 @@ export const PEOPLE_FAULTS: readonly Planted[] = [
     mix: 'people',
     edits: [
       drop('operator/change-record.ts:write', operand('isWritten')),
-      never('operator/request.ts:requestRun', test('own')),
+      never('operator/operations/request.ts:requestRun', test('own')),
     ],
   },
   {
@@ -46,7 +46,7 @@ export const PEOPLE_FAULTS: readonly Planted[] = [
     name: 'forgotten-run-left',
     what: 'a job is forgotten before its run is recorded as cancelled',
     mix: 'people',
-    edits: [drop('operator/forget.ts:endRunOf', call('writeEnd', 'record'))],
+    edits: [drop('operator/operations/forget.ts:endRunOf', call('writeEnd', 'record'))],
   },
   {
     name: 'foreign-row-read',

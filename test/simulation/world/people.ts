@@ -1,7 +1,7 @@
 import { ForeignMetadataError } from '../../../src/core/metadata';
 import { type LeaseStore, StoreError } from '../../../src/lease/store';
 import { OperatorError } from '../../../src/operator/operator-error';
-import type { Desk } from '../../../src/operator/take-lease';
+import type { Desk } from '../../../src/operator/operations/take-lease';
 import { seededBy } from '../faults/random';
 import { type Network, storeOver } from './network';
 import { openAccount } from './account';

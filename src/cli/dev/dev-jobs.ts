@@ -1,0 +1,167 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { ConfigError } from '../../config/config-error';
+import { loadJobs } from '../../config/load';
+import { readJsonFile } from '../../config/read-file';
+import { isRecord } from '../../config/readers';
+import { valueAt } from '../../config/value-at';
+import { type JobsFile, actualTime } from '../../core/job';
+import type { DevJobs, JobsChange } from '../../local/cluster/dev-jobs';
+import { devFolder, removeDevFolder } from '../../local/cluster/dev-file';
+import { STORE_LIMITS } from '../../stores/limits';
+import { UsageError } from '../cli-error';
+import { DEFAULT_FILE } from '../jobs-file';
+
+export interface DevJobsOptions {
+  /** Absolute path of the app's folder. */
+  readonly app: string;
+  /** The app's jobs file. Default: `jobs.json` in its folder, if there is one. */
+  readonly file: string | undefined;
+  /** A file whose jobs run beside those of the app. */
+  readonly more: string | undefined;
+}
+
+interface Loaded {
+  readonly jobsFile: JobsFile;
+  /** The settings as written in the file. */
+  readonly settings: Settings;
+  /** The calendars, which need no other file. */
+  readonly calendars: Settings;
+  /** The iCalendar files. */
+  readonly files: readonly string[];
+}
+
+type Settings = Readonly<Record<string, unknown>>;
+
+/** The checks of the app, except for its handlers. */
+const CHECKS = { leaseMs: STORE_LIMITS.leaseMs };
+
+/** The jobs of the file, as written there. */
+function jobsIn(file: string): Settings {
+  const jobs = valueAt(readJsonFile(file, '').value, ['jobs']);
+  return isRecord(jobs) ? jobs : {};
+}
+
+function hasCalendars(file: string): boolean {
+  return valueAt(readJsonFile(file, '').value, ['calendars']) !== undefined;
+}
+
+/**
+ * The jobs that `cronlease dev` runs: those of the app's file, and those of `more`. With `more`, both go into
+ * `.cronlease/jobs.json`, which the instances and the other commands then read.
+ *
+ * @throws UsageError when a named file does not exist
+ */
+export function devJobs({ app, file, more }: DevJobsOptions): DevJobs {
+  const own = path.resolve(app, file ?? DEFAULT_FILE);
+  const extra = more === undefined ? undefined : path.resolve(more);
+  for (const [option, named] of [
+    ['--file', file === undefined ? undefined : own],
+    ['--more-jobs', extra],
+  ] as const) {
+    if (named !== undefined && !fs.existsSync(named)) throw new UsageError(`${option}: there is no file ${named}`);
+  }
+  if (extra !== undefined && !fs.existsSync(own)) {
+    throw new UsageError(`--more-jobs adds jobs to ${own}, which does not exist`);
+  }
+  const merged = extra === undefined ? undefined : path.join(devFolder(app), DEFAULT_FILE);
+  const used = merged ?? (file === undefined ? undefined : own);
+
+  const load = (): Loaded => {
+    const { jobsFile, ...rest } = loadJobs(own, CHECKS);
+    const settings = jobsIn(own);
+    if (extra === undefined) return { jobsFile, settings, calendars: rest.calendars, files: rest.files };
+    const added = hasCalendars(extra) ? loadJobs(extra, CHECKS) : undefined;
+    // Where both files have the name, the app's own job or calendar counts.
+    const both = { ...jobsIn(extra), ...settings };
+    const calendars = { ...added?.calendars, ...rest.calendars };
+    const merged = loadJobs({ revision: jobsFile.revision, calendars, jobs: both }, CHECKS);
+    const files = [...rest.files, ...(added?.files ?? [])];
+    return { jobsFile: merged.jobsFile, settings: both, calendars, files };
+  };
+  let current: Loaded | undefined;
+  try {
+    current = load();
+  } catch (error) {
+    // The app refuses this file when it starts, and lists its errors, those of its handlers included.
+    if (!(error instanceof ConfigError)) throw error;
+  }
+
+  const write = (): void => {
+    if (merged === undefined) return;
+    fs.mkdirSync(path.dirname(merged), { recursive: true });
+    if (current === undefined) fs.copyFileSync(own, merged);
+    else {
+      const { jobsFile, settings, calendars } = current;
+      const own = Object.keys(calendars).length === 0 ? {} : { calendars };
+      const content = { revision: jobsFile.revision, ...own, jobs: settings };
+      fs.writeFileSync(merged, `${JSON.stringify(content, undefined, 2)}\n`);
+    }
+  };
+
+  return {
+    file: used,
+    get watched() {
+      return [own, ...(extra === undefined ? [] : [extra]), ...(current?.files ?? [])];
+    },
+    write,
+    remove() {
+      if (merged === undefined) return;
+      fs.rmSync(merged, { force: true });
+      removeDevFolder(app);
+    },
+    jobs: (now) =>
+      (current?.jobsFile.jobs ?? []).map((spec) => {
+        const due = spec.enabled ? spec.timetable.next(now - spec.offsetMs) : undefined;
+        return { name: spec.name, next: due === undefined ? undefined : actualTime(spec, due) };
+      }),
+    reload(): JobsChange {
+      let loaded: Loaded;
+      try {
+        loaded = load();
+      } catch (error) {
+        if (!(error instanceof ConfigError)) throw error;
+        return { kind: 'invalid', message: error.message };
+      }
+      const changes = current === undefined ? ['the jobs are valid now'] : changesOf(current, loaded);
+      current = loaded;
+      if (changes.length > 0) write();
+      return { kind: 'valid', changes: changes.map((change) => `${DEFAULT_FILE}: ${change}`) };
+    },
+  };
+}
+
+function changesOf(before: Loaded, after: Loaded): readonly string[] {
+  const { revision } = after.jobsFile;
+  return [
+    ...changesBetween(before.settings, after.settings),
+    ...(JSON.stringify(before.calendars) === JSON.stringify(after.calendars) ? [] : ['changed calendars']),
+    ...(before.jobsFile.revision === revision ? [] : [`revision ${revision}`]),
+  ];
+}
+
+/** The differences between two versions of a jobs file, one job a line. */
+export function changesBetween(before: Settings, after: Settings): readonly string[] {
+  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
+  return names.flatMap((name) => {
+    const [old, now] = [before[name], after[name]];
+    if (JSON.stringify(old) === JSON.stringify(now)) return [];
+    if (!Object.hasOwn(before, name)) return [`added ${name}${scheduleOf(now)}`];
+    if (!Object.hasOwn(after, name)) return [`removed ${name}`];
+    const members = new Set([...keysOf(old), ...keysOf(now)]);
+    const changed = [...members].filter((key) => memberOf(old, key) !== memberOf(now, key));
+    return [`changed ${name}: ${changed.join(', ')}`];
+  });
+}
+
+function scheduleOf(job: unknown): string {
+  return isRecord(job) && typeof job['schedule'] === 'string' ? `: ${job['schedule']}` : '';
+}
+
+function keysOf(job: unknown): readonly string[] {
+  return isRecord(job) ? Object.keys(job) : [];
+}
+
+function memberOf(job: unknown, key: string): string | undefined {
+  return isRecord(job) ? JSON.stringify(job[key]) : undefined;
+}

@@ -1,0 +1,115 @@
+import type { EpochMs } from '../../core/brand';
+import type { Control } from '../../core/control';
+import type { LeaseStore } from '../../lease/store';
+import { type JobEntry, listJobs } from '../../operator/views/list-jobs';
+import { OperatorError, type OperatorProblem } from '../../operator/operator-error';
+import type { Acting } from '../../operator/audit';
+import type { Chosen, PausedJob, PausedMany } from '../../operator/operations/pause';
+import { type Subject, unknownAnywhere } from '../../operator/subject';
+import { UsageError } from '../cli-error';
+import { confirmYes } from './confirm';
+import { fileAtHand, jobsWithTag, loadFile } from '../jobs-file';
+import { type ReasonedOptions, type Target, targetOf } from './operate';
+import { NO, OK, print, printError, printJson, say } from '../output';
+import { isPattern, selects } from '../../operator/select-jobs';
+import { actingOn } from './person';
+import { openStore } from '../storage';
+
+/** The options of a command that may act on several jobs. */
+export interface ManyOptions extends ReasonedOptions {
+  readonly tag?: string | undefined;
+  readonly yes?: boolean | undefined;
+}
+
+/** What a command does with its jobs. */
+export interface Action {
+  readonly verb: 'Pause' | 'Resume';
+  /** Whether there is nothing to do for a job with this control, at this time of the storage service. */
+  isDone(control: Control, now: EpochMs): boolean;
+  /** What is then to be reported of it. */
+  readonly done: { readonly code: OperatorProblem; readonly state: string };
+  one(acting: Acting, subject: Subject): Promise<PausedJob>;
+  many(acting: Acting, chosen: Chosen): Promise<PausedMany>;
+  text(target: Target, pause: PausedJob['pause']): Promise<string>;
+}
+
+/**
+ * Acts on one job, or on all that a tag, patterns or several names select, after a question that lists them. A refusal
+ * for one of several does not stop the others.
+ */
+export async function actOnJobs(jobs: readonly string[], options: ManyOptions, action: Action): Promise<number> {
+  if ((jobs.length === 0) === (options.tag === undefined)) {
+    throw new UsageError('name one job or several, or use --tag, but not both');
+  }
+  const [only = ''] = jobs;
+  if (jobs.length === 1 && !isPattern(only)) {
+    const target = await targetOf(only, options);
+    const done = await action.one(await actingOn(target.store, options.note), target.subject);
+    if (options.json) printJson(shape(done));
+    else print(await action.text(target, done.pause));
+    return OK;
+  }
+  const store = openStore(options);
+  const chosen = await choose(store, jobs, options);
+  const todo = chosen.filter(({ state }) => state === undefined || !action.isDone(state.control, state.now));
+  if (todo.length > 0) {
+    if (options.yes !== true) say(`${question(action, todo, chosen)}\n`);
+    const count = todo.length === 1 ? 'this job' : `these ${todo.length} jobs`;
+    await confirmYes(`${action.verb} ${count}? Type yes to confirm: `, options.yes === true);
+  }
+  const choice = { names: jobs, tag: options.tag };
+  const acted = await action.many(await actingOn(store, options.note), { jobs: chosen, choice });
+  return tell(store, { chosen, ...acted }, options, action);
+}
+
+async function choose(store: LeaseStore, jobs: readonly string[], options: ManyOptions): Promise<readonly JobEntry[]> {
+  const file = fileAtHand(options);
+  const tagged = options.tag === undefined ? undefined : jobsWithTag(loadFile(options), options.tag, options);
+  const listed = (await listJobs(store, file?.jobs ?? [])).jobs;
+  const known = listed.filter(({ spec, isForgotten }) => spec !== undefined || !isForgotten);
+  if (tagged !== undefined) return known.filter(({ name }) => tagged.some((spec) => spec.name === name));
+  const unknown = jobs.find((job) => !known.some(({ name }) => selects(job, name)));
+  if (unknown !== undefined) {
+    throw unknownAnywhere(unknown, file, { location: store.location, jobs: known.map(({ name }) => name) });
+  }
+  return known.filter(({ name }) => jobs.some((job) => selects(job, name)));
+}
+
+function question({ verb, done }: Action, todo: readonly JobEntry[], chosen: readonly JobEntry[]): string {
+  const others = chosen.filter((entry) => !todo.includes(entry));
+  return [
+    `${verb}:`,
+    ...todo.map(({ name }) => `  ${name}`),
+    ...(others.length === 0
+      ? []
+      : [`Left as they are, since ${done.state}:`, ...others.map(({ name }) => `  ${name}`)]),
+  ].join('\n');
+}
+
+/** Tells what became of the jobs. Those for which there was nothing to do are no trouble, unless it is all of them. */
+async function tell(
+  store: LeaseStore,
+  { chosen, done, refused }: PausedMany & { readonly chosen: readonly JobEntry[] },
+  options: ManyOptions,
+  { done: { code, state }, text }: Action,
+): Promise<number> {
+  const trouble = refused.filter((one) => one.code !== code);
+  if (done.length === 0 && trouble.length === 0) throw new OperatorError(code, `${jobList(chosen)}: ${state}`);
+  for (const { problem } of trouble) printError(problem);
+  if (options.json) printJson(done.map(shape));
+  else {
+    for (const { job, pause } of done) {
+      print(await text({ store, subject: { name: job, spec: chosen.find(({ name }) => name === job)?.spec } }, pause));
+    }
+  }
+  return trouble.length === 0 ? OK : NO;
+}
+
+function shape({ job, pause: { by, note, since, until } }: PausedJob): object {
+  return { job, by, note, since, until };
+}
+
+function jobList(entries: readonly JobEntry[]): string {
+  const names = entries.map(({ name }) => `"${name}"`);
+  return `${names.length === 1 ? 'job' : 'jobs'} ${names.join(', ')}`;
+}

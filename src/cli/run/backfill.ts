@@ -1,0 +1,143 @@
+import type { BackfillOrder } from '../../core/backfill';
+import { isoOf, isoOrNull } from '../../core/iso';
+import type { JobSpec } from '../../core/job';
+import type { LeaseStore } from '../../lease/store';
+import { type BackfillStatus, type StartedBackfill, readBackfillStatus } from '../../operator/backfill';
+import { type BackfillPlan, type WantedBackfill, planBackfill } from '../../operator/backfill-plan';
+import * as operations from '../../operator/operations/backfill';
+import { UsageError } from '../cli-error';
+import { confirmYes } from './confirm';
+import { jobIn, loadFile } from '../jobs-file';
+import { type ReasonedOptions, targetOf } from './operate';
+import { OK, print, printJson } from '../output';
+import { actingOn } from './person';
+import { paintOutcome } from '../show/record-text';
+import { openStore, withinSweep } from '../storage';
+import { type ShowTime, parseTime, timeIn, timesOf } from '../time';
+
+export interface BackfillOptions extends ReasonedOptions {
+  readonly from?: string | undefined;
+  readonly to?: string | undefined;
+  readonly order?: BackfillOrder | undefined;
+  readonly limit?: number | undefined;
+  readonly includeSucceeded?: boolean | undefined;
+  readonly dryRun?: boolean | undefined;
+  readonly yes?: boolean | undefined;
+  readonly status?: boolean | undefined;
+  readonly stop?: boolean | undefined;
+}
+
+/** How many due times of the dry run are printed. */
+const PRINTED = 20;
+
+/** `cronlease backfill`: runs past due times again, or shows or stops what runs. */
+export async function backfill(job: string, options: BackfillOptions): Promise<number> {
+  if (options.stop === true) return stop(job, options);
+  const spec = jobIn(loadFile(options), job, options);
+  const store = openStore(options);
+  if (options.status === true) return status(store, spec, options);
+  const wanted = wantedOf(spec, options);
+  const plan = await planBackfill(store, spec, wanted);
+  if (options.json !== true) print(planText(spec, wanted, plan, timesOf(options)));
+  if (options.dryRun === true) {
+    if (options.json) printJson({ job, started: null, ...shownPlan(plan) });
+    return OK;
+  }
+  if (plan.running > 0) await confirmYes('Start it? (yes/no) ', options.yes === true);
+  const started = await operations.backfill(await actingOn(store, options.note), spec, wanted);
+  if (options.json) printJson({ job, started: started.id, ...shownPlan(plan) });
+  else print(startedText(started, spec, options));
+  return OK;
+}
+
+function wantedOf(spec: JobSpec, { from, to, order, limit, includeSucceeded }: BackfillOptions): WantedBackfill {
+  if (from === undefined) {
+    throw new UsageError('--from is missing: give the oldest due time, or use --status or --stop');
+  }
+  const wanted: WantedBackfill = {
+    from: timeIn(parseTime(from, '--from'), spec.timeZone),
+    to: to === undefined ? undefined : timeIn(parseTime(to, '--to'), spec.timeZone),
+    order: order ?? 'oldest',
+    limit,
+    includeSucceeded: includeSucceeded === true,
+  };
+  if (wanted.to !== undefined && wanted.to < wanted.from) throw new UsageError('--to is before --from: swap them');
+  return wanted;
+}
+
+function planText({ name }: JobSpec, { order }: WantedBackfill, plan: BackfillPlan, show: ShowTime): string {
+  const lines = plan.dueTimes.slice(0, PRINTED).map(({ scheduledFor, outcome, runs }) => {
+    const known = outcome === null ? 'no record' : paintOutcome(outcome);
+    return `  ${show(scheduledFor)}  ${runs ? 'runs' : 'passed over'}: ${known}`;
+  });
+  const more = plan.dueTimes.length - lines.length;
+  return [
+    `Back-fill of ${name}, the ${order} first: ${counted(plan)}`,
+    ...lines,
+    ...(more > 0 ? [`  … and ${more.toLocaleString('en-US')} more`] : []),
+  ].join('\n');
+}
+
+function counted({ running, passedOver }: Pick<BackfillPlan, 'running' | 'passedOver'>): string {
+  const runs = `${running.toLocaleString('en-US')} due ${running === 1 ? 'time runs' : 'times run'}`;
+  const passed = passedOver.toLocaleString('en-US');
+  return passedOver === 0 ? runs : `${runs}, and ${passed} ${passedOver === 1 ? 'has' : 'have'} succeeded`;
+}
+
+function startedText(
+  started: Pick<StartedBackfill, 'id' | 'paused'>,
+  { name }: JobSpec,
+  options: BackfillOptions,
+): string {
+  const when = started.paused
+    ? 'It waits, because the job is paused or disabled.'
+    : `It begins ${withinSweep(options)}.`;
+  return `Started back-fill ${started.id}. ${when} To follow it:\n  cronlease backfill ${name} --status`;
+}
+
+async function status(store: LeaseStore, spec: JobSpec, options: BackfillOptions): Promise<number> {
+  const found = await readBackfillStatus(store, spec);
+  if (options.json) printJson({ job: spec.name, backfill: found === undefined ? null : shownStatus(found) });
+  else print(found === undefined ? `Job ${spec.name} has no back-fill.` : statusText(spec, found, timesOf(options)));
+  return OK;
+}
+
+const STATES: Readonly<Record<BackfillStatus['state'], string>> = {
+  active: 'in progress',
+  paused: 'waits, because the job is paused or disabled',
+  stopping: 'stops after its run in progress',
+  stopped: 'stopped',
+  scheduleChanged: 'ended, because the schedule has changed',
+  done: 'done',
+};
+
+function statusText({ name }: JobSpec, found: BackfillStatus, show: ShowTime): string {
+  const { id, state, from, through, order, origin, at, dueTimes, left, passedOver, outcomes, runId } = found;
+  const ends = Object.entries(outcomes).map(([outcome, count]) => `${count.toLocaleString('en-US')} ${outcome}`);
+  return [
+    `Back-fill ${id} of ${name}: ${STATES[state]}`,
+    `  due times  ${show(from)} to ${show(through)}, the ${order} first`,
+    `  asked for  ${show(at)} by ${origin.actor}`,
+    ...(origin.note === undefined ? [] : [`  note       ${origin.note}`]),
+    `  done       ${String(dueTimes - left)} of ${String(dueTimes)}${passedOver === 0 ? '' : `, ${String(passedOver)} passed over`}`,
+    `  outcomes   ${ends.length === 0 ? 'none yet' : ends.join(', ')}`,
+    ...(runId === undefined ? [] : [`  running    ${runId}`]),
+  ].join('\n');
+}
+
+async function stop(job: string, options: BackfillOptions): Promise<number> {
+  const { store, subject } = await targetOf(job, options);
+  const { id, stopped } = await operations.endBackfill(await actingOn(store, options.note), subject);
+  if (options.json) printJson({ job, id, stopped });
+  else print(`Stopped back-fill ${id} of ${job}. A run in progress continues. To end it: cronlease cancel ${job}`);
+  return OK;
+}
+
+function shownPlan({ dueTimes, running, passedOver }: BackfillPlan): object {
+  return { running, passedOver, dueTimes: dueTimes.map((due) => ({ ...due, scheduledFor: isoOf(due.scheduledFor) })) };
+}
+
+function shownStatus({ from, through, at, stopped, runId, ...rest }: BackfillStatus): object {
+  const times = { from: isoOf(from), through: isoOf(through), at: isoOf(at) };
+  return { ...rest, ...times, stopped: isoOrNull(stopped), runId: runId ?? null };
+}

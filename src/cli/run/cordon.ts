@@ -1,0 +1,54 @@
+import { showSpan } from '../../core/show-time';
+import { claimingDeployments } from '../../operator/operations/fleet';
+import * as operations from '../../operator/operations/cordon';
+import { UsageError } from '../cli-error';
+import { OK, print, printJson, warn } from '../output';
+import { actingOn } from './person';
+import { type StorageOptions, openStore, withinSweep } from '../storage';
+import { type TimeOptions, timesOf } from '../time';
+
+export interface UncordonOptions extends StorageOptions, TimeOptions {
+  readonly note?: string | undefined;
+  readonly json?: boolean | undefined;
+}
+
+export interface CordonOptions extends UncordonOptions {
+  readonly note: string;
+  readonly by?: string | undefined;
+}
+
+/** `cronlease cordon`: keeps a deployment from claiming anything new. */
+export async function cordon(deployment: string, options: CordonOptions): Promise<number> {
+  const note = options.note.trim();
+  if (note === '') throw new UsageError('--note is empty: give the reason of the cordon');
+  const store = openStore(options);
+  const acting = await actingOn(store, note);
+  const { by, since } = (await operations.cordon(acting, deployment, options.by)).cordon;
+  const others = await claimingDeployments(store);
+  if (others.length === 0) {
+    warn('no live deployment is left that may claim: nothing runs until one is uncordoned or started');
+  }
+  if (options.json) {
+    printJson({ deployment, by, note, since });
+    return OK;
+  }
+  const left = others.length === 0 ? '' : ` Its jobs are left to ${others.join(', ')}.`;
+  print(
+    `Cordoned ${deployment} since ${timesOf(options)(Date.parse(since))}. It claims nothing new ${withinSweep(options)}; what it runs ` +
+      `continues, retries included.${left}\nTo lift the cordon: cronlease uncordon ${deployment}`,
+  );
+  return OK;
+}
+
+/** `cronlease uncordon`: lets a deployment claim again. */
+export async function uncordon(deployment: string, options: UncordonOptions): Promise<number> {
+  const store = openStore(options);
+  const { by, note, since } = (await operations.uncordon(await actingOn(store, options.note), deployment)).cordon;
+  if (options.json) {
+    printJson({ deployment, by, note, since });
+    return OK;
+  }
+  const after = showSpan(Math.max(0, Date.now() - Date.parse(since)));
+  print(`Lifted the cordon of ${deployment} after ${after}. It claims again ${withinSweep(options)}.`);
+  return OK;
+}

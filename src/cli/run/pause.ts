@@ -1,0 +1,95 @@
+import type { EpochMs } from '../../core/brand';
+import { currentPause } from '../../core/control';
+import { showSpan } from '../../core/show-time';
+import * as operations from '../../operator/operations/pause';
+import { passedOver } from '../../operator/views/passed-over';
+import { type StillRuns, stillRuns } from '../../operator/pause';
+import type { Subject } from '../../operator/subject';
+import { type ManyOptions, actOnJobs } from './act-on-jobs';
+import { UsageError } from '../cli-error';
+import { type ShowTime, plannedEnd, timesOf } from '../time';
+
+export interface PauseOptions extends ManyOptions {
+  readonly note: string;
+  readonly by?: string | undefined;
+  /** A time, or how long from now. */
+  readonly until?: string | undefined;
+}
+
+/** `cronlease pause`: starts nothing new from now on. */
+export async function pause(jobs: readonly string[], options: PauseOptions): Promise<number> {
+  const note = options.note.trim();
+  if (note === '') throw new UsageError('--note is empty: give the reason of the pause');
+  const terms = { by: options.by, untilIn: plannedEnd(options.until, Date.now()) };
+  const show = timesOf(options);
+  return actOnJobs(
+    jobs,
+    { ...options, note },
+    {
+      verb: 'Pause',
+      isDone: (control, now) => currentPause(control, now) !== undefined,
+      done: { code: 'AlreadyPaused', state: 'paused already' },
+      one: (acting, subject) => operations.pause(acting, subject, terms),
+      many: (acting, chosen) => operations.pauseMany(acting, chosen, terms),
+      async text({ store, subject }, { since, until }) {
+        const end = until === null ? '' : `, until ${show(Date.parse(until))}`;
+        return [
+          `Paused ${subject.name} since ${show(Date.parse(since))}${end}. Only requests ("cronlease run") start from now on.`,
+          ...tellStill(subject.name, await stillRuns(store, subject), show),
+        ].join('\n');
+      },
+    },
+  );
+}
+
+/** The lines about a run that was claimed before its job was paused. */
+export function tellStill(job: string, still: StillRuns | undefined, show: ShowTime): readonly string[] {
+  if (still === undefined) return [];
+  const { runId, deployment, startsAt, how } = still;
+  if (runId === undefined) return ['A due time is being claimed at this moment, and may still run.'];
+  const where = deployment === undefined ? '' : ` on ${deployment}`;
+  switch (how) {
+    case 'claimed':
+      return [`Run ${runId} was claimed before the pause: it starts${where} at ${show(startsAt)}.`];
+    case 'claimedEarly':
+      return [`Run ${runId} was claimed before the pause, and does not start: its due time is recorded as paused.`];
+    case 'reading':
+      return [`Run ${runId} was claimed before the pause, and may still start${where} at ${show(startsAt)}.`];
+    case 'running':
+      return [`Run ${runId} is running${where}, and continues. To end it: cronlease cancel ${job}`];
+    case 'waiting':
+      return [`Run ${runId} has begun, and its next attempt follows. To end it: cronlease cancel ${job}`];
+  }
+}
+
+/** `cronlease resume`: ends the pause. */
+export function resume(jobs: readonly string[], options: ManyOptions): Promise<number> {
+  return actOnJobs(jobs, options, {
+    verb: 'Resume',
+    isDone: (control, now) => currentPause(control, now) === undefined,
+    done: { code: 'NotPaused', state: 'not paused' },
+    one: operations.resume,
+    many: (acting, chosen) => operations.resumeMany(acting, chosen),
+    text({ subject }, pause) {
+      const [since = 0, until = 0] = [pause.since, pause.until ?? ''].map(Date.parse);
+      const passed = tellPassed(subject, { since, until }, timesOf(options));
+      return Promise.resolve(`Resumed ${subject.name} after ${showSpan(until - since)}. ${passed}`);
+    },
+  });
+}
+
+/** How many due times of a pause are named. */
+const NAMED = 3;
+
+function tellPassed(
+  { spec }: Subject,
+  pause: { readonly since: EpochMs; readonly until: EpochMs },
+  show: ShowTime,
+): string {
+  if (spec === undefined) return 'Due times of the pause are recorded as paused.';
+  const { first, count, isMore } = passedOver(spec, pause, NAMED);
+  if (count === 0) return 'Nothing was due meanwhile.';
+  const named = first.map(show).join(', ');
+  const number = `${isMore ? 'more than ' : ''}${count.toLocaleString('en-US')} due ${count === 1 ? 'time' : 'times'}`;
+  return `It passed over ${number}, recorded as paused: ${named}${count > NAMED ? ', …' : ''}`;
+}

@@ -1,0 +1,163 @@
+import { isoOf } from '../../core/iso';
+import type { Stretch } from '../../core/outcome';
+import { deploymentsOf } from '../../operator/views/deployments';
+import { type JobRecovery, recoverJobs } from '../../operator/operations/recover-jobs';
+import { type ElectionRecovery, recoverElections } from '../../operator/operations/recover-elections';
+import type { LeaseStore } from '../../lease/store';
+import { UsageError } from '../cli-error';
+import { type FileOptions, loadFile } from '../jobs-file';
+import { NO, OK, print, printJson, style, warn } from '../output';
+import { type StorageOptions, openDesk, openElections } from '../storage';
+import { type ShowTime, type TimeOptions, parseTime, timeIn, timesOf } from '../time';
+
+export interface RecoverOptions extends FileOptions, StorageOptions, TimeOptions {
+  readonly until?: string | undefined;
+  readonly raiseBy: number;
+  readonly rerun?: boolean | undefined;
+  readonly fail?: boolean | undefined;
+  readonly apply?: boolean | undefined;
+  readonly yes?: boolean | undefined;
+  readonly json?: boolean | undefined;
+}
+
+type Recovered = Extract<JobRecovery, { kind: 'recovered' }>;
+
+/** `cronlease recover`: repairs the jobs after their storage account has failed over. */
+export async function recover(options: RecoverOptions): Promise<number> {
+  if (options.rerun === true && options.fail === true) throw new UsageError('--rerun and --fail exclude each other');
+  const runs = options.rerun === true ? 'rerun' : options.fail === true ? 'fail' : 'resume';
+  const { jobsFile: file } = loadFile(options);
+  const asked = options.until === undefined ? undefined : timeIn(parseTime(options.until, '--until'), 'UTC');
+  const apply = options.apply === true || options.yes === true;
+  const desk = openDesk(options);
+  const show = timesOf(options);
+  await warnOfLive(desk.store, show);
+  const { raiseBy } = options;
+  const { until, jobs } = await recoverJobs(desk, { file, until: asked, raiseBy, runs, apply });
+  const elections = await recoverElections(openElections(options), { raiseBy, apply });
+  const refused = [...jobs, ...elections].filter(({ kind }) => kind === 'refused').length;
+  if (options.json) {
+    printJson({ applied: apply, until: isoOf(until), jobs: jobs.map(shape), elections: elections.map(electionShape) });
+  } else {
+    print(text({ jobs, elections, until, applied: apply, refused }, show));
+  }
+  return refused === 0 ? OK : NO;
+}
+
+/** Warns of deployments that ticked lately. After a failover, this may be out of date like everything else. */
+async function warnOfLive(store: LeaseStore, show: ShowTime): Promise<void> {
+  const { deployments } = deploymentsOf(await store.listPresences());
+  const live = deployments.filter(({ lately }) => lately);
+  if (live.length === 0) return;
+  const when = live.map(({ name, tickedAt }) => `${name} at ${show(tickedAt)}`).join(', ');
+  warn(
+    `these deployments ticked lately: ${when}. None may run until the jobs are recovered: make sure they are stopped`,
+  );
+}
+
+interface Report {
+  readonly jobs: readonly JobRecovery[];
+  readonly elections: readonly ElectionRecovery[];
+  readonly until: number;
+  readonly applied: boolean;
+  readonly refused: number;
+}
+
+function text({ jobs, elections, until, applied, refused }: Report, show: ShowTime): string {
+  const end = applied
+    ? refused === 0
+      ? 'Done: start the deployments again.'
+      : `Not done for ${refused} of ${jobs.length + elections.length}: correct the cause, and repeat this command before any deployment starts.`
+    : 'Dry run: nothing was written. Stop every deployment, then repeat this command with --apply.';
+  return [
+    `Due times until ${show(until)} without a record may have run, and do not run again.`,
+    '',
+    ...jobs.flatMap((job) => lines(job, show)),
+    ...elections.map(electionLine),
+    '',
+    end,
+  ].join('\n');
+}
+
+function lines(job: JobRecovery, show: ShowTime): readonly string[] {
+  if (job.kind === 'refused') return [`${style('bold', job.job)}  ${style('red', 'not done')}: ${job.problem}`];
+  const { token, cursor, run, stretches, abandoned, notices, inFile, isNew } = job;
+  const moved = cursor.from === cursor.to ? show(cursor.to) : `${show(cursor.from)} -> ${show(cursor.to)}`;
+  return [
+    `${style('bold', job.job)}  token ${token.from} -> ${token.to}, cursor ${moved}`,
+    ...(isNew ? ['  its row was lost: a new one is created'] : []),
+    ...(inFile
+      ? []
+      : ['  not in the jobs file, so its due times are not known: only its token and its run are corrected']),
+    ...(run === undefined ? [] : [`  run ${run.runId} ${becomes(run)}`]),
+    ...stretches.map((stretch) => `  ${stretchText(stretch, show)}`),
+    ...abandoned.map((runId) => `  run ${runId} had begun, and its end is lost: failed (failedOver)`),
+    ...notices.map((notice) => `  ${noticeText(notice)}`),
+  ];
+}
+
+function electionLine(recovery: ElectionRecovery): string {
+  const name = `election ${style('bold', recovery.election)}`;
+  if (recovery.kind === 'refused') return `${name}  ${style('red', 'not done')}: ${recovery.problem}`;
+  return `${name}  token ${recovery.token.from} -> ${recovery.token.to}`;
+}
+
+function electionShape(recovery: ElectionRecovery): object {
+  const { election } = recovery;
+  if (recovery.kind === 'refused') return { election, error: { code: recovery.code, message: recovery.problem } };
+  return { election, token: recovery.token };
+}
+
+function becomes(run: NonNullable<Recovered['run']>): string {
+  switch (run.kind) {
+    case 'settled':
+      return 'has ended, by its ledger record';
+    case 'goesOn':
+      return 'was interrupted: its next attempt follows with the next tick';
+    case 'waits':
+      return 'waits for its next attempt, as before';
+    case 'ends':
+      return `ends as ${run.outcome} (${run.reason})`;
+  }
+}
+
+function stretchText({ outcome, reason, from, through, count, request }: Stretch, show: ShowTime): string {
+  if (request !== undefined) return `the request of ${show(from)}: ${outcome} (${reason})`;
+  const what =
+    count === 1 ? `due time ${show(from)}` : `${count} due times from ${show(from)} through ${show(through)}`;
+  return `${what}: ${outcome} (${reason})`;
+}
+
+function noticeText({ change, runId, to }: Recovered['notices'][number]): string {
+  const what = `the notice "${change}" of run ${runId}`;
+  return to.length === 0
+    ? `${what} is dropped: the jobs file names no receivers for this job`
+    : `${what} was not created: the first deployment that ticks sends it to ${to.join(', ')}`;
+}
+
+/** The JSON of one job. */
+function shape(job: JobRecovery): object {
+  if (job.kind === 'refused') return { job: job.job, error: { code: job.code, message: job.problem } };
+  const { inFile, isNew, token, cursor, run, stretches, abandoned, notices } = job;
+  return {
+    job: job.job,
+    inFile,
+    isNew,
+    token,
+    cursor: { from: isoOf(cursor.from), to: isoOf(cursor.to) },
+    run: run === undefined ? null : { runId: run.runId, becomes: run.kind, ...(run.kind === 'ends' ? ended(run) : {}) },
+    dueTimes: stretches.filter(({ request }) => request === undefined).map(stretchShape),
+    requests: stretches.filter(({ request }) => request !== undefined).map(stretchShape),
+    abandoned,
+    notices: notices.map((notice) => ({ ...notice, dropped: notice.to.length === 0 })),
+  };
+}
+
+function ended({ outcome, reason }: { readonly outcome: string; readonly reason: string }): object {
+  return { outcome, reason };
+}
+
+function stretchShape({ outcome, reason, from, through, count, request }: Stretch): object {
+  if (request !== undefined) return { id: request, time: isoOf(from), outcome, reason };
+  return { from: isoOf(from), through: isoOf(through), count, outcome, reason };
+}

@@ -1,0 +1,64 @@
+import { formatDuration } from '../../core/duration';
+import { marginOf } from '../../core/job';
+import { showSpan } from '../../core/show-time';
+import { operate } from '../../operator/audit';
+import { subjectOf } from '../../operator/subject';
+import { type HeldLease, heldLease, unlockJob } from '../../operator/operations/unlock';
+import { confirm } from './confirm';
+import { type FileOptions, fileAtHand } from '../jobs-file';
+import { OK, print, printJson, say } from '../output';
+import { actingOn } from './person';
+import { type StorageOptions, openStore } from '../storage';
+import { type ShowTime, type TimeOptions, timesOf } from '../time';
+
+export interface UnlockOptions extends FileOptions, StorageOptions, TimeOptions {
+  readonly yes?: boolean | undefined;
+  readonly json?: boolean | undefined;
+}
+
+/** `cronlease unlock`: breaks a lease. */
+export async function unlock(job: string, options: UnlockOptions): Promise<number> {
+  const file = fileAtHand(options);
+  const store = openStore(options);
+  const { name, spec } = await subjectOf(store, job, file);
+  const held = await heldLease(store, name);
+  const show = timesOf(options);
+  if (options.yes !== true) say(`${consequences(held, spec?.leaseMs, show)}\n`);
+  await confirm(job, options.yes === true);
+  const { leftMs } = await operate(await actingOn(store), 'unlock', job, async () => {
+    const answer = await unlockJob(store, held);
+    const { runId = null, holder = null } = held;
+    return { answer, before: { runId, holder }, after: { endsInMs: answer.leftMs } };
+  });
+  const until = Date.now() + leftMs;
+  if (options.json) {
+    printJson({ job, runId: held.runId ?? null, holder: held.holder ?? null, endsInMs: leftMs });
+    return OK;
+  }
+  const patience =
+    spec === undefined ? 'a lease and its margin' : formatDuration(spec.leaseMs + marginOf(spec.leaseMs));
+  print(
+    `Broke the lease of ${job}: it cannot be renewed any longer, and ends at ${show(Math.ceil(until / 1000) * 1000)}. ` +
+      `A tick takes the job over once it has seen the broken lease for ${patience}.`,
+  );
+  return OK;
+}
+
+/** The consequences of an unlock, to read before the confirmation. */
+function consequences(
+  { job, runId, holder, attempt, since }: HeldLease,
+  leaseMs: number | undefined,
+  show: ShowTime,
+): string {
+  const who = holder === undefined ? 'An instance' : `An instance of ${holder}`;
+  const what = runId === undefined ? '' : `, with attempt ${attempt} of run ${runId}`;
+  const when = since === undefined ? '' : ` since ${show(since)}`;
+  const third = leaseMs === undefined ? 'a third of the lease' : `a third of the lease (${showSpan(leaseMs / 3)})`;
+  return [
+    `${who} holds the lease of ${job}${what}${when}.`,
+    `Breaking it interrupts the run: the holder finds out at its next renewal, at most ${third} from now, and aborts`,
+    "its handler's signal. A holder that is cut off from storage may continue until its trust in the lease ends. Only",
+    'after that does another instance take the job over and retry the run. Work that the handler did without its fence',
+    'may then be done twice.',
+  ].join('\n');
+}

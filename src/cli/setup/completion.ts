@@ -1,0 +1,112 @@
+import type { Command, Option } from 'commander';
+import { ConfigError } from '../../config/config-error';
+import { CliError } from '../cli-error';
+import { bash, fish, zsh } from './completion-scripts';
+import { loadFile } from '../jobs-file';
+import { OK, print } from '../output';
+
+/** `cronlease completion`: prints a script that makes a shell complete the command line. */
+export function completion(shell: 'bash' | 'zsh' | 'fish'): number {
+  print({ bash, zsh, fish }[shell]);
+  return OK;
+}
+
+/** The hidden command by which the scripts ask. */
+export const COMPLETE = '__complete';
+/** Arguments that are names of jobs. */
+const JOB = /^job$/i;
+/** Its value is a tag of the jobs file. */
+const TAG_OPTION = '--tag';
+
+/**
+ * What may stand in the place of the last word, one on a line. It reads the command line and the jobs file, and makes
+ * no call.
+ *
+ * @param words the command line from its second word on; the last one is the word to complete, and may be empty
+ */
+export function complete(program: Command, words: readonly string[]): number {
+  const found = candidates(program, words.slice(0, -1), words.at(-1) ?? '');
+  if (found.length > 0) print(found.join('\n'));
+  return OK;
+}
+
+function candidates(program: Command, before: readonly string[], word: string): readonly string[] {
+  const [name, ...rest] = before;
+  const commands = program.commands.filter((command) => !isHidden(command));
+  if (name === undefined) {
+    return word.startsWith('-')
+      ? startingWith(word, flags(program))
+      : startingWith(word, [...commands.map((c) => c.name()), 'help']);
+  }
+  if (name === 'help')
+    return rest.length === 0
+      ? startingWith(
+          word,
+          commands.map((c) => c.name()),
+        )
+      : [];
+  const command = commands.find((candidate) => candidate.name() === name);
+  if (command === undefined) return [];
+  const open = openOption(command, rest.at(-1));
+  if (open !== undefined) return startingWith(word, valuesOf(open, rest));
+  if (word.startsWith('-')) return startingWith(word, flags(command, rest));
+  const argument = argumentAt(command, rest);
+  if (argument === undefined) return [];
+  return startingWith(
+    word,
+    argument.choices ?? (JOB.test(argument.name) ? inFile(rest, ({ name: job }) => [job]) : []),
+  );
+}
+
+interface Place {
+  readonly name: string;
+  readonly choices: readonly string[] | undefined;
+}
+
+/** The argument that comes next. */
+function argumentAt(command: Command, before: readonly string[]): Place | undefined {
+  const given = before.filter((text, index) => {
+    return !text.startsWith('-') && openOption(command, before[index - 1]) === undefined;
+  });
+  const { registeredArguments } = command;
+  const last = registeredArguments.at(-1);
+  const argument = registeredArguments[given.length] ?? (last?.variadic === true ? last : undefined);
+  return argument && { name: argument.name(), choices: argument.argChoices };
+}
+
+/** The option that still needs its value, if the word is one. */
+function openOption(command: Command, word: string | undefined): Option | undefined {
+  return command.options.find((option) => option.required && word !== undefined && option.long === word);
+}
+
+function valuesOf(option: Option, before: readonly string[]): readonly string[] {
+  return option.long === TAG_OPTION ? inFile(before, ({ tags }) => tags) : (option.argChoices ?? []);
+}
+
+function flags(command: Command, given: readonly string[] = []): readonly string[] {
+  const own = command.options.filter(({ hidden }) => !hidden).map(({ long }) => long ?? '');
+  return [...own, '--help'].filter((flag) => !given.includes(flag));
+}
+
+function isHidden(command: Command): boolean {
+  return command.name() === COMPLETE;
+}
+
+function startingWith(word: string, all: readonly string[]): readonly string[] {
+  return [...new Set(all)].filter((text) => text.startsWith(word)).toSorted();
+}
+
+/** Names of the jobs file that the command line names, or of the default one. None if it cannot be read. */
+function inFile(
+  before: readonly string[],
+  namesOf: (job: { readonly name: string; readonly tags: readonly string[] }) => readonly string[],
+): readonly string[] {
+  const at = before.lastIndexOf('--file');
+  try {
+    return loadFile({ file: at === -1 ? undefined : before[at + 1] }).jobsFile.jobs.flatMap(namesOf);
+  } catch (error) {
+    // There is nothing to suggest, and a message would appear in the middle of the line that is being typed.
+    if (error instanceof ConfigError || error instanceof CliError) return [];
+    throw error;
+  }
+}

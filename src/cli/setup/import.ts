@@ -1,0 +1,198 @@
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import JSON5 from 'json5';
+import { ScheduleError } from '../../core/schedule/schedule-error';
+import { windowsZone } from '../../config/windows-zones';
+import { zoneOf } from '../../core/schedule/zone';
+import { isRecord } from '../../config/readers';
+import { functionTimeout } from '../../functions/settings';
+import { type Format, noteOnRuns, noteOnZone } from '../../import/about-runs';
+import { type Found, ImportError } from '../../import/draft';
+import { type Imported, type JobsDocument, jobsDocument } from '../../import/jobs-document';
+import { CliError, UsageError } from '../cli-error';
+import { importReport } from './import-text';
+import { appFolderOf } from '../jobs-file';
+import { NO, OK, print, printError, printJson, say } from '../output';
+
+export interface ImportOptions {
+  readonly out?: string | undefined;
+  readonly force?: boolean | undefined;
+  readonly timeZone?: string | undefined;
+  readonly system?: boolean | undefined;
+  readonly settings?: string | undefined;
+  readonly json?: boolean | undefined;
+}
+
+/** `cronlease import`: makes a jobs file of another scheduler's files, with notes on all that it does not carry. */
+export async function importJobs(format: Format, sources: readonly string[], options: ImportOptions): Promise<number> {
+  const { out, json } = options;
+  checkOptions(format, options);
+  const revision = out === undefined ? 1 : nextRevision(out, options.force === true);
+  const found = await readAll(format, sources, options);
+  const imported = jobsDocument(found, {
+    revision,
+    functionTimeoutMs: functionTimeout(process.env, appFolderOf(out ?? 'jobs.json')),
+  });
+  if (imported.jobs.length === 0) {
+    const error = new CliError('NothingImported', `no job could be made of ${sources.join(', ')}`);
+    if (!json) {
+      say(importReport(imported, sources, undefined).join('\n'));
+      throw error;
+    }
+    // One document: the reasons are the answer.
+    printJson({ error: { code: error.code, message: error.message }, ...documentOf(imported) });
+    printError(error.message);
+    return NO;
+  }
+  if (out !== undefined) writeFileSync(out, `${JSON.stringify(imported.document, null, 2)}\n`);
+  if (json) printJson(documentOf(imported));
+  else if (out === undefined) print(JSON.stringify(imported.document, null, 2));
+  if (!json) say(importReport(imported, sources, out).join('\n'));
+  return OK;
+}
+
+function documentOf({ document, jobs, notes }: Imported): object {
+  return {
+    jobsFile: document satisfies JobsDocument,
+    handlers: jobs.map(({ job, name, file, line }) => ({ handler: job, name, file, line })),
+    notes,
+  };
+}
+
+function checkOptions(format: Format, { system, settings, timeZone, out, force }: ImportOptions): void {
+  if (system && format !== 'crontab') throw new UsageError('--system is for crontab');
+  if (settings !== undefined && format !== 'timers') throw new UsageError('--settings is for timers');
+  if (force && out === undefined) throw new UsageError('--force needs --out, which it lets replace a file');
+  if (timeZone !== undefined) checkZone((format === 'timers' && windowsZone(timeZone)) || timeZone, '--time-zone');
+}
+
+function checkZone(name: string, where: string): void {
+  try {
+    zoneOf(name);
+  } catch (error) {
+    if (!(error instanceof ScheduleError)) throw error;
+    throw new UsageError(`${where} ${JSON.stringify(name)} ${error.message}: ${error.remedy}`);
+  }
+}
+
+/** The revision of the new file: a deployment with a lower one than before would never claim. */
+function nextRevision(out: string, force: boolean): number {
+  if (!existsSync(out)) return 1;
+  if (!force)
+    throw new CliError('FileExists', `${out} exists already: name another file, or add --force to replace it`);
+  try {
+    const before: unknown = JSON.parse(readFileSync(out, 'utf8'));
+    const revision = isRecord(before) ? before['revision'] : undefined;
+    return typeof revision === 'number' && Number.isSafeInteger(revision) ? revision + 1 : 1;
+  } catch (error) {
+    if (error instanceof SyntaxError) return 1;
+    throw error;
+  }
+}
+
+async function readAll(format: Format, sources: readonly string[], options: ImportOptions): Promise<readonly Found[]> {
+  const files = (await Promise.all(sources.map((source) => filesOf(format, source)))).flat();
+  const read = await readerOf(format, options, sources);
+  const found = files.map((file) => {
+    const { drafts, notes } = read(file, textOf(file));
+    const onZone = options.timeZone === undefined ? noteOnZone(file, format, { drafts, notes }) : [];
+    return { drafts, notes: [...onZone, ...notes] };
+  });
+  return [{ drafts: [], notes: noteOnRuns(format, found) }, ...found];
+}
+
+type Reader = (file: string, text: string) => Found;
+
+async function readerOf(format: Format, options: ImportOptions, sources: readonly string[]): Promise<Reader> {
+  const now = Date.now();
+  const timeZone = options.timeZone ?? 'UTC';
+  switch (format) {
+    case 'crontab': {
+      const { hasUserColumn, readCrontab } = await import('../../import/crontab.js');
+      const { isOfelia, readOfelia } = await import('../../import/ofelia.js');
+      const isSystem = (file: string, text: string): boolean =>
+        options.system === true || isOfSystem(file) || hasUserColumn(text);
+      return (file, text) =>
+        isOfelia(text)
+          ? readOfelia(file, text, { now, timeZone })
+          : readCrontab(file, text, { now, timeZone, userColumn: isSystem(file, text) });
+    }
+    case 'k8s': {
+      const { readK8s } = await import('../../import/k8s.js');
+      return (file, text) => readK8s(file, text, { now, timeZone });
+    }
+    case 'quartz': {
+      const { readQuartzFile } = await import('../../import/quartz.js');
+      return (file, text) => readQuartzFile(file, text, { now, timeZone });
+    }
+    case 'timers': {
+      const { readTimers } = await import('../../import/timers.js');
+      const settings = settingsOf(options.settings ?? settingsBeside(sources));
+      const named = options.timeZone ?? settings?.get('WEBSITE_TIME_ZONE') ?? 'UTC';
+      const zone = windowsZone(named) ?? named;
+      checkZone(zone, 'WEBSITE_TIME_ZONE');
+      return (file, text) => readTimers(file, text, { now, timeZone: zone, settings });
+    }
+  }
+}
+
+/** A file whose place tells that its entries name users. */
+function isOfSystem(file: string): boolean {
+  return /^\/etc\/(crontab$|cron\.d\/)/.test(path.resolve(file));
+}
+
+/** The local settings of an app whose folder was named. */
+function settingsBeside(sources: readonly string[]): string | undefined {
+  return sources.map((source) => path.join(source, 'local.settings.json')).find((file) => existsSync(file));
+}
+
+function settingsOf(file: string | undefined): ReadonlyMap<string, string> | undefined {
+  if (file === undefined) return undefined;
+  let content: unknown;
+  try {
+    content = JSON5.parse(textOf(file).replace(/^\ufeff/, ''));
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    throw new ImportError({ file, line: 1 }, `this is not JSON: ${error.message}`, { cause: error });
+  }
+  const values = isRecord(content) && isRecord(content['Values']) ? content['Values'] : {};
+  return new Map(Object.entries(values).map(([name, value]) => [name, String(value)]));
+}
+
+/** Folders of an app that hold no sources of its own. */
+const PASSED_OVER = new Set(['node_modules', 'dist', 'out', 'build', 'venv', 'site-packages', '__pycache__']);
+/** Those in which .NET builds a project, with a function.json of each function. */
+const BUILT = new Set(['bin', 'obj']);
+
+/** A file itself; of a folder, the files of its format. */
+async function filesOf(format: Format, source: string): Promise<readonly string[]> {
+  if (!isFolder(source)) return [source];
+  if (format !== 'timers') throw new UsageError(`${source} is a folder: name its files`);
+  const { TIMER_FILE } = await import('../../import/timers.js');
+  const within = (folder: string): readonly string[] => {
+    const entries = readdirSync(folder, { withFileTypes: true });
+    const isProject = entries.some(({ name }) => /\.(cs|fs)proj$/.test(name));
+    return entries.flatMap((entry): readonly string[] => {
+      const { name } = entry;
+      const inner = path.join(folder, name);
+      if (!entry.isDirectory()) return TIMER_FILE.test(name) ? [inner] : [];
+      const isPassedOver = PASSED_OVER.has(name) || name.startsWith('.') || (isProject && BUILT.has(name));
+      return isPassedOver ? [] : within(inner);
+    });
+  };
+  return within(source);
+}
+
+function isFolder(source: string): boolean {
+  return existsSync(source) && statSync(source).isDirectory();
+}
+
+function textOf(file: string): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(file === '-' ? 0 : file));
+  } catch (error) {
+    if (error instanceof TypeError) throw new CliError('NoSource', `${file} is not text in UTF-8`, { cause: error });
+    if (!(error instanceof Error && 'code' in error)) throw error;
+    throw new CliError('NoSource', `${file} cannot be read: ${error.message}`, { cause: error });
+  }
+}

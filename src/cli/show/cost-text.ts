@@ -1,0 +1,160 @@
+import { formatDuration } from '../../core/duration';
+import type { CostAssumptions, CostEstimate, JobCost, SharedCost } from '../../operator/cost/estimate';
+import type { Prices } from '../../operator/cost/prices';
+import { type Column, fittedTable } from '../fit';
+import { style } from '../output';
+
+/** What the figures rest on, for people. */
+export interface Basis {
+  readonly assumed: CostAssumptions;
+  readonly prices: Prices;
+}
+
+const WIDTH = 80;
+/** Lines of jobs; the rest is one line. */
+const MOST_JOBS = 20;
+
+/** The estimate in at most 80 columns: the total, the jobs with the worst first, what they share, the assumptions. */
+export function costText(estimate: CostEstimate, basis: Basis): readonly string[] {
+  const { jobs, shared, total, jobsCost } = estimate;
+  const money = moneyIn(basis);
+  const count = jobs.length === 1 ? '1 job' : `${whole(jobs.length)} jobs`;
+  const shown = jobs.slice(0, MOST_JOBS);
+  const rest = jobs.slice(MOST_JOBS);
+  return [
+    style(
+      'bold',
+      `${money(total)} a month for ${count}: ${money(jobsCost)} for runs, ${money(total - jobsCost)} shared`,
+    ),
+    '',
+    ...(shown.length === 0 ? [] : [...jobTable(shown, money), ...restOf(rest, money), '']),
+    ...sharedTable(shared, money),
+    '',
+    ...assumptions(estimate, basis),
+  ];
+}
+
+/** The difference between two estimates: the total, and the jobs whose cost changes most. */
+export function changedText(before: CostEstimate, after: CostEstimate, basis: Basis, ref: string): readonly string[] {
+  const money = moneyIn(basis);
+  const changes = changesOf(before.jobs, after.jobs);
+  const shown = changes.slice(0, MOST_JOBS);
+  const difference = after.total - before.total;
+  const change = difference === 0 ? 'no change' : `${difference < 0 ? '-' : '+'}${money(Math.abs(difference))}`;
+  const head = `${money(before.total)} a month at ${ref}, ${money(after.total)} now: ${change}`;
+  return [
+    style('bold', head),
+    '',
+    ...(shown.length === 0 ? ['No job costs more or less.'] : changeTable(shown, money)),
+    ...(changes.length > shown.length ? [`and ${whole(changes.length - shown.length)} more jobs that change`] : []),
+    '',
+    ...assumptions(after, basis),
+  ];
+}
+
+interface Change {
+  readonly job: string;
+  readonly before: JobCost | undefined;
+  readonly after: JobCost | undefined;
+}
+
+function changesOf(before: readonly JobCost[], after: readonly JobCost[]): readonly Change[] {
+  const old = new Map(before.map((one) => [one.job, one]));
+  const changes = after.map((one): Change => ({ job: one.job, before: old.get(one.job), after: one }));
+  const names = new Set(after.map(({ job }) => job));
+  const gone = before
+    .filter(({ job }) => !names.has(job))
+    .map((one) => ({ job: one.job, before: one, after: undefined }));
+  const size = (change: Change): number => Math.abs((change.after?.cost ?? 0) - (change.before?.cost ?? 0));
+  return [...changes, ...gone].filter((change) => size(change) > 0).toSorted((a, b) => size(b) - size(a));
+}
+
+function changeTable(changes: readonly Change[], money: Money): readonly string[] {
+  const amount = (one: JobCost | undefined): string => (one === undefined ? 'none' : money(one.cost));
+  const runs = (one: JobCost | undefined): string => (one === undefined ? '' : quantity(one.runs));
+  return fittedTable(
+    [
+      column('JOB', changes, ({ job }) => job),
+      right('RUNS BEFORE', changes, ({ before }) => runs(before)),
+      right('AFTER', changes, ({ after }) => runs(after)),
+      right('COST BEFORE', changes, ({ before }) => amount(before)),
+      right('COST AFTER', changes, ({ after }) => amount(after)),
+    ],
+    [['JOB', 12]],
+    WIDTH,
+  );
+}
+
+function jobTable(jobs: readonly JobCost[], money: Money): readonly string[] {
+  return fittedTable(
+    [
+      column('JOB', jobs, ({ job }) => job),
+      right('RUNS', jobs, ({ runs }) => quantity(runs)),
+      right('CALLS', jobs, ({ storageCalls }) => quantity(storageCalls)),
+      right('EXECUTIONS', jobs, ({ executions }) => quantity(executions)),
+      right('GB-S', jobs, ({ gbSeconds }) => quantity(gbSeconds)),
+      right('LOG GB', jobs, ({ logGb }) => logGb.toFixed(2)),
+      right('A MONTH', jobs, ({ cost }) => money(cost)),
+    ],
+    [['JOB', 10]],
+    WIDTH,
+  );
+}
+
+function restOf(rest: readonly JobCost[], money: Money): readonly string[] {
+  if (rest.length === 0) return [];
+  const cost = rest.reduce((sum, one) => sum + one.cost, 0);
+  return [`and ${whole(rest.length)} more jobs for ${money(cost)} in all`];
+}
+
+function sharedTable(shared: readonly SharedCost[], money: Money): readonly string[] {
+  return fittedTable(
+    [
+      column('SHARED', shared, ({ item }) => item),
+      right('QUANTITY', shared, (line) => quantity(line.quantity)),
+      column('UNIT', shared, ({ unit }) => unit),
+      right('A MONTH', shared, ({ cost }) => (cost < 0 ? `-${money(-cost)}` : money(cost))),
+    ],
+    [['SHARED', 20]],
+    WIDTH,
+  );
+}
+
+function assumptions({ extrapolated, callsPerNotice }: CostEstimate, { assumed, prices }: Basis): readonly string[] {
+  const { deployments, memoryGb, alwaysReady, durationMs, items } = assumed;
+  const apps = deployments === 1 ? '1 deployment' : `${deployments} deployments`;
+  const fanOut =
+    items.size === 0 ? 'no fan-out' : `${whole(items.size)} ${items.size === 1 ? 'job' : 'jobs'} with fan-out`;
+  const checked = prices.checked ? '' : ', NOT checked: see --prices';
+  return [
+    `Assumed: ${apps} of ${memoryGb * 1024} MB, ${alwaysReady} always ready each, handlers of ${formatDuration(durationMs)},`,
+    `no retries, ${fanOut}${callsPerNotice === undefined ? '' : `, no notices (each: ${callsPerNotice} calls)`}.`,
+    'Calls to storage are priced as calls to blobs.',
+    'Alerts, network and stored bytes are left out.',
+    `Prices: ${prices.currency}, ${prices.region}, of ${prices.asOf}${checked}.`,
+    ...(extrapolated === 0 ? [] : [`Due times of ${whole(extrapolated)} jobs were counted for a part of the month.`]),
+  ];
+}
+
+function column<T>(name: string, rows: readonly T[], text: (row: T) => string): Column {
+  return { name, cells: rows.map((row) => [{ text: text(row) }]), cut: 'middle' };
+}
+
+function right<T>(name: string, rows: readonly T[], text: (row: T) => string): Column {
+  return { ...column(name, rows, text), align: 'right' };
+}
+
+type Money = (amount: number) => string;
+
+function moneyIn({ prices: { currency } }: Basis): Money {
+  const format = new Intl.NumberFormat('en-US', { style: 'currency', currency });
+  return (amount) => (amount > 0 && amount < 0.005 ? `<${format.format(0.01)}` : format.format(amount));
+}
+
+function quantity(amount: number): string {
+  return amount > 0 && amount < 10 && !Number.isInteger(amount) ? amount.toFixed(1) : whole(Math.round(amount));
+}
+
+function whole(amount: number): string {
+  return amount.toLocaleString('en-US');
+}

@@ -1,0 +1,161 @@
+import { sleep } from '../../core/clock';
+import type { LogLevel, Progress } from '../../core/log-entry';
+import { machineZone, showTime } from '../../core/show-time';
+import { oneLine, printableJson } from '../../core/text';
+import { type LeaseStore, StoreUnavailableError } from '../../lease/store';
+import { type FoundRun, findRun } from '../../operator/views/find-run';
+import { type LogPage, type LogRequest, type TokenedEntry, inOrder, readLog } from '../../operator/views/read-log';
+import { type Subject, subjectOf } from '../../operator/subject';
+import { systemClock } from '../../system-clock';
+import { type FileOptions, fileAtHand } from '../jobs-file';
+import { OK, print, printJson, style, warn } from '../output';
+import { type StorageOptions, openStore } from '../storage';
+import { type TimeOptions, parseTime, timeIn } from '../time';
+
+export interface LogsOptions extends FileOptions, StorageOptions, TimeOptions {
+  readonly follow?: boolean | undefined;
+  readonly item?: number | undefined;
+  readonly json?: boolean | undefined;
+}
+
+/** Handlers write every 2 s at most. */
+const POLL_MS = 2_000;
+const POLL_AFTER_TROUBLE_MS = 5_000;
+const PAGE_BYTES = 4 * 1024 * 1024;
+
+/** `cronlease logs`: what the handler of a run said. */
+export async function logs(job: string, time: string | undefined, options: LogsOptions): Promise<number> {
+  const moment = time === undefined ? undefined : parseTime(time, 'TIME');
+  const store = openStore(options);
+  const subject = await subjectOf(store, job, fileAtHand(options));
+  const at = moment && timeIn(moment, subject.spec?.timeZone ?? 'UTC');
+  const run = await findRun(store, subject.name, at);
+  return options.follow === true ? followLog(store, subject, run, options) : once(store, subject, run, options);
+}
+
+async function once(store: LeaseStore, { name }: Subject, run: FoundRun, options: LogsOptions): Promise<number> {
+  const all: TokenedEntry[] = [];
+  let page: LogPage | undefined;
+  do {
+    page = await readLog(store, name, run.key, { from: page?.next, ...requestOf(run, options) });
+    all.push(...page.entries);
+  } while (!page.ended && page.entries.length > 0);
+  const entries = inOrder(all);
+  warnOfItems(page);
+  const { ended, progress } = page;
+  if (options.json) {
+    printJson({ job: name, runId: run.runId, ended, progress: progress ?? null, entries });
+    return OK;
+  }
+  const shown = lines(run, options);
+  if (entries.length > 0) print(shown(entries));
+  else print(`Run ${run.runId} has logged nothing${ended ? '' : ' so far'}.`);
+  if (!ended) print(`\nThe run is in progress. To follow it:\n  cronlease logs ${name} --follow`);
+  return OK;
+}
+
+/** Prints what the handler of a run says, until the run is over. */
+export async function followLog(
+  store: LeaseStore,
+  { name }: Pick<Subject, 'name'>,
+  run: FoundRun,
+  options: LogsOptions,
+): Promise<number> {
+  const shown = lines(run, options);
+  let from: string | undefined;
+  let isTroubled = false;
+  for (;;) {
+    try {
+      const page = await readLog(store, name, run.key, { from, ...requestOf(run, options) });
+      isTroubled = false;
+      if (from === undefined) warnOfItems(page);
+      from = page.next;
+      if (options.json) for (const entry of page.entries) print(printableJson(entry));
+      else if (page.entries.length > 0) print(shown(page.entries));
+      if (page.ended) {
+        if (options.json) print(printableJson({ runId: run.runId, ended: true, progress: page.progress ?? null }));
+        return OK;
+      }
+    } catch (error) {
+      if (!(error instanceof StoreUnavailableError)) throw error;
+      if (!isTroubled) warn(`${error.message} It is asked again until it answers.`);
+      isTroubled = true;
+    }
+    await sleep(systemClock, isTroubled ? POLL_AFTER_TROUBLE_MS : POLL_MS);
+  }
+}
+
+function requestOf({ isOver }: FoundRun, { item }: Pick<LogsOptions, 'item'>): Omit<LogRequest, 'from'> {
+  return { isOver, item, bytes: PAGE_BYTES };
+}
+
+function warnOfItems({ leftOut }: LogPage): void {
+  if (leftOut === 0) return;
+  warn(`${String(leftOut)} logs of items are left out: --item N shows those of one item`);
+}
+
+/** Shows entries, page after page: a heading for the run, and for each attempt and day that begins. */
+function lines({ runId }: FoundRun, options: TimeOptions): (entries: readonly TokenedEntry[]) => string {
+  const zone = options.local === true ? machineZone() : 'UTC';
+  let token: number | undefined;
+  let day: string | undefined;
+  return (entries) =>
+    entries
+      .flatMap((entry) => {
+        const instant = Date.parse(entry.at);
+        const [date = '', time = ''] = showTime(instant, zone).split('T');
+        const isNewRun = token === undefined;
+        const isNewAttempt = !isNewRun && entry.token !== token;
+        const isNewDay = date !== day;
+        token = entry.token;
+        day = date;
+        const what = isNewRun ? `run ${runId}` : isNewAttempt ? attemptName(entry) : '';
+        const heading = [what, isNewDay ? `${date} ${zone}` : ''].filter((part) => part !== '').join(', ');
+        const clock = `${time.slice(0, 8)}.${entry.at.slice(20, 23)}`;
+        return [...(heading === '' ? [] : [style('bold', heading)]), line(clock, entry)];
+      })
+      .join('\n');
+}
+
+function attemptName({ attempt, item }: TokenedEntry): string {
+  return item === undefined ? `attempt ${String(attempt)}` : 'items';
+}
+
+const COLOURS: Readonly<Partial<Record<LogLevel, 'yellow' | 'red' | 'gray'>>> = {
+  debug: 'gray',
+  warn: 'yellow',
+  error: 'red',
+};
+
+function line(clock: string, entry: TokenedEntry): string {
+  const item = entry.item === undefined ? '' : `item ${String(entry.item)}: `;
+  if ('progress' in entry) return `${clock}        ${item}${progressText(entry.progress)}`;
+  if ('gap' in entry) return `${clock}        ${item}${gapText(entry.gap)}`;
+  if ('error' in entry) return `${clock} ${style('red', 'error')}  ${indented(entry.error)}`;
+  const level = entry.level.padEnd(5);
+  const colour = COLOURS[entry.level];
+  return `${clock} ${colour === undefined ? level : style(colour, level)}  ${item}${indented(entry.text)}`;
+}
+
+function progressText({ note, fraction }: Progress): string {
+  const percent = fraction === undefined ? '' : `${String(Math.floor(fraction * 100))} %`;
+  return [percent, note === undefined ? '' : oneLine(withoutColours(note))].filter((part) => part !== '').join('  ');
+}
+
+function gapText({ lines: count }: { readonly lines: number }): string {
+  const missing = count === 1 ? '1 line is missing' : `${String(count)} lines are missing`;
+  return `(${missing}: more was said than is kept)`;
+}
+
+/** Further lines of a text stand below its beginning, so that they cannot be taken for lines of the log. */
+function indented(text: string): string {
+  return withoutColours(text)
+    .replaceAll('\r\n', '\n')
+    .replaceAll('\n', `\n${' '.repeat(20)}`);
+}
+
+/** Colours of a terminal are left out. Any other control character is printed as an escape. */
+function withoutColours(text: string): string {
+  // oxlint-disable-next-line no-control-regex -- colours begin with one
+  return text.replaceAll(/\u001b\[[\d;]*m/g, '');
+}

@@ -1,0 +1,75 @@
+import { errorText, mapTexts } from '../../core/recorded-error';
+import { tookMs } from '../../core/record';
+import { showSpan } from '../../core/show-time';
+import { oneLine } from '../../core/text';
+import type { ShownRecord } from '../../operator/views/list-runs';
+import { style } from '../output';
+import type { ShowTime } from '../time';
+
+const COLOURS: Readonly<Record<string, 'green' | 'red' | 'yellow' | 'cyan'>> = {
+  succeeded: 'green',
+  failed: 'red',
+  timedOut: 'red',
+  stalled: 'red',
+  expired: 'yellow',
+  cancelled: 'yellow',
+  retrying: 'yellow',
+  running: 'cyan',
+};
+
+/** An outcome in its colour, where there are colours. */
+export function paintOutcome(text: string): string {
+  const colour = colourOf(text);
+  return colour === undefined ? text : style(colour, text);
+}
+
+export function colourOf(outcome: string): 'green' | 'red' | 'yellow' | 'cyan' | undefined {
+  return COLOURS[outcome.trim()];
+}
+
+/** How late it started: `5 ms`, `1.2 s`, `3 min 20 s`. */
+export function lateness({ latenessMs }: ShownRecord): string {
+  return latenessMs === null ? '' : showSpan(latenessMs);
+}
+
+/** The handler's time, without the waits between its attempts. */
+export function took(record: ShownRecord): string {
+  const ms = tookMs(record);
+  return ms === undefined ? '' : showSpan(ms);
+}
+
+/** The same with the waits: `took 4 s, waited 30 s between attempts`. */
+export function tookAndWaited(record: ShownRecord): string {
+  const { waitedMs = 0 } = record;
+  return `took ${took(record) || '0 ms'}${waitedMs === 0 ? '' : `, waited ${showSpan(waitedMs)} between attempts`}`;
+}
+
+/** For a record of several due times: their number, and the last one. */
+export function stretch({ count, through }: ShownRecord, show: ShowTime): string {
+  if (through === undefined) return '';
+  const until = show(Date.parse(through));
+  return count === undefined ? `all due times through ${until}` : `${count} due times through ${until}`;
+}
+
+/** The number of attempts. An attempt that only planned the items of a fan-out does not count. */
+export function attemptsMade({ attempts }: ShownRecord): number {
+  return attempts.filter(({ outcome }) => outcome !== 'planned').length;
+}
+
+/** The deployment of the last attempt. */
+export function deployment({ attempts }: ShownRecord): string {
+  return oneLine(attempts.at(-1)?.deployment ?? '');
+}
+
+/** Who asked for the run, from where and why, on one line. Undefined: nobody did. */
+export function askedBy({ origin }: ShownRecord): string | undefined {
+  if (origin === undefined) return undefined;
+  const why = origin.note === undefined ? '' : `: ${origin.note}`;
+  return oneLine(`by ${origin.actor} (${origin.channel})${why}`);
+}
+
+/** The error of the last attempt, on one line. */
+export function lastError({ attempts }: ShownRecord): string | undefined {
+  const error = attempts.at(-1)?.error;
+  return error ? oneLine(errorText(mapTexts(error, (text) => text.split('\n', 1)[0] ?? ''))) : undefined;
+}

@@ -1,0 +1,213 @@
+import type { EpochMs, JobName } from '../../core/brand';
+import type { LoadedJobs } from '../../config/load';
+import { currentPause } from '../../core/control';
+import type { JobSpec } from '../../core/job';
+import { ForeignMetadataError } from '../../core/metadata';
+import { oneLine } from '../../core/text';
+import type { Listing } from '../../lease/store';
+import { inParallel } from '../../core/in-parallel';
+import { stateIn } from '../../operator/job-state';
+import { jobsIn } from '../../operator/views/list-jobs';
+import type { ShownRecord } from '../../operator/views/list-runs';
+import { FAILED_OUTCOMES, type PageStart, type PagedJob, pageOfRuns, pagedJob } from '../../operator/views/run-pages';
+import { errorLine } from '../../operator/views/run-errors';
+import { withItems } from '../../operator/views/run-items';
+import { recordsOf } from '../../operator/views/run-records';
+import { unknownAnywhere } from '../../operator/subject';
+import { UsageError } from '../cli-error';
+import { type Column, type Concession, fitLine, fittedTable, paint } from '../fit';
+import { type FileOptions, atHand, jobsWithTag, loadFile, loadFileIfAny } from '../jobs-file';
+import { OK, print, printJson, warn } from '../output';
+import { askedBy, attemptsMade, colourOf, deployment, lateness, stretch, took } from './record-text';
+import { type StorageOptions, openStore } from '../storage';
+import { recordInput } from './record-input';
+import { type ShowTime, type TimeOptions, parseTime, timeIn, timesOf } from '../time';
+
+export interface RunsOptions extends FileOptions, StorageOptions, TimeOptions {
+  readonly limit: number;
+  readonly tag?: string | undefined;
+  readonly failed?: boolean | undefined;
+  readonly outcome?: readonly string[] | undefined;
+  readonly trigger?: string | undefined;
+  readonly actor?: string | undefined;
+  readonly channel?: string | undefined;
+  readonly note?: string | undefined;
+  readonly since?: string | undefined;
+  readonly until?: string | undefined;
+  readonly cursor?: string | undefined;
+  readonly json?: boolean | undefined;
+}
+
+/** `cronlease runs`: the runs in progress, and the ledger, newest first, in pages. */
+export async function runs(job: string | undefined, options: RunsOptions): Promise<number> {
+  const start = options.cursor === undefined ? undefined : readCursor(options.cursor);
+  const [since, until] = [timeOption(options.since, '--since'), timeOption(options.until, '--until')];
+  const file = loadFileIfAny(options);
+  const tagged = options.tag === undefined ? undefined : jobsWithTag(loadFile(options), options.tag, options);
+  if (job !== undefined && tagged !== undefined) throw new UsageError('JOB and --tag both name jobs: leave one out');
+  const store = openStore(options);
+  const listing = await store.list(job === undefined ? {} : { job: job as JobName });
+  const entries = jobsIn(listing, file?.jobsFile.jobs ?? []).jobs.filter(({ name }) =>
+    job === undefined ? listing.jobs.has(name) && isIn(tagged)(name) : name === job,
+  );
+  // Its records may outlive its row.
+  const paged = entries.length > 0 || job === undefined ? entries.map(pagedJob) : [withoutRow(job as JobName)];
+  const zone = entries.length === 1 ? entries[0]?.spec?.timeZone : undefined;
+  const filter = {
+    outcomes: outcomesOf(options),
+    since: since?.(zone),
+    until: until?.(zone),
+    trigger: options.trigger,
+    actor: options.actor,
+    channel: options.channel,
+    note: options.note,
+  };
+  const page = await pageOfRuns(store, paged, filter, { limit: options.limit, start });
+  const { records, problems } = await recordsOf(store, page.runs, listing);
+  for (const problem of problems) warn(problem);
+  if (job !== undefined && records.length === 0 && !isKnown(job, listing, file)) {
+    const all = await store.list();
+    throw unknownAnywhere(job, file && atHand(file, options), { location: store.location, jobs: all.jobs.keys() });
+  }
+  const cursor = page.next === undefined ? null : `${page.next.job}/${page.next.key}`;
+  if (options.json) {
+    const specOf = (name: string): JobSpec | undefined => file?.jobsFile.jobs.find((spec) => spec.name === name);
+    const keys = new Map(page.runs.map(({ runId, key }) => [runId, key]));
+    const withInputs = await inParallel(records, async (listed) => {
+      const key = keys.get(listed.runId);
+      const record = key === undefined ? listed : await withItems(store, listed, key, undefined);
+      const input = await recordInput(store, record, specOf(record.job));
+      return input === undefined ? record : { ...record, input };
+    });
+    printJson({ runs: withInputs, cursor });
+    return OK;
+  }
+  const show = timesOf(options);
+  if (job !== undefined) printPause(job as JobName, listing, show);
+  if (records.length > 0) print(runsTable(records, show, process.stdout.isTTY ? process.stdout.columns : Infinity));
+  else print(nothing(job, cursor, isFiltered(options)));
+  if (cursor !== null) print(`\nFor older ones, add: --cursor ${cursor}`);
+  return OK;
+}
+
+function isFiltered({ failed, outcome, since, until, cursor, tag, ...options }: RunsOptions): boolean {
+  const { trigger, actor, channel, note } = options;
+  return [failed, outcome, since, until, cursor, tag, trigger, actor, channel, note].some(
+    (option) => option !== undefined,
+  );
+}
+
+function nothing(job: string | undefined, cursor: string | null, filtered: boolean): string {
+  if (cursor !== null) return 'No such run among those that were searched.';
+  if (filtered) return 'No such run.';
+  return job === undefined ? 'Nothing has run yet.' : `Job "${job}" has not run yet.`;
+}
+
+function outcomesOf({ failed, outcome }: RunsOptions): ReadonlySet<string> | undefined {
+  if (failed) return new Set(FAILED_OUTCOMES);
+  return outcome === undefined ? undefined : new Set(outcome);
+}
+
+/** A time of the command line. Without an offset it is in the job's zone, or UTC. */
+function timeOption(text: string | undefined, option: string): ((zone: string | undefined) => EpochMs) | undefined {
+  if (text === undefined) return undefined;
+  const asked = parseTime(text, option);
+  return (zone = 'UTC') => timeIn(asked, zone);
+}
+
+function readCursor(text: string): PageStart {
+  const [, job = '', key = ''] = /^([a-z0-9-]{1,63})\/(\d{13}-(?:s|m-[0-9a-z]{1,64}))$/.exec(text) ?? [];
+  if (key !== '') return { job, key };
+  throw new UsageError(`--cursor ${JSON.stringify(text)} is not one that "cronlease runs" has printed: leave it out`);
+}
+
+function withoutRow(name: JobName): PagedJob {
+  return { name, spec: undefined, row: undefined, current: undefined, isUnreadable: false };
+}
+
+function isIn(specs: readonly JobSpec[] | undefined): (job: JobName) => boolean {
+  return (job) => specs === undefined || specs.some(({ name }) => name === job);
+}
+
+function isKnown(job: string, listing: Listing, file: LoadedJobs | undefined): boolean {
+  return listing.jobs.has(job as JobName) || (file?.jobsFile.jobs.some(({ name }) => name === job) ?? false);
+}
+
+/** These give way first where the line is short. */
+const CONCESSIONS: readonly Concession[] = [
+  ...([
+    ['NOTES', 16],
+    ['JOB', 24],
+    ['LATE', 0],
+    ['BY', 12],
+    ['JOB', 16],
+    ['NOTES', 8],
+    ['TOOK', 0],
+  ] as const),
+  ...([
+    ['BY', 0],
+    ['NOTES', 0],
+    ['JOB', 8],
+    ['OUTCOME', 6],
+    ['JOB', 1],
+  ] as const),
+];
+
+function runsTable(records: readonly ShownRecord[], show: ShowTime, width: number): string {
+  const column = (name: string, cell: (record: ShownRecord) => string, more: Partial<Column> = {}): Column => ({
+    name,
+    cells: records.map((record) => [{ text: cell(record) }]),
+    ...more,
+  });
+  const [heading = '', ...lines] = fittedTable(
+    [
+      column('JOB', ({ job }) => job, { cut: 'middle' }),
+      column('DUE', ({ scheduledFor }) => show(Date.parse(scheduledFor))),
+      { name: 'OUTCOME', cells: records.map(({ outcome }) => [{ text: outcome, format: colourOf(outcome) }]) },
+      column('LATE', lateness),
+      column('TOOK', took),
+      column('BY', deployment),
+      column('NOTES', (record) => notes(record, show)),
+    ],
+    CONCESSIONS,
+    width,
+  );
+  return [heading, ...records.flatMap((record, index) => [lines[index] ?? '', ...detailLines(record, width)])].join(
+    '\n',
+  );
+}
+
+/** Who asked for the run, and its error. */
+function detailLines(record: ShownRecord, width: number): readonly string[] {
+  const indent = '    ';
+  const error = errorLine(record, width - indent.length);
+  const details = [askedBy(record), error && oneLine(error)].filter((text) => text !== undefined);
+  return details.map((text) => paint(fitLine([{ text: indent + text }], width)));
+}
+
+/** Anything unusual about the run. */
+function notes(record: ShownRecord, show: ShowTime): string {
+  const { reason, trigger, overlappedRunId } = record;
+  const attempts = attemptsMade(record);
+  return [
+    reason === null || reason === 'completed' ? '' : reason,
+    trigger === null || trigger === 'schedule' ? '' : trigger,
+    attempts > 1 ? `attempt ${attempts}` : '',
+    stretch(record, show),
+    overlappedRunId === undefined ? '' : `during ${overlappedRunId}`,
+  ]
+    .filter((note) => note !== '')
+    .join(', ');
+}
+
+function printPause(job: JobName, listing: Listing, show: ShowTime): void {
+  try {
+    const { control, now } = stateIn(listing, job);
+    const pause = currentPause(control, now);
+    if (pause === undefined) return;
+    print(`Paused since ${show(pause.since)} by ${oneLine(pause.by)}: ${oneLine(pause.note)}\n`);
+  } catch (error) {
+    if (!(error instanceof ForeignMetadataError)) throw error;
+    warn(`job "${job}": ${error.message}`);
+  }
+}

@@ -1,0 +1,107 @@
+import { shown } from '../output';
+
+/** The part of a terminal's input that {@link openScreen} uses. */
+export interface Keyboard {
+  readonly isTTY?: boolean;
+  setRawMode?(raw: boolean): unknown;
+  on(event: 'data', listener: (chunk: Buffer) => void): unknown;
+  off(event: 'data', listener: (chunk: Buffer) => void): unknown;
+  resume(): unknown;
+  pause(): unknown;
+}
+
+/** The part of a terminal's output that {@link openScreen} uses. */
+export interface Display {
+  readonly columns: number;
+  readonly rows: number;
+  write(text: string): unknown;
+  on(event: 'resize', listener: () => void): unknown;
+  off(event: 'resize', listener: () => void): unknown;
+}
+
+/** The whole of a terminal, for a picture that is repainted. */
+export interface Screen {
+  /** Replaces the picture. Lines that do not fit are left out. */
+  paint(lines: readonly string[]): void;
+  /** Gives the terminal back as it was before. */
+  close(): void;
+}
+
+/** What the person at the terminal wants. */
+export interface Wishes {
+  quit(): void;
+  /** The terminal has another size, or was shown again. */
+  repaint(): void;
+  /** Stops the process, as Ctrl+Z does, and calls `resumed` once it continues. */
+  suspend(resumed: () => void): void;
+}
+
+/** The other screen, so that the lines before stay; without a cursor, and without wrapping, which would scroll. */
+const OPEN = '\u001b[?1049h\u001b[?25l\u001b[?7l';
+const CLOSE = '\u001b[?7h\u001b[?25h\u001b[?1049l';
+/** Terminals that know these show the picture at once and not in parts; others ignore them. */
+const BEGIN = '\u001b[?2026h';
+const END = '\u001b[?2026l';
+const HOME = '\u001b[H';
+const CLEAR_TO_LINE_END = '\u001b[K';
+const CLEAR_BELOW = '\u001b[J';
+
+const CTRL_C = '\u0003';
+const CTRL_Z = '\u001a';
+
+/** Opens a terminal's whole screen. Nothing is erased before it is painted anew, so that it does not flicker. */
+export function openScreen(keyboard: Keyboard, display: Display, wishes: Wishes): Screen {
+  let last: string | undefined;
+  let isOpen = false;
+  const isAsked = keyboard.isTTY === true;
+  const open = (): void => {
+    last = undefined;
+    isOpen = true;
+    display.write(OPEN);
+    if (isAsked) keyboard.setRawMode?.(true);
+  };
+  const close = (): void => {
+    if (!isOpen) return;
+    isOpen = false;
+    display.write(CLOSE);
+    if (isAsked) keyboard.setRawMode?.(false);
+  };
+  const onData = (chunk: Buffer): void => {
+    const keys = chunk.toString();
+    if (/^q$/i.test(keys) || keys.includes(CTRL_C)) wishes.quit();
+    else if (keys.includes(CTRL_Z)) {
+      close();
+      wishes.suspend(() => {
+        open();
+        wishes.repaint();
+      });
+    }
+  };
+  const onResize = (): void => {
+    last = undefined;
+    wishes.repaint();
+  };
+  open();
+  display.on('resize', onResize);
+  if (isAsked) {
+    keyboard.on('data', onData);
+    keyboard.resume();
+  }
+  return {
+    paint(lines) {
+      const rows = lines.slice(0, display.rows).map((line) => shown(line) + CLEAR_TO_LINE_END);
+      const picture = rows.join('\r\n');
+      if (!isOpen || picture === last) return;
+      last = picture;
+      display.write(`${BEGIN}${HOME}${picture}${CLEAR_BELOW}${END}`);
+    },
+    close() {
+      display.off('resize', onResize);
+      if (isAsked) {
+        keyboard.off('data', onData);
+        keyboard.pause();
+      }
+      close();
+    },
+  };
+}

@@ -1,0 +1,237 @@
+import { given } from '../../core/given';
+import type { Action, Given } from './action';
+import { ApiError, change } from './api';
+import { go, pageOf } from './address';
+import type { Job, OneJob, OneRun, Poked, Resumed, RunSummary } from './model';
+import { reportPassedOver } from '../pages/passed-over';
+import { plural } from './words';
+
+function jobPath(job: string): string {
+  return `jobs/${encodeURIComponent(job)}`;
+}
+
+type Controlled = Pick<OneJob, 'name' | 'controlVersion'>;
+
+export function pauseJob({ name, controlVersion: version }: Controlled): Action {
+  return {
+    title: `Pause ${name}?`,
+    effect: 'No due time starts a run until the pause ends. A run in progress continues.',
+    verb: 'Pause job',
+    decline: 'Leave it running',
+    note: 'needed',
+    until: 'until somebody resumes it',
+    async carryOut({ note, until }) {
+      await change(`${jobPath(name)}/pause`, { note, until }, { version });
+      return `Job ${name} is paused`;
+    },
+  };
+}
+
+export function resumeJob({ name, controlVersion: version }: Controlled): Action {
+  return {
+    title: `Resume ${name}?`,
+    effect: 'Due times start runs again. Those of the pause are not run later.',
+    verb: 'Resume job',
+    decline: 'Leave it paused',
+    note: 'possible',
+    async carryOut({ note }) {
+      const { pause } = (await change(`${jobPath(name)}/resume`, bodyOf({ note }), { version })) as Resumed;
+      await reportPassedOver([{ job: name, pause }], `job=${encodeURIComponent(name)}`);
+      return `Job ${name} is resumed`;
+    },
+  };
+}
+
+export function runJob({ name }: Pick<Job, 'name'>): Action {
+  return {
+    title: `Run ${name} now?`,
+    effect: 'One run is requested. The schedule stays as it is, and a pause does not hold the run back.',
+    verb: 'Run now',
+    decline: 'Do not run',
+    note: 'possible',
+    input: 'the input of the job',
+    async carryOut(given) {
+      const { runId } = (await change(`${jobPath(name)}/runs`, bodyOf(given), given)) as { readonly runId: string };
+      go(pageOf({ run: runId }));
+      return `A run of ${name} is requested`;
+    },
+  };
+}
+
+/** @param runs how many due times the dry run counted */
+export function startBackfill(name: string, span: object, runs: number): Action {
+  return {
+    title: `Back-fill ${name}?`,
+    effect: `${plural(runs, 'due time runs', 'due times run')}, one after another. Those that come meanwhile go first.`,
+    verb: 'Start back-fill',
+    decline: 'Do not run',
+    note: 'possible',
+    async carryOut({ note }) {
+      await change(`${jobPath(name)}/backfill`, { ...span, ...bodyOf({ note }) });
+      return `The back-fill of ${name} is started`;
+    },
+  };
+}
+
+export function stopBackfill({ name, controlVersion: version }: Controlled): Action {
+  return {
+    title: `Stop the back-fill of ${name}?`,
+    effect: 'Its run in progress continues. Due times that it has not come to do not run.',
+    verb: 'Stop back-fill',
+    decline: 'Let it run',
+    note: 'none',
+    async carryOut() {
+      await change(`${jobPath(name)}/backfill`, undefined, { version });
+      return `The back-fill of ${name} is stopped`;
+    },
+  };
+}
+
+/** @param input of the earlier run, if it is known */
+export function rerun(runId: string, input: OneRun['input']): Action {
+  return {
+    title: 'Run this due time again?',
+    effect: 'A run of its own is requested. Its handler sees the same due time.',
+    verb: 'Run again',
+    decline: 'Do not run',
+    note: 'possible',
+    input: 'the input of the earlier run',
+    // Masks must not become an input.
+    ...(input !== undefined && !input.isRedacted && { filled: JSON.stringify(input.value, undefined, 2) }),
+    async carryOut(given) {
+      const path = `${runPath(runId)}/rerun`;
+      const answer = (await change(path, bodyOf(given), given)) as { readonly runId: string };
+      go(pageOf({ run: answer.runId }));
+      return 'The run is requested';
+    },
+  };
+}
+
+/** Runs due times of several jobs again, one request for each. */
+export function rerunAll(runs: readonly RunSummary[]): Action {
+  const counts = new Map<string, number>();
+  for (const { job } of runs) counts.set(job, (counts.get(job) ?? 0) + 1);
+  const jobs = [...counts].map(([job, count]) => `${job}${count === 1 ? '' : ` (${String(count)})`}`).join(', ');
+  return {
+    title: `Run ${plural(runs.length, 'run')} again?`,
+    effect: `A run of its own is requested for each, with the due time and the input of the earlier one: ${jobs}.`,
+    verb: 'Run again',
+    decline: 'Do not run',
+    note: 'possible',
+    async carryOut({ note, key }) {
+      let requested = 0;
+      try {
+        for (const { runId } of runs) {
+          await change(`${runPath(runId)}/rerun`, bodyOf({ note }), { key: `${key}-${runId}` });
+          requested += 1;
+        }
+      } catch (error) {
+        if (!(error instanceof ApiError) || requested === 0) throw error;
+        return `${plural(requested, 'run')} of ${String(runs.length)} requested. The next was refused: ${error.failure.detail}`;
+      }
+      return `${plural(requested, 'run is', 'runs are')} requested`;
+    },
+  };
+}
+
+export function cancelRun(runId: string): Action {
+  return {
+    title: 'Cancel this run?',
+    effect: `${runId} is asked to stop, and is not retried. Nothing that it has done is undone.`,
+    verb: 'Cancel run',
+    decline: 'Let it run',
+    danger: true,
+    note: 'possible',
+    async carryOut({ note }) {
+      await change(`${runPath(runId)}/cancel`, bodyOf({ note }));
+      return 'The cancel is requested';
+    },
+  };
+}
+
+export function acknowledge({ name, controlVersion: version }: Controlled): Action {
+  return {
+    title: `Acknowledge the failures of ${name}?`,
+    effect: 'You look after them: the job is listed below those that nobody looks after, until its next success.',
+    verb: 'Acknowledge',
+    decline: 'Leave it',
+    note: 'possible',
+    until: 'until its next success',
+    async carryOut({ note, until }) {
+      const body = { ...(note === '' ? {} : { note }), until };
+      await change(`${jobPath(name)}/acknowledgement`, body, { version });
+      return `The failures of ${name} are acknowledged`;
+    },
+  };
+}
+
+export function unacknowledge({ name, controlVersion: version }: Controlled): Action {
+  return {
+    title: `Lift the acknowledgement of ${name}?`,
+    effect: 'The job is listed again among those that nobody looks after.',
+    verb: 'Lift acknowledgement',
+    decline: 'Leave it',
+    note: 'none',
+    async carryOut() {
+      await change(`${jobPath(name)}/acknowledgement`, undefined, { version });
+      return `Nobody looks after the failures of ${name}`;
+    },
+  };
+}
+
+/** Only the deployment that serves the page can be poked: another one has a dashboard of its own. */
+export function poke(deployment: string): Action {
+  return {
+    title: `Start a tick of ${deployment}?`,
+    effect: 'It looks at all jobs now and claims what is due, as its timer would. That starts nothing twice.',
+    verb: 'Poke',
+    decline: 'Leave it',
+    note: 'none',
+    async carryOut() {
+      const { due, handedOver, hubProven, cordoned } = (await change('poke', {})) as Poked;
+      if (cordoned) return `Deployment ${deployment} has ticked. It is cordoned, and claims nothing new`;
+      if (!hubProven) return `Deployment ${deployment} has ticked. Its task hub did not answer in time: poke again`;
+      return `Deployment ${deployment} has ticked: ${plural(due, 'job was', 'jobs were')} due, and it has started ${plural(handedOver, 'run')}`;
+    },
+  };
+}
+
+export function cordon(deployment: string): Action {
+  return {
+    title: `Cordon ${deployment}?`,
+    effect: 'This deployment finishes what it runs and claims nothing new. The others carry on.',
+    verb: 'Cordon',
+    decline: 'Leave it',
+    note: 'needed',
+    async carryOut({ note }) {
+      await change(`deployments/${encodeURIComponent(deployment)}/cordon`, { note });
+      return `Deployment ${deployment} is cordoned`;
+    },
+  };
+}
+
+export function uncordon(deployment: string): Action {
+  return {
+    title: `Lift the cordon of ${deployment}?`,
+    effect: 'This deployment claims due times again.',
+    verb: 'Lift cordon',
+    decline: 'Leave it',
+    note: 'possible',
+    async carryOut({ note }) {
+      await change(`deployments/${encodeURIComponent(deployment)}/uncordon`, bodyOf({ note }));
+      return `Deployment ${deployment} claims again`;
+    },
+  };
+}
+
+function runPath(runId: string): string {
+  return `runs/${encodeURIComponent(runId)}`;
+}
+
+/** Without the members that a person left empty. */
+export function bodyOf({ note, input }: Partial<Given>): object {
+  return {
+    ...(note === undefined || note === '' ? {} : { note }),
+    ...given({ input }),
+  };
+}

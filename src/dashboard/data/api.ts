@@ -1,0 +1,118 @@
+import { given } from '../../core/given';
+import type { Problem } from './model';
+
+/** The least that a page must know of an answer that is no success. */
+export interface Failure {
+  /** Undefined: nothing answered. */
+  readonly status: number | undefined;
+  readonly code: string;
+  /** What went wrong, for people. */
+  readonly detail: string;
+  readonly remedy: string;
+}
+
+export class ApiError extends Error {
+  override readonly name = 'ApiError';
+
+  constructor(
+    readonly failure: Failure,
+    options?: ErrorOptions,
+  ) {
+    super(failure.detail, options);
+  }
+}
+
+export interface Answered {
+  /** Undefined: the same as before. */
+  readonly body: unknown;
+  readonly etag: string | undefined;
+  readonly leastPollMs: number | undefined;
+}
+
+const ANSWER_WITHIN_MS = 40_000;
+
+/** @param path below `manage/`, such as `jobs/nightly` */
+export async function read(path: string, etag?: string): Promise<Answered> {
+  const headers = etag === undefined ? {} : { 'if-none-match': etag };
+  const response = await send(path, { headers });
+  const leastPollMs = Number(response.headers.get('x-cronlease-poll-ms') ?? Number.NaN);
+  return {
+    body: response.status === 304 ? undefined : await response.json(),
+    etag: response.headers.get('etag') ?? undefined,
+    leastPollMs: Number.isFinite(leastPollMs) ? leastPollMs : undefined,
+  };
+}
+
+interface ChangeOptions {
+  /** The version that the reader saw: the change is refused if there is a newer one. */
+  readonly version?: string;
+  /** The name of the request: sent again with the same one, it starts nothing twice. */
+  readonly key?: string;
+}
+
+/**
+ * Sends a change.
+ *
+ * @param body undefined: what the path names is removed
+ */
+export async function change(
+  path: string,
+  body: object | undefined,
+  { version, key }: ChangeOptions = {},
+): Promise<unknown> {
+  const response = await send(path, {
+    method: body === undefined ? 'DELETE' : 'POST',
+    headers: {
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      // No form and no other site can send it.
+      'x-cronlease-request': '1',
+      ...(version === undefined ? {} : { 'if-match': `"${version}"` }),
+      ...given({ 'idempotency-key': key }),
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  return response.json();
+}
+
+async function send(path: string, init: RequestInit): Promise<Response> {
+  let response: Response;
+  try {
+    response = await fetch(new URL(path, new URL('.', location.href)), {
+      ...init,
+      cache: 'no-store',
+      // A platform that wants a login redirects to a page that a program cannot read.
+      redirect: 'manual',
+      signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
+    });
+  } catch (error) {
+    throw new ApiError(
+      {
+        status: undefined,
+        code: 'Unreachable',
+        detail: 'the app does not answer',
+        remedy: 'wait: this page tries again by itself',
+      },
+      { cause: error },
+    );
+  }
+  if (response.type === 'opaqueredirect') throw new ApiError(LOGIN_ENDED);
+  if (response.ok || response.status === 304) return response;
+  throw new ApiError(await failureOf(response));
+}
+
+const LOGIN_ENDED: Failure = {
+  status: 401,
+  code: 'NotAuthenticated',
+  detail: 'your login has ended',
+  remedy: 'log in again',
+};
+
+async function failureOf(response: Response): Promise<Failure> {
+  const { status } = response;
+  const type = response.headers.get('content-type') ?? '';
+  if (type.startsWith('application/problem+json')) {
+    const { code, detail, remedy } = (await response.json()) as Problem;
+    return { status, code, detail, remedy };
+  }
+  return { status, code: 'NoProblem', detail: `the app answered ${String(status)}`, remedy: 'read the log of the app' };
+}

@@ -1,0 +1,29 @@
+import type { Job, Jobs } from '../../client/types';
+
+export type {
+  Audit,
+  BackfillPlan,
+  Calendar,
+  Deployments,
+  DueTimes,
+  Job,
+  Jobs,
+  Lanes,
+  Me,
+  OneBackfill,
+  OneJob,
+  OneRun,
+  PausedMany,
+  Poked,
+  Problem,
+  Resumed,
+  RunOutcome as Outcome,
+  RunLog,
+  Runs,
+  RunSummary,
+  Version,
+  Why,
+} from '../../client/types';
+
+export type Deployment = Jobs['deployments'][number];
+export type RecentOutcome = Job['recent'][number];

@@ -1,0 +1,164 @@
+import type { JSX } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import { ActionDialog, News } from '../parts/action-dialog';
+import { PassedOverDialog } from './passed-over';
+import { AuditPage } from './audit-page';
+import { changed, go, pageOf, param } from '../data/address';
+import { now } from '../data/clock';
+import { DeploymentsPage } from './deployments-page';
+import { EnvironmentChip } from '../data/environment';
+import { live, refresh } from '../data/live';
+import { Overview } from './overview';
+import { HelpLink } from '../parts/help-link';
+import { HelpPage } from './help-page';
+import { topicOfError } from '../data/help-topics';
+import { JobPage } from './job-page';
+import { LanesPage } from './lanes-page';
+import { Icon, Link, LoginLink, sentence } from '../parts/parts';
+import { RunPage } from './run-page';
+import { RunsPage } from './runs-page';
+import { environment, loadSession, session } from '../data/session';
+import { applyTheme, nextTheme, theme } from '../data/theme';
+import { zoneChoice, ZONES } from '../data/time';
+
+interface Page {
+  readonly title: string;
+  readonly content: JSX.Element;
+}
+
+/** The pages beside that of all jobs. */
+const VIEWS = [
+  { name: 'runs', title: 'Runs', content: () => <RunsPage /> },
+  { name: 'lanes', title: 'Lanes', content: () => <LanesPage /> },
+  { name: 'deployments', title: 'Deployments', content: () => <DeploymentsPage /> },
+  { name: 'audit', title: 'Changes', content: () => <AuditPage /> },
+  { name: 'help', title: 'Help', content: () => <HelpPage /> },
+] as const;
+
+function page(): Page {
+  const run = param('run');
+  if (run !== undefined) return { title: run, content: <RunPage key={run} id={run} /> };
+  const job = param('job');
+  if (job !== undefined) return { title: job, content: <JobPage key={job} name={job} /> };
+  const view = VIEWS.find(({ name }) => name === param('view'));
+  if (view !== undefined) return { title: view.title, content: view.content() };
+  return { title: 'Jobs', content: <Overview /> };
+}
+
+export function App(): JSX.Element {
+  const { title, content } = page();
+  const main = useRef<HTMLElement>(null);
+  const shown = useRef(title);
+  const name = environment.value?.name;
+  useEffect(() => {
+    document.title = [title, name, 'cronlease'].filter((part) => part !== undefined).join(' · ');
+    if (shown.current === title) return;
+    shown.current = title;
+    // An anchor leads to its own place.
+    if (location.hash !== '') return;
+    // A screen reader reads the new page from its top.
+    main.current?.focus();
+    scrollTo(0, 0);
+  }, [title, name]);
+  useEffect(() => void loadSession(), []);
+  useEffect(() => {
+    if (live.value.failure === undefined) void loadSession();
+  }, [live.value]);
+  return (
+    <>
+      <a class="skip" href="#main">
+        Skip to the content
+      </a>
+      <Header />
+      <main id="main" ref={main} tabIndex={-1}>
+        {content}
+      </main>
+      <Connection />
+      <News />
+      <ActionDialog />
+      <PassedOverDialog />
+    </>
+  );
+}
+
+function Header(): JSX.Element {
+  const me = session.value?.me;
+  return (
+    <header class={`top ${environment.value?.color ?? ''}`}>
+      <Link href={pageOf({})} class="brand">
+        cronlease
+      </Link>
+      <EnvironmentChip />
+      <nav aria-label="Pages">
+        <Link href={pageOf({})} current={['job', 'run', 'view'].every((name) => param(name) === undefined)}>
+          Jobs
+        </Link>
+        {VIEWS.map(({ name, title }) => (
+          <Link key={name} href={pageOf({ view: name })} current={param('view') === name}>
+            {title}
+          </Link>
+        ))}
+      </nav>
+      <div class="tools">
+        <ZoneSelect />
+        <button type="button" class="quiet" onClick={nextTheme} title="Change between light, dark and the system's">
+          <span class="visually-hidden">Theme: </span>
+          {theme.value}
+        </button>
+        {me !== undefined && (
+          <span class="me foreign" title={`Logged in as ${me.actor}`}>
+            {me.actor} <span class="muted">{me.readOnly ? 'read only' : me.role}</span>
+          </span>
+        )}
+      </div>
+    </header>
+  );
+}
+
+const ZONE_NAMES = { mine: 'My time', job: "Job's time", utc: 'UTC' } as const;
+
+function ZoneSelect(): JSX.Element {
+  return (
+    <select
+      aria-label="Time zone of the times shown"
+      value={zoneChoice.value}
+      onChange={({ currentTarget: { value } }) =>
+        go(changed({ zone: value === 'mine' ? undefined : value }), 'replace')
+      }
+    >
+      {ZONES.map((zone) => (
+        <option key={zone} value={zone}>
+          {ZONE_NAMES[zone]}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+/** Stands over the foot of the page while the app does not answer, so that nothing moves. */
+function Connection(): JSX.Element {
+  const { failure, retryAt, body } = live.value;
+  // Without any data, the page itself shows the failure.
+  if (failure === undefined || body === undefined) return <div role="status" />;
+  const waitMs = Math.max(0, (retryAt ?? 0) - Date.now());
+  // Reads the clock, so that the seconds are counted down.
+  const seconds = now.value > 0 ? Math.ceil(waitMs / 1_000) : 0;
+  return (
+    <div class="connection" role="status">
+      <Icon name="alert" />
+      <p class="foreign">
+        {sentence(`What you see is old: ${failure.detail}`)}
+        <span aria-hidden="true"> Next try in {seconds} s.</span> <HelpLink topic={topicOfError(failure.code)} />
+      </p>
+      {failure.status === 401 ? (
+        <LoginLink />
+      ) : (
+        <button type="button" onClick={refresh}>
+          Try now
+        </button>
+      )}
+    </div>
+  );
+}
+
+applyTheme();

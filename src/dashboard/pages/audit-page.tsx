@@ -1,0 +1,156 @@
+import { given } from '../../core/given';
+import type { JSX } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { changed, pageOf, param } from '../data/address';
+import type { Audit } from '../data/model';
+import { Badge, Exact, Link, Notice, sentence, Skeleton } from '../parts/parts';
+import { FailureNotice } from '../parts/failure-notice';
+import { SearchBox } from '../parts/search-box';
+import { useLive } from '../data/use-live';
+import type { Label } from '../data/words';
+
+type Entry = Audit['entries'][number];
+
+/** A search is made once nobody has typed for so long: it may list 1,000 changes. */
+const TYPED_MS = 300;
+
+const LABELS: Readonly<Record<Entry['state'], Label>> = {
+  done: { word: 'Done', icon: 'check', tone: 'good' },
+  refused: { word: 'Refused', icon: 'slash', tone: 'off' },
+  begun: { word: 'Begun', icon: 'alert', tone: 'warn' },
+};
+
+/** What people changed, the newest first. */
+export function AuditPage(): JSX.Element {
+  const cursor = param('cursor');
+  const q = useSettled(param('q'));
+  const query = new URLSearchParams({
+    limit: '50',
+    ...given({ q, cursor }),
+  });
+  const { body, failure } = useLive(`audit?${query.toString()}`);
+  return (
+    <>
+      <div class="title">
+        <h1>Changes</h1>
+        <div class="narrow">
+          <SearchBox of="changes" />
+        </div>
+      </div>
+      {body === undefined ? (
+        failure === undefined ? (
+          <Skeleton rows={10} what="changes" />
+        ) : (
+          <FailureNotice failure={failure} what="The changes" />
+        )
+      ) : (
+        <Loaded audit={body as Audit} isFirst={cursor === undefined} isSearch={q !== undefined} />
+      )}
+    </>
+  );
+}
+
+/** The text, once it has not changed for a moment. */
+function useSettled(text: string | undefined): string | undefined {
+  const [settled, setSettled] = useState(text);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(text), TYPED_MS);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return settled;
+}
+
+function Loaded({
+  audit: { entries, problems, cursor },
+  isFirst,
+  isSearch,
+}: {
+  readonly audit: Audit;
+  readonly isFirst: boolean;
+  readonly isSearch: boolean;
+}): JSX.Element {
+  return (
+    <>
+      {problems.map((problem) => (
+        <p key={problem} class="warn foreign">
+          {sentence(problem)}
+        </p>
+      ))}
+      {entries.length === 0 ? (
+        <Notice
+          title={
+            isSearch
+              ? cursor === null
+                ? 'No change matches'
+                : 'No change matches so far'
+              : isFirst
+                ? 'Nobody has changed anything yet'
+                : 'There are no older changes'
+          }
+        >
+          <p>Whatever a person or a key changes is recorded here: who, when, from where, and why.</p>
+        </Notice>
+      ) : (
+        <div class="table slim changes">
+          <table role="table" aria-label="Changes">
+            <thead role="rowgroup">
+              <tr role="row">
+                {['When', 'Who', 'What', 'Why'].map((heading) => (
+                  <th key={heading} role="columnheader" scope="col">
+                    {heading}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody role="rowgroup">
+              {entries.map((entry) => (
+                <Row key={entry.id} entry={entry} />
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      {(cursor !== null || !isFirst) && (
+        <nav class="pages" aria-label="Pages of changes">
+          {isFirst ? <span /> : <Link href={changed({ cursor: undefined })}>Newest changes</Link>}
+          {cursor !== null && <Link href={changed({ cursor })}>Older changes</Link>}
+        </nav>
+      )}
+    </>
+  );
+}
+
+function Row({ entry }: { readonly entry: Entry }): JSX.Element {
+  const { at, actor, identity, proven, channel, note, action, target, state, before, after } = entry;
+  const isOfJob = !action.includes('cordon');
+  return (
+    <tr role="row">
+      <td role="cell">
+        <Exact at={at} />
+        <span class="second">
+          <Badge label={LABELS[state]} />
+        </span>
+      </td>
+      <td role="cell" class="foreign">
+        {actor}
+        <span class="second">
+          by {channel}
+          {!proven && ', unproven'}
+        </span>
+        {identity !== null && <span class="second">{identity}</span>}
+      </td>
+      <td role="cell" class="foreign">
+        {action} {isOfJob ? <Link href={pageOf({ job: target })}>{target}</Link> : target}
+        {(before !== undefined || after !== undefined) && (
+          <details>
+            <summary>before and after</summary>
+            <pre>{JSON.stringify({ before, after }, undefined, 2)}</pre>
+          </details>
+        )}
+      </td>
+      <td role="cell" class="foreign">
+        {note}
+      </td>
+    </tr>
+  );
+}

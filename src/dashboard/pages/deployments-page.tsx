@@ -1,0 +1,172 @@
+import type { ComponentChildren, JSX } from 'preact';
+import { confirm } from '../data/action';
+import { cordon as askCordon, poke, uncordon } from '../data/actions';
+import { deploymentLabel, hasOldFile, skewText } from '../parts/deployments';
+import { Fact } from '../parts/fact';
+import { FailureNotice } from '../parts/failure-notice';
+import { ProblemsNotice } from '../parts/problems-notice';
+import { HelpLink } from '../parts/help-link';
+import type { Deployment, Deployments } from '../data/model';
+import { Ago, Badge, Notice, Skeleton, Time } from '../parts/parts';
+import { mayAct, session } from '../data/session';
+import { useLive } from '../data/use-live';
+import { plural } from '../data/words';
+
+/** The deployments, and what is wrong with each. */
+export function DeploymentsPage(): JSX.Element {
+  const { body, failure } = useLive('deployments');
+  return (
+    <>
+      <div class="title">
+        <h1>Deployments</h1>
+        {body !== undefined && <p class="muted">{countsOf((body as Deployments).deployments)}</p>}
+      </div>
+      {body !== undefined ? (
+        <Loaded body={body as Deployments} />
+      ) : failure === undefined ? (
+        <Skeleton rows={3} what="deployments" />
+      ) : (
+        <FailureNotice failure={failure} what="The deployments" />
+      )}
+    </>
+  );
+}
+
+function countsOf(deployments: readonly Deployment[]): string {
+  const claiming = deployments.filter(({ state, cordon }) => state !== 'silent' && cordon === null).length;
+  if (deployments.length === 0) return '';
+  return claiming === 0
+    ? 'None of them claims anything new'
+    : `${plural(claiming, 'deployment claims', 'deployments claim')} due times`;
+}
+
+function Loaded({ body: { deployments, problems } }: { readonly body: Deployments }): JSX.Element {
+  const here = session.value?.version.deployment;
+  const isSilentElsewhere = deployments.some(({ name, state }) => state === 'silent' && name !== here);
+  return (
+    <>
+      <ProblemsNotice problems={problems} />
+      {mayAct.value && isSilentElsewhere && (
+        <p class="muted">To start a tick of a silent deployment, open the dashboard that it serves itself.</p>
+      )}
+      {deployments.length === 0 ? <Nobody /> : <List deployments={deployments} />}
+    </>
+  );
+}
+
+/** A page comes from a deployment: it runs, and does not tick. */
+function Nobody(): JSX.Element {
+  const name = session.value?.version.deployment;
+  return (
+    <Notice title="No deployment has reported a tick in the last week" tone="warn">
+      <p>
+        Nothing runs. {name === undefined ? 'This app' : name} answers, so it is deployed: look for errors of its host
+        at the start, and whether its timer is disabled. A deployment that has just started appears within a minute.
+      </p>
+      <p>
+        <HelpLink topic="silent" />
+      </p>
+      {mayAct.value && name !== undefined && (
+        <p>
+          <button type="button" onClick={() => confirm(poke(name))}>
+            Poke {name}
+          </button>
+        </p>
+      )}
+    </Notice>
+  );
+}
+
+function List({ deployments }: { readonly deployments: readonly Deployment[] }): JSX.Element {
+  return (
+    <ul class="deployment-list" aria-label="Deployments">
+      {deployments.map((deployment) => (
+        <Card key={deployment.name} deployment={deployment} isOld={hasOldFile(deployment, deployments)} />
+      ))}
+    </ul>
+  );
+}
+
+function Card({ deployment, isOld }: { readonly deployment: Deployment; readonly isOld: boolean }): JSX.Element {
+  const { name, state, tickedAt, version, revision, skewMs, hubProven, cordon } = deployment;
+  const isHere = session.value?.version.deployment === name;
+  return (
+    <li class="panel">
+      <div class="title">
+        <h2>{name}</h2>
+        <HelpLink topic={state === 'live' ? undefined : 'silent'}>
+          <Badge label={deploymentLabel(deployment)} />
+        </HelpLink>
+        {isHere && <span class="muted">serves this page</span>}
+        {mayAct.value && <Buttons deployment={deployment} isHere={isHere} />}
+      </div>
+      {cordon !== null && (
+        <p class="warn foreign">
+          Cordoned by {cordon.by}, <Ago at={cordon.since} zone={null} />: {cordon.note}. It claims nothing new.
+        </p>
+      )}
+      <dl class="facts">
+        <Fact name="Last tick reported">
+          <Ago at={tickedAt} zone={null} />
+          <span class="second">
+            <Time at={tickedAt} zone={null} />
+          </span>
+        </Fact>
+        <Fact name="Version">{version}</Fact>
+        <Fact name="Jobs file">
+          <Judged bad={isOld} topic="trouble" text={`revision ${String(revision)}`} trouble="older than another one" />
+        </Fact>
+        <Fact name="Clock">
+          <Judged
+            bad={skewMs !== 0}
+            topic="clock-skew"
+            text={skewMs === 0 ? 'right' : skewText(skewMs)}
+            trouble="corrected"
+          />
+        </Fact>
+        <Fact name="Task hub">
+          <Judged bad={!hubProven} topic="claimDue" text={hubText(hubProven)} trouble="it claims nothing" />
+        </Fact>
+      </dl>
+    </li>
+  );
+}
+
+function hubText(hubProven: boolean): string {
+  return hubProven ? 'proven' : 'has run nothing yet';
+}
+
+interface JudgedProps {
+  readonly bad: boolean;
+  readonly topic: string;
+  readonly text: ComponentChildren;
+  readonly trouble: string;
+}
+
+function Judged({ bad, topic, text, trouble }: JudgedProps): JSX.Element {
+  if (!bad) return <>{text}</>;
+  return (
+    <span class="warn">
+      {text}
+      <span class="second">
+        {trouble} · <HelpLink topic={topic} />
+      </span>
+    </span>
+  );
+}
+
+function Buttons({ deployment, isHere }: { readonly deployment: Deployment; readonly isHere: boolean }): JSX.Element {
+  const { name, state, cordon } = deployment;
+  return (
+    <div class="buttons aside">
+      {state !== 'live' && isHere && (
+        <button type="button" onClick={() => confirm(poke(name))}>
+          Poke
+        </button>
+      )}
+      <button type="button" onClick={() => confirm(cordon === null ? askCordon(name) : uncordon(name))}>
+        {cordon === null ? 'Cordon' : 'Lift cordon'}
+      </button>
+    </div>
+  );
+}

@@ -1,0 +1,258 @@
+import type { JSX } from 'preact';
+import { shownState } from '../../core/shown-state';
+import { confirm } from '../data/action';
+import { acknowledge, pauseJob, resumeJob, runJob, unacknowledge } from '../data/actions';
+import { pageOf } from '../data/address';
+import type { Failure } from '../data/api';
+import { now } from '../data/clock';
+import { BackfillPanel } from '../parts/backfill-panel';
+import { DueTimes } from '../parts/due-times';
+import type { DueTimes as Due, OneJob, Runs } from '../data/model';
+import { HeatMap } from '../parts/heat-map';
+import { Badge, InHowLong, Link, Notice, Since, Skeleton, Time } from '../parts/parts';
+import { HelpLink } from '../parts/help-link';
+import { topicOfState } from '../data/help-topics';
+import { FailureNotice } from '../parts/failure-notice';
+import { RunsTable, runsPath } from '../parts/runs-table';
+import { mayAct } from '../data/session';
+import { SettingsInWords } from '../data/settings-words';
+import { duration, span } from '../data/time';
+import { runHref, Timeline } from '../parts/timeline';
+import { Trend } from '../parts/trend';
+import { useLive } from '../data/use-live';
+import { useRead } from '../data/use-read';
+import { outcomeLabel, plural, STATE_LABELS } from '../data/words';
+import { WhyPanel } from '../parts/why-panel';
+import { EpisodeFact } from '../parts/episode-fact';
+import { Fact } from '../parts/fact';
+
+const RUNS = 50;
+const DUE_TIMES = 10;
+
+/** One job: its runs, its next due times, its settings. */
+export function JobPage({ name }: { readonly name: string }): JSX.Element {
+  const { body, failure } = useLive(`jobs/${encodeURIComponent(name)}`);
+  if (body !== undefined) return <Loaded job={body as OneJob} />;
+  return (
+    <>
+      <Crumbs />
+      <h1 class="foreign">{name}</h1>
+      {failure === undefined ? (
+        <Skeleton rows={8} what="the job" />
+      ) : failure.status === 404 ? (
+        <Notice title="There is no such job">
+          <p>
+            Neither the jobs file of this app nor storage has it. <Link href={pageOf({})}>All jobs</Link>
+          </p>
+        </Notice>
+      ) : (
+        <FailureNotice failure={failure} what="The job" />
+      )}
+    </>
+  );
+}
+
+function Crumbs(): JSX.Element {
+  return (
+    <nav class="crumbs" aria-label="Path">
+      <Link href={pageOf({})}>Jobs</Link>
+    </nav>
+  );
+}
+
+function Loaded({ job }: { readonly job: OneJob }): JSX.Element {
+  const { name, timeZone } = job;
+  const runs = useRead<Runs>(runsPath(name, RUNS), job);
+  const inFile = job.settings !== null;
+  const next = useRead<Due>(
+    inFile ? `next?job=${encodeURIComponent(name)}&count=${String(DUE_TIMES)}` : undefined,
+    job,
+  );
+  const due = next.body?.jobs[0];
+  const hasCome = [runs, ...(inFile ? [next] : [])].every(({ body, failure }) => (body ?? failure) !== undefined);
+  return (
+    <>
+      <Head job={job} />
+      <Facts job={job} />
+      <RunsTable runs={runs.body} failure={runs.failure} zone={timeZone} job={name} />
+      {/* Nothing stands below what has not its height yet. */}
+      {hasCome && <Below job={job} listed={runs.body} due={due} failure={next.failure} />}
+    </>
+  );
+}
+
+interface BelowProps {
+  readonly job: OneJob;
+  /** Its latest runs, or those that were asked for. */
+  readonly listed: Runs | undefined;
+  readonly due: Due['jobs'][number] | undefined;
+  /** Why the due times are not here. */
+  readonly failure: Failure | undefined;
+}
+
+function Below({ job, listed, due, failure }: BelowProps): JSX.Element {
+  const { name, timeZone } = job;
+  const runs = listed?.runs ?? [];
+  const inFile = job.settings !== null;
+  return (
+    <>
+      <Timeline runs={runs} isPart={listed?.cursor != null} due={due?.due ?? []} zone={timeZone} />
+      {inFile && <WhyPanel job={name} zone={timeZone} version={job} />}
+      <div class="two">
+        <Trend runs={runs} zone={timeZone} />
+        <HeatMap job={name} />
+      </div>
+      {inFile && job.settings?.kind === 'timed' && <BackfillPanel job={job} />}
+      <div class="two">
+        {inFile && <DueTimes due={due} failure={failure} />}
+        <SettingsInWords settings={job.settings} />
+      </div>
+    </>
+  );
+}
+
+function Head({ job }: { readonly job: OneJob }): JSX.Element {
+  const { name, description, tags } = job;
+  return (
+    <div>
+      <Crumbs />
+      <div class="title">
+        <h1>{name}</h1>
+        <HelpLink topic={topicOfState(shownState(job))}>
+          <Badge label={STATE_LABELS[shownState(job)]} />
+        </HelpLink>
+        {mayAct.value && <Actions job={job} />}
+      </div>
+      <p class="muted foreign">
+        {tags.map((tag) => (
+          <Link key={tag} href={pageOf({ tag })} class="tag">
+            {tag}
+          </Link>
+        ))}
+        {description}
+      </p>
+    </div>
+  );
+}
+
+function Actions({ job }: { readonly job: OneJob }): JSX.Element {
+  return (
+    <div class="buttons aside">
+      {job.settings !== null && (
+        <button type="button" onClick={() => confirm(runJob(job))}>
+          Run now
+        </button>
+      )}
+      {job.episode !== null && <Acknowledge job={job} />}
+      {job.pause === null ? (
+        <button type="button" onClick={() => confirm(pauseJob(job))}>
+          Pause
+        </button>
+      ) : (
+        <button type="button" class="primary" onClick={() => confirm(resumeJob(job))}>
+          Resume
+        </button>
+      )}
+    </div>
+  );
+}
+
+function Acknowledge({ job }: { readonly job: OneJob }): JSX.Element {
+  const isDone = job.episode?.acknowledgement != null;
+  return (
+    <button type="button" onClick={() => confirm(isDone ? unacknowledge(job) : acknowledge(job))}>
+      {isDone ? 'Lift acknowledgement' : 'Acknowledge'}
+    </button>
+  );
+}
+
+function Facts({ job }: { readonly job: OneJob }): JSX.Element {
+  const { schedule, timeZone, nextDueAt, lastRun, episode, overdueSince, pause, detail, waiting, lastHolder } = job;
+  return (
+    <dl class="facts panel">
+      <Fact name="Schedule">
+        {schedule === null ? 'not in this jobs file' : <code>{schedule}</code>}
+        <span class="second">{timeZone}</span>
+      </Fact>
+      <Fact name="Next due">
+        {nextDueAt === null ? (
+          'none'
+        ) : (
+          <>
+            <Time at={nextDueAt} zone={timeZone} />
+            <span class="second">
+              <InHowLong at={nextDueAt} zone={timeZone} />
+            </span>
+          </>
+        )}
+      </Fact>
+      <Fact name="Last run">
+        {lastRun === null ? (
+          'never'
+        ) : (
+          <>
+            <Link href={runHref(lastRun.runId)}>
+              <Time at={lastRun.scheduledFor} zone={timeZone} />
+            </Link>
+            <span class="second">
+              {outcomeLabel(lastRun.outcome).word.toLowerCase()}
+              {lastRun.durationMs === null ? '' : ` in ${duration(lastRun.durationMs)}`}
+            </span>
+          </>
+        )}
+      </Fact>
+      <CurrentRun job={job} />
+      {episode !== null && <EpisodeFact episode={episode} zone={timeZone} />}
+      {overdueSince !== null && (
+        <Fact name="Overdue">
+          <Since at={overdueSince} zone={timeZone} />
+        </Fact>
+      )}
+      {waiting.length > 0 && <Fact name="Requests">{plural(waiting.length, 'request waits', 'requests wait')}</Fact>}
+      {pause !== null && <PauseFact pause={pause} zone={timeZone} />}
+      {pause === null && detail !== null && (
+        <Fact name="State">
+          <span class="foreign">{detail}</span>
+        </Fact>
+      )}
+      {lastHolder !== null && <Fact name="Last deployment">{lastHolder}</Fact>}
+    </dl>
+  );
+}
+
+interface PauseFactProps {
+  readonly pause: NonNullable<OneJob['pause']>;
+  readonly zone: string | null;
+}
+
+function PauseFact({ pause, zone }: PauseFactProps): JSX.Element {
+  return (
+    <Fact name="Paused">
+      <span class="foreign">
+        by {pause.by}: {pause.note}
+      </span>
+      <span class="second">
+        since <Time at={pause.since} zone={zone} />
+        {pause.until !== null && ', until '}
+        {pause.until !== null && <Time at={pause.until} zone={zone} />}
+      </span>
+    </Fact>
+  );
+}
+
+function CurrentRun({ job: { currentRun } }: { readonly job: OneJob }): JSX.Element | null {
+  if (currentRun === null) return null;
+  const { runId, attempt, startedAt, retryAt, holder } = currentRun;
+  const wait = retryAt === null ? 0 : Date.parse(retryAt) - now.value;
+  const since = startedAt === null ? 0 : now.value - Date.parse(startedAt);
+  return (
+    <Fact name="Run in progress">
+      <Link href={runHref(runId)}>attempt {attempt}</Link>
+      {since > 0 && ` for ${span(since)}`}
+      <span class="second foreign">
+        {holder === null ? '' : `on ${holder}`}
+        {wait > 0 ? `next attempt in ${span(wait)}` : ''}
+      </span>
+    </Fact>
+  );
+}

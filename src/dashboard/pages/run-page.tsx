@@ -1,0 +1,336 @@
+import type { JSX } from 'preact';
+import { confirm } from '../data/action';
+import { cancelRun, rerun } from '../data/actions';
+import { Log } from '../parts/log';
+import { pageOf } from '../data/address';
+import { now } from '../data/clock';
+import type { OneRun, Runs } from '../data/model';
+import { Badge, Exact, Link, Notice, sentence, Skeleton, Time } from '../parts/parts';
+import { HelpLink } from '../parts/help-link';
+import { topicOf } from '../data/help-topics';
+import { FailureNotice } from '../parts/failure-notice';
+import { RunWithoutRecord } from '../parts/requested-run';
+import { ItemsOf } from '../parts/run-items';
+import { triggerWord } from '../parts/runs-table';
+import { mayAct } from '../data/session';
+import { duration, exactTime, span, zoneOf } from '../data/time';
+import { runHref } from '../parts/timeline';
+import { useLive } from '../data/use-live';
+import { useRead } from '../data/use-read';
+import { type Label, OUTCOME_LABELS, plural, reasonText } from '../data/words';
+import { Fact } from '../parts/fact';
+
+/** Due times that a run overlapped have their records when the next run ends, at the latest. */
+const RECORDS_LATEST_MS = 3_600_000;
+const READ_AGAIN_MS = 10_000;
+
+/** One run: how it went, attempt by attempt. */
+export function RunPage({ id }: { readonly id: string }): JSX.Element {
+  const { body, failure } = useLive(`runs/${encodeURIComponent(id)}`);
+  if (body !== undefined) return <Loaded run={body as OneRun} />;
+  return (
+    <>
+      <Crumbs job={undefined} />
+      <h1 class="foreign">{id}</h1>
+      {failure === undefined ? (
+        <Skeleton rows={6} what="the run" />
+      ) : failure.status === 404 ? (
+        <RunWithoutRecord id={id} code={failure.code} />
+      ) : (
+        <FailureNotice failure={failure} what="The run" />
+      )}
+    </>
+  );
+}
+
+function Crumbs({ job }: { readonly job: string | undefined }): JSX.Element {
+  return (
+    <nav class="crumbs" aria-label="Path">
+      <Link href={pageOf({})}>Jobs</Link>
+      {job !== undefined && <Link href={pageOf({ job })}>{job}</Link>}
+    </nav>
+  );
+}
+
+function Loaded({ run }: { readonly run: OneRun }): JSX.Element {
+  const { job, scheduledFor, outcome, reason, runId, attempts, count } = run;
+  const isOpen = outcome === 'running' || outcome === 'retrying';
+  const ran = run.trigger !== null;
+  return (
+    <>
+      <div>
+        <Crumbs job={job} />
+        <div class="title">
+          <h1>
+            {ran ? 'Run of' : 'Due time'} {exactTime(Date.parse(scheduledFor), zoneOf(null), now.value)}
+          </h1>
+          <Badge label={OUTCOME_LABELS[outcome]} />
+          {mayAct.value && (
+            <div class="buttons aside">
+              {isOpen ? (
+                <button type="button" class="danger-quiet" onClick={() => confirm(cancelRun(runId))}>
+                  Cancel run
+                </button>
+              ) : (
+                <button type="button" onClick={() => confirm(rerun(runId, run.input))}>
+                  Run again
+                </button>
+              )}
+            </div>
+          )}
+        </div>
+        <p class="muted foreign">
+          {reason === null
+            ? ''
+            : `${sentence(`${reasonText(reason)}${count !== null && count > 1 ? `; ${plural(count, 'due time')}` : ''}`)} `}
+          <HelpLink topic={topicOf(outcome, reason)} />
+        </p>
+      </div>
+      <Facts run={run} />
+      {attempts.length > 0 && (
+        <section>
+          <h2>Attempts</h2>
+          <ol class="attempts">
+            {attempts.toReversed().map((attempt) => (
+              <Attempt key={attempt.token} attempt={attempt} />
+            ))}
+          </ol>
+        </section>
+      )}
+      {ran && attempts.length === 0 && <Notice title="No attempt has ended yet" />}
+      {run.items !== undefined && <ItemsOf items={run.items} isOpen={isOpen} />}
+      {ran && <Log runId={runId} isOpen={isOpen} items={run.items?.lines.map(({ index }) => index)} />}
+      <Input run={run} />
+      <Result run={run} />
+    </>
+  );
+}
+
+function Facts({ run }: { readonly run: OneRun }): JSX.Element {
+  const { scheduledFor, through, startedAt, endedAt, latenessMs, durationMs, trigger, token, overlappedRunId } = run;
+  const isOpen = run.outcome === 'running' || run.outcome === 'retrying';
+  const first = run.attempts.find((attempt) => attempt.startedAt !== null);
+  const waitedMs = first?.waitedForSlotMs ?? 0;
+  const groupMs = first?.waitedForGroupMs ?? 0;
+  const spent =
+    durationMs ?? (run.outcome === 'running' && startedAt !== null ? now.value - Date.parse(startedAt) : null);
+  return (
+    <dl class="facts panel">
+      <Fact name={trigger === 'manual' ? 'Requested' : 'Due'}>
+        <Exact at={scheduledFor} />
+        {through !== null && (
+          <span class="second">
+            up to <Time at={through} zone={null} />
+          </span>
+        )}
+      </Fact>
+      {startedAt !== null && (
+        <Fact name="Started">
+          <Exact at={startedAt} />
+          {latenessMs !== null && latenessMs >= 1_000 && (
+            <span class="second warn">
+              {duration(latenessMs)} late
+              {groupMs >= 1_000 && `, ${duration(groupMs)} of it for a place in its group`}
+              {waitedMs >= 1_000 && `, ${duration(waitedMs)} of it for a free slot`}
+            </span>
+          )}
+        </Fact>
+      )}
+      {endedAt !== null && trigger !== null && (
+        <Fact name="Ended">
+          <Exact at={endedAt} />
+        </Fact>
+      )}
+      {spent !== null && (
+        <Fact name={isOpen ? 'Running for' : 'Took'}>{isOpen ? span(Math.max(0, spent)) : duration(spent)}</Fact>
+      )}
+      {run.waitedMs > 0 && <Fact name="Waited between attempts">{duration(run.waitedMs)}</Fact>}
+      {trigger !== null && <Fact name="Started by">{triggerWord(trigger)}</Fact>}
+      {run.origin !== null && <OriginFact origin={run.origin} />}
+      {run.rerunOf !== null && (
+        <Fact name="Repeats">
+          <Exact at={run.rerunOf} />
+        </Fact>
+      )}
+      {token !== null && <Fact name="Fencing token">{token}</Fact>}
+      {overlappedRunId !== null && (
+        <Fact name="In progress then">
+          <Link href={runHref(overlappedRunId)}>the run before it</Link>
+        </Fact>
+      )}
+      {trigger !== null && endedAt !== null && <OverlappedFact run={run} until={endedAt} />}
+    </dl>
+  );
+}
+
+/** The due times that did not run because this run was in progress. Their records come soon after its end. */
+function OverlappedFact({ run: { job, startedAt, scheduledFor }, until }: OverlappedProps): JSX.Element {
+  const query = new URLSearchParams({ job, outcome: 'overlapped', since: startedAt ?? scheduledFor, until });
+  const version = now.value - Date.parse(until) < RECORDS_LATEST_MS ? Math.floor(now.value / READ_AGAIN_MS) : undefined;
+  const { body, failure } = useRead<Runs>(`runs?${query.toString()}`, version);
+  return (
+    <Fact name="Overlapped">
+      {failure !== undefined ? 'not known now' : body === undefined ? '…' : <Overlapped job={job} found={body} />}
+    </Fact>
+  );
+}
+
+interface OverlappedProps {
+  readonly run: OneRun;
+  readonly until: string;
+}
+
+function Overlapped({ job, found: { runs, cursor } }: { readonly job: string; readonly found: Runs }): JSX.Element {
+  const [first, ...others] = runs;
+  if (first === undefined) return <>no due time</>;
+  const count = runs.reduce((sum, one) => sum + (one.count ?? 1), 0);
+  const isMore = cursor !== null || runs.some((one) => one.count === null);
+  const href = others.length === 0 ? runHref(first.runId) : pageOf({ job, outcome: 'overlapped' });
+  return (
+    <Link href={href}>
+      {isMore ? 'more than ' : ''}
+      {plural(count, 'due time')}
+    </Link>
+  );
+}
+
+/** Who asked for the run. */
+function OriginFact({
+  origin: { actor, channel, note },
+}: {
+  readonly origin: NonNullable<OneRun['origin']>;
+}): JSX.Element {
+  return (
+    <Fact name="Requested by">
+      <span class="foreign">{actor}</span>
+      <span class="second foreign">
+        by {channel}
+        {note === undefined ? '' : `: ${note}`}
+      </span>
+    </Fact>
+  );
+}
+
+type AttemptOf = OneRun['attempts'][number];
+
+const ATTEMPT_LABELS: Readonly<Record<'holderLost' | 'draining' | 'planned', Label>> = {
+  holderLost: { word: 'Died or lost its lease', icon: 'alert', tone: 'bad' },
+  draining: { word: 'Handed over at a shutdown', icon: 'skip', tone: 'calm' },
+  planned: { word: 'Planned its items', icon: 'check', tone: 'good' },
+};
+
+const ATTEMPT_TOPICS: Readonly<Partial<Record<AttemptOf['outcome'], string>>> = {
+  holderLost: 'take-overs',
+  draining: 'instanceStopped',
+};
+
+function labelOf(outcome: AttemptOf['outcome']): Label {
+  return outcome === 'holderLost' || outcome === 'draining' || outcome === 'planned'
+    ? ATTEMPT_LABELS[outcome]
+    : OUTCOME_LABELS[outcome];
+}
+
+function Attempt({ attempt }: { readonly attempt: AttemptOf }): JSX.Element {
+  const { deployment, startedAt, endedAt, outcome, error, claimedAt, waitedForSlotMs, waitedForGroupMs } = attempt;
+  const start = startedAt ?? claimedAt;
+  const took = startedAt !== null && endedAt !== null ? Date.parse(endedAt) - Date.parse(startedAt) : undefined;
+  return (
+    <li class="panel">
+      <p class="attempt">
+        <b>Attempt {attempt.attempt}</b>{' '}
+        <HelpLink topic={ATTEMPT_TOPICS[outcome] ?? outcome}>
+          <Badge label={labelOf(outcome)} />
+        </HelpLink>
+        <span class="muted">
+          on {deployment}
+          {start !== undefined && ', '}
+          {start !== undefined && <Exact at={start} />}
+          {took !== undefined && `, took ${duration(took)}`}
+          {waitedForGroupMs !== undefined && `, after ${duration(waitedForGroupMs)} for a place in its group`}
+          {waitedForSlotMs !== undefined && `, after ${duration(waitedForSlotMs)} for a free slot`}
+        </span>
+      </p>
+      {error !== null && <ErrorOf error={error} />}
+    </li>
+  );
+}
+
+/** The message, the frames of the job's own code, and on request all others; then the errors behind it. */
+function ErrorOf({
+  error: { name, message, code, stack, cause, errors = [] },
+  after = '',
+}: {
+  readonly error: NonNullable<AttemptOf['error']>;
+  readonly after?: string;
+}): JSX.Element {
+  const lines = stack?.split('\n') ?? [];
+  const frames = lines.filter((line) => /^\s+at\s/.test(line));
+  const own = frames.filter((line) => !/node:|node_modules|<anonymous>|\(native\)/.test(line));
+  return (
+    <>
+      <pre class="error foreign">
+        {after}
+        <b>{name}</b>: {message === '' ? code : message}
+        {own.length > 0 && `\n${own.join('\n')}`}
+      </pre>
+      {lines.length > 0 && (
+        <details>
+          <summary>The whole trace, {plural(lines.length, 'line')}</summary>
+          <pre class="foreign">{stack}</pre>
+        </details>
+      )}
+      {errors.map((inner) => (
+        <ErrorOf error={inner} after="Inner error: " />
+      ))}
+      {cause !== undefined && <ErrorOf error={cause} after="Caused by " />}
+    </>
+  );
+}
+
+/** What the handler got, for those who may see it, and how a run of its own input differs. */
+function Input({ run: { input, inputHidden = false } }: { readonly run: OneRun }): JSX.Element {
+  if (!inputHidden && input === undefined) return <></>;
+  return (
+    <section>
+      <h2>Input</h2>
+      {input === undefined ? (
+        <p>It needs the role payloads.</p>
+      ) : (
+        <>
+          <p class="muted">
+            {input.from === 'request' ? 'Given with the request.' : 'Of the jobs file, as it is now.'}
+          </p>
+          <pre class="panel foreign">{JSON.stringify(input.value, undefined, 2)}</pre>
+          {input.inFile !== undefined && (
+            <details>
+              <summary>The jobs file has another input</summary>
+              <pre class="panel foreign">{JSON.stringify(input.inFile, undefined, 2)}</pre>
+            </details>
+          )}
+        </>
+      )}
+    </section>
+  );
+}
+
+/** What the handler returned, for those who may see it. */
+function Result({
+  run: { result = null, resultChanges = [], resultHidden = false },
+}: {
+  readonly run: OneRun;
+}): JSX.Element {
+  if (!resultHidden && result === null) return <></>;
+  return (
+    <section>
+      <h2>Result</h2>
+      {resultHidden ? (
+        <p>It needs the role payloads.</p>
+      ) : (
+        <pre class="panel foreign">{JSON.stringify(result, undefined, 2)}</pre>
+      )}
+      {resultChanges.length > 0 && (
+        <p class="foreign">JSON cannot hold all that the handler returned. {resultChanges.join('; ')}.</p>
+      )}
+    </section>
+  );
+}

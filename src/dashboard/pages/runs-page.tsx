@@ -1,0 +1,81 @@
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import { isBad } from '../../core/shown-state';
+import { confirm } from '../data/action';
+import { rerunAll } from '../data/actions';
+import { pageOf, param } from '../data/address';
+import { now } from '../data/clock';
+import { FailureNotice } from '../parts/failure-notice';
+import { RECENT } from '../data/lane-marks';
+import type { Job, Runs } from '../data/model';
+import { Link, Skeleton } from '../parts/parts';
+import { RunFilters } from '../parts/run-filters';
+import { Listed, runsPath } from '../parts/runs-table';
+import { mayAct } from '../data/session';
+import { useLive } from '../data/use-live';
+import { plural } from '../data/words';
+
+const PAGE = 50;
+const NIGHT_HOURS = 12;
+
+/** The runs of all jobs, newest first. */
+export function RunsPage(): JSX.Element {
+  const [openedAt] = useState(() => now.peek());
+  const path = runsPath(undefined, PAGE, openedAt);
+  const { body, failure } = useLive(path);
+  return (
+    <>
+      <div class="title">
+        <h1>Runs</h1>
+        <p class="muted">of all jobs, newest first</p>
+      </div>
+      <RunFilters ofAll />
+      {body !== undefined ? (
+        <Chosen key={param('cursor') ?? ''} runs={body as Runs} />
+      ) : failure === undefined ? (
+        <Skeleton rows={10} what="runs" />
+      ) : (
+        <FailureNotice failure={failure} what="The runs" />
+      )}
+    </>
+  );
+}
+
+function Chosen({ runs }: { readonly runs: Runs }): JSX.Element {
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
+  const choose = (runId: string, isChosen: boolean): void => {
+    setChosen((before) => new Set([...before].filter((one) => one !== runId).concat(isChosen ? [runId] : [])));
+  };
+  // What is no longer listed is not run again unseen.
+  const listed = runs.runs.filter(({ runId }) => chosen.has(runId));
+  return (
+    <>
+      {mayAct.value && (
+        <p class="buttons">
+          <button type="button" disabled={listed.length === 0} onClick={() => confirm(rerunAll(listed))}>
+            {listed.length === 0 ? 'Run again' : `Run ${plural(listed.length, 'run')} again`}
+          </button>
+          <span class="muted">
+            {listed.length === 0 ? 'Choose the runs first.' : 'Nothing runs before you confirm.'}
+          </span>
+        </p>
+      )}
+      <Listed runs={runs} zone={null} selection={{ chosen, choose: mayAct.value ? choose : undefined }} />
+    </>
+  );
+}
+
+/** Leads to the runs that failed last night, if any did. Of a job that runs often, the row lacks the older ones. */
+export function FailedLately({ jobs }: { readonly jobs: readonly Job[] }): JSX.Element | null {
+  const since = now.value - NIGHT_HOURS * 3_600_000;
+  const lately = jobs.map(({ recent }) => recent.filter(({ scheduledFor }) => Date.parse(scheduledFor) >= since));
+  const failed = lately.flat().filter(({ outcome }) => outcome !== null && isBad(outcome)).length;
+  if (failed === 0) return null;
+  const isWhole = lately.every((recent) => recent.length < RECENT);
+  return (
+    <Link href={pageOf({ view: 'runs', outcome: 'bad', hours: String(NIGHT_HOURS) })}>
+      {isWhole ? '' : 'At least '}
+      {plural(failed, 'run')} failed in the last {NIGHT_HOURS} hours
+    </Link>
+  );
+}

@@ -1,0 +1,180 @@
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import { confirm } from '../data/action';
+import { startBackfill, stopBackfill } from '../data/actions';
+import { FailureLine } from './failure-notice';
+import type { BackfillPlan, OneBackfill, OneJob } from '../data/model';
+import { Link, Time } from './parts';
+import { mayAct } from '../data/session';
+import { instantIn, zoneOf } from '../data/time';
+import { runHref } from './timeline';
+import { useRead } from '../data/use-read';
+import { plural } from '../data/words';
+
+/** The due times of a dry run that are shown. */
+const SHOWN = 20;
+
+const STATES = {
+  active: 'in progress',
+  paused: 'waits, because the job is paused or disabled',
+  stopping: 'stops after its run in progress',
+  stopped: 'stopped',
+  scheduleChanged: 'ended, because the schedule has changed',
+  done: 'done',
+} as const;
+
+/** The last back-fill of a job, and the form for another one. */
+export function BackfillPanel({ job }: { readonly job: OneJob }): JSX.Element {
+  const { name, timeZone, backfillId } = job;
+  const path = backfillId === null ? undefined : `jobs/${encodeURIComponent(name)}/backfill`;
+  const { body, failure } = useRead<OneBackfill>(path, job);
+  const backfill = body?.backfill;
+  return (
+    <section id="backfill" aria-labelledby="backfill-title">
+      <h2 id="backfill-title">Back-fill</h2>
+      <div aria-live="polite">
+        {failure !== undefined && <FailureLine failure={failure} />}
+        {backfill != null && <Progress job={job} backfill={backfill} />}
+      </div>
+      {mayAct.value && <PlanForm job={name} zone={zoneOf(timeZone)} />}
+    </section>
+  );
+}
+
+interface ProgressProps {
+  readonly job: OneJob;
+  readonly backfill: NonNullable<OneBackfill['backfill']>;
+}
+
+function Progress({ job, backfill }: ProgressProps): JSX.Element {
+  const { state, from, through, dueTimes, left, outcomes, runId, origin } = backfill;
+  const ends = Object.entries(outcomes).map(([outcome, count]) => `${String(count)} ${outcome}`);
+  const isGoing = state === 'active' || state === 'paused';
+  return (
+    <>
+      <p>
+        <progress value={dueTimes - left} max={Math.max(1, dueTimes)} aria-label="Due times of the back-fill" />{' '}
+        {`${String(dueTimes - left)} of ${plural(dueTimes, 'due time', 'due times')}, ${STATES[state]}`}
+        {ends.length > 0 && `: ${ends.join(', ')}`}
+      </p>
+      <p class="muted foreign">
+        <Time at={from} zone={job.timeZone} /> to <Time at={through} zone={job.timeZone} />, asked for by {origin.actor}
+        {origin.note === undefined ? '' : `: ${origin.note}`}
+      </p>
+      <p class="buttons">
+        {runId !== null && <Link href={runHref(runId)}>Open the run in progress</Link>}
+        {isGoing && mayAct.value && (
+          <button type="button" onClick={() => confirm(stopBackfill(job))}>
+            Stop back-fill
+          </button>
+        )}
+      </p>
+    </>
+  );
+}
+
+/** What a person asked the dry run for. */
+interface Wanted {
+  readonly from: string;
+  readonly to: string | undefined;
+  readonly order: string;
+  readonly includeSucceeded: boolean;
+}
+
+function PlanForm({ job, zone }: { readonly job: string; readonly zone: string }): JSX.Element {
+  const [wanted, setWanted] = useState<Wanted>();
+  const { body, failure } = useRead<BackfillPlan>(wanted === undefined ? undefined : planPath(job, wanted), wanted);
+  const submit = (event: SubmitEvent): void => {
+    event.preventDefault();
+    const form = event.currentTarget;
+    if (form instanceof HTMLFormElement) setWanted(wantedOf(new FormData(form), zone));
+  };
+  return (
+    <>
+      <form class="line" onSubmit={submit}>
+        <label>
+          <span>
+            From <span class="muted">({zone})</span>
+          </span>
+          <input name="from" type="datetime-local" step="1" required />
+        </label>
+        <label>
+          To, or empty for now
+          <input name="to" type="datetime-local" step="1" />
+        </label>
+        <label>
+          First
+          <select name="order">
+            <option value="oldest">the oldest</option>
+            <option value="newest">the newest</option>
+          </select>
+        </label>
+        <label class="check">
+          <input name="includeSucceeded" type="checkbox" /> also what has succeeded
+        </label>
+        <button type="submit" aria-busy={wanted !== undefined && body === undefined && failure === undefined}>
+          Show what would run
+        </button>
+      </form>
+      <div aria-live="polite">
+        {failure !== undefined && <FailureLine failure={failure} />}
+        {body !== undefined && wanted !== undefined && <Plan plan={body} wanted={wanted} zone={zone} />}
+      </div>
+    </>
+  );
+}
+
+function wantedOf(form: FormData, zone: string): Wanted | undefined {
+  const instant = (name: string): string | undefined => {
+    const text = form.get(name);
+    const at = typeof text === 'string' && text !== '' ? instantIn(text, zone) : undefined;
+    return at === undefined ? undefined : new Date(at).toISOString();
+  };
+  const from = instant('from');
+  if (from === undefined) return undefined;
+  const order = form.get('order') === 'newest' ? 'newest' : 'oldest';
+  return { from, to: instant('to'), order, includeSucceeded: form.get('includeSucceeded') !== null };
+}
+
+function planPath(job: string, { from, to, order, includeSucceeded }: Wanted): string {
+  const query = new URLSearchParams({ from, order });
+  if (to !== undefined) query.set('to', to);
+  if (includeSucceeded) query.set('includeSucceeded', 'true');
+  return `jobs/${encodeURIComponent(job)}/backfill/plan?${query.toString()}`;
+}
+
+function summaryOf({ running, passedOver }: BackfillPlan): string {
+  const passed = plural(passedOver, 'has succeeded and is passed over', 'have succeeded and are passed over');
+  if (running === 0) return `No due time runs: ${passed}.`;
+  const runs = plural(running, 'due time runs', 'due times run');
+  return passedOver === 0 ? `${runs}.` : `${runs}, and ${passed}.`;
+}
+
+interface PlanProps {
+  readonly plan: BackfillPlan;
+  readonly wanted: Wanted;
+  readonly zone: string;
+}
+
+function Plan({ plan, wanted, zone }: PlanProps): JSX.Element {
+  const { job, dueTimes, running, passedOver } = plan;
+  const more = running + passedOver - Math.min(SHOWN, dueTimes.length);
+  return (
+    <>
+      <p>{summaryOf(plan)}</p>
+      <ul>
+        {dueTimes.slice(0, SHOWN).map(({ scheduledFor, outcome, runs }) => (
+          <li key={scheduledFor}>
+            <Time at={scheduledFor} zone={zone} /> {runs ? 'runs' : 'is passed over'} ({outcome ?? 'no record'})
+          </li>
+        ))}
+        {more > 0 && <li>and {more} more</li>}
+      </ul>
+      {running > 0 && (
+        <button type="button" class="primary" onClick={() => confirm(startBackfill(job, wanted, running))}>
+          Start back-fill
+        </button>
+      )}
+    </>
+  );
+}

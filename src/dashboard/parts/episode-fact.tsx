@@ -1,0 +1,45 @@
+import type { JSX } from 'preact';
+import { Fact } from './fact';
+import type { Job } from '../data/model';
+import { Ago, Link, Since, Time } from './parts';
+import { runHref } from './timeline';
+import { plural } from '../data/words';
+
+interface EpisodeFactProps {
+  readonly episode: NonNullable<Job['episode']>;
+  readonly zone: string | null;
+}
+
+/** The failures of a job until its next success, and who looks after them. */
+export function EpisodeFact({ episode, zone }: EpisodeFactProps): JSX.Element {
+  const { since, isWhole, failures, firstRunId, acknowledgement } = episode;
+  return (
+    <>
+      <Fact name={failures === 0 ? 'Without success' : 'Failing'}>
+        {firstRunId === null ? (
+          <Since at={since} zone={zone} />
+        ) : (
+          <>
+            since {isWhole ? '' : 'before '}
+            <Link href={runHref(firstRunId)}>
+              <Time at={since} zone={zone} />
+            </Link>
+          </>
+        )}
+        <span class="second">{failures === 0 ? 'no run has failed' : plural(failures, 'failed run')}</span>
+      </Fact>
+      {acknowledgement !== null && (
+        <Fact name="Acknowledged">
+          <span class="foreign">
+            by {acknowledgement.by}
+            {acknowledgement.note === '' ? '' : `: ${acknowledgement.note}`}
+          </span>
+          <span class="second">
+            <Ago at={acknowledgement.at} zone={zone} />, until{' '}
+            {acknowledgement.until === null ? 'its next success' : <Time at={acknowledgement.until} zone={zone} />}
+          </span>
+        </Fact>
+      )}
+    </>
+  );
+}

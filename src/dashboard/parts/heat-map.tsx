@@ -1,0 +1,120 @@
+import type { JSX } from 'preact';
+import { isBad } from '../../core/shown-state';
+import { now } from '../data/clock';
+import { type Calendar, type Outcome } from '../data/model';
+import { FailureLine } from './failure-notice';
+import { dayOf } from '../data/time';
+import { useRead } from '../data/use-read';
+import { OUTCOME_LABELS } from '../data/words';
+
+const CELL = 14;
+const DAY = 86_400_000;
+const WEEKS = 13;
+const LEFT = 34;
+/** The months stand above the weeks. */
+const TOP = 18;
+const WEEKDAYS = ['Mon', 'Wed', 'Fri', 'Sun'] as const;
+
+/** Of the picture, also while it has not come yet: what is below stays there. */
+const SIZE = { width: LEFT + WEEKS * (CELL + 3), height: TOP + 7 * (CELL + 3) } as const;
+
+type Day = Calendar['days'][number];
+
+/** The outcomes of the last thirteen weeks, day by day in the job's zone. */
+export function HeatMap({ job }: { readonly job: string }): JSX.Element {
+  // It costs a listing of the ledger: once, and anew on another day.
+  const { body, failure } = useRead<Calendar>(`jobs/${encodeURIComponent(job)}/calendar`, dayOf(now.value, 'UTC'));
+  return (
+    <section>
+      <div class="section-head">
+        <h2>Last 13 weeks</h2>
+      </div>
+      <div class="panel heat">
+        {failure !== undefined && <FailureLine failure={failure} />}
+        {body === undefined ? <svg {...SIZE} aria-hidden="true" /> : <Cells calendar={body} />}
+      </div>
+      <p class="legend muted">
+        Green: all runs succeeded. Red with a dot: at least one failed, timed out or stalled. Hollow: nothing ran.
+        {body?.complete === false && ' There are more records than one answer counts, so older days lack some.'}
+      </p>
+    </section>
+  );
+}
+
+function Cells({ calendar: { days, timeZone, now: at } }: { readonly calendar: Calendar }): JSX.Element {
+  const byDay = new Map(days.map((day) => [day.day, day]));
+  // Noon of the day in the zone, as a date of UTC: no change of clocks moves it to another day.
+  const [date, month, year] = dayOf(Date.parse(at), timeZone).split('/').map(Number);
+  const today = Date.UTC(year ?? 0, (month ?? 1) - 1, date, 12);
+  const monday = today - ((new Date(today).getUTCDay() + 6) % 7) * DAY - (WEEKS - 1) * 7 * DAY;
+  const all = Array.from({ length: WEEKS * 7 }, (_, index) => monday + index * DAY).filter((noon) => noon <= today);
+  const bad = days.filter((day) => badOf(day) > 0).length;
+  return (
+    <svg {...SIZE} role="img" aria-label={`${String(bad)} of ${String(days.length)} days with outcomes had a failure`}>
+      {monthsOf(monday).map(({ name, week }) => (
+        <text key={week} x={LEFT + week * (CELL + 3)} y={11}>
+          {name}
+        </text>
+      ))}
+      {WEEKDAYS.map((name, index) => (
+        <text key={name} x={0} y={TOP + index * 2 * (CELL + 3) + 11}>
+          {name}
+        </text>
+      ))}
+      {all.map((noon, index) => (
+        <Cell key={noon} day={new Date(noon).toISOString().slice(0, 10)} found={byDay} index={index} />
+      ))}
+    </svg>
+  );
+}
+
+/** The weeks in which a month begins to be shown. One that the next month leaves no room for has no name. */
+function monthsOf(monday: number): readonly { readonly name: string; readonly week: number }[] {
+  const names = Array.from({ length: WEEKS }, (_, week) =>
+    new Date(monday + week * 7 * DAY).toLocaleDateString('en', { month: 'short', timeZone: 'UTC' }),
+  );
+  return names
+    .map((name, week) => ({ name, week }))
+    .filter(({ name, week }) => name !== names[week - 1] && (names[week + 1] ?? name) === name);
+}
+
+interface CellProps {
+  readonly day: string;
+  readonly found: ReadonlyMap<string, Day>;
+  readonly index: number;
+}
+
+function Cell({ day, found, index }: CellProps): JSX.Element {
+  const x = LEFT + Math.floor(index / 7) * (CELL + 3);
+  const y = TOP + (index % 7) * (CELL + 3);
+  const outcomes = found.get(day);
+  const words =
+    outcomes === undefined
+      ? 'nothing is recorded'
+      : countsOf(outcomes)
+          .map(([outcome, count]) => `${String(count)} ${OUTCOME_LABELS[outcome].word.toLowerCase()}`)
+          .join(', ');
+  const kind =
+    outcomes === undefined
+      ? 'none'
+      : badOf(outcomes) > 0
+        ? 'bad'
+        : (outcomes.outcomes.succeeded ?? 0) > 0
+          ? 'good'
+          : 'gap';
+  return (
+    <g>
+      <title>{`${day}: ${words}`}</title>
+      <rect class={`cell ${kind}`} x={x + 0.5} y={y + 0.5} width={CELL - 1} height={CELL - 1} rx={2} />
+      {kind === 'bad' && <circle class="spot" cx={x + CELL / 2} cy={y + CELL / 2} r={2.5} />}
+    </g>
+  );
+}
+
+function countsOf({ outcomes }: Day): readonly (readonly [Outcome, number])[] {
+  return Object.entries(outcomes).map(([outcome, count]) => [outcome as Outcome, count] as const);
+}
+
+function badOf(day: Day): number {
+  return countsOf(day).reduce((sum, [outcome, count]) => sum + (isBad(outcome) ? count : 0), 0);
+}

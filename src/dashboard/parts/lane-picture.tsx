@@ -1,0 +1,249 @@
+import type { ComponentChildren, JSX } from 'preact';
+import { isBad } from '../../core/shown-state';
+import { pageOf } from '../data/address';
+import { type Lane, type Past, type PlannedMark, atOnce, listedUntil, marksOf } from '../data/lane-marks';
+import { SvgLink } from './parts';
+import { type Scale, instantAt, positionOf } from '../data/scale';
+import { duration, shortTime, zoneOf } from '../data/time';
+import { outcomeLabel, plural, reasonText } from '../data/words';
+
+const HEIGHT = 44;
+/** Beside a long name the picture is cut off by its lane, not by its own height. */
+const BEYOND = 100;
+const TOP = 10;
+const BAR = 22;
+/** A run of a moment can still be seen, and hit. */
+const LEAST = 3;
+
+/** Bars of good runs shorter than a pixel touch each other: many are a strip of one tone, in which others stand out. */
+export function barWidth(px: number, isGood: boolean): number {
+  return Math.max(isGood && px < 1 ? 1 : LEAST, px);
+}
+
+/** What hatches mean: there is more than is listed. */
+export function Hatching(): JSX.Element {
+  return (
+    <pattern id="beyond" width={6} height={6} patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
+      <rect width={1.5} height={6} />
+    </pattern>
+  );
+}
+
+/** Planned runs with less than this between them are drawn as one. */
+const APART = 2;
+
+interface LanePictureProps {
+  readonly lane: Lane;
+  readonly scale: Scale;
+  readonly now: number;
+}
+
+/** The runs of one job around now. It is one stop of Tab; the arrow keys go from run to run. */
+export function LanePicture({ lane, scale, now }: LanePictureProps): JSX.Element {
+  const marks = marksOf(lane, now, instantAt(scale, APART) - scale.from);
+  const past = marks.past.filter(({ until }) => until >= scale.from);
+  const x = (at: number): number => positionOf(scale, Math.min(scale.until, Math.max(scale.from, at)));
+  const today = x(now);
+  return (
+    <svg
+      width={scale.width}
+      height={HEIGHT}
+      tabindex={0}
+      role="group"
+      aria-label={summary(lane, past, marks.overlaps.length)}
+    >
+      <rect class="ahead" x={today} y={-BEYOND} width={scale.width - today} height={HEIGHT + 2 * BEYOND} />
+      {marks.knownFrom !== undefined && marks.knownFrom > scale.from && (
+        <rect class="beyond" x={0} y={TOP} width={x(marks.knownFrom)} height={BAR} fill="url(#beyond)" />
+      )}
+      {marks.plannedUntil !== undefined && (
+        <rect
+          class="beyond"
+          x={x(marks.plannedUntil)}
+          y={TOP}
+          width={scale.width - x(marks.plannedUntil)}
+          height={BAR}
+          fill="url(#beyond)"
+        />
+      )}
+      {past.map(({ item, dueAt, from, until }) => (
+        <PastItem
+          key={`${item.scheduledFor} ${item.kind === 'run' ? item.runId : 'gap'}`}
+          item={item}
+          lane={lane}
+          box={[x(from), x(until) - x(from)]}
+          due={x(dueAt)}
+        />
+      ))}
+      {marks.current !== undefined && lane.currentRun !== null && (
+        <Item
+          kind="current"
+          href={pageOf({ run: lane.currentRun.runId })}
+          title={`In progress, attempt ${String(lane.currentRun.attempt)}${usually(lane)}`}
+        >
+          <rect class="expected" x={today} y={TOP} width={x(marks.current.expected) - today} height={BAR} />
+          <rect
+            class="bar running"
+            x={x(marks.current.from) + 0.5}
+            y={TOP + 0.5}
+            width={Math.max(LEAST, today - x(marks.current.from))}
+            height={BAR - 1}
+          />
+        </Item>
+      )}
+      {marks.planned.map((group) => (
+        <Item
+          key={group.from}
+          kind="planned"
+          href={pageOf({ job: lane.name, at: new Date(group.first).toISOString() })}
+          title={plannedTitle(group, lane)}
+        >
+          <rect
+            class="planned"
+            x={x(group.from)}
+            y={TOP}
+            width={Math.max(LEAST, x(group.until) - x(group.from))}
+            height={BAR}
+          />
+        </Item>
+      ))}
+      {marks.overlaps.map(({ from, until }) => (
+        <rect
+          key={from}
+          class="overlap"
+          x={x(from)}
+          y={TOP + BAR + 3}
+          width={Math.max(LEAST, x(until) - x(from))}
+          height={3}
+        />
+      ))}
+      <path class="now" d={`M${String(today)} ${String(-BEYOND)}v${String(HEIGHT + 2 * BEYOND)}`} />
+    </svg>
+  );
+}
+
+interface ItemProps {
+  readonly kind: 'past' | 'current' | 'planned';
+  readonly href: string;
+  readonly title: string;
+  readonly children: ComponentChildren;
+}
+
+function Item({ kind, href, title, children }: ItemProps): JSX.Element {
+  return (
+    <SvgLink href={href} kind={kind}>
+      <title>{title}</title>
+      {children}
+    </SvgLink>
+  );
+}
+
+interface PastItemProps {
+  readonly item: Past;
+  readonly lane: Lane;
+  readonly box: readonly [x: number, width: number];
+  readonly due: number;
+}
+
+function PastItem({ item, lane, box: [x, length], due }: PastItemProps): JSX.Element {
+  const { outcome } = item;
+  const width = barWidth(length, outcome === 'succeeded');
+  // A due time has no length, and a gap of one is still seen.
+  const [gapX, gapWidth] = length < 5 ? [x + length / 2 - 2, 5] : [x, length];
+  const href = item.kind === 'run' ? pageOf({ run: item.runId }) : pageOf({ job: lane.name, at: item.scheduledFor });
+  return (
+    <Item kind="past" href={href} title={pastTitle(item, lane)}>
+      {item.kind === 'gap' ? (
+        <>
+          <rect class="hit" x={gapX - 1} y={TOP} width={gapWidth + 2} height={HEIGHT - TOP} />
+          {outcome !== 'overlapped' && (
+            <rect class="bar gap" x={gapX} y={TOP + 6.5} width={gapWidth} height={BAR - 7} />
+          )}
+        </>
+      ) : (
+        <>
+          {width < LEAST && <rect class="hit" x={x - 1} y={TOP} width={LEAST} height={BAR} />}
+          {x - due > 1 && <path class="late" d={`M${String(due)} ${String(TOP + BAR / 2)}H${String(x)}`} />}
+          <rect class={`bar ${outcomeLabel(outcome).tone}`} x={x} y={TOP} width={width} height={BAR} />
+        </>
+      )}
+      {outcome !== null && isBad(outcome) && <rect class="mark" x={x} y={TOP - 5} width={width} height={3} />}
+      {outcome === 'overlapped' && <rect class="overlap" x={gapX} y={TOP + BAR + 3} width={gapWidth} height={3} />}
+    </Item>
+  );
+}
+
+function timeOf(at: number, { timeZone }: Lane): string {
+  return shortTime(at, zoneOf(timeZone), Date.now());
+}
+
+function usually({ medianMs }: Lane): string {
+  return medianMs === null ? '' : `, usually takes ${duration(medianMs)}`;
+}
+
+function plannedTitle({ first, last, count }: PlannedMark, lane: Lane): string {
+  const name = `${lane.name}: planned`;
+  if (count === 1) return `${name} ${timeOf(first, lane)}${usually(lane)}`;
+  return `${name} ${plural(count, 'run')} from ${timeOf(first, lane)} to ${timeOf(last, lane)}${usually(lane)}`;
+}
+
+function pastTitle(item: Past, lane: Lane): string {
+  const { word } = outcomeLabel(item.outcome);
+  const head = `${lane.name}: ${word.toLowerCase()} ${timeOf(Date.parse(item.scheduledFor), lane)}`;
+  if (item.kind === 'gap') {
+    return `${head}, ${reasonText(item.reason)}${item.count > 1 ? `, ${plural(item.count, 'due time')}` : ''}`;
+  }
+  const late = item.latenessMs !== null && item.latenessMs >= 1_000 ? `, ${duration(item.latenessMs)} late` : '';
+  return `${head}${item.durationMs === null ? '' : `, took ${duration(item.durationMs)}`}${late}`;
+}
+
+function summary(lane: Lane, past: readonly { readonly item: Past }[], overlaps: number): string {
+  const counts = new Map<string, number>();
+  for (const { item } of past) {
+    const word = outcomeLabel(item.outcome).word.toLowerCase();
+    counts.set(word, (counts.get(word) ?? 0) + (item.kind === 'gap' ? item.count : 1));
+  }
+  const { planned, isComplete, currentRun } = lane;
+  const [next] = planned;
+  return [
+    `${lane.name}: ${counts.size === 0 ? 'nothing has run' : [...counts].map(([word, count]) => `${String(count)} ${word}`).join(', ')}`,
+    ...(currentRun === null ? [] : ['one run in progress']),
+    next === undefined
+      ? 'nothing planned'
+      : `${String(planned.length)}${isComplete ? '' : ' and more'} planned, the next ${timeOf(Date.parse(next), lane)}`,
+    ...(overlaps === 0 ? [] : [`runs overlap ${plural(overlaps, 'time')}`]),
+  ].join('; ');
+}
+
+interface AtOnceProps {
+  readonly lanes: readonly Lane[];
+  readonly scale: Scale;
+  readonly height: number;
+}
+
+/** How many of the planned runs are in progress at once, as long as all of them are listed. */
+export function AtOnce({ lanes, scale, height }: AtOnceProps): JSX.Element {
+  const until = listedUntil(lanes, scale.until);
+  const steps = atOnce(lanes, (scale.from + scale.until) / 2).filter(({ at }) => at <= until);
+  const end = positionOf(scale, until);
+  const most = Math.max(1, ...steps.map(({ count }) => count));
+  const today = scale.width / 2;
+  const path = steps.map(({ at, count }) => {
+    const x = Math.min(end, positionOf(scale, at));
+    return `H${x.toFixed(1)}V${(height - (count / most) * (height - 4)).toFixed(1)}`;
+  });
+  return (
+    <>
+      <path
+        class="at-once"
+        d={`M${String(today)} ${String(height)}${path.join('')}H${end.toFixed(1)}V${String(height)}Z`}
+      />
+      {end < scale.width && (
+        <rect class="beyond" x={end} y={4} width={scale.width - end} height={height - 4} fill="url(#beyond)" />
+      )}
+      <text x={today - 6} y={height - 4} text-anchor="end">
+        up to {most}
+      </text>
+    </>
+  );
+}

@@ -1,0 +1,277 @@
+import { Fragment, type JSX, type RefObject } from 'preact';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { changed, go, param } from '../data/address';
+import { type FollowedLog, type LogEntry, useLog } from '../data/follow-log';
+import { Notice, Skeleton } from './parts';
+import { chosenItem } from './run-items';
+import { FailureLine } from './failure-notice';
+import { TerminalText } from './terminal-text';
+import { exactTime, fullTime, zoneOf } from '../data/time';
+import { now } from '../data/clock';
+import { plural } from '../data/words';
+
+interface LogProps {
+  readonly runId: string;
+  /** Whether the run is in progress. */
+  readonly isOpen: boolean;
+  /** The items of a fan-out that have ended. */
+  readonly items?: readonly number[] | undefined;
+}
+
+/** What the handler of a run said. */
+export function Log({ runId, isOpen, items = [] }: LogProps): JSX.Element {
+  const item = chosenItem();
+  const log = useLog(runId, item);
+  return (
+    <section>
+      {isOpen && log.progress !== null && <ProgressBar progress={log.progress} />}
+      {log.failure !== undefined && log.failure.status !== 404 && (
+        <FailureLine failure={log.failure} before="The log is not up to date: " />
+      )}
+      {!log.loaded && log.failure === undefined ? (
+        <>
+          <h2>Log</h2>
+          <Skeleton rows={3} what="the log" />
+        </>
+      ) : log.entries.length === 0 ? (
+        <>
+          <div class="section-head">
+            <h2>Log</h2>
+            <ItemSelect entries={log.entries} items={items} />
+          </div>
+          <Notice title={isOpen ? 'Its handler has not said anything yet' : 'Its handler said nothing'}>
+            <p>Lines of ctx.log appear here, unless the job has "logs": "none".</p>
+          </Notice>
+        </>
+      ) : (
+        <Lines runId={runId} log={log} isOpen={isOpen} items={items} />
+      )}
+    </section>
+  );
+}
+
+function ProgressBar({ progress }: { readonly progress: NonNullable<FollowedLog['progress']> }): JSX.Element {
+  const { note, fraction } = progress;
+  return (
+    <label class="progress foreign">
+      {fraction === undefined ? '' : `${String(Math.round(fraction * 100))} % `}
+      {note ?? 'Progress'}
+      {fraction !== undefined && <progress value={fraction} max={1} />}
+    </label>
+  );
+}
+
+interface LinesProps extends LogProps {
+  readonly log: FollowedLog;
+}
+
+function Lines({ runId, log, isOpen, items = [] }: LinesProps): JSX.Element {
+  const [query, setQuery] = useState('');
+  const [wrap, setWrap] = useState(true);
+  const [hit, setHit] = useState(0);
+  const { entries } = log;
+  const box = useRef<HTMLDivElement>(null);
+  const { follows, jump, onScroll } = useFollowing(box, entries.length, isOpen);
+  const wanted = query.toLowerCase();
+  const hits = wanted === '' ? [] : entries.filter((entry) => textOf(entry).toLowerCase().includes(wanted));
+  const chosen = hits[hit % Math.max(1, hits.length)];
+  const linked = param('line');
+  useEffect(() => {
+    const id = chosen === undefined ? linked : idOf(chosen);
+    if (id !== undefined) document.getElementById(`line-${id}`)?.scrollIntoView({ block: 'nearest' });
+  }, [chosen, linked]);
+  return (
+    <>
+      <div class="section-head">
+        <h2>Log</h2>
+        <div class="line">
+          <ItemSelect entries={entries} items={items} />
+          <Find query={query} hits={hits.length} hit={hit} setQuery={setQuery} setHit={setHit} />
+          <label class="check">
+            <input type="checkbox" checked={wrap} onChange={({ currentTarget }) => setWrap(currentTarget.checked)} />{' '}
+            Wrap
+          </label>
+          <button type="button" onClick={() => download(runId, entries)}>
+            Download
+          </button>
+          {isOpen && (
+            <button type="button" onClick={jump} disabled={follows}>
+              {follows ? 'Following' : 'Follow'}
+            </button>
+          )}
+        </div>
+      </div>
+      {/* The box scrolls, so that the keyboard must reach it. */}
+      <div
+        class={`panel log ${wrap ? 'wrap' : ''}`}
+        ref={box}
+        onScroll={onScroll}
+        tabIndex={0}
+        role="log"
+        aria-label="Log"
+        aria-live="off"
+      >
+        <ol>
+          {entries.map((entry, index) => (
+            <Fragment key={index}>
+              {index > 0 && entry.token !== entries[index - 1]?.token && (
+                <li class="next-attempt">{entry.item === undefined ? `Attempt ${String(entry.attempt)}` : 'Items'}</li>
+              )}
+              <Line entry={entry} mark={entry === chosen || (linked !== undefined && idOf(entry) === linked)} />
+            </Fragment>
+          ))}
+        </ol>
+      </div>
+      {log.leftOut > 0 && (
+        <p class="muted">The logs of {plural(log.leftOut, 'more item')} are not shown: choose one to read its log.</p>
+      )}
+    </>
+  );
+}
+
+interface ItemSelectProps {
+  readonly entries: readonly LogEntry[];
+  readonly items: readonly number[];
+}
+
+/** Limits the log of a fan-out to one of its items. */
+function ItemSelect({ entries, items }: ItemSelectProps): JSX.Element | null {
+  const item = chosenItem();
+  const all = [
+    ...new Set([...items, ...(item === undefined ? [] : [item]), ...entries.flatMap((one) => one.item ?? [])]),
+  ];
+  if (all.length === 0) return null;
+  return (
+    <select
+      aria-label="Lines of"
+      value={item ?? ''}
+      onChange={({ currentTarget: { value } }) => go(changed({ item: value }))}
+    >
+      <option value="">All lines</option>
+      {all
+        .sort((a, b) => a - b)
+        .map((one) => (
+          <option key={one} value={one}>
+            Item {one}
+          </option>
+        ))}
+    </select>
+  );
+}
+
+interface FindProps {
+  readonly query: string;
+  readonly hits: number;
+  readonly hit: number;
+  readonly setQuery: (query: string) => void;
+  readonly setHit: (hit: number) => void;
+}
+
+/** Enter goes to the next hit, and Shift+Enter to the one before. */
+function Find({ query, hits, hit, setQuery, setHit }: FindProps): JSX.Element {
+  const place = hits === 0 ? 'none' : `${String((hit % hits) + 1)} of ${String(hits)}`;
+  return (
+    <>
+      <input
+        type="search"
+        aria-label="Find in the log"
+        placeholder="Find"
+        value={query}
+        onInput={({ currentTarget: { value } }) => {
+          setQuery(value);
+          setHit(0);
+        }}
+        onKeyDown={({ key, shiftKey }) => {
+          if (key === 'Enter' && hits > 0) setHit((hit + (shiftKey ? hits - 1 : 1)) % hits);
+        }}
+      />
+      <span class="count muted" role="status">
+        {query === '' ? '' : place}
+      </span>
+    </>
+  );
+}
+
+/** Stays at the end while the run is in progress, until somebody scrolls away from it. */
+function useFollowing(box: RefObject<HTMLDivElement | null>, count: number, isOpen: boolean) {
+  const [follows, setFollows] = useState(true);
+  useLayoutEffect(() => {
+    const { current } = box;
+    if (current !== null && isOpen && follows) current.scrollTop = current.scrollHeight;
+  }, [count, isOpen, follows]);
+  return {
+    follows,
+    jump: () => setFollows(true),
+    onScroll() {
+      const { current } = box;
+      if (current !== null) setFollows(current.scrollHeight - current.scrollTop - current.clientHeight < 24);
+    },
+  };
+}
+
+/** Names a line in an address: its attempt's token and its number there. */
+function idOf({ token, item, n, text }: LogEntry): string | undefined {
+  return text === undefined
+    ? undefined
+    : `${String(token)}.${item === undefined ? '' : `${String(item)}.`}${String(n)}`;
+}
+
+function textOf({ text, gap, progress, error }: LogEntry): string {
+  if (text !== undefined) return text;
+  if (error !== undefined) return error;
+  if (gap !== undefined) return `${plural(gap.lines, 'line')} missing: more than is kept`;
+  const { note = '', fraction } = progress ?? {};
+  return `progress ${fraction === undefined ? '' : `${String(Math.round(fraction * 100))} % `}${note}`;
+}
+
+function itemOf({ item }: LogEntry): string {
+  return item === undefined ? '' : `item ${String(item)}: `;
+}
+
+function Line({ entry, mark }: { readonly entry: LogEntry; readonly mark: boolean }): JSX.Element {
+  const { n, at, text, attempt, item, error } = entry;
+  const level = error === undefined ? entry.level : 'error';
+  const id = idOf(entry);
+  const instant = Date.parse(at);
+  return (
+    <li
+      id={id === undefined ? undefined : `line-${id}`}
+      class={`${text === undefined && error === undefined ? 'aside-line' : (level ?? '')} ${mark ? 'marked' : ''}`}
+    >
+      {id === undefined ? (
+        <span class="n" />
+      ) : (
+        <a
+          class="n"
+          href={changed({ line: id })}
+          title={`Attempt ${String(attempt)}${item === undefined ? '' : `, item ${String(item)}`}: a link to this line`}
+          onClick={(event) => {
+            event.preventDefault();
+            go(changed({ line: id }), 'replace');
+          }}
+        >
+          {n}
+        </a>
+      )}
+      <time dateTime={at} title={Number.isNaN(instant) ? at : fullTime(instant, 'UTC')}>
+        {Number.isNaN(instant) ? '' : exactTime(instant, zoneOf(null), now.peek())}
+      </time>
+      <span class="level">{level === undefined || level === 'info' ? '' : level}</span>
+      <span class="said foreign">
+        {item !== undefined && <span class="item">item {item}</span>}
+        <TerminalText text={textOf(entry)} />
+      </span>
+    </li>
+  );
+}
+
+/** All that has come by now, as plain text. */
+function download(runId: string, entries: readonly LogEntry[]): void {
+  const text = entries.map((entry) => `${entry.at} ${entry.level ?? ''}\t${itemOf(entry)}${textOf(entry)}\n`).join('');
+  const url = URL.createObjectURL(new Blob([text], { type: 'text/plain' }));
+  const link = document.createElement('a');
+  link.href = url;
+  link.download = `${runId}.log`;
+  link.click();
+  URL.revokeObjectURL(url);
+}

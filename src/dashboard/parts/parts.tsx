@@ -1,0 +1,197 @@
+import type { ComponentChildren, JSX, TargetedMouseEvent } from 'preact';
+import { go } from '../data/address';
+import { now } from '../data/clock';
+import type { HeldOrder } from '../data/held-order';
+import { exactTime, fullTime, relative, shortTime, span, zoneOf } from '../data/time';
+import type { IconName, Label } from '../data/words';
+
+const PATHS: Readonly<Record<IconName, string>> = {
+  alert: 'M8 2.2 14.4 13.4H1.6ZM8 6.4v3.2M8 11.4v.2',
+  check: 'M8 1.8a6.2 6.2 0 1 1 0 12.4A6.2 6.2 0 0 1 8 1.8ZM5.2 8.2l2 2 3.6-4.2',
+  clock: 'M8 1.8a6.2 6.2 0 1 1 0 12.4A6.2 6.2 0 0 1 8 1.8ZM8 4.6V8l2.4 1.6',
+  cross: 'M8 1.8a6.2 6.2 0 1 1 0 12.4A6.2 6.2 0 0 1 8 1.8ZM5.8 5.8l4.4 4.4M10.2 5.8l-4.4 4.4',
+  dot: 'M8 1.8a6.2 6.2 0 1 1 0 12.4A6.2 6.2 0 0 1 8 1.8ZM8 7.9v.2',
+  eye: 'M1.4 8C3.6 4.4 6 3.6 8 3.6s4.4.8 6.6 4.4C12.4 11.6 10 12.4 8 12.4S3.6 11.6 1.4 8ZM8 6.2a1.8 1.8 0 1 1 0 3.6A1.8 1.8 0 0 1 8 6.2Z',
+  lock: 'M3.4 7.2h9.2v6.4H3.4ZM5.4 7.2V5a2.6 2.6 0 0 1 5.2 0v2.2',
+  pause: 'M5.4 3.2v9.6M10.6 3.2v9.6',
+  retry: 'M13 8a5 5 0 1 1-1.5-3.6M13 1.8v3h-3',
+  run: 'M4.6 2.8 12.6 8l-8 5.2Z',
+  skip: 'M3 3.4 8.6 8 3 12.6ZM12.4 3.2v9.6',
+  slash: 'M8 1.8a6.2 6.2 0 1 1 0 12.4A6.2 6.2 0 0 1 8 1.8ZM3.7 12.3l8.6-8.6',
+  timeout: 'M4 1.8h8M4 14.2h8M5 1.8c0 4 6 4.4 6 12.4M11 1.8c0 4-6 4.4-6 12.4',
+};
+
+export function Icon({ name }: { readonly name: IconName }): JSX.Element {
+  return (
+    <svg class="icon" viewBox="0 0 16 16" aria-hidden="true">
+      <path d={PATHS[name]} />
+    </svg>
+  );
+}
+
+/** A state or an outcome: icon and word. */
+export function Badge({ label }: { readonly label: Label }): JSX.Element {
+  return (
+    <span class={`badge ${label.tone}`}>
+      <Icon name={label.icon} />
+      {label.word}
+    </span>
+  );
+}
+
+interface LinkProps {
+  readonly href: string;
+  readonly class?: string;
+  readonly current?: boolean;
+  readonly children: ComponentChildren;
+}
+
+/** A link inside the dashboard. */
+export function Link({ href, current, children, ...rest }: LinkProps): JSX.Element {
+  return (
+    <a href={href} onClick={follow} aria-current={current === true ? 'page' : undefined} {...rest}>
+      {children}
+    </a>
+  );
+}
+
+interface SvgLinkProps {
+  readonly href: string;
+  readonly kind: string;
+  readonly children: ComponentChildren;
+}
+
+/** A link in a picture. Arrow keys lead to it, and Tab passes it. */
+export function SvgLink({ href, kind, children }: SvgLinkProps): JSX.Element {
+  return (
+    <a href={href} data-item={kind} tabindex={-1} onClick={follow}>
+      {children}
+    </a>
+  );
+}
+
+function follow(event: TargetedMouseEvent<HTMLAnchorElement>): void {
+  // A new tab or window is the browser's to open.
+  if (event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+  event.preventDefault();
+  go(event.currentTarget.getAttribute('href') ?? '.');
+}
+
+interface TimeProps {
+  /** RFC 3339. */
+  readonly at: string;
+  /** The job's zone; null: unknown. */
+  readonly zone: string | null | undefined;
+}
+
+/** A time of day in the zone that was chosen. Its tooltip has the job's zone and the viewer's. */
+export function Time({ at, zone }: TimeProps): JSX.Element {
+  const instant = Date.parse(at);
+  return (
+    <time dateTime={at} title={inBothZones(instant, zone)}>
+      {shortTime(instant, zoneOf(zone), now.value)}
+    </time>
+  );
+}
+
+/** As {@link Time}, with seconds. */
+export function Exact({ at }: Pick<TimeProps, 'at'>): JSX.Element {
+  const instant = Date.parse(at);
+  return (
+    <time dateTime={at} title={fullTime(instant, 'UTC')}>
+      {exactTime(instant, zoneOf(null), now.value)}
+    </time>
+  );
+}
+
+/** How long ago, or in how long. */
+export function Ago({ at, zone }: TimeProps): JSX.Element {
+  const instant = Date.parse(at);
+  return (
+    <time dateTime={at} title={inBothZones(instant, zone)}>
+      {relative(instant, now.value)}
+    </time>
+  );
+}
+
+/** For how long something has lasted, and since when. */
+export function Since({ at, zone }: TimeProps): JSX.Element {
+  return (
+    <>
+      for {span(Math.max(0, now.value - Date.parse(at)))}
+      <span class="second">
+        since <Time at={at} zone={zone} />
+      </span>
+    </>
+  );
+}
+
+/** In how long a due time comes. One that has come since the last answer is no longer the next, and never past. */
+export function InHowLong({ at, zone }: TimeProps): JSX.Element {
+  return Date.parse(at) > now.value ? <Ago at={at} zone={zone} /> : <>now</>;
+}
+
+function inBothZones(at: number, zone: string | null | undefined): string {
+  const mine = new Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const zones = new Set([mine, zone ?? 'UTC', 'UTC']);
+  return [...zones].map((one) => fullTime(at, one)).join('\n');
+}
+
+/** A box that stands where data cannot. */
+export function Notice({
+  title,
+  children,
+  tone = 'calm',
+}: {
+  readonly title: string;
+  readonly children?: ComponentChildren;
+  readonly tone?: 'calm' | 'bad' | 'warn';
+}): JSX.Element {
+  return (
+    <div class={`notice ${tone}`}>
+      <h2>{title}</h2>
+      {children}
+    </div>
+  );
+}
+
+export function sentence(text: string): string {
+  const first = text.slice(0, 1).toUpperCase();
+  return `${first}${text.slice(1)}${/[.!?…]$/.test(text) ? '' : '.'}`;
+}
+
+/** The platform's own page, which comes back to this address. Below `keyed/` the browser asks for a key. */
+export function LoginLink(): JSX.Element {
+  if (location.pathname.endsWith('/keyed/')) return <p>Load the page again, and give a key as the password.</p>;
+  const back = encodeURIComponent(`${location.pathname}${location.search}`);
+  return (
+    <p>
+      <a class="button" href={`/.auth/login/aad?post_login_redirect_uri=${back}`}>
+        Log in
+      </a>
+    </p>
+  );
+}
+
+/** Stands for rows that are on their way, at the height that they will have. */
+export function Skeleton({ rows, what }: { readonly rows: number; readonly what: string }): JSX.Element {
+  return (
+    <div class="skeleton" role="status" aria-label={`Loading ${what}`}>
+      {Array.from({ length: rows }, (_, index) => (
+        <div key={index} />
+      ))}
+    </div>
+  );
+}
+
+/** Waits above rows that stay where they are: the order changes when a person wants it. */
+export function OrderChanged({ order: { stale, sortAgain } }: { readonly order: HeldOrder }): JSX.Element {
+  return (
+    <p class={`resort ${stale ? '' : 'hidden'}`}>
+      The order has changed.{' '}
+      <button type="button" class="link" disabled={!stale} onClick={sortAgain}>
+        Show
+      </button>
+    </p>
+  );
+}

@@ -1,0 +1,120 @@
+import type { JSX } from 'preact';
+import { changed, go, param } from '../data/address';
+import { OUTCOME_LABELS, TRIGGER_WORDS } from '../data/words';
+
+/** The parameters of the address that choose runs. */
+export const FILTERS = ['outcome', 'trigger', 'channel', 'actor', 'note', 'of', 'tag', 'hours'] as const;
+type Filter = (typeof FILTERS)[number];
+
+export const NO_FILTER = {
+  outcome: undefined,
+  trigger: undefined,
+  channel: undefined,
+  actor: undefined,
+  note: undefined,
+  of: undefined,
+  tag: undefined,
+  hours: undefined,
+  cursor: undefined,
+};
+
+const CHANNELS = {
+  schedule: 'the schedule',
+  browser: 'a browser',
+  shell: 'a shell',
+  key: 'a key',
+  app: 'an app',
+} as const;
+
+function choose(filter: Filter, value: string, how: 'push' | 'replace' = 'push'): void {
+  go(changed({ [filter]: value, cursor: undefined }), how);
+}
+
+const HOURS = [
+  ['1', 'The last hour'],
+  ['12', 'The last 12 hours'],
+  ['24', 'The last 24 hours'],
+  ['48', 'The last two days'],
+  ['168', 'The last week'],
+] as const;
+
+/**
+ * Chooses runs by their outcome, by what started them, and by who asked for them.
+ *
+ * @param ofAll whether the runs are those of all jobs, to choose from by job, tag and time too
+ */
+export function RunFilters({ ofAll = false }: { readonly ofAll?: boolean }): JSX.Element {
+  const outcomes = Object.entries(OUTCOME_LABELS).map(([outcome, { word }]) => [outcome, word] as const);
+  return (
+    <div class="line filters">
+      {ofAll && <Choice filter="hours" label="When the runs were due" all="Any time" options={HOURS} />}
+      {ofAll && <Words filter="of" label="The job of the runs" hint="Job" most={63} />}
+      {ofAll && <Words filter="tag" label="The tag of the jobs" hint="Tag" most={100} />}
+      <Choice
+        filter="outcome"
+        label="Outcome of the runs"
+        all="All outcomes"
+        options={[['bad', 'Failed in any way'], ...outcomes]}
+      />
+      <Choice
+        filter="trigger"
+        label="What started the runs"
+        all="Started by anything"
+        options={Object.entries(TRIGGER_WORDS)}
+      />
+      <Choice
+        filter="channel"
+        label="From where they were asked for"
+        all="From anywhere"
+        options={Object.entries(CHANNELS)}
+      />
+      <Words filter="actor" label="Who asked for the runs" hint="Asked by" most={100} />
+      <Words filter="note" label="Why the runs were asked for" hint="Note" most={200} />
+    </div>
+  );
+}
+
+interface WordsProps {
+  readonly filter: Filter;
+  readonly label: string;
+  readonly hint: string;
+  readonly most: number;
+}
+
+function Words({ filter, label, hint, most }: WordsProps): JSX.Element {
+  return (
+    <input
+      class="asked"
+      aria-label={label}
+      placeholder={hint}
+      value={param(filter) ?? ''}
+      onChange={({ currentTarget: { value } }) => choose(filter, value.trim())}
+      autocomplete="off"
+      maxLength={most}
+    />
+  );
+}
+
+interface ChoiceProps {
+  readonly filter: Filter;
+  readonly label: string;
+  readonly all: string;
+  readonly options: readonly (readonly [value: string, word: string])[];
+}
+
+function Choice({ filter, label, all, options }: ChoiceProps): JSX.Element {
+  return (
+    <select
+      aria-label={label}
+      value={param(filter) ?? ''}
+      onChange={({ currentTarget: { value } }) => choose(filter, value)}
+    >
+      <option value="">{all}</option>
+      {options.map(([value, word]) => (
+        <option key={value} value={value}>
+          {word.slice(0, 1).toUpperCase() + word.slice(1)}
+        </option>
+      ))}
+    </select>
+  );
+}

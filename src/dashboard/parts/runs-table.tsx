@@ -1,0 +1,268 @@
+import { given } from '../../core/given';
+import type { JSX } from 'preact';
+import { changed, pageOf, param } from '../data/address';
+import { now } from '../data/clock';
+import type { Failure } from '../data/api';
+import type { Runs, RunSummary } from '../data/model';
+import { Badge, Link, Notice, sentence, Skeleton } from './parts';
+import { HelpLink } from './help-link';
+import { topicOf } from '../data/help-topics';
+import { FailureNotice } from './failure-notice';
+import { duration, fullTime, zoneOf } from '../data/time';
+import { runHref, runTitle } from './timeline';
+import { FILTERS, NO_FILTER, RunFilters } from './run-filters';
+import { OUTCOME_LABELS, TRIGGER_WORDS, plural, reasonText } from '../data/words';
+
+export function triggerWord(trigger: RunSummary['trigger']): string {
+  return trigger === null ? '' : TRIGGER_WORDS[trigger];
+}
+
+/**
+ * The choice of runs in the address, as a query of the API.
+ *
+ * @param job undefined: the runs of all jobs, or of those in the address
+ * @param until the end of the hours in the address. It stands still while a page is open, and so does the list.
+ */
+export function runsPath(job: string | undefined, limit: number, until = now.peek()): string {
+  const query = new URLSearchParams({ ...given({ job }), limit: String(limit) });
+  if (job === undefined) addScope(query, until);
+  const outcome = param('outcome');
+  if (outcome === 'bad') query.set('failed', 'true');
+  else if (outcome !== undefined && outcome in OUTCOME_LABELS) query.set('outcome', outcome);
+  for (const name of ['trigger', 'channel', 'actor', 'note']) {
+    const value = param(name);
+    if (value !== undefined) query.set(name, value);
+  }
+  const cursor = param('cursor');
+  if (cursor !== undefined) query.set('cursor', cursor);
+  return `runs?${query.toString()}`;
+}
+
+function addScope(query: URLSearchParams, until: number): void {
+  const [of, tag, hours] = [param('of'), param('tag'), Number(param('hours'))];
+  if (of !== undefined) query.set('job', of);
+  if (tag !== undefined) query.set('tag', tag);
+  if (!(hours > 0)) return;
+  query.set('since', new Date(until - hours * 3_600_000).toISOString());
+}
+
+/** A job's page begins with so many of its runs. */
+const LATEST = 8;
+
+interface RunsTableProps {
+  readonly job: string;
+  readonly runs: Runs | undefined;
+  readonly failure: Failure | undefined;
+  readonly zone: string | null;
+}
+
+export function RunsTable({ job, runs, failure, zone }: RunsTableProps): JSX.Element {
+  const isPart = runs !== undefined && runs.runs.length > LATEST && !isAsked();
+  return (
+    <section>
+      <div class="section-head">
+        <h2>{isPart ? 'Latest runs' : 'Runs'}</h2>
+        <RunFilters />
+      </div>
+      {runs === undefined ? (
+        failure === undefined ? (
+          <Skeleton rows={8} what="runs" />
+        ) : (
+          <FailureNotice failure={failure} what="The runs" />
+        )
+      ) : (
+        <Listed runs={isPart ? { ...runs, runs: runs.runs.slice(0, LATEST), cursor: null } : runs} zone={zone} />
+      )}
+      {isPart && (
+        <nav class="pages" aria-label="More runs">
+          <Link href={changed({ all: '1' })}>More runs of this job</Link>
+          <Link href={pageOf({ view: 'runs', of: job })}>On a page of their own</Link>
+        </nav>
+      )}
+    </section>
+  );
+}
+
+/** Whether the address asks for more than the latest runs. */
+function isAsked(): boolean {
+  return ['all', 'cursor', ...FILTERS].some((name) => param(name) !== undefined);
+}
+
+interface ListedProps {
+  readonly runs: Runs;
+  readonly zone: string | null;
+  /** The runs that a person has chosen. Undefined: none can be. The runs are then those of one job. */
+  readonly selection?: Selection;
+}
+
+/** Chooses runs of all jobs. */
+export interface Selection {
+  readonly chosen: ReadonlySet<string>;
+  /** Undefined: the person may not act. */
+  readonly choose: ((runId: string, isChosen: boolean) => void) | undefined;
+}
+
+export function Listed({ runs: { runs, problems, cursor }, zone, selection }: ListedProps): JSX.Element {
+  const isFirst = param('cursor') === undefined;
+  const isChosen = FILTERS.some((name) => param(name) !== undefined);
+  return (
+    <>
+      {problems.map((problem) => (
+        <p key={problem} class="warn foreign">
+          {sentence(problem)}
+        </p>
+      ))}
+      {runs.length === 0 ? (
+        <Notice title={isChosen ? 'No run matches' : isFirst ? 'No run yet' : 'No older run'}>
+          {isChosen ? (
+            <p>
+              <Link href={changed(NO_FILTER)}>Show all runs</Link>
+            </p>
+          ) : (
+            <p>Every due time appears here with its outcome, whether it runs or not.</p>
+          )}
+        </Notice>
+      ) : (
+        <Rows runs={runs} zone={zone} selection={selection} />
+      )}
+      {(cursor !== null || !isFirst) && (
+        <nav class="pages" aria-label="Pages of runs">
+          {isFirst ? <span /> : <Link href={changed({ cursor: undefined })}>Newest runs</Link>}
+          {cursor !== null && <Link href={changed({ cursor })}>Older runs</Link>}
+        </nav>
+      )}
+    </>
+  );
+}
+
+const COLUMNS = [
+  ['Due', 'r-due'],
+  ['Outcome', 'r-outcome'],
+  ['Started by', 'r-by'],
+  ['Late', 'r-late'],
+  ['Took', 'r-took'],
+] as const;
+
+interface RowsProps extends Pick<ListedProps, 'zone'> {
+  readonly runs: readonly RunSummary[];
+  readonly selection: Selection | undefined;
+}
+
+function Rows({ runs, zone, selection }: RowsProps): JSX.Element {
+  const columns = [
+    ...(selection?.choose === undefined ? [] : ([['Choose', 'r-choose']] as const)),
+    ...(selection === undefined ? [] : ([['Job', 'r-job']] as const)),
+    ...COLUMNS,
+  ];
+  return (
+    <div class={`table slim runs ${selection === undefined ? '' : 'all-runs'}`}>
+      <table role="table" aria-label="Runs">
+        <thead role="rowgroup">
+          <tr role="row">
+            {columns.map(([heading, column]) => (
+              <th key={heading} role="columnheader" scope="col" class={column}>
+                {heading === 'Choose' ? <span class="visually-hidden">{heading}</span> : heading}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody role="rowgroup">
+          {runs.map((run) => (
+            <RunRow key={run.runId} run={run} zone={zone} selection={selection} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** Whether one request repeats it: it is over, and no stretch of due times. */
+function isRepeatable({ outcome, count }: RunSummary): boolean {
+  return outcome !== 'running' && outcome !== 'retrying' && count === 1;
+}
+
+interface RunRowProps extends Omit<RowsProps, 'runs'> {
+  readonly run: RunSummary;
+}
+
+/** The cells of a list of all jobs. */
+function OfAllJobs({
+  run,
+  selection: { chosen, choose },
+}: RunRowProps & { readonly selection: Selection }): JSX.Element {
+  const { job, runId } = run;
+  return (
+    <>
+      {choose !== undefined && (
+        <td role="cell" class="r-choose">
+          {isRepeatable(run) && (
+            <input
+              type="checkbox"
+              aria-label={`Choose run ${runId}`}
+              checked={chosen.has(runId)}
+              onChange={({ currentTarget: { checked } }) => choose(runId, checked)}
+            />
+          )}
+        </td>
+      )}
+      <td role="cell" class="r-job">
+        <Link href={pageOf({ job })} class="job">
+          {job}
+        </Link>
+      </td>
+    </>
+  );
+}
+
+function RunRow({ run, zone, selection }: RunRowProps): JSX.Element {
+  const { runId, scheduledFor, through, outcome, reason, trigger, latenessMs, durationMs, count, origin, error } = run;
+  const isPlain = reason === null || reason === 'completed';
+  const late = latenessMs === null || latenessMs < 1_000 ? undefined : duration(latenessMs);
+  return (
+    <tr role="row">
+      {selection !== undefined && <OfAllJobs run={run} zone={zone} selection={selection} />}
+      <td role="cell" class="r-due">
+        <Link href={runHref(runId)} class="job">
+          <time dateTime={scheduledFor} title={fullTime(Date.parse(scheduledFor), zoneOf(zone))}>
+            {runTitle(scheduledFor, zone)}
+          </time>
+        </Link>
+        {through !== null && <span class="second">to {runTitle(through, zone)}</span>}
+      </td>
+      <td role="cell" class="r-outcome">
+        <Badge label={OUTCOME_LABELS[outcome]} />{' '}
+        <span class="muted foreign">
+          {isPlain ? '' : <HelpLink topic={topicOf(outcome, reason)}>{reasonText(reason)}</HelpLink>}
+          {count !== null && count > 1 ? ` (${plural(count, 'due time')})` : ''}
+        </span>
+        {error !== null && (
+          <span class="second foreign" title={error}>
+            {error}
+          </span>
+        )}
+      </td>
+      <td role="cell" class="r-by muted">
+        {triggerWord(trigger)}
+        {origin !== null && (
+          <>
+            {' · '}
+            <Link href={changed({ actor: origin.actor, cursor: undefined })} class="foreign">
+              {origin.actor}
+            </Link>
+            <span class="second foreign">
+              by {origin.channel}
+              {origin.note === undefined ? '' : `: ${origin.note}`}
+            </span>
+          </>
+        )}
+      </td>
+      <td role="cell" class="r-late">
+        {late !== undefined && <span class="warn">{late}</span>}
+      </td>
+      <td role="cell" class="r-took">
+        {durationMs === null ? '' : duration(durationMs)}
+        {late !== undefined && <span class="second warn on-phone">{late} late</span>}
+      </td>
+    </tr>
+  );
+}

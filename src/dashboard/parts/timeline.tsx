@@ -1,0 +1,239 @@
+import type { JSX, TargetedMouseEvent } from 'preact';
+import { isBad } from '../../core/shown-state';
+import { changed, go, pageOf, param } from '../data/address';
+import { now } from '../data/clock';
+import type { DueTimes, RunSummary } from '../data/model';
+import { type Scale, instantAt, positionOf, ticksOf } from '../data/scale';
+import { barWidth, Hatching } from './lane-picture';
+import { duration, exactTime, fullTime, zoneOf } from '../data/time';
+import { useWidth } from '../data/use-width';
+import { OUTCOME_LABELS, plural, reasonText } from '../data/words';
+
+const HEIGHT = 96;
+const BASE = 64;
+const BAR = 36;
+/** A run of a moment can still be seen, and hit. */
+const LEAST = 3;
+const NEAR = 6;
+const LABEL = 84;
+const HOUR = 3_600_000;
+const RANGES: readonly (readonly [name: string, ms: number])[] = [
+  ['1h', HOUR],
+  ['6h', 6 * HOUR],
+  ['24h', 24 * HOUR],
+  ['7d', 7 * 24 * HOUR],
+  ['30d', 30 * 24 * HOUR],
+];
+/** The share of the picture that lies in the future. */
+const AHEAD = 0.15;
+
+interface TimelineProps {
+  readonly runs: readonly RunSummary[];
+  /** Whether there are older ones, which are not listed. */
+  readonly isPart: boolean;
+  readonly due: DueTimes['jobs'][number]['due'];
+  readonly zone: string | null;
+}
+
+/** The runs of a job over time. A click asks why, for that instant. */
+export function Timeline({ runs, isPart, due, zone }: TimelineProps): JSX.Element {
+  const [element, width] = useWidth();
+  const chosen = RANGES.find(([name]) => name === param('range')) ?? fitting(runs);
+  return (
+    <section>
+      <div class="section-head">
+        <h2>Runs over time</h2>
+        <nav class="chips small" aria-label="Length of time">
+          {RANGES.map(([name]) => (
+            <a
+              key={name}
+              class="chip"
+              href={changed({ range: name })}
+              aria-current={name === chosen[0] ? 'true' : undefined}
+              onClick={(event) => {
+                event.preventDefault();
+                go(changed({ range: name }), 'replace');
+              }}
+            >
+              {name}
+            </a>
+          ))}
+        </nav>
+      </div>
+      <div class="panel picture" ref={element}>
+        {width > 0 && <Picture runs={runs} isPart={isPart} due={due} zone={zone} width={width} lengthMs={chosen[1]} />}
+      </div>
+      <p class="legend muted">
+        A bar is as long as its run, and a line before it shows how late it began. Hollow: due times that did not run.
+        {isPart && ` Hatched: before the ${String(runs.length)} runs that are listed.`} Click anywhere to ask why.
+      </p>
+    </section>
+  );
+}
+
+/** The shortest range that has the last twenty runs. */
+function fitting(runs: readonly RunSummary[]): (typeof RANGES)[number] {
+  const [newest, oldest] = [runs[0], runs[Math.min(runs.length, 20) - 1]];
+  const span = newest && oldest ? Date.parse(newest.scheduledFor) - Date.parse(oldest.scheduledFor) : 0;
+  return RANGES.find(([, ms]) => ms >= span) ?? ['30d', 30 * 24 * HOUR];
+}
+
+interface PictureProps extends TimelineProps {
+  readonly width: number;
+  readonly lengthMs: number;
+}
+
+function Picture({ runs, isPart, due, zone, width, lengthMs }: PictureProps): JSX.Element {
+  const at = now.value;
+  const scale: Scale = { from: at - lengthMs, until: at + (lengthMs * AHEAD) / (1 - AHEAD), width };
+  const asked = Date.parse(param('at') ?? '');
+  const shown = runs.filter((run) => endOf(run, at) >= scale.from).toSorted((a, b) => layerOf(a) - layerOf(b));
+  const today = positionOf(scale, at);
+  const listedFrom = positionOf(scale, Math.min(...runs.map(({ scheduledFor }) => Date.parse(scheduledFor))));
+  return (
+    <svg
+      class="timeline"
+      width={width}
+      height={HEIGHT}
+      role="img"
+      aria-label={`${plural(shown.length, 'record')} of runs and gaps. The table below has them all.`}
+      onClick={(event) => askWhy(event, scale, runs, due)}
+    >
+      <rect class="ahead" x={today} y={0} width={width - today} height={BASE} />
+      {isPart && listedFrom > 0 && (
+        <>
+          <Hatching />
+          <rect
+            class="beyond"
+            x={0}
+            y={BASE - BAR}
+            width={Math.min(width, listedFrom)}
+            height={BAR}
+            fill="url(#beyond)"
+          />
+        </>
+      )}
+      <path class="base" d={`M0 ${String(BASE + 0.5)}H${String(width)}`} />
+      {ticksOf(scale, zoneOf(zone), LABEL).map((tick) => (
+        <g key={tick.at}>
+          <path class="base" d={`M${String(tick.x)} ${String(BASE)}v5`} />
+          <text x={tick.x} y={BASE + 20} text-anchor={tick.x < 30 ? 'start' : tick.x > width - 30 ? 'end' : 'middle'}>
+            {tick.label}
+          </text>
+        </g>
+      ))}
+      {shown.map((run) => (
+        <Item key={run.runId} run={run} scale={scale} at={at} zone={zone} />
+      ))}
+      {due.map(({ startsAt }) => {
+        const x = positionOf(scale, Date.parse(startsAt));
+        return x > width ? null : (
+          <g key={startsAt}>
+            <title>{`Due ${fullTime(Date.parse(startsAt), zoneOf(zone))}`}</title>
+            <path class="due" d={`M${String(x)} ${String(BASE - 12)}v12`} />
+          </g>
+        );
+      })}
+      {asked >= scale.from && asked <= scale.until && (
+        <path class="asked" d={`M${String(positionOf(scale, asked))} 4v${String(BASE - 4)}`} />
+      )}
+      <path class="now" d={`M${String(today)} 0v${String(BASE)}`} />
+    </svg>
+  );
+}
+
+/** What went wrong lies over what went well, and gaps over the run that was in progress then. */
+function layerOf({ trigger, outcome }: RunSummary): number {
+  return trigger === null ? 2 : isBad(outcome) ? 1 : 0;
+}
+
+function endOf({ endedAt, through, scheduledFor, startedAt }: RunSummary, at: number): number {
+  if (endedAt !== null) return Date.parse(endedAt);
+  return startedAt === null ? Date.parse(through ?? scheduledFor) : at;
+}
+
+interface ItemProps {
+  readonly run: RunSummary;
+  readonly scale: Scale;
+  readonly at: number;
+  readonly zone: string | null;
+}
+
+function Item({ run, scale, at, zone }: ItemProps): JSX.Element {
+  const { outcome, scheduledFor, startedAt, trigger } = run;
+  const due = positionOf(scale, Date.parse(scheduledFor));
+  const end = positionOf(scale, endOf(run, at));
+  const title = <title>{titleOf(run, zone)}</title>;
+  if (trigger === null) {
+    return (
+      <g>
+        {title}
+        <rect
+          class="bar gap"
+          x={due - 1.5}
+          y={BASE - BAR / 2}
+          width={Math.max(LEAST, end - due)}
+          height={BAR / 2 - 1}
+        />
+      </g>
+    );
+  }
+  const start = startedAt === null ? due : positionOf(scale, Date.parse(startedAt));
+  const { tone } = OUTCOME_LABELS[outcome];
+  const isOpen = outcome === 'running' || outcome === 'retrying';
+  const width = barWidth(end - start, outcome === 'succeeded');
+  return (
+    <g>
+      {title}
+      {start - due > 1 && <path class="late" d={`M${String(due)} ${String(BASE - BAR / 2)}H${String(start)}`} />}
+      <rect class={`bar ${isOpen ? 'running' : tone}`} x={start} y={BASE - BAR} width={width} height={BAR} />
+      {isBad(outcome) && <rect class="mark" x={start} y={BASE + 2} width={width} height={2} />}
+      {trigger === 'takeOver' && <path class="taken" d={`M${String(start)} ${String(BASE - BAR - 10)}l4 7h-8z`} />}
+    </g>
+  );
+}
+
+function titleOf(run: RunSummary, zone: string | null): string {
+  const { outcome, reason, scheduledFor, count, trigger, latenessMs, durationMs } = run;
+  const lines = [
+    `${OUTCOME_LABELS[outcome].word}${reason === null ? '' : `: ${reasonText(reason)}`}`,
+    `due ${fullTime(Date.parse(scheduledFor), zoneOf(zone))}`,
+  ];
+  if (count !== null && count > 1) lines.push(plural(count, 'due time'));
+  if (trigger === 'takeOver') lines.push('taken over from an instance that died or lost its lease');
+  if (latenessMs !== null && latenessMs >= 1_000) lines.push(`${duration(latenessMs)} late`);
+  if (durationMs !== null) lines.push(`took ${duration(durationMs)}`);
+  return lines.join('\n');
+}
+
+/** A click on a record, or near a due time to come, means that one. */
+function askWhy(
+  event: TargetedMouseEvent<SVGSVGElement>,
+  scale: Scale,
+  runs: readonly RunSummary[],
+  due: TimelineProps['due'],
+): void {
+  const x = event.clientX - event.currentTarget.getBoundingClientRect().left;
+  const times = [...runs.map(({ scheduledFor }) => scheduledFor), ...due.map(({ scheduledFor }) => scheduledFor)];
+  const hit = runs.find(({ scheduledFor, startedAt, endedAt }) => {
+    if (startedAt === null) return false;
+    const start = positionOf(scale, Date.parse(scheduledFor));
+    const end = endedAt === null ? positionOf(scale, now.value) : positionOf(scale, Date.parse(endedAt));
+    return x >= start && x <= Math.max(end, start + LEAST);
+  });
+  const nearest = times
+    .map((time) => ({ time, distance: Math.abs(positionOf(scale, Date.parse(time)) - x) }))
+    .toSorted((a, b) => a.distance - b.distance)[0];
+  const near = nearest !== undefined && nearest.distance <= NEAR ? nearest.time : undefined;
+  const minute = new Date(Math.round(instantAt(scale, x) / 60_000) * 60_000).toISOString();
+  go(changed({ at: hit?.scheduledFor ?? near ?? minute }), 'replace');
+}
+
+/** The name of a run for people: its due time. */
+export function runTitle(scheduledFor: string, zone: string | null): string {
+  return exactTime(Date.parse(scheduledFor), zoneOf(zone), now.value);
+}
+
+export function runHref(runId: string): string {
+  return pageOf({ run: runId });
+}

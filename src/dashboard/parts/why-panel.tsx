@@ -1,0 +1,104 @@
+import type { JSX } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import { changed, go, param } from '../data/address';
+import type { Why } from '../data/model';
+import { Badge, Link, Notice, sentence, Time } from './parts';
+import { HelpLink } from './help-link';
+import { FailureLine } from './failure-notice';
+import { runHref } from './timeline';
+import { instantIn, offsetAt, zoneOf } from '../data/time';
+import { useRead } from '../data/use-read';
+import { type Label, OUTCOME_LABELS } from '../data/words';
+
+interface WhyProps {
+  readonly job: string;
+  readonly zone: string | null;
+  readonly version: unknown;
+}
+
+/** What became of an instant, and why. */
+export function WhyPanel({ job, zone, version }: WhyProps): JSX.Element {
+  const at = param('at');
+  const isTime = at !== undefined && !Number.isNaN(Date.parse(at));
+  const path = isTime ? `jobs/${encodeURIComponent(job)}/why?time=${encodeURIComponent(at)}` : undefined;
+  const { body, failure } = useRead<Why>(path, version);
+  const shownZone = zoneOf(zone);
+  return (
+    <section id="why">
+      <form class="line" onSubmit={ask}>
+        <label>
+          <span>
+            Why, for this time <span class="muted">({shownZone})</span>
+          </span>
+          <TimeInput at={isTime ? Date.parse(at) : undefined} zone={shownZone} />
+        </label>
+        <button type="submit" aria-busy={path !== undefined && body === undefined && failure === undefined}>
+          Explain
+        </button>
+        {at !== undefined && <Link href={changed({ at: undefined })}>Close</Link>}
+      </form>
+      <div aria-live="polite">
+        {failure !== undefined && <FailureLine failure={failure} />}
+        {body !== undefined && <Answer why={body} zone={zone} />}
+      </div>
+    </section>
+  );
+
+  function ask(event: SubmitEvent): void {
+    event.preventDefault();
+    const form = event.currentTarget;
+    const text = form instanceof HTMLFormElement ? new FormData(form).get('time') : null;
+    const instant = typeof text === 'string' ? instantIn(text, shownZone) : undefined;
+    if (instant !== undefined) go(changed({ at: new Date(instant).toISOString() }), 'replace');
+  }
+}
+
+function TimeInput({ at, zone }: { readonly at: number | undefined; readonly zone: string }): JSX.Element {
+  const input = useRef<HTMLInputElement>(null);
+  useEffect(() => {
+    if (input.current === null || at === undefined) return;
+    input.current.value = new Date(at + offsetAt(at, zone) * 60_000).toISOString().slice(0, 19);
+  }, [at, zone]);
+  return <input ref={input} name="time" type="datetime-local" step="1" required />;
+}
+
+const OTHER_LABELS: Readonly<Record<'pending' | 'future' | 'notDue', Label>> = {
+  pending: { word: 'Not decided yet', icon: 'clock', tone: 'busy' },
+  future: { word: 'To come', icon: 'clock', tone: 'calm' },
+  notDue: { word: 'Not due', icon: 'dot', tone: 'calm' },
+};
+
+function Answer({ why, zone }: { readonly why: Why; readonly zone: string | null }): JSX.Element {
+  const { outcome, text, warnings, runId, time, backfills } = why;
+  const label =
+    outcome === 'pending' || outcome === 'future' || outcome === 'notDue'
+      ? OTHER_LABELS[outcome]
+      : OUTCOME_LABELS[outcome];
+  return (
+    <Notice title="">
+      <p>
+        <Badge label={label} /> <Time at={time} zone={zone} />
+      </p>
+      <p class="foreign">
+        {text} <HelpLink topic={why.reason} />
+      </p>
+      {warnings.map((warning) => (
+        <p key={warning} class="warn foreign">
+          {sentence(warning)}
+        </p>
+      ))}
+      {runId !== null && (
+        <p>
+          <Link href={runHref(runId)}>Open its record</Link>
+        </p>
+      )}
+      {backfills.map((run) => (
+        <p key={run.runId}>
+          Back-filled: <Badge label={OUTCOME_LABELS[run.outcome]} />{' '}
+          {run.startedAt !== null && <Time at={run.startedAt} zone={zone} />}{' '}
+          <Link href={runHref(run.runId)}>Open this record</Link>
+        </p>
+      ))}
+    </Notice>
+  );
+}

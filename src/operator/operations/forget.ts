@@ -1,0 +1,174 @@
+import { given } from '../../core/given';
+import type { EpochMs, JobName, Token } from '../../core/brand';
+import { pendingRequests } from '../../core/control';
+import { beforeEnd } from '../../core/notice';
+import { attemptHistory, finalRecord, unknownRecord } from '../../core/record';
+import { PAST_ATTEMPTS, type Row, forgottenRow, isOutcomeUnknown, lostAttempt, mayRecordBeGone } from '../../core/row';
+import { failuresAfter } from '../../core/run';
+import { inParallel } from '../../core/in-parallel';
+import { currentRun, stateIn } from '../job-state';
+import { type LeftNotice, leftNotice, missingNotices } from './left-notices';
+import { OperatorError } from '../operator-error';
+import {
+  type Desk,
+  type Holding,
+  contended,
+  letGo,
+  takeLease,
+  writeEnd,
+  writeHeld,
+  writeStretches,
+} from './take-lease';
+
+const PIECES = 500;
+/** If so many writers in a row were faster, something is wrong. */
+const ATTEMPTS = 10;
+
+export interface ForgetRequest {
+  readonly job: JobName;
+  /** The revision of the jobs file without the job. Older files do not bring the job back. */
+  readonly revision: number;
+  /** End a run in progress as cancelled. */
+  readonly endRun: boolean;
+}
+
+export interface Forgotten {
+  /** The time by the storage service's clock. */
+  readonly forgottenAt: EpochMs;
+  /** Whether the job had already been forgotten. */
+  readonly already: boolean;
+  /** The run that this command ended. */
+  readonly endedRun: string | undefined;
+  /** Notices that a dead holder has left. Nobody sends them: no file names the receivers of the job any more. */
+  readonly dropped: readonly LeftNotice[];
+}
+
+/**
+ * Forgets a job that was deleted from the jobs file. Its row keeps token and cursor, with the time of the deletion; its
+ * control is removed; its ledger stays. Repeated, the command finishes what was interrupted.
+ *
+ * @throws OperatorError `Unseen`, `LeaseHeld`, `RunGoesOn`, `Contended`
+ */
+export async function forgetJob(desk: Desk, { job, revision, endRun }: ForgetRequest): Promise<Forgotten> {
+  const listing = await desk.store.list({ job });
+  const seen = listing.jobs.get(job)?.row;
+  const state = stateIn(listing, job);
+  const { row } = state;
+  if (seen === undefined || row === undefined) {
+    if (state.controlEtag === undefined) {
+      throw new OperatorError('Unseen', `storage has nothing of job "${job}": no coordinator has seen it`);
+    }
+    await removeControl(desk, job);
+    return { forgottenAt: state.now, already: false, endedRun: undefined, dropped: [] };
+  }
+  if (row.forgotten !== undefined) {
+    await removeRemains(desk, job);
+    return { forgottenAt: row.forgotten, already: true, endedRun: undefined, dropped: [] };
+  }
+  const current = seen.lease === 'leased' ? undefined : await currentRun(desk.store, job, state);
+  if (current !== undefined && !endRun) throw unfinished(job, current);
+
+  const holding = await takeLease(desk, job, seen);
+  const last = current === undefined ? row : await endRunOf(desk, holding, row, state.now);
+  await writeStretches(desk, holding, row.owed);
+  // A run that ends as cancelled calls for no notice.
+  const owed = row.telling.filter(({ of }) => current === undefined || of !== row.run?.key);
+  const missing = await missingNotices(desk.store, job, owed, state.control);
+  const dropped = missing.map((one) => leftNotice(job, one));
+  const numbers = pendingRequests(state.control, row.manualTaken).map(({ number }) => number);
+  const manualTaken = Math.max(row.manualTaken, ...numbers);
+  const kept = { ...last, manualTaken, revision: Math.max(row.revision, revision) };
+  await writeHeld(desk, holding, forgottenRow(kept, state.now));
+  // If this machine slept, the job may be back in a file and at work. Asked again, the command finishes or refuses.
+  if (!(await letGo(desk, holding))) throw contended(holding.whose);
+  await removeRemains(desk, job);
+  return { forgottenAt: state.now, already: false, endedRun: current, dropped };
+}
+
+function unfinished(job: JobName, run: string): OperatorError {
+  return new OperatorError(
+    'RunGoesOn',
+    `run ${run} of job "${job}" is not over, and no deployment with this file continues it. Wait until a deployment ` +
+      'that still has the job ends it, or use --end-run, which records it as cancelled',
+  );
+}
+
+/**
+ * Ends the run like a claim would: the token grows, and the row is written before the record. The row returned shows
+ * what the run leaves behind: until when due times overlapped with it, and the failures before it. If retention may have
+ * deleted the record of how the run ended, that is unknown, as for the ticks.
+ */
+export async function endRunOf(desk: Desk, holding: Holding, row: Row, now: EpochMs): Promise<Row> {
+  const { run } = row;
+  if (run === undefined) return row;
+  if (isOutcomeUnknown(row) || (row.phase === 'running' && mayRecordBeGone(row, Infinity, now))) {
+    const unknown: Row = { ...row, phase: 'idle' };
+    await writeHeld(desk, holding, unknown);
+    await writeEnd(desk, holding, run.key, unknownRecord({ name: holding.job, offsetMs: 0 }, unknown));
+    return unknown;
+  }
+  const past = row.phase === 'running' ? [...row.past, lostAttempt(row)].slice(-PAST_ATTEMPTS) : row.past;
+  const ending: Row = {
+    ...row,
+    ...failuresAfter(beforeEnd(row), 'cancelled'),
+    // A dead holder may have counted its end as a failure, or as a success.
+    telling: row.telling.filter(({ of }) => of !== run.key),
+    busyUntil: now,
+    token: (row.token + 1) as Token,
+    execution: desk.newId(),
+    phase: 'running',
+    attempt: row.attempt + 1,
+    past,
+    notBefore: undefined,
+  };
+  await writeHeld(desk, holding, ending);
+  const end = { outcome: 'cancelled', reason: 'cancelRequested', at: now } as const;
+  const record = finalRecord({ name: holding.job, offsetMs: 0 }, ending, attemptHistory(past, []), end);
+  await writeEnd(desk, holding, run.key, record);
+  return ending;
+}
+
+/** Removes what a forgotten job leaves beside its row and its ledger. */
+async function removeRemains(desk: Desk, job: JobName): Promise<void> {
+  await removePieces(desk, job);
+  await removeControl(desk, job);
+}
+
+/**
+ * The job may be back in a file and at work, if this machine sleeps or others are faster. What was read before its row
+ * is still found forgotten belongs to the time before, and no later run has the same key: it may be removed.
+ */
+async function assertStillGone({ store }: Desk, job: JobName): Promise<void> {
+  const row = await store.readRow(job);
+  if (row !== undefined && row.metadata['forgotten'] === undefined) throw contended(`job "${job}"`);
+}
+
+/** Repeats the removal, because operators may write the control until it is gone. */
+async function removeControl(desk: Desk, job: JobName): Promise<void> {
+  const { store } = desk;
+  for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+    const { control } = await store.readControl(job);
+    if (control === undefined) return;
+    await assertStillGone(desk, job);
+    if ((await store.removeControl(job, control.etag)) === 'removed') return;
+  }
+  throw new OperatorError(
+    'Contended',
+    `the control record of job "${job}" keeps changing, because others write it: try again`,
+  );
+}
+
+/** Removes the remaining pieces of fan-out runs. */
+async function removePieces(desk: Desk, job: JobName): Promise<void> {
+  const { store } = desk;
+  let continuation: string | undefined;
+  do {
+    const page = await store.listPieces(job, {
+      limit: PIECES,
+      ...given({ continuation }),
+    });
+    if (page.pieces.length > 0) await assertStillGone(desk, job);
+    await inParallel(page.pieces, ({ key, name }) => store.deletePiece(job, key, name));
+    continuation = page.continuation;
+  } while (continuation !== undefined);
+}

@@ -1,0 +1,305 @@
+import { given } from '../../core/given';
+import type { EpochMs, JobName } from '../../core/brand';
+import { PLAN_PIECE, STOP_PIECE } from '../../core/fan-out';
+import type { Stretch } from '../../core/outcome';
+import type { JobSpec, JobsFile } from '../../core/job';
+import { parseRecordKey, recordKey, runIdOf } from '../../core/key';
+import { attemptHistory, finalRecord, unknownRecord } from '../../core/record';
+import {
+  type RecordView,
+  type RecoverChoices,
+  type Recovery,
+  type RunRecovery,
+  type Wreck,
+  afterFailover,
+  listedFrom,
+} from '../../core/failover';
+import { OWED_STRETCHES, type Row, encodeRow, firstCursor, newRow } from '../../core/row';
+import { readRecord } from '../../coordinator/ledger';
+import type { ListedRecord, ListedRow, Listing } from '../../lease/store';
+import type { OwedNotice } from '../../core/owed-notice';
+import { inParallel } from '../../core/in-parallel';
+import { type LeftNotice, createNotices, leftNotice, missingNotices } from './left-notices';
+import { type JobState, stateIn } from '../job-state';
+import { OperatorError } from '../operator-error';
+import { type Refusal, orRefusal } from '../refusal';
+import {
+  type Desk,
+  type Holding,
+  letGo,
+  renewHeld,
+  takeLease,
+  writeEnd,
+  writeHeld,
+  writeStretches,
+} from './take-lease';
+
+const PAGE = 500;
+/** How many records of a job without a cursor are read. A failover can lose only younger ones. */
+const RECORDS_WITHOUT_CURSOR = 1_000;
+
+/** The recovery of one job, planned or carried out. */
+export type JobRecovery =
+  | {
+      readonly kind: 'recovered';
+      readonly job: JobName;
+      /** Whether the job is in the file. Otherwise its due times are unknown, and none gets an outcome. */
+      readonly inFile: boolean;
+      /** Whether its row was lost and is created again. */
+      readonly isNew: boolean;
+      readonly token: Change;
+      readonly cursor: Change;
+      readonly run: (RunRecovery & { readonly runId: string }) | undefined;
+      readonly stretches: readonly Stretch[];
+      /** Ids of runs that were started and are in no row. They end as `failed`. */
+      readonly abandoned: readonly string[];
+      /** Notices that a dead holder has left, with their receivers. Without any, the notice is dropped. */
+      readonly notices: readonly (LeftNotice & { readonly to: readonly string[] })[];
+    }
+  | (Refusal & { readonly job: JobName });
+
+interface Change {
+  readonly from: number;
+  readonly to: number;
+}
+
+export interface RecoverRequest extends Omit<RecoverChoices, 'until'> {
+  readonly file: JobsFile;
+  /** Undefined: the current time by the storage service's clock. */
+  readonly until: EpochMs | undefined;
+  /** False: write nothing, and return the plan. */
+  readonly apply: boolean;
+}
+
+/**
+ * Repairs every job after an asynchronous failover of the storage account. Stop every deployment before. Repeated, it
+ * finishes what was interrupted.
+ *
+ * @throws OperatorError `FutureTime`
+ */
+export async function recoverJobs(
+  desk: Desk,
+  request: RecoverRequest,
+): Promise<{ readonly until: EpochMs; readonly jobs: readonly JobRecovery[] }> {
+  const listing = await desk.store.list();
+  const { until = listing.date } = request;
+  if (until > listing.date) {
+    throw new OperatorError(
+      'FutureTime',
+      `${new Date(until).toISOString()} is in the future by the storage service's clock: name a time that has passed`,
+    );
+  }
+  const specs = new Map(request.file.jobs.map((spec) => [spec.name, spec]));
+  const names = [...new Set([...specs.keys(), ...listing.jobs.keys()])].sort();
+  const jobs = await inParallel(names, async (job) => {
+    const result = await orRefusal(() => recoverJob(desk, { ...request, until }, listing, job, specs.get(job)));
+    return result && { ...result, job };
+  });
+  return { until, jobs: jobs.filter((job) => job !== undefined) };
+}
+
+async function recoverJob(
+  desk: Desk,
+  request: RecoverRequest & { readonly until: EpochMs },
+  listing: Listing,
+  job: JobName,
+  spec: JobSpec | undefined,
+): Promise<JobRecovery | undefined> {
+  const state = stateIn(listing, job);
+  const records = await recordsOf(desk, job, spec, state.row && listedFrom(state.row, request.until));
+  const row = state.row ?? lostRow(request, spec, records);
+  // A control without a row or a job in the file. Nothing of it can go back.
+  if (row === undefined) return undefined;
+  refuseOlderFile(request.file.revision, spec, row);
+  const wreck = await wreckOf(desk, job, { ...state, row }, spec, records);
+  const recovery = afterFailover(wreck, request);
+  const missing = await missingNotices(desk.store, job, recovery.row.telling, state.control);
+  if (request.apply) {
+    const seen = listing.jobs.get(job)?.row ?? (await createRow(desk, job, row));
+    await carryOut(desk, await takeLease(desk, job, seen), wreck, recovery, missing);
+  } else if (state.lease === 'held') {
+    throw new OperatorError('LeaseHeld', `the lease of job "${job}" is held: stop every deployment before --apply`);
+  }
+  return {
+    kind: 'recovered',
+    job,
+    inFile: spec !== undefined,
+    isNew: state.row === undefined,
+    token: { from: row.token, to: recovery.row.token },
+    cursor: { from: row.cursor, to: recovery.row.cursor },
+    run: recovery.run && { ...recovery.run, runId: runIdOf(job, row.run?.key ?? '') },
+    stretches: recovery.stretches,
+    abandoned: recovery.abandoned.map((key) => runIdOf(job, key)),
+    notices: missing.map((owed) => ({ ...leftNotice(job, owed), to: spec?.notify?.to ?? [] })),
+  };
+}
+
+/** A stand-in for a lost row. The job's ledger shows how far it got. */
+function lostRow(
+  { file, until }: { readonly file: JobsFile; readonly until: EpochMs },
+  spec: JobSpec | undefined,
+  records: readonly RecordView[],
+): Row | undefined {
+  if (spec === undefined) return undefined;
+  const oldest = records.findLast((record) => record.request === undefined);
+  const cursor = oldest === undefined ? firstCursor(spec, until - spec.offsetMs) : oldest.scheduledFor - 1;
+  return newRow(cursor, file.revision, spec.scheduleHash);
+}
+
+async function createRow({ store }: Desk, job: JobName, row: Row): Promise<ListedRow> {
+  await store.createRow(job, encodeRow(row));
+  const created = await store.readRow(job);
+  if (created === undefined)
+    throw new OperatorError('Contended', `the row of job "${job}" was removed meanwhile: try again`);
+  return created;
+}
+
+function refuseOlderFile(revision: number, spec: JobSpec | undefined, row: Row): void {
+  if (spec === undefined || spec.scheduleHash === row.scheduleHash || revision >= row.revision) return;
+  throw new OperatorError(
+    'OlderFile',
+    `job "${spec.name}" follows revision ${row.revision} of the jobs file with another schedule, and this one has ` +
+      `revision ${revision}: use the newer file`,
+  );
+}
+
+/** The records after an instant and one before it, newest first. Undefined: the job has no row. */
+async function recordsOf(
+  { store }: Desk,
+  job: JobName,
+  spec: JobSpec | undefined,
+  from: EpochMs | undefined,
+): Promise<readonly RecordView[]> {
+  const hasCursor = from !== undefined && (spec === undefined || spec.kind === 'timed');
+  const records: RecordView[] = [];
+  let continuation: string | undefined;
+  do {
+    const page = await store.listRecords(job, { limit: PAGE, ...given({ continuation }) });
+    for (const listed of page.records) {
+      const record = viewOf(listed);
+      if (record === undefined) continue;
+      records.push(record);
+      if (hasCursor && record.request === undefined && record.scheduledFor <= from) return records;
+      if (!hasCursor && records.length >= RECORDS_WITHOUT_CURSOR) return records;
+    }
+    continuation = page.continuation;
+  } while (continuation !== undefined);
+  return records;
+}
+
+function viewOf({ key, summary }: ListedRecord): RecordView | undefined {
+  const parts = parseRecordKey(key);
+  if (parts === undefined) return undefined;
+  const { state, token, through } = summary;
+  return {
+    key,
+    scheduledFor: parts.scheduledFor,
+    through: through === undefined ? parts.scheduledFor : Date.parse(through),
+    request: parts.request,
+    state: state === 'open' ? 'open' : 'final',
+    token: token === undefined ? undefined : Number(token),
+  };
+}
+
+async function wreckOf(
+  { store }: Desk,
+  job: JobName,
+  { row, control, now }: JobState & { readonly row: Row },
+  spec: JobSpec | undefined,
+  records: readonly RecordView[],
+): Promise<Wreck> {
+  const ofRun = row.run && (await readRecord(store, job, row.run.key));
+  const recorded = await inParallel(control.requests, async ({ id, time }) => {
+    const found = await store.readRecord(job, recordKey(time, id));
+    return found === undefined ? undefined : id;
+  });
+  return {
+    spec,
+    row,
+    control,
+    records,
+    now,
+    runRecord: ofRun?.record.state ?? 'none',
+    recordedRequests: new Set(recorded.filter((id) => id !== undefined)),
+  };
+}
+
+/**
+ * Writes the row before the records, the records before the notices, and these before the release. The cursor stays
+ * until the row's run and all abandoned runs have ended, so that a repeat after a crash finds all of them again.
+ */
+async function carryOut(
+  desk: Desk,
+  holding: Holding,
+  { spec, row, now }: Wreck,
+  recovery: Recovery,
+  notices: readonly OwedNotice[],
+): Promise<void> {
+  const { job } = holding;
+  const target: Row = { ...recovery.row, execution: recovery.row.forgotten === undefined ? desk.newId() : undefined };
+  // The records that an available row owes are usually written. After a failover, an older row may be available only
+  // because its lease is lost.
+  await writeStretches(desk, holding, row.owed);
+  if (row.run !== undefined && (recovery.run?.kind === 'goesOn' || recovery.run?.kind === 'waits')) {
+    await dropPieces(desk, job, row.run.key);
+  }
+  if (recovery.run?.kind === 'ends' || recovery.abandoned.length > 0) {
+    await writeHeld(desk, holding, { ...target, cursor: row.cursor, manualTaken: row.manualTaken });
+    if (recovery.run?.kind === 'ends' && row.run !== undefined) {
+      const about = { name: job, offsetMs: spec?.offsetMs ?? 0 };
+      const end =
+        row.phase === 'idle'
+          ? unknownRecord(about, target)
+          : finalRecord(about, target, attemptHistory(target.past, []), { ...recovery.run, at: now });
+      await writeEnd(desk, holding, row.run.key, end);
+    }
+    await inParallel(recovery.abandoned, (key) => abandon(desk, holding, key, now));
+    await renewHeld(desk, holding);
+  }
+  for (let done = 0; ; done += OWED_STRETCHES) {
+    const owed = recovery.stretches.slice(done, done + OWED_STRETCHES);
+    const isLast = done + OWED_STRETCHES >= recovery.stretches.length;
+    await writeHeld(desk, holding, isLast ? { ...target, owed } : { ...partly(target, row, owed), owed });
+    await writeStretches(desk, holding, owed);
+    if (isLast) break;
+    await renewHeld(desk, holding);
+  }
+  if (spec !== undefined && notices.length > 0) {
+    await renewHeld(desk, holding);
+    await createNotices(desk.store, spec, notices, now);
+  }
+  await letGo(desk, holding);
+}
+
+/**
+ * Deletes the pieces of a run that continues which nothing supports: all of them if its plan is lost, since the next
+ * plan may have other items, and the mark that stops items, since the end of the failed item may be lost.
+ */
+async function dropPieces({ store }: Desk, job: JobName, key: string): Promise<void> {
+  const names: string[] = [];
+  let continuation: string | undefined;
+  do {
+    const from = continuation === undefined ? {} : { continuation };
+    const page = await store.listPieces(job, { key, limit: PAGE, ...from });
+    names.push(...page.pieces.map(({ name }) => name));
+    continuation = page.continuation;
+  } while (continuation !== undefined);
+  const dropped = names.includes(PLAN_PIECE) ? names.filter((name) => name === STOP_PIECE) : names;
+  await inParallel(dropped, (name) => store.deletePiece(job, key, name));
+}
+
+/** The row with only these stretches, and older due times, decided. Records show which requests are done. */
+function partly(target: Row, row: Row, owed: readonly Stretch[]): Row {
+  const dueTimes = owed.filter(({ request }) => request === undefined);
+  const cursor = Math.max(row.cursor, ...dueTimes.map(({ through }) => through));
+  return { ...target, cursor, manualTaken: row.manualTaken };
+}
+
+/** Ends an open record that no row continues. Its run was started, and its outcome is lost. */
+async function abandon(desk: Desk, holding: Holding, key: string, now: EpochMs): Promise<void> {
+  const found = await readRecord(desk.store, holding.job, key);
+  if (found === undefined) return;
+  const endedAt = new Date(now).toISOString();
+  const ended = { state: 'final', outcome: 'failed', reason: 'failedOver', endedAt } as const;
+  await writeEnd(desk, holding, key, { ...found.record, ...ended });
+}

@@ -1,0 +1,78 @@
+import type { EpochMs } from '../../core/brand';
+import type { JobSpec } from '../../core/job';
+import { recordKey, runIdOf } from '../../core/key';
+import type { CallOptions, LeaseStore } from '../../lease/store';
+import type { ChangeOptions } from '../change-control';
+import { type Explanation, explainTime } from '../views/explain';
+import { OperatorError } from '../operator-error';
+import { type RequestedRun, type WantedRun, requestRun } from './request';
+
+/** An earlier due time or run of a job. */
+export interface Rerun extends Pick<WantedRun, 'id' | 'origin' | 'input'> {
+  /** The time of the request. Default: the storage service's. */
+  readonly requestedAt?: EpochMs | undefined;
+  /** Its due time, or the time of its request. */
+  readonly time: EpochMs;
+}
+
+/**
+ * Runs an earlier due time again, whatever became of it: a request whose handler sees that time as its own. The new run
+ * has a record of its own. Without an `input`, a run that had one of its own is repeated with it.
+ *
+ * @param revision of the jobs file that `spec` is from
+ * @returns the request, and in `of` the earlier run
+ * @throws OperatorError `NotDue`, `FutureTime`; `RunGoesOn` if that run is not over; `InputUnreadable`; and as
+ *   `requestRun`
+ */
+export async function rerun(
+  store: LeaseStore,
+  spec: JobSpec,
+  revision: number,
+  { time, id, requestedAt, origin, input }: Rerun,
+  options?: ChangeOptions,
+): Promise<RequestedRun & { readonly of: string }> {
+  const found = await explainTime(store, spec, revision, time, options);
+  refuse(found);
+  const rerunOf = found.record?.rerunOf === undefined ? time : Date.parse(found.record.rerunOf);
+  const former = input === undefined ? await formerInput(store, found, options) : input;
+  const wanted = { id, time: requestedAt, origin, rerunOf, input: former };
+  const of = found.record?.runId ?? runIdOf(spec.name, recordKey(time));
+  return { ...(await requestRun(store, spec, wanted, options)), of };
+}
+
+function refuse({ job, time, outcome, due, record }: Explanation): void {
+  const at = new Date(time).toISOString();
+  switch (outcome) {
+    case 'future':
+      throw new OperatorError('FutureTime', `job "${job.name}" is due at ${at}, which is ahead: it runs then`);
+    case 'running':
+    case 'retrying':
+    case 'pending':
+      throw new OperatorError(
+        'RunGoesOn',
+        `the run of job "${job.name}" for ${at} is not over: wait until it is, or cancel it`,
+      );
+    case 'notDue':
+      if (due || record !== null) return;
+      throw new OperatorError('NotDue', `job "${job.name}" has no due time and no run at ${at}`);
+    default:
+  }
+}
+
+/** The input that the earlier run's own request had, if it is still there. */
+async function formerInput(
+  store: LeaseStore,
+  { record, job }: Explanation,
+  options: CallOptions | undefined,
+): Promise<unknown> {
+  const [, request] = /-m-([0-9a-z]+)$/.exec(record?.runId.slice(job.name.length) ?? '') ?? [];
+  const body =
+    request === undefined ? undefined : await (store.home?.(job.name) ?? store).readRequest(request, options);
+  if (body === undefined) return undefined;
+  try {
+    return JSON.parse(body) as unknown;
+  } catch (cause) {
+    const message = `the input of run ${record?.runId ?? ''} was changed by something other than cronlease: give an input`;
+    throw new OperatorError('InputUnreadable', message, { cause });
+  }
+}

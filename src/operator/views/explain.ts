@@ -1,0 +1,230 @@
+import { given } from '../../core/given';
+import type { EpochMs, JobName } from '../../core/brand';
+import { type JobSpec, actualTime } from '../../core/job';
+import { ForeignGroupError, inOrder, readGroup } from '../../core/group';
+import type { ItemTable } from '../../core/item-table';
+import { recordKey } from '../../core/key';
+import { ForeignRecordError, isUncounted } from '../../core/record';
+import { NOTHING_KNOWN, type RequiredJob, type RequiredJobs, requiredSince, requirementOf } from '../../core/requires';
+import type { Row } from '../../core/row';
+import { type Answer, explain, isDue } from '../../core/why';
+import { newestSucceeded } from '../../coordinator/ledger';
+import type { CallOptions, LeaseStore } from '../../lease/store';
+import { manualRecordAt, ranBefore, recordAt, recordOf, recordOver } from './find-record';
+import { type JobState, currentRun, readState } from '../job-state';
+import { withNotedLosses } from './noted-losses';
+import { type ShownRecord, isOverlappedBy, shown } from './list-runs';
+import { readItems } from './run-items';
+
+export interface Explanation extends Answer {
+  readonly job: JobSpec;
+  readonly time: EpochMs;
+  /** The record of this time, or of the stretch of due times that contains it. */
+  readonly record: ShownRecord | null;
+  /** The rest of the job's state, for people. */
+  readonly state: JobState;
+  /** The required jobs that an undecided due time waits for, and until when. */
+  readonly waitsFor?: { readonly jobs: readonly JobName[]; readonly until: EpochMs };
+  /** Of a run whose items are at work. */
+  readonly items?: ItemTable;
+  /** Of a run that waits for a place in its group. */
+  readonly inGroup?: PlaceInGroup;
+  /** Reasons to doubt the answer. */
+  readonly warnings: readonly string[];
+}
+
+/**
+ * Explains the past or expected outcome of one instant of a job.
+ *
+ * @param job from a jobs file of this revision
+ * @param time nominal
+ */
+export async function explainTime(
+  store: LeaseStore,
+  job: JobSpec,
+  revision: number,
+  time: EpochMs,
+  options?: CallOptions,
+): Promise<Explanation> {
+  // Reads the row first, and then whether its run is over. A record written meanwhile is then found in the ledger.
+  const state = await readState(store, job.name, options);
+  const { row, lease, control, now } = state;
+  const runEnded = await hasRunEnded(store, job, state, options);
+  const { found, older } = await findRecord(store, job, time, state, options);
+  const required = found === undefined ? await readRequired(store, job, { time, now }, options) : NOTHING_KNOWN;
+  const question = { job, revision, time, found, seenBefore: older, row, lease, runEnded, control, required, now };
+  const answer = explain(question);
+  const place = answer.reason === 'attemptRunning' ? await placeInGroup(store, job, row, options) : undefined;
+  const inGroup = typeof place === 'string' ? undefined : place;
+  const run = answer.reason === 'fanningOut' ? row?.run : undefined;
+  const items = run && (await readItems(store, job.name, run.key, options));
+  // A job that was first seen after the oldest kept records were written has lost none of its own.
+  const isUnseen = answer.reason === 'recordGone' && !(await wasSeen(store, job, state, options));
+  const record =
+    found === undefined ? null : await completed(store, shown(found.record, found.key, row, lease), found.key, options);
+  return {
+    ...(isUnseen ? { ...answer, reason: 'beforeFirstSeen' as const } : answer),
+    job,
+    time,
+    record,
+    state,
+    warnings: [...warningsOf(job, revision, row), ...(typeof place === 'string' ? [place] : [])],
+    ...given({ items }),
+    ...(inGroup === undefined ? {} : { reason: 'waitsForGroup' as const, inGroup }),
+    ...(answer.reason === 'waitsForRequired' ? awaited(job, required, { time, now }) : {}),
+  };
+}
+
+/** Whether no run is in progress. A run whose record cannot be read counts as over. */
+async function hasRunEnded(
+  store: LeaseStore,
+  { name }: JobSpec,
+  state: JobState,
+  options: CallOptions | undefined,
+): Promise<boolean> {
+  try {
+    return (await currentRun(store, name, state, options)) === undefined;
+  } catch (error) {
+    if (!(error instanceof ForeignRecordError)) throw error;
+    return true;
+  }
+}
+
+/** Those that a run in its group waits for. */
+export interface PlaceInGroup {
+  /** The jobs that have the places. */
+  readonly running: readonly JobName[];
+  /** How many others wait, and go before it. */
+  readonly ahead: number;
+}
+
+/** The run's place in the queue of its group, or the reason why nobody knows it. Undefined: the run does not wait. */
+async function placeInGroup(
+  store: LeaseStore,
+  { name, group }: JobSpec,
+  row: Row | undefined,
+  options: CallOptions | undefined,
+): Promise<PlaceInGroup | string | undefined> {
+  if (group === undefined) return undefined;
+  try {
+    const found = await (store.home?.(name) ?? store).readGroup(group.name, options);
+    if (found === undefined) return undefined;
+    const { running, waiting } = readGroup(group.name, found.body);
+    const ahead = inOrder(waiting).findIndex(({ job, token }) => job === name && token === row?.token);
+    return ahead < 0 ? undefined : { running: running.map(({ job }) => job), ahead };
+  } catch (error) {
+    if (error instanceof ForeignGroupError || error instanceof ForeignRecordError) return error.message;
+    throw error;
+  }
+}
+
+/** The jobs that a due time requires, from their ledgers, if it has come. */
+async function readRequired(
+  store: LeaseStore,
+  job: JobSpec,
+  { time, now }: { readonly time: EpochMs; readonly now: EpochMs },
+  options: CallOptions | undefined,
+): Promise<RequiredJobs> {
+  if (job.requires.length === 0 || actualTime(job, time) > now || !isDue(job, time)) return NOTHING_KNOWN;
+  const since = requiredSince(job, time);
+  const known = job.requires.map(async (name): Promise<[JobName, RequiredJob]> => {
+    const succeeded = await newestSucceeded(store, name, since, (call) => call(options?.signal));
+    return [name, { succeeded, readTo: since, readAt: now, isStale: false, isBusy: false }];
+  });
+  return new Map(await Promise.all(known));
+}
+
+function awaited(
+  job: JobSpec,
+  required: RequiredJobs,
+  { time, now }: { readonly time: EpochMs; readonly now: EpochMs },
+): Pick<Explanation, 'waitsFor'> {
+  const requirement = requirementOf(job, required, time, now);
+  return requirement.kind === 'waits' ? { waitsFor: { jobs: requirement.jobs, until: requirement.until } } : {};
+}
+
+/** The outcome of a manual request. Its job may also be due at the same time, and that due time has an outcome of its own. */
+export async function explainRequest(
+  store: LeaseStore,
+  job: JobSpec,
+  revision: number,
+  { time, id }: { readonly time: EpochMs; readonly id: string },
+  options?: CallOptions,
+): Promise<Pick<Explanation, 'outcome' | 'reason' | 'record'>> {
+  const found = await recordOf(store, job.name, recordKey(time, id), options);
+  if (found?.record.state === 'final') {
+    const { outcome, reason } = found.record;
+    return {
+      outcome: outcome ?? 'pending',
+      reason: reason ?? 'requested',
+      record: shown(found.record, found.key, undefined),
+    };
+  }
+  const answer = await explainTime(store, job, revision, time, options);
+  return answer.due ? { outcome: 'pending', reason: 'requested', record: null } : answer;
+}
+
+/** Whether the job had been seen by the oldest due time whose record is kept. True if that is unknown. */
+async function wasSeen(
+  store: LeaseStore,
+  { name, timetable, keepMs }: JobSpec,
+  { row, now }: JobState,
+  options: CallOptions | undefined,
+): Promise<boolean> {
+  if (row === undefined) return false;
+  const oldest = timetable.next(now - keepMs);
+  if (oldest === undefined || oldest > row.cursor) return true;
+  if ((await recordAt(store, name, oldest, options)) !== undefined) return true;
+  return (await recordOver(store, name, oldest, options)).older;
+}
+
+async function completed(
+  store: LeaseStore,
+  record: ShownRecord,
+  key: string,
+  options: CallOptions | undefined,
+): Promise<ShownRecord> {
+  return withOverlappedRun(store, await withNotedLosses(store, record, key, options), options);
+}
+
+/** For an overlapped due time, adds the run that was in progress, by a search of the ledger. */
+export async function withOverlappedRun(
+  store: LeaseStore,
+  record: ShownRecord,
+  options: CallOptions | undefined,
+): Promise<ShownRecord> {
+  if (record.outcome !== 'overlapped') return record;
+  const ran = await ranBefore(store, record.job as JobName, Date.parse(record.scheduledFor), options);
+  return ran !== undefined && isOverlappedBy(record, ran.record)
+    ? { ...record, overlappedRunId: ran.record.runId }
+    : record;
+}
+
+async function findRecord(
+  store: LeaseStore,
+  job: JobSpec,
+  time: EpochMs,
+  { row, now }: JobState,
+  options: CallOptions | undefined,
+): Promise<Awaited<ReturnType<typeof recordOver>>> {
+  const exact = await recordAt(store, job.name, time, options);
+  if (exact !== undefined) return { found: exact, older: true };
+  // An undecided due time has no record, and the row's own run is in no stretch.
+  const decided = time <= (row?.cursor ?? now) && row?.run?.key !== recordKey(time);
+  if (isDue(job, time)) {
+    return decided ? recordOver(store, job.name, time, options) : { found: undefined, older: false };
+  }
+  const manual = await manualRecordAt(store, job.name, time, options);
+  if (manual !== undefined || !decided) return { found: manual, older: false };
+  // It may have been due by an older schedule. The stretch that was recorded at the change then contains it.
+  const { found } = await recordOver(store, job.name, time, options);
+  return { found: found !== undefined && isUncounted(found.record) ? found : undefined, older: false };
+}
+
+function warningsOf(job: JobSpec, revision: number, row: Row | undefined): readonly string[] {
+  if (row === undefined || row.scheduleHash === job.scheduleHash || revision > row.revision) return [];
+  const file = `this file, with revision ${revision}, has another schedule for job "${job.name}"`;
+  return revision < row.revision
+    ? [`${file} than revision ${row.revision}, which the job follows: use the newer file`]
+    : [`${file} than the one first seen with this revision: raise "revision" with each change`];
+}

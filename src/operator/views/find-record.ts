@@ -1,0 +1,130 @@
+import { given } from '../../core/given';
+import type { EpochMs, JobName } from '../../core/brand';
+import { invertedTime, parseRecordKey, recordKey } from '../../core/key';
+import { ForeignRecordError, type LedgerRecord, unreadableRecord } from '../../core/record';
+import { readRecord } from '../../coordinator/ledger';
+import type { CallOptions, LedgerStore, ListedRecord } from '../../lease/store';
+
+export interface FoundRecord {
+  readonly key: string;
+  readonly record: LedgerRecord;
+}
+
+/** Keys have 13 digits for the time, so every instant is earlier. */
+const LATEST = 1e13;
+const PAGE = 20;
+
+/** Reads the record of a due time by its own key. */
+export async function recordAt(
+  store: LedgerStore,
+  job: JobName,
+  time: EpochMs,
+  options?: CallOptions,
+): Promise<FoundRecord | undefined> {
+  return time < 0 || time >= LATEST ? undefined : recordOf(store, job, recordKey(time), options);
+}
+
+/** The record of the run that a person requested at this time, or else of one in a back-fill. */
+export async function manualRecordAt(
+  store: LedgerStore,
+  job: JobName,
+  time: EpochMs,
+  options?: CallOptions,
+): Promise<FoundRecord | undefined> {
+  if (time < 0 || time >= LATEST) return undefined;
+  const prefix = `${invertedTime(time)}-m-`;
+  const { records } = await store.listRecords(job, { prefix, limit: PAGE }, options);
+  const first = records.find(({ summary }) => summary['trigger'] !== 'backfill') ?? records[0];
+  return first && recordOf(store, job, first.key, options);
+}
+
+/** The newest record of a due time before this one, if it reaches as far as `time`. */
+export async function recordOver(
+  store: LedgerStore,
+  job: JobName,
+  time: EpochMs,
+  options?: CallOptions,
+): Promise<{ readonly older: boolean; readonly found: FoundRecord | undefined }> {
+  if (time < 0 || time >= LATEST) return { older: false, found: undefined };
+  const nearest = await recordBefore(store, job, time, isOfDueTime, options);
+  const through = Date.parse(nearest?.summary['through'] ?? '');
+  const found = nearest !== undefined && through >= time ? await recordOf(store, job, nearest.key, options) : undefined;
+  return { older: nearest !== undefined, found };
+}
+
+/** The newest record of a run that was due or requested before this time. */
+export async function ranBefore(
+  store: LedgerStore,
+  job: JobName,
+  time: EpochMs,
+  options?: CallOptions,
+): Promise<FoundRecord | undefined> {
+  if (time < 0 || time >= LATEST) return undefined;
+  const nearest = await recordBefore(store, job, time, ({ summary }) => summary['trigger'] !== undefined, options);
+  return nearest && recordOf(store, job, nearest.key, options);
+}
+
+function isOfDueTime({ key }: ListedRecord): boolean {
+  const parts = parseRecordKey(key);
+  return parts !== undefined && parts.request === undefined;
+}
+
+/**
+ * The newest wanted record before `time`. Keys are inverted times, and listings select by prefix. So this searches for
+ * the next larger key: first among keys that differ only in the last digit, at last among those that differ in the
+ * first. That takes at most 13 rounds of at most 9 listings, most of them empty, however long the history is.
+ */
+async function recordBefore(
+  store: LedgerStore,
+  job: JobName,
+  time: EpochMs,
+  isWanted: (record: ListedRecord) => boolean,
+  options: CallOptions | undefined,
+): Promise<ListedRecord | undefined> {
+  const digits = invertedTime(time);
+  for (let length = digits.length - 1; length >= 0; length -= 1) {
+    const head = digits.slice(0, length);
+    const larger = '123456789'.slice(Number(digits[length]));
+    const found = await Promise.all(
+      [...larger].map((digit) => firstUnder(store, job, head + digit, isWanted, options)),
+    );
+    const first = found.find((record) => record !== undefined);
+    if (first !== undefined) return first;
+  }
+  return undefined;
+}
+
+/** The first wanted record under a prefix. */
+async function firstUnder(
+  store: LedgerStore,
+  job: JobName,
+  prefix: string,
+  isWanted: (record: ListedRecord) => boolean,
+  options: CallOptions | undefined,
+): Promise<ListedRecord | undefined> {
+  let continuation: string | undefined;
+  do {
+    const request = { prefix, limit: PAGE, ...given({ continuation }) };
+    const page = await store.listRecords(job, request, options);
+    const wanted = page.records.find(isWanted);
+    if (wanted !== undefined) return wanted;
+    continuation = page.continuation;
+  } while (continuation !== undefined);
+  return undefined;
+}
+
+/** Reads the record with this key. One that cannot be read counts as a run of unknown outcome. */
+export async function recordOf(
+  store: LedgerStore,
+  job: JobName,
+  key: string,
+  options: CallOptions | undefined,
+): Promise<FoundRecord | undefined> {
+  try {
+    const found = await readRecord(store, job, key, options);
+    return found && { key, record: found.record };
+  } catch (error) {
+    if (!(error instanceof ForeignRecordError)) throw error;
+    return { key, record: unreadableRecord(job, key) };
+  }
+}

@@ -1,0 +1,287 @@
+import type { EpochMs } from '../../core/brand';
+import { type Pause, pauseAt, pendingRequests } from '../../core/control';
+import type { Acknowledgement } from '../../core/episode';
+import type { Reason, Trigger } from '../../core/outcome';
+import { type JobSpec, actualTime, nextDue } from '../../core/job';
+import { isoOf, isoOrNull } from '../../core/iso';
+import { runIdAt, runIdOf } from '../../core/key';
+import type { JobStateName } from '../../core/shown-state';
+import { type RecentGap, type RecentRun, runWith } from '../../core/recent';
+import { type Row, isAtRest } from '../../core/row';
+import { type JobEpisode, jobEpisode, outcomesOf, overdueFrom } from './episode';
+import type { JobState } from '../job-state';
+import type { JobEntry } from './list-jobs';
+
+/** A run in progress. Times are ISO 8601 in UTC. */
+export interface CurrentRun {
+  readonly runId: string;
+  readonly scheduledFor: string;
+  readonly trigger: Trigger;
+  /** The number of its current attempt, or of the last one. */
+  readonly attempt: number;
+  /** When the handler of that attempt was, or will be, called. Null while no attempt runs. */
+  readonly startedAt: string | null;
+  /** When its next attempt may begin. Null while an attempt runs. */
+  readonly retryAt: string | null;
+  /** The deployment that runs it. Null while no attempt runs. */
+  readonly holder: string | null;
+}
+
+/** A run that is over, in a list. */
+export interface ListedRun extends Omit<
+  RecentRun,
+  'scheduledFor' | 'request' | 'outcome' | 'latenessMs' | 'durationMs'
+> {
+  readonly runId: string;
+  readonly scheduledFor: string;
+  /** Null: it was cancelled, or it ended before it could be. Its record has the outcome. */
+  readonly outcome: Exclude<RecentRun['outcome'], undefined> | null;
+  readonly latenessMs: number | null;
+  /** Null: its record alone has it. */
+  readonly durationMs: number | null;
+}
+
+/** Due times that did not run, in a list. */
+export interface ListedGap extends Omit<RecentGap, 'scheduledFor'> {
+  /** The newest of them. */
+  readonly scheduledFor: string;
+}
+
+/** The failures of a job until its next success, in a list. */
+export interface ListedEpisode {
+  /** The due time of its first failed run that is known; if no run has failed, when the job became overdue. */
+  readonly since: string;
+  /** False: it began before `since`, and the job's row no longer has its first failed run. */
+  readonly isWhole: boolean;
+  /** How many runs have failed. 0: the job is overdue, and no run has failed since its last success. */
+  readonly failures: number;
+  readonly firstRunId: string | null;
+  readonly lastRunId: string | null;
+  /** Null: the record of its last run has it. */
+  readonly lastReason: Reason | null;
+  /** The acknowledgement that is in force. */
+  readonly acknowledgement: ListedAcknowledgement | null;
+}
+
+/** The note of a person who looks after an episode, in a list. */
+export interface ListedAcknowledgement {
+  readonly by: string;
+  readonly note: string;
+  readonly at: string;
+  /** When it ends by itself. Null: with the next success. */
+  readonly until: string | null;
+}
+
+/** A job as lists show it. Times are ISO 8601 in UTC, and null where there is none. */
+export interface JobStatus {
+  readonly name: string;
+  readonly state: JobStateName;
+  /** Why it is in that state, where the state alone does not show it. */
+  readonly detail: string | null;
+  readonly description: string | null;
+  readonly tags: readonly string[];
+  /** The schedule as the file has it. Null: this file does not have the job. */
+  readonly schedule: string | null;
+  readonly timeZone: string | null;
+  /** Its last run that is over. */
+  readonly lastRun: ListedRun | null;
+  /** Its last outcomes, oldest first: up to 20 runs, and due times that did not run. */
+  readonly recent: readonly (ListedRun | ListedGap)[];
+  /** How many runs in a row have failed. */
+  readonly failures: number;
+  /** Null: it neither fails nor is overdue. */
+  readonly episode: ListedEpisode | null;
+  readonly currentRun: CurrentRun | null;
+  /** The next due time after now, with `spread`. Null: there is none, or none runs while the job is paused or disabled. */
+  readonly nextDueAt: string | null;
+  /** The oldest due time that has come and waits to be claimed. */
+  readonly dueSince: string | null;
+  readonly overdueSince: string | null;
+  readonly pause: {
+    readonly by: string;
+    readonly note: string;
+    readonly since: string;
+    readonly until: string | null;
+  } | null;
+  /** How many requests wait. */
+  readonly requests: number;
+  /** The deployment whose tick won the job last. */
+  readonly lastHolder: string | null;
+}
+
+const NOT_IN_FILE = 'not in this jobs file';
+
+/** The status of a job, from one listing. */
+export function statusOf(entry: JobEntry, now: EpochMs): JobStatus {
+  const { name, spec, state, unreadable } = entry;
+  const common = {
+    name,
+    description: spec?.description ?? null,
+    tags: spec?.tags ?? [],
+    schedule: spec?.schedule ?? null,
+    timeZone: spec?.timeZone ?? null,
+  };
+  if (state === undefined) {
+    const detail = unreadable.map(({ part, error }) => `its ${part} cannot be read: ${error.message}`).join('; ');
+    return { ...common, ...UNKNOWN, state: 'quarantined', detail };
+  }
+  const { row, control } = state;
+  const shown = row === undefined || row.forgotten !== undefined ? undefined : row;
+  const outcomes = shown && outcomesOf(entry, shown, state);
+  const recent = outcomes?.recent ?? [];
+  const currentRun = shown === undefined ? null : currentRunOf(entry, shown, state);
+  const pause = pauseAt(control, now);
+  const stands = pause !== undefined || spec?.enabled === false;
+  const requests = pendingRequests(control, row?.manualTaken ?? 0).length;
+  const dueSince = stands || spec === undefined || shown === undefined ? undefined : waitsSince(spec, shown, now);
+  const overdueSince = spec && outcomes && overdueFrom(spec, shown, state, outcomes);
+  const episode = outcomes && jobEpisode(outcomes, state, overdueSince);
+  const lastRun = recent.findLast((item) => item.kind === 'run') ?? null;
+  return {
+    ...common,
+    ...nameState({ entry, state, currentRun, pause, requests, dueSince, overdueSince }),
+    lastRun: lastRun && listedRun(name, lastRun),
+    recent: recent.map((item) => (item.kind === 'run' ? listedRun(name, item) : listedGap(item))),
+    failures: shown?.failures ?? 0,
+    episode: episode === undefined ? null : listedEpisode(name, episode),
+    currentRun,
+    nextDueAt: isoOrNull(stands && pause?.until === undefined ? undefined : spec && nextDueAt(spec, shown, pause, now)),
+    dueSince: isoOrNull(dueSince),
+    overdueSince: isoOrNull(overdueSince),
+    pause: pause === undefined ? null : { ...pause, since: isoOf(pause.since), until: isoOrNull(pause.until) },
+    requests,
+    lastHolder: shown?.incumbent ?? null,
+  };
+}
+
+const UNKNOWN = {
+  lastRun: null,
+  recent: [],
+  failures: 0,
+  episode: null,
+  currentRun: null,
+  nextDueAt: null,
+  dueSince: null,
+  overdueSince: null,
+  pause: null,
+  requests: 0,
+  lastHolder: null,
+} as const;
+
+interface Facts {
+  readonly entry: JobEntry;
+  readonly state: JobState;
+  readonly currentRun: CurrentRun | null;
+  readonly pause: Pause | undefined;
+  readonly requests: number;
+  readonly dueSince: EpochMs | undefined;
+  readonly overdueSince: EpochMs | undefined;
+}
+
+function nameState(facts: Facts): Pick<JobStatus, 'state' | 'detail'> {
+  const { entry, state, currentRun, pause, requests, dueSince, overdueSince } = facts;
+  const is = (name: JobStateName, detail: string | null = null): Pick<JobStatus, 'state' | 'detail'> => ({
+    state: name,
+    detail,
+  });
+  const isLeft = entry.spec === undefined;
+  if (pause !== undefined) return is('paused', `by ${pause.by}: ${pause.note}`);
+  if (entry.spec?.enabled === false) return is('disabled');
+  if (overdueSince !== undefined) return is('overdue');
+  if (currentRun !== null) {
+    const { startedAt, retryAt } = currentRun;
+    if (state.row?.phase === 'fanning') return is('running', 'its items run');
+    if (isLeft && (retryAt !== null || startedAt === null)) return is('retrying', NOT_IN_FILE);
+    if (retryAt !== null) return is('retrying');
+    if (startedAt === null) return is('retrying', 'its holder is gone: the next tick takes the run over');
+    return Date.parse(startedAt) > state.now ? is('waiting', 'claimed ahead of its due time') : is('running');
+  }
+  if (requests > 0) {
+    const what = requests === 1 ? 'a request waits' : `${String(requests)} requests wait`;
+    return is('waiting', isLeft ? `${what}; ${NOT_IN_FILE}` : what);
+  }
+  if (dueSince !== undefined) return is('waiting', waitingDetail(entry));
+  if (isLeft) return is('idle', NOT_IN_FILE);
+  return state.row === undefined ? is('idle', 'no deployment has seen it yet') : is('idle');
+}
+
+/** A listing does not show whether a required job has succeeded; its ledger does, which `why` reads. */
+function waitingDetail({ spec }: JobEntry): string {
+  const { requires = [] } = spec ?? {};
+  return requires.length === 0 ? 'due, and not claimed yet' : `due, and requires a success of ${requires.join(', ')}`;
+}
+
+function currentRunOf({ name }: JobEntry, row: Row, { lease, now }: JobState): CurrentRun | null {
+  const { run, phase, recent } = row;
+  if (run === undefined || isAtRest(row, lease)) return null;
+  const common = {
+    runId: runIdOf(name, run.key),
+    scheduledFor: isoOf(run.scheduledFor),
+    trigger: run.trigger,
+    attempt: row.attempt,
+  };
+  const none = { startedAt: null, retryAt: null, holder: null } as const;
+  const startedAt = isoOf(row.started ?? row.claimedAt ?? now);
+  switch (phase) {
+    case 'fanning':
+      return { ...common, ...none, startedAt, holder: row.incumbent ?? null };
+    case 'retrying':
+      return { ...common, ...none, retryAt: isoOf(Math.max(now, row.notBefore ?? 0)) };
+    case 'running':
+      if (lease === 'expired') return { ...common, ...none };
+      // The row notes the end of a run that did not succeed before its holder releases it.
+      if (runWith(recent, run.key) !== undefined) return null;
+      return { ...common, ...none, startedAt, holder: row.incumbent ?? null };
+    case 'idle':
+    case 'settled':
+      return null;
+  }
+}
+
+/** The oldest due time that has come and is not decided, if there is one. */
+function waitsSince(spec: JobSpec, row: Row, now: EpochMs): EpochMs | undefined {
+  if (spec.scheduleHash !== row.scheduleHash) return undefined;
+  const due = nextDue(spec, row.cursor, now);
+  return due !== undefined && actualTime(spec, due) <= now ? actualTime(spec, due) : undefined;
+}
+
+function nextDueAt(spec: JobSpec, row: Row | undefined, pause: Pause | undefined, now: EpochMs): EpochMs | undefined {
+  const from = Math.max(now, (pause?.until ?? 0) - 1) - spec.offsetMs;
+  const due = spec.timetable.next(row === undefined ? from : Math.max(from, row.cursor));
+  return due === undefined ? undefined : actualTime(spec, due);
+}
+
+function listedEpisode(name: JobEntry['name'], episode: JobEpisode): ListedEpisode {
+  const { since, isWhole, failures, first, last, lastReason, acknowledgement } = episode;
+  const runId = (key: string | undefined): string | null => (key === undefined ? null : runIdOf(name, key));
+  return {
+    since: isoOf(since),
+    isWhole,
+    failures,
+    firstRunId: runId(first),
+    lastRunId: runId(last),
+    lastReason: lastReason ?? null,
+    acknowledgement: acknowledgement === undefined ? null : listedAcknowledgement(acknowledgement),
+  };
+}
+
+export function listedAcknowledgement({ by, note, at, until }: Acknowledgement): ListedAcknowledgement {
+  return { by, note, at: isoOf(at), until: isoOrNull(until) };
+}
+
+function listedRun(name: JobEntry['name'], run: RecentRun): ListedRun {
+  return {
+    kind: 'run',
+    runId: runIdAt(name, run),
+    scheduledFor: isoOf(run.scheduledFor),
+    outcome: run.outcome ?? null,
+    latenessMs: run.latenessMs ?? null,
+    durationMs: run.durationMs ?? null,
+    waitedMs: run.waitedMs,
+    attempts: run.attempts,
+  };
+}
+
+function listedGap(gap: RecentGap): ListedGap {
+  return { ...gap, scheduledFor: isoOf(gap.scheduledFor) };
+}

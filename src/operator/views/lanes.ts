@@ -1,0 +1,108 @@
+import type { EpochMs, Millis } from '../../core/brand';
+import { type JobSpec, actualTime } from '../../core/job';
+import type { JobEntry } from './list-jobs';
+import { type JobStatus, statusOf } from './job-status';
+import { worstSteadily } from './overview';
+
+/** The most due times of one job. */
+const PLANNED = 200;
+
+/** A job with what it has done and will do around now. Times are ISO 8601 in UTC. */
+export interface Lane extends JobStatus {
+  /** The delay of every due time by `spread`. */
+  readonly offsetMs: Millis;
+  /** The middle one of the durations that the row has. Null: it has none. */
+  readonly medianMs: Millis | null;
+  /** When its next due times start, oldest first. */
+  readonly planned: readonly string[];
+  /** Whether `planned` has all due times of the window. */
+  readonly isComplete: boolean;
+}
+
+interface LanesQuery {
+  readonly now: EpochMs;
+  /** The window reaches this far back and this far ahead. */
+  readonly reachMs: Millis;
+  /** Only jobs with this tag. */
+  readonly tag?: string | undefined;
+  /** Words, each of which the name, the description or a tag has. */
+  readonly text?: string | undefined;
+  /** How many of the jobs to leave out before the first one. */
+  readonly skip: number;
+  readonly limit: number;
+}
+
+export interface Lanes {
+  /** {@link worstSteadily}. */
+  readonly lanes: readonly Lane[];
+  /** How many of the jobs that were asked for have anything in the window. */
+  readonly busy: number;
+  /** How many of them have nothing in it, and no lane. */
+  readonly empty: number;
+}
+
+/** The jobs that have run, or will run, within a window around now. It makes no storage call. */
+export function lanesOf(
+  entries: readonly JobEntry[],
+  { now, reachMs, tag, text = '', skip, limit }: LanesQuery,
+): Lanes {
+  const [from, until] = [now - reachMs, now + reachMs];
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  const chosen = entries
+    .map((entry) => ({ spec: entry.spec, status: statusOf(entry, now) }))
+    .filter(
+      ({ status }) => (tag === undefined || status.tags.includes(tag)) && words.every((word) => has(status, word)),
+    );
+  const busy = chosen.filter(({ status }) => isInWindow(status, from, until));
+  return {
+    busy: busy.length,
+    empty: chosen.length - busy.length,
+    lanes: busy
+      .toSorted((a, b) => worstSteadily(a.status, b.status))
+      .slice(skip, skip + limit)
+      .map(({ spec, status }) => ({
+        ...status,
+        ...plannedOf(spec, status, until),
+        offsetMs: spec?.offsetMs ?? 0,
+        medianMs: medianOf(status),
+      })),
+  };
+}
+
+function has({ name, description, tags }: JobStatus, word: string): boolean {
+  return [name, description ?? '', ...tags].some((text) => text.toLowerCase().includes(word));
+}
+
+function isInWindow({ currentRun, recent, nextDueAt, dueSince }: JobStatus, from: EpochMs, until: EpochMs): boolean {
+  if (currentRun !== null || dueSince !== null) return true;
+  if (nextDueAt !== null && Date.parse(nextDueAt) <= until) return true;
+  return recent.some((item) => endOf(item) >= from);
+}
+
+function endOf(item: JobStatus['recent'][number]): EpochMs {
+  const lasted = item.kind === 'run' ? (item.latenessMs ?? 0) + (item.durationMs ?? 0) + item.waitedMs : 0;
+  return Date.parse(item.scheduledFor) + lasted;
+}
+
+function plannedOf(
+  spec: JobSpec | undefined,
+  { nextDueAt }: JobStatus,
+  until: EpochMs,
+): Pick<Lane, 'planned' | 'isComplete'> {
+  const planned: string[] = [];
+  if (spec === undefined || nextDueAt === null) return { planned, isComplete: true };
+  let at: EpochMs | undefined = Date.parse(nextDueAt) - spec.offsetMs;
+  while (at !== undefined && actualTime(spec, at) <= until) {
+    if (planned.length === PLANNED) return { planned, isComplete: false };
+    planned.push(new Date(actualTime(spec, at)).toISOString());
+    at = spec.timetable.next(at);
+  }
+  return { planned, isComplete: true };
+}
+
+function medianOf({ recent }: JobStatus): Millis | null {
+  const known = recent
+    .flatMap((item) => (item.kind === 'run' && item.durationMs !== null ? [item.durationMs] : []))
+    .toSorted((a, b) => a - b);
+  return known[Math.floor(known.length / 2)] ?? null;
+}

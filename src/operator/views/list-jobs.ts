@@ -1,0 +1,105 @@
+import type { EpochMs, JobName } from '../../core/brand';
+import { type Control, NO_CONTROL, decodeControl } from '../../core/control';
+import type { JobSpec } from '../../core/job';
+import { ForeignMetadataError } from '../../core/metadata';
+import { type Row, checkAhead, decodeRow } from '../../core/row';
+import type {
+  CallOptions,
+  JobRowStore,
+  ListedControl,
+  ListedJob,
+  ListedRow,
+  Listing,
+  MissingAccount,
+  Strays,
+} from '../../lease/store';
+import { type JobState, isForgotten, leaseOf } from '../job-state';
+
+/** A job in a listing, in the caller's jobs file, or in both. */
+export interface JobEntry {
+  readonly name: JobName;
+  /** Undefined: the job is not in the file, or there is no file. */
+  readonly spec: JobSpec | undefined;
+  /** Undefined: no coordinator has seen the job. */
+  readonly listed: ListedRow | undefined;
+  /** Undefined if the state cannot be read; `unreadable` has the reason. */
+  readonly state: JobState | undefined;
+  readonly unreadable: readonly UnreadablePart[];
+  /** Whether an operator forgot the job, so that its row remains only for its token. */
+  readonly isForgotten: boolean;
+}
+
+/** A row or control that something else or a newer version wrote. Coordinators leave its job alone. */
+export interface UnreadablePart {
+  readonly part: 'lease' | 'control';
+  readonly error: ForeignMetadataError;
+}
+
+/** The layouts of the accounts, as one listing has shown them. */
+export type LayoutsSeen = Pick<Listing, 'layout' | 'accounts'>;
+
+export interface JobList {
+  /** The storage service's time. */
+  readonly now: EpochMs;
+  /** The jobs of the file in its order, then those that only the listing contains. */
+  readonly jobs: readonly JobEntry[];
+  /** The control of the fleet, undecoded. */
+  readonly fleet: ListedControl | undefined;
+  readonly strays: Strays | undefined;
+  /** The accounts that did not answer: their jobs are listed without a state. */
+  readonly missing: readonly MissingAccount[];
+  readonly layouts: LayoutsSeen;
+}
+
+/** Reads the state of every job by one listing, without further calls. */
+export async function listJobs(store: JobRowStore, specs: readonly JobSpec[], options?: CallOptions): Promise<JobList> {
+  return jobsIn(await store.list(options), specs);
+}
+
+/** As {@link listJobs}, from a listing. */
+export function jobsIn(listing: Listing, specs: readonly JobSpec[]): JobList {
+  const { date, jobs, fleet, strays, layout, accounts, missing = [] } = listing;
+  const byName = new Map(specs.map((spec) => [spec.name, spec]));
+  const names = [...new Set([...byName.keys(), ...jobs.keys()])];
+  return {
+    now: date,
+    jobs: names.map((name) => ({
+      name,
+      spec: byName.get(name),
+      isForgotten: isForgotten(listing, name),
+      ...stateOf(jobs.get(name) ?? { date }),
+    })),
+    fleet,
+    strays,
+    missing,
+    layouts: { ...(layout && { layout }), ...(accounts && { accounts }) },
+  };
+}
+
+function stateOf({ row: listed, control, date }: ListedJob): Pick<JobEntry, 'listed' | 'state' | 'unreadable'> {
+  const unreadable: UnreadablePart[] = [];
+  const read = <T>(part: UnreadablePart['part'], decode: () => T): T | undefined => {
+    try {
+      return decode();
+    } catch (error) {
+      if (!(error instanceof ForeignMetadataError)) throw error;
+      unreadable.push({ part, error });
+      return undefined;
+    }
+  };
+  const row =
+    listed &&
+    read('lease', (): Row => {
+      const decoded = decodeRow(listed.metadata);
+      checkAhead(decoded, date);
+      return decoded;
+    });
+  const wanted = control === undefined ? NO_CONTROL : read('control', (): Control => decodeControl(control.metadata));
+  const lease = leaseOf(listed?.lease ?? 'available');
+  const isReadable = unreadable.length === 0 && wanted !== undefined;
+  return {
+    listed,
+    unreadable,
+    state: isReadable ? { row, lease, control: wanted, controlEtag: control?.etag, now: date } : undefined,
+  };
+}

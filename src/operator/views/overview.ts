@@ -1,0 +1,153 @@
+import { isoOf } from '../../core/iso';
+import { type Fleet, NO_FLEET, cordonOf, decodeFleet, maintenanceAt } from '../../core/fleet';
+import type { JobSpec } from '../../core/job';
+import { ForeignMetadataError } from '../../core/metadata';
+import type { PresenceState } from '../../core/presence-state';
+import { isFailing, shownState } from '../../core/shown-state';
+import type { CallOptions, JobRowStore, ListedControl, PresenceStore } from '../../lease/store';
+import { type Deployment, deploymentsOf } from './deployments';
+import { withGroupMarks } from './group-marks';
+import { type JobStatus, statusOf } from './job-status';
+import { layoutTroubles } from './layouts';
+import { listJobs } from './list-jobs';
+
+/** A deployment as lists show it. Times are ISO 8601 in UTC. */
+export interface DeploymentStatus {
+  readonly name: string;
+  /** Whether it has reported its ticks as often as it should: once a minute. */
+  readonly state: PresenceState;
+  /** The last tick that it reported. */
+  readonly tickedAt: string;
+  readonly version: string;
+  /** The revision of its jobs file. */
+  readonly revision: number;
+  /** How far its clock is ahead of the service's; 0 below 2 s. It corrects that itself. */
+  readonly skewMs: number;
+  /** Whether its task hub had shown that it runs orchestrations. Null: its version does not report that. */
+  readonly hubProven: boolean;
+  /** Why it claims nothing new. */
+  readonly cordon: { readonly by: string; readonly note: string; readonly since: string } | null;
+}
+
+/** Planned work during which jobs are paused. */
+export interface MaintenanceStatus {
+  readonly by: string;
+  readonly note: string;
+  readonly since: string;
+  readonly until: string | null;
+  readonly jobs: string;
+}
+
+/** One state of everything, from two listings. */
+export interface Overview {
+  /** The storage service's time. */
+  readonly now: string;
+  /** The jobs of the file and those in storage, {@link worstFirst}. */
+  readonly jobs: readonly JobStatus[];
+  readonly deployments: readonly DeploymentStatus[];
+  readonly maintenance: readonly MaintenanceStatus[];
+  /** What could not be read. */
+  readonly problems: readonly string[];
+}
+
+/**
+ * Reads the state of all jobs and deployments, by one listing of each.
+ *
+ * @param specs the jobs of the caller's file; jobs that only storage has are listed without their schedule
+ */
+export async function readOverview(
+  store: JobRowStore & PresenceStore,
+  specs: readonly JobSpec[],
+  options?: CallOptions,
+): Promise<Overview> {
+  const [list, presences] = await Promise.all([listJobs(store, specs, options), store.listPresences(options)]);
+  const { deployments, foreign } = deploymentsOf(presences);
+  const { fleet, problem } = fleetOf(list.fleet);
+  const statuses = list.jobs
+    .filter(({ spec, isForgotten }) => spec !== undefined || !isForgotten)
+    .map((entry) => statusOf(entry, list.now));
+  return {
+    now: isoOf(list.now),
+    jobs: withGroupMarks(statuses, specs, isoOf(list.now)).toSorted(worstFirst),
+    deployments: deployments.map((deployment) => deploymentStatus(deployment, fleet)).sort(byName),
+    maintenance: maintenanceAt(fleet, list.now).map(({ since, until, ...rest }) => ({
+      ...rest,
+      since: isoOf(since),
+      until: until === undefined ? null : isoOf(until),
+    })),
+    problems: [
+      ...(problem === undefined ? [] : [problem]),
+      ...layoutTroubles(store.location, list.layouts).map(({ reason }) => `${reason}: nothing is claimed there`),
+      ...list.missing.map(({ reason }) => `${reason}: its jobs are shown without their state`),
+      ...foreign.map(({ name, error }) => `the presence of deployment "${name}" cannot be read: ${error.message}`),
+    ],
+  };
+}
+
+function fleetOf(listed: ListedControl | undefined): { readonly fleet: Fleet; readonly problem?: string } {
+  if (listed === undefined) return { fleet: NO_FLEET };
+  try {
+    return { fleet: decodeFleet(listed.metadata) };
+  } catch (error) {
+    if (!(error instanceof ForeignMetadataError)) throw error;
+    return { fleet: NO_FLEET, problem: `the cordons of deployments cannot be read: ${error.message}` };
+  }
+}
+
+function deploymentStatus(deployment: Deployment, fleet: Fleet): DeploymentStatus {
+  const { name, state, tickedAt, version, revision, skewMs, hubProven } = deployment;
+  const cordon = cordonOf(fleet, name);
+  return {
+    name,
+    state,
+    tickedAt: isoOf(tickedAt),
+    version,
+    revision,
+    skewMs,
+    hubProven,
+    cordon: cordon === undefined ? null : { by: cordon.by, note: cordon.note, since: isoOf(cordon.since) },
+  };
+}
+
+/** What needs a person most comes first; then what will happen next. */
+export function worstFirst(a: JobStatus, b: JobStatus): number {
+  return rankOf(a) - rankOf(b) || compare(nextOf(a), nextOf(b)) || compare(a.name, b.name);
+}
+
+/** As {@link worstFirst}, but a run that starts or ends moves no job: pages of a list stay the same while one reads. */
+export function worstSteadily(a: JobStatus, b: JobStatus): number {
+  return rankOf(a) - rankOf(b) || compare(a.name, b.name);
+}
+
+function rankOf(job: JobStatus): number {
+  const { state } = job;
+  // Among those that were stopped on purpose, one that failed before comes first.
+  if (state === 'paused' || state === 'disabled') return isFailing(job) && state === 'paused' ? 7 : 8;
+  switch (shownState(job)) {
+    case 'quarantined':
+      return 0;
+    case 'overdue':
+      return 1;
+    case 'failing':
+      return state === 'retrying' ? 2 : 3;
+    case 'acknowledged':
+      return 4;
+    case 'retrying':
+      return 5;
+    default:
+      return 6;
+  }
+}
+
+/** Jobs without a next due time come last. */
+function nextOf({ currentRun, nextDueAt }: JobStatus): string {
+  return currentRun?.startedAt ?? nextDueAt ?? '~';
+}
+
+function byName(a: DeploymentStatus, b: DeploymentStatus): number {
+  return compare(a.name, b.name);
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

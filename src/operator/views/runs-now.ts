@@ -1,0 +1,87 @@
+import type { JobName } from '../../core/brand';
+import { type AttemptRecord, ForeignRecordError, attemptHistory, openRecord } from '../../core/record';
+import { ForeignMetadataError } from '../../core/metadata';
+import type { Row } from '../../core/row';
+import { readRecord } from '../../coordinator/ledger';
+import type { CallOptions, LeaseStore, Listing } from '../../lease/store';
+import { inParallel } from '../../core/in-parallel';
+import { type JobState, currentRun, stateIn } from '../job-state';
+import { type ShownAttempt, type ShownRecord, shown } from './list-runs';
+
+/**
+ * The runs in progress, newest first, each with its running attempt. The ledger has a record of a run only after its
+ * end or from its second attempt on; the others are read from their rows.
+ *
+ * @param listing contains the jobs in question
+ */
+export async function runsNow(
+  store: LeaseStore,
+  jobs: readonly JobName[],
+  listing: Listing,
+  options?: CallOptions,
+): Promise<readonly ShownRecord[]> {
+  return runsBy(store, jobs, (job) => stateIn(listing, job), options);
+}
+
+/** As {@link runsNow}, with states that were read before. */
+export async function runsBy(
+  store: LeaseStore,
+  jobs: readonly JobName[],
+  stateOf: (job: JobName) => JobState,
+  options?: CallOptions,
+): Promise<readonly ShownRecord[]> {
+  const found = await inParallel(jobs, async (job) => {
+    try {
+      return await runNow(store, job, stateOf(job), options);
+    } catch (error) {
+      // `listRuns` reports this problem.
+      if (error instanceof ForeignMetadataError || error instanceof ForeignRecordError) return undefined;
+      throw error;
+    }
+  });
+  return found
+    .filter((record) => record !== undefined)
+    .toSorted((a, b) => b.scheduledFor.localeCompare(a.scheduledFor));
+}
+
+async function runNow(
+  store: LeaseStore,
+  job: JobName,
+  state: JobState,
+  options: CallOptions | undefined,
+): Promise<ShownRecord | undefined> {
+  const { row } = state;
+  if (row?.run === undefined) return undefined;
+  const { key } = row.run;
+  const runId = await currentRun(store, job, state, options);
+  if (runId === undefined) return undefined;
+  const known = await readRecord(store, job, key, options);
+  if (known?.record.state === 'final') return undefined;
+  const past = attemptHistory(row.past, known?.record.attempts ?? []);
+  const record = known?.record ?? { ...openRecord({ name: job, offsetMs: 0 }, row, past), latenessMs: null };
+  const current = attemptNow(row, state);
+  const attempts = [
+    ...past.filter(({ attempt }) => attempt !== current?.attempt),
+    ...(current === undefined ? [] : [current]),
+  ];
+  return {
+    ...shown(record, key, row, state.lease),
+    startedAt: record.startedAt ?? current?.startedAt ?? null,
+    attempts,
+  };
+}
+
+/** The row's attempt, while it runs or waits for its due time. */
+function attemptNow(row: Row, { lease, now }: JobState): ShownAttempt | undefined {
+  if (row.phase !== 'running') return undefined;
+  const common: Omit<AttemptRecord, 'outcome' | 'startedAt'> = {
+    attempt: row.attempt,
+    token: row.token,
+    deployment: row.incumbent ?? 'unknown',
+    endedAt: null,
+    error: null,
+  };
+  if (lease === 'expired') return { ...common, startedAt: null, outcome: 'holderLost' };
+  const started = row.started === undefined || row.started > now ? null : new Date(row.started).toISOString();
+  return { ...common, startedAt: started, outcome: 'running' };
+}

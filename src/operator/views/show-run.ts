@@ -1,0 +1,76 @@
+import type { JobName } from '../../core/brand';
+import { pendingRequests } from '../../core/control';
+import { recordKey, runIdOf } from '../../core/key';
+import { ForeignMetadataError } from '../../core/metadata';
+import { type Row, decodeRow } from '../../core/row';
+import { readRecord } from '../../coordinator/ledger';
+import type { CallOptions, LeaseStore, Listing } from '../../lease/store';
+import { withOverlappedRun } from './explain';
+import { stateIn } from '../job-state';
+import { type ShownRecord, shown } from './list-runs';
+import { withNotedLosses } from './noted-losses';
+import { withItems } from './run-items';
+import { runsNow } from './runs-now';
+
+/**
+ * One run with its attempts: its record, or for a run in progress also its row. Undefined: there is neither.
+ *
+ * @param listing contains the job
+ * @throws ForeignRecordError if cronlease did not write the record
+ */
+export async function showRun(
+  store: LeaseStore,
+  job: JobName,
+  key: string,
+  listing: Listing,
+  options?: CallOptions,
+): Promise<ShownRecord | undefined> {
+  const found = await readRecord(store, job, key, options);
+  const complete = (record: ShownRecord): Promise<ShownRecord> => withNotedLosses(store, record, key, options);
+  if (found?.record.state === 'final') {
+    return withOverlappedRun(store, await complete(shown(found.record, key, undefined)), options);
+  }
+  const running = await runsNow(store, [job], listing, options);
+  const current = running.find(({ runId }) => runId === runIdOf(job, key));
+  const seen = current ?? (found && shown(found.record, key, readableRow(listing, job)));
+  return seen && complete(await withItems(store, seen, key, options));
+}
+
+/** What a listing shows of a run without a record. */
+export interface RunAskedFor {
+  readonly record: ShownRecord | undefined;
+  /** It was requested, and no deployment has taken it yet. */
+  readonly isRequested: boolean;
+}
+
+/** As {@link showRun}, for a run that was requested after the last sweep, maybe from another instance: one more call. */
+export async function showRequestedRun(
+  store: LeaseStore,
+  job: JobName,
+  key: string,
+  options?: CallOptions,
+): Promise<RunAskedFor> {
+  const listing = await store.list({ ...options, job });
+  const record = await showRun(store, job, key, listing, options);
+  return { record, isRequested: record === undefined && isPending(listing, job, key) };
+}
+
+function isPending(listing: Listing, job: JobName, key: string): boolean {
+  try {
+    const { row, control } = stateIn(listing, job);
+    return pendingRequests(control, row?.manualTaken ?? 0).some(({ time, id }) => recordKey(time, id) === key);
+  } catch (error) {
+    if (!(error instanceof ForeignMetadataError)) throw error;
+    return false;
+  }
+}
+
+function readableRow({ jobs }: Listing, job: JobName): Row | undefined {
+  const row = jobs.get(job)?.row;
+  try {
+    return row && decodeRow(row.metadata);
+  } catch (error) {
+    if (!(error instanceof ForeignMetadataError)) throw error;
+    return undefined;
+  }
+}
