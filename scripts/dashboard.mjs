@@ -4,22 +4,9 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
-import { helpBlocks } from './help.mjs';
 
 const root = path.join(import.meta.dirname, '..');
 const TYPES = { '.js': 'text/javascript; charset=utf-8', '.css': 'text/css; charset=utf-8', '.svg': 'image/svg+xml' };
-
-/** The module `help-content` of src/dashboard. */
-const help = {
-  name: 'help',
-  setup({ onResolve, onLoad }) {
-    onResolve({ filter: /\/help-content$/ }, () => ({ path: 'help-content', namespace: 'help' }));
-    onLoad({ filter: /.*/, namespace: 'help' }, () => ({
-      contents: `export const HELP = ${JSON.stringify(helpBlocks())};`,
-      loader: 'js',
-    }));
-  },
-};
 
 /** The page and its files, as src/dashboard/files.d.ts describes them. */
 export async function buildDashboard() {
@@ -37,7 +24,6 @@ export async function buildDashboard() {
     tsconfig: 'src/dashboard/tsconfig.json',
     legalComments: 'none',
     logLevel: 'warning',
-    plugins: [help],
   });
   const built = outputFiles.map(({ path: file, contents }) => [path.basename(file), Buffer.from(contents)]);
   const files = {};

@@ -6,7 +6,8 @@ import { COMPLETE } from '../src/cli/setup/completion';
 import { EXIT_CODES } from '../src/cli/output';
 import { createProgram } from '../src/cli/program';
 import { jobsJsonSchema } from '../src/config/json-schema';
-import { RAN_OUTCOMES, UNRUN_OUTCOMES } from '../src/core/outcome';
+import { ERROR_GUIDE, type Guidance, OPEN_GUIDE, REASON_GUIDE, STANDING_GUIDE, TROUBLE_GUIDE } from '../src/core/guide';
+import { type OpenStanding, type Outcome, RAN_OUTCOMES, UNRUN_OUTCOMES } from '../src/core/outcome';
 import { CALL_KINDS } from '../src/core/storage-call';
 import { ROLES } from '../src/manage/roles';
 import { ROUTES } from '../src/manage/routes';
@@ -102,9 +103,17 @@ function tablesOf(root: string): Readonly<Record<string, string>> {
       ['setting', 'meaning', 'default'],
       documented(sources, 'AppSettings').map(({ name, text }) => [code(name), ...withDefault(text, 'none')]),
     ),
-    outcomes: outcomeTable(documented(sources, 'Reason')),
-    'attempt-reasons': named(reasonsOf(documented(sources, 'Reason'), 'attempt'), 'reason', 'meaning'),
-    standings: standingTable(documented(sources, 'Standing'), documented(sources, 'StandingReason')),
+    outcomes: [...RAN_OUTCOMES, ...UNRUN_OUTCOMES].map(outcomeSection).join('\n\n'),
+    'attempt-reasons': guideTable('reason', reasonsOf('attempt')),
+    standings: OPEN_STANDINGS.map(standingSection).join('\n\n'),
+    troubles: guideTable('name', Object.entries(TROUBLE_GUIDE)),
+    errors: table(
+      ['`code`', 'meaning', 'what to do'],
+      Object.values(ERROR_GUIDE).map(({ codes, ...guidance }) => [
+        codes.length === 0 ? 'any other' : codes.map(code).join(', '),
+        ...guideCells(guidance),
+      ]),
+    ),
     'storage-calls': callTable(documented(sources, 'CountedSituation')),
     events: named(documented(sources, 'EventName'), 'event', 'meaning'),
     'event-members': members('CoordinatorEvent'),
@@ -187,28 +196,46 @@ function withDefault(text: string, otherwise: string): [string, string] {
   return [meaning, preset];
 }
 
-function reasonsOf(reasons: readonly Documented[], of: string): Documented[] {
-  return reasons.flatMap(({ name, text }) => {
-    const [, kinds = '', meaning = ''] = /^([\w, ]+): (.*)$/s.exec(text) ?? [];
-    return kinds.split(', ').includes(of) ? [{ name, text: meaning }] : [];
-  });
+const OPEN_STANDINGS: readonly OpenStanding[] = ['running', 'retrying', 'pending', 'future', 'notDue'];
+
+/** The reasons of an outcome, or of the end of an attempt. One that an earlier table has is left to that table. */
+function reasonsOf(of: Outcome | 'attempt'): (readonly [string, Guidance])[] {
+  return Object.entries(REASON_GUIDE)
+    .filter((entry) => entry[1].of.includes(of))
+    .map(([name, guidance]) => {
+      const [first = of] = guidance.of;
+      return [name, first === of ? guidance : { meaning: `See [${code(first)}](#${first.toLowerCase()}).` }];
+    });
 }
 
-function outcomeTable(reasons: readonly Documented[]): string {
-  const rows = [...RAN_OUTCOMES, ...UNRUN_OUTCOMES].flatMap((outcome) => {
-    const of = reasonsOf(reasons, outcome);
-    if (of.length === 0) throw new Error(`no reason begins with ${outcome}`);
-    return of.map(({ name, text }, index) => [index === 0 ? code(outcome) : '', code(name), text]);
-  });
-  return table(['outcome', 'reason', 'meaning'], rows);
+function outcomeSection(outcome: Outcome): string {
+  const reasons = reasonsOf(outcome);
+  if (reasons.length === 0) throw new Error(`no reason explains ${outcome}`);
+  return guideSection(outcome, reasons);
 }
 
-function standingTable(standings: readonly Documented[], reasons: readonly Documented[]): string {
-  const rows = standings.flatMap(({ name, text }) => [
-    [code(name), '', text],
-    ...reasonsOf(reasons, name).map((reason) => ['', code(reason.name), reason.text]),
-  ]);
-  return table(['state', 'reason', 'meaning'], rows);
+function standingSection(standing: OpenStanding): string {
+  return guideSection(
+    standing,
+    Object.entries(OPEN_GUIDE).filter(([, { of }]) => of === standing),
+  );
+}
+
+function guideSection(name: Outcome | OpenStanding, reasons: readonly (readonly [string, Guidance])[]): string {
+  const [meaning, remedy] = guideCells(STANDING_GUIDE[name]);
+  const advice = remedy === '' ? '' : `\n\n**What to do:** ${remedy}`;
+  return `### ${code(name)}\n\n${meaning}${advice}\n\n${guideTable('reason', reasons)}`;
+}
+
+function guideTable(first: string, entries: readonly (readonly [string, Guidance])[]): string {
+  return table(
+    [first, 'meaning', 'what to do'],
+    entries.map(([name, guidance]) => [code(name), ...guideCells(guidance)]),
+  );
+}
+
+function guideCells({ meaning, next, remedy = '' }: Guidance): [string, string] {
+  return [next === undefined ? meaning : `${meaning} ${next}`, remedy];
 }
 
 /** A column for each kind of call that occurs. */

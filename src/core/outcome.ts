@@ -12,88 +12,69 @@ export type ClaimedOutcome = RanOutcome | NotRunOutcome;
 /** Every due time gets exactly one of these. */
 export type Outcome = RanOutcome | UnrunOutcome;
 
-/**
- * Why a due time has its outcome. Each comment begins with the outcomes that the reason explains, or with `attempt` where
- * it explains the end of an attempt alone: docs/reference/outcomes.md is made from them.
- */
+/** Why a due time has its outcome, or an attempt its end: docs/reference/outcomes.md explains each. */
 export type Reason =
-  /** succeeded: The handler returned. */
   | 'completed'
-  /** succeeded: The term of a leader job ended, and the next one follows. */
   | 'termEnded'
-  /** failed: The handler threw in its last attempt. */
   | 'handlerError'
-  /** failed: The handler threw `NonRetryableError`. */
   | 'nonRetryable'
-  /** failed: The handler's schema refuses the input of the request, or the input is gone. The run is not retried. */
   | 'invalidInput'
-  /** failed: The handler returned something that is not JSON, or more than 32 KB of it. The run is not retried. */
   | 'invalidResult'
-  /** failed: An item of a job that fans out failed for good, and `onItemFailure` is `failFast`. */
   | 'itemFailed'
-  /** failed: The attempts were used up by instances that died or lost their lease. */
   | 'holderLost'
-  /**
-   * failed, expired: The storage failed over. A run in progress is `failed`, since its end is lost; a due time
-   * that may have run is `expired`.
-   */
   | 'failedOver'
-  /**
-   * failed: The record was deleted by retention or cannot be read, so the end of the run is unknown. It is not run
-   * again.
-   */
   | 'outcomeUnknown'
-  /** timedOut: The last attempt took longer than `timeout`, or the items of a fan-out took longer than `deadline`. */
   | 'timeout'
-  /** stalled: The last attempt reported no progress for longer than `stallAfter`. */
   | 'stallAfter'
-  /** attempt: The instance of the attempt was shut down. Another instance resumes the run. */
   | 'instanceStopped'
-  /** attempt: The attempt could not keep its lease. */
   | 'leaseLost'
-  /** attempt: Storage refused the app until the lease of the attempt had ended. */
   | 'storageRefused'
-  /** attempt: A handler blocked the event loop past the lease of the attempt, so that it could not be renewed. */
   | 'eventLoopBlocked'
-  /** cancelled: An operator cancelled the run. */
   | 'cancelRequested'
-  /** cancelled: A newer due time or a request came, and `overlap` is `cancel`. */
   | 'overlapCancel'
-  /** overlapped: The last run was still in progress, and `overlap` is `skip`. */
   | 'overlapSkip'
-  /** overlapped: A newer due time came during the same run and runs instead: `overlap` is `queue` or `cancel`. */
   | 'overlapNewer'
-  /**
-   * collapsed: It was missed, or had waited by `requires` or for a back-filled run, and a newer due time may run. Missed
-   * due times collapse only where `catchUp` is `latest`, those that waited also where it is `none`.
-   */
   | 'catchUpLatest'
-  /** expired: It is older than `catchUpWindow`. */
   | 'catchUpWindow'
-  /** expired: It was missed, and `catchUp` is `none`. */
   | 'catchUpNone'
-  /** expired: A job that it requires had not succeeded by the end of `requireWithin`. */
   | 'requirementNotMet'
-  /**
-   * expired, attempt: Its instance ran as many handlers as it may (`CRONLEASE_MAX_CONCURRENT_RUNS`) until the due time was
-   * older than its window. As the end of an attempt: until the host's `functionTimeout` left no time for the handler, and
-   * the run continues with another attempt.
-   */
   | 'noFreeSlot'
-  /**
-   * expired, attempt: Other runs of the job's `group`, as many as its `maxParallel`, were at work until the due time was
-   * older than its window. As the end of an attempt: until the host's `functionTimeout` left no time for the handler, and the run
-   * continues with another attempt.
-   */
   | 'groupFull'
-  /** paused: The job was paused. */
   | 'paused'
-  /** disabled: The job was disabled in the jobs file. */
   | 'disabled'
-  /** disabled: The schedule was replaced before the due time was decided, or was not yet this one. */
   | 'scheduleChanged'
-  /** disabled: No deployment's jobs file had the job before the due time was decided. */
   | 'notInFile';
+
+/** The states of an instant that has no outcome. */
+export type OpenStanding = 'running' | 'retrying' | 'pending' | 'future' | 'notDue';
+/** The state of one instant: a due time's outcome, or its state before it has one. */
+export type Standing = Outcome | OpenStanding;
+
+/** The reason: the ledger's, or one of these if the ledger has none. */
+export type StandingReason =
+  | Reason
+  | 'attemptRunning'
+  | 'waitsForGroup'
+  | 'claimed'
+  | 'fanningOut'
+  | 'takeOverDue'
+  | 'backOff'
+  | 'resumeDue'
+  | 'claimDue'
+  | 'catchUp'
+  | 'queued'
+  | 'waitsForRun'
+  | 'waitsForOlder'
+  | 'waitsForRequired'
+  | 'requested'
+  | 'notYetDue'
+  | 'notInSchedule'
+  | 'excluded'
+  | 'manualOnly'
+  | 'leaderJob'
+  | 'beforeFirstSeen'
+  | 'recordGone'
+  | 'otherSchedule';
 
 export function hasRun(outcome: Outcome | null): outcome is RanOutcome {
   return RAN_OUTCOMES.some((one) => one === outcome);

@@ -1,6 +1,6 @@
 import type { EpochMs } from './brand';
 import { type Control, currentPause, pauseAt, pendingRequests } from './control';
-import type { Outcome, Reason, Stretch } from './outcome';
+import type { Outcome, Reason, Standing, StandingReason, Stretch } from './outcome';
 import { type OutcomeView, verdictOn } from './decide/verdict';
 import { type JobSpec, actualTime } from './job';
 import { parseRecordKey, recordKey, runIdOf } from './key';
@@ -8,73 +8,6 @@ import { type LedgerRecord, isUncounted } from './record';
 import type { RequiredJobs } from './requires';
 import { type Row, firstCursor, isOutcomeUnknown, mayRecordBeGone, newRow } from './row';
 import { standstillAt } from './standstill';
-
-/** The state of one instant: a due time's outcome, or its state before it has one. */
-export type Standing =
-  | Outcome
-  /** Claimed, and not over: an attempt is running. */
-  | 'running'
-  /** Claimed, and waiting for its next attempt, also because its holder died or lost its lease. */
-  | 'retrying'
-  /** Due, and undecided. */
-  | 'pending'
-  /** Due later. */
-  | 'future'
-  /** Not a due time, or one of which nothing is known. */
-  | 'notDue';
-
-/**
- * The reason: the ledger's, or one of these where the ledger has none. Each comment begins with the states that the
- * reason explains: docs/reference/outcomes.md is made from them.
- */
-export type StandingReason =
-  | Reason
-  /** running: The handler has been called. */
-  | 'attemptRunning'
-  /** running: It waits until fewer runs of its `group` are at work. The handler is called then. */
-  | 'waitsForGroup'
-  /** running: It was claimed ahead of its due time. The handler is called when that comes. */
-  | 'claimed'
-  /** running: Its items are running. */
-  | 'fanningOut'
-  /** retrying: The instance that ran it died or lost its lease. The next tick takes the run over. */
-  | 'takeOverDue'
-  /** retrying: The next attempt waits for its back-off. */
-  | 'backOff'
-  /** retrying: The instance that ran it was shut down. The next tick resumes the run. */
-  | 'resumeDue'
-  /** pending: The next tick claims it. */
-  | 'claimDue'
-  /** pending: It was missed, and the next tick runs it by `catchUp`. */
-  | 'catchUp'
-  /** pending: It came during a run and runs right after it, by `overlap`. */
-  | 'queued'
-  /** pending: It is decided when the current run is over. It came before that run, while nobody was at work on it, or during a back-filled one. */
-  | 'waitsForRun'
-  /** pending: An older due time runs first. */
-  | 'waitsForOlder'
-  /** pending: It waits for a success of a job that it requires. */
-  | 'waitsForRequired'
-  /** pending: A person asked for it. */
-  | 'requested'
-  /** future: Its time has not come. */
-  | 'notYetDue'
-  /** notDue: The schedule does not contain it. */
-  | 'notInSchedule'
-  /** notDue: The schedule contains it, and `between`, `except` or a calendar excludes it. */
-  | 'excluded'
-  /** notDue: The job runs on request only. */
-  | 'manualOnly'
-  /** notDue: The jobs file does not have the job, so that its due times are not known. */
-  | 'notInFile'
-  /** notDue: A leader job has terms and no due times. */
-  | 'leaderJob'
-  /** notDue: The schedule contains it, but no deployment had seen the job by then. */
-  | 'beforeFirstSeen'
-  /** notDue: The schedule contains it, but its record is older than `keep`, so its outcome is no longer known. */
-  | 'recordGone'
-  /** notDue: The current schedule contains it, but another schedule was in force at the time. */
-  | 'otherSchedule';
 
 /** Everything known about one instant of one job. */
 export interface Question {

@@ -99,8 +99,8 @@ describe('the map of the pages', () => {
   });
 
   it.each([
-    ['how-to', 21_450],
-    ['reference', 18_300],
+    ['how-to', 18_750],
+    ['reference', 19_900],
     ['explanation', 8_000],
   ])('leads into the folder %s, which has at most %d words', (folder, limit) => {
     const pages = DOCUMENTS.filter((file) => file.startsWith(`docs/${folder}/`));
@@ -191,7 +191,7 @@ const LEFT: Readonly<Record<string, readonly [phrases: number, long: number]>> =
   'README.md': [0, 0],
   'docs/README.md': [0, 0],
   'docs/explanation/': [0, 0],
-  'docs/reference/': [8, 1],
+  'docs/reference/': [5, 1],
   'docs/evidence/': [59, 8],
   'docs/decisions/': [1, 3],
   'ARCHITECTURE.md': [1, 1],

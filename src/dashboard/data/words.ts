@@ -1,4 +1,4 @@
-import { REASON_WORDS } from '../../core/reason-words';
+import { type Guidance, REASON_GUIDE } from '../../core/guide';
 import type { ShownState } from '../../core/shown-state';
 import type { Outcome, RunSummary } from './model';
 
@@ -70,9 +70,11 @@ export const TRIGGER_WORDS: Readonly<Record<NonNullable<RunSummary['trigger']>, 
   backfill: 'back-fill',
 };
 
+/** What a reason means, as the end of a sentence without its stop. */
 export function reasonText(reason: string): string {
-  const words: Readonly<Record<string, string>> = REASON_WORDS;
-  return words[reason] ?? reason;
+  const guides: Readonly<Record<string, Guidance>> = REASON_GUIDE;
+  const [first = '', ...rest] = (guides[reason]?.meaning ?? reason).replaceAll('`', '"').replace(/\.$/, '');
+  return first.toLowerCase() + rest.join('');
 }
 
 export function plural(count: number, one: string, several = `${one}s`): string {

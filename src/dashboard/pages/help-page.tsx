@@ -1,13 +1,12 @@
-import type { JSX } from 'preact';
+import { Fragment, type JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
+import type { Guidance } from '../../core/guide';
 import { fragment } from '../data/address';
-import { HELP, type HelpBlock, type HelpPiece } from '../help-content';
-import { helpHref } from '../parts/help-link';
+import { HelpLink, helpHref } from '../parts/help-link';
+import { HELP } from '../data/help-topics';
 import { Link } from '../parts/parts';
 
-type Heading = HelpBlock & { readonly kind: 'heading' };
-
-/** The page for the person on call. It is part of the app, so that it needs no internet. */
+/** What every outcome, reason, state and error means, and what to do. It is part of the app, so it needs no internet. */
 export function HelpPage(): JSX.Element {
   const anchor = fragment.value;
   useEffect(() => {
@@ -17,75 +16,87 @@ export function HelpPage(): JSX.Element {
   }, [anchor]);
   return (
     <div class="help">
-      <Topics />
+      <nav class="topics" aria-label="Topics">
+        {HELP.map(({ title, topics }) => (
+          <Fragment key={title}>
+            <Topic name={title} class="part" />
+            {topics.map(([name]) => (
+              <Topic key={name} name={name} class="" />
+            ))}
+          </Fragment>
+        ))}
+      </nav>
       <article>
-        {HELP.map((block, index) => (
-          <Block key={index} block={block} chosen={anchor} />
+        <h1>What to do</h1>
+        <p>
+          It is always safe to read, to wait, and to pause a job. To run a due time again is safe if its handler is
+          idempotent or writes through its fence. If you look after a failing job, acknowledge it.
+        </p>
+        {HELP.map(({ title, own, topics }) => (
+          <section key={title}>
+            <h2 {...heading(title, anchor)}>{title}</h2>
+            {own !== undefined && <Advice guidance={own} />}
+            {topics.map(([name, guidance]) => (
+              <section key={name}>
+                <h3 {...heading(name, anchor)}>{name}</h3>
+                <Advice guidance={guidance} />
+              </section>
+            ))}
+          </section>
         ))}
       </article>
     </div>
   );
 }
 
-function Topics(): JSX.Element {
-  const headings = HELP.filter((block): block is Heading => block.kind === 'heading' && block.level > 1);
+function heading(name: string, chosen: string): { readonly id: string; readonly tabIndex: -1; readonly class: string } {
+  const id = idOf(name);
+  return { id, tabIndex: -1, class: id === chosen ? 'chosen' : '' };
+}
+
+function idOf(name: string): string {
+  return name.toLowerCase().replaceAll(' ', '-');
+}
+
+function Topic({ name, class: kind }: { readonly name: string; readonly class: string }): JSX.Element {
   return (
-    <nav class="topics" aria-label="Topics">
-      {headings.map(({ level, anchor, pieces }) => (
-        <Link key={anchor} href={helpHref(anchor)} class={level === 2 ? 'part' : ''}>
-          {pieces.map(({ text }) => text).join('')}
-        </Link>
-      ))}
-    </nav>
+    <Link href={helpHref(idOf(name))} class={kind}>
+      {name}
+    </Link>
   );
 }
 
-function Block({ block, chosen }: { readonly block: HelpBlock; readonly chosen: string }): JSX.Element {
-  switch (block.kind) {
-    case 'heading': {
-      const { level, anchor, pieces } = block;
-      const Name = level === 1 ? 'h1' : level === 2 ? 'h2' : 'h3';
-      return (
-        <Name id={anchor} tabIndex={-1} class={anchor === chosen ? 'chosen' : ''}>
-          <Pieces pieces={pieces} />
-        </Name>
-      );
-    }
-    case 'text':
-      return (
-        <p>
-          <Pieces pieces={block.pieces} />
-        </p>
-      );
-    case 'list':
-      return (
-        <ul>
-          {block.items.map((pieces, index) => (
-            <li key={index}>
-              <Pieces pieces={pieces} />
-            </li>
-          ))}
-        </ul>
-      );
-  }
-}
-
-function Pieces({ pieces }: { readonly pieces: readonly HelpPiece[] }): JSX.Element {
+function Advice({ guidance: { meaning, next, remedy } }: { readonly guidance: Guidance }): JSX.Element {
   return (
     <>
-      {pieces.map(({ text, as, anchor }, index) =>
-        anchor !== undefined ? (
-          <Link key={index} href={helpHref(anchor)}>
-            {text}
-          </Link>
-        ) : as === 'code' ? (
-          <code key={index}>{text}</code>
-        ) : as === 'strong' ? (
-          <b key={index}>{text}</b>
-        ) : (
-          text
-        ),
+      <p>
+        <Sentences text={next === undefined ? meaning : `${meaning} ${next}`} />
+      </p>
+      {remedy !== undefined && (
+        <p>
+          <b>Do:</b> <Sentences text={remedy} />
+        </p>
       )}
+    </>
+  );
+}
+
+/** Names in backticks as code. After "see", they lead to their own part of the page. */
+function Sentences({ text }: { readonly text: string }): JSX.Element {
+  const pieces = text.split('`');
+  return (
+    <>
+      {pieces.map((piece, index) => {
+        if (index % 2 === 0) return piece;
+        const name = <code key={index}>{piece}</code>;
+        return /\bsee $/i.test(pieces[index - 1] ?? '') ? (
+          <HelpLink key={index} topic={piece}>
+            {name}
+          </HelpLink>
+        ) : (
+          name
+        );
+      })}
     </>
   );
 }

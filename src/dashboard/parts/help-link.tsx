@@ -1,12 +1,10 @@
 import type { JSX } from 'preact';
 import { pageOf } from '../data/address';
-import { HELP } from '../help-content';
+import { anchorOf } from '../data/help-topics';
 import { Link } from './parts';
 
-const ANCHORS = new Set(HELP.flatMap((block) => (block.kind === 'heading' ? [block.anchor] : [])));
-
 interface HelpLinkProps {
-  /** A heading of docs/how-to/on-call.md. Of one that it does not have, there is no link. */
+  /** A name that the help page explains. Of one that it does not explain, there is no link. */
   readonly topic: string | undefined;
   readonly class?: string;
   readonly children?: JSX.Element | string;
@@ -14,8 +12,8 @@ interface HelpLinkProps {
 
 /** Leads to what to do about an outcome, a reason or an error. Around text, that text is the link. */
 export function HelpLink({ topic, children, ...rest }: HelpLinkProps): JSX.Element | null {
-  const anchor = topic?.toLowerCase();
-  if (anchor === undefined || !ANCHORS.has(anchor)) return children === undefined ? null : <>{children}</>;
+  const anchor = anchorOf(topic);
+  if (anchor === undefined) return children === undefined ? null : <>{children}</>;
   return (
     <Link href={helpHref(anchor)} {...rest}>
       {children ?? (

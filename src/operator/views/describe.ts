@@ -2,10 +2,10 @@ import { type ExcludedBy, actualTime } from '../../core/job';
 import type { EpochMs } from '../../core/brand';
 import { type Control, currentPause, pauseAt } from '../../core/control';
 import { formatDuration } from '../../core/duration';
+import { type Guidance, OPEN_GUIDE, REASON_GUIDE, guidanceText } from '../../core/guide';
 import { showSpan } from '../../core/show-time';
 import type { ItemTable } from '../../core/item-table';
 import { runIdOf } from '../../core/key';
-import { REASON_WORDS } from '../../core/reason-words';
 import { waitsFor } from '../../core/requires';
 import { isDue } from '../../core/why';
 import type { Explanation } from './explain';
@@ -62,9 +62,6 @@ function describeOutcome({ outcome, reason, job, time, state, record }: Explanat
       return outcome === 'failed'
         ? 'The storage failed over during the run, and the outcome is lost.'
         : 'The storage failed over. The due time may have run, so it is not run again.';
-    case 'outcomeUnknown':
-      return 'The outcome is unknown, because the record was deleted by retention or cannot be read. The due time is not run again.';
-    case 'catchUpLatest':
     case 'catchUpWindow':
     case 'requirementNotMet':
     case 'groupFull':
@@ -77,9 +74,9 @@ function describeOutcome({ outcome, reason, job, time, state, record }: Explanat
     case 'notInFile':
       return describeFreshStart(reason, record, show);
     default: {
-      const words: Readonly<Record<string, string>> = REASON_WORDS;
-      const [first = '', ...rest] = words[reason] ?? `its outcome is ${outcome}`;
-      return `${first.toUpperCase()}${rest.join('')}.`;
+      const guides: Readonly<Record<string, Guidance>> = REASON_GUIDE;
+      const guide = guides[reason];
+      return guide === undefined ? `Its outcome is ${outcome}.` : guidanceText(guide);
     }
   }
 }
@@ -102,13 +99,8 @@ function describeFreshStart(
 }
 
 /** The sentence for a due time that nobody could run in time. */
-function describeMissed(
-  reason: 'catchUpLatest' | 'catchUpWindow' | 'requirementNotMet' | 'groupFull',
-  job: Explanation['job'],
-): string {
+function describeMissed(reason: 'catchUpWindow' | 'requirementNotMet' | 'groupFull', job: Explanation['job']): string {
   switch (reason) {
-    case 'catchUpLatest':
-      return `It was missed${job.requires.length === 0 ? '' : ', or had waited for a job that it requires'}, and a newer due time passed before a tick saw it: "catchUp" is "latest".`;
     case 'catchUpWindow':
       return `It was not run within "catchUpWindow" (${formatDuration(job.catchUpWindowMs)}).`;
     case 'requirementNotMet':
@@ -176,8 +168,6 @@ function describeOpen(explanation: Explanation, show: ShowTime): string {
       return describeTurn(reason, job, current);
     case 'waitsForRequired':
       return waitingSentence(explanation, show);
-    case 'requested':
-      return 'A person requested it. It runs as soon as a tick finds the job free.';
     case 'paused':
       return explanation.outcome === 'future'
         ? `It is in the future, and the job is paused${pausedBy(control, now, show)}. Unless the job is resumed before, this due time will not run.`
@@ -186,18 +176,17 @@ function describeOpen(explanation: Explanation, show: ShowTime): string {
       return 'It is in the future, and will not run: the job is disabled in the jobs file.';
     case 'notYetDue':
       return `It is due in ${formatDuration(actualTime(job, time) - now)}.${requiresSentence(explanation)}`;
+    case 'requested':
     case 'manualOnly':
-      return 'The job runs only on request (@manual), and no run was requested at this time.';
     case 'leaderJob':
-      return 'A leader job (@always) has terms and no due times. No term began at this time.';
+    case 'otherSchedule':
+      return guidanceText(OPEN_GUIDE[reason]);
     case 'beforeFirstSeen':
       return row === undefined
         ? 'No deployment has seen the job yet. Due times before it is first seen never run.'
-        : 'The schedule contains it, but no deployment had seen the job by then. Due times before that never run.';
+        : guidanceText(OPEN_GUIDE.beforeFirstSeen);
     case 'recordGone':
       return `The schedule contains it, but ledger records are kept for ${formatDuration(job.keepMs)}, and this one would be older. Its outcome is no longer known.`;
-    case 'otherSchedule':
-      return 'The schedule contains it, but another schedule was in force at that time. The ledger has no record of it.';
     default:
       return describeNotDue(explanation, show);
   }
@@ -237,7 +226,7 @@ function describeTurn(
 }
 
 function describeNotDue({ job, time, reason }: Explanation, show: ShowTime): string {
-  if (reason === 'notInFile') return 'The jobs file does not have this job, so that its due times are not known.';
+  if (reason === 'notInFile') return guidanceText(OPEN_GUIDE.notInFile);
   const nominal = time - job.offsetMs;
   if (job.offsetMs > 0 && isDue(job, nominal)) {
     const spread = formatDuration(job.offsetMs);
