@@ -70,6 +70,8 @@ function findingsIn(name: string, all: readonly Example[], options: object): rea
   write('tsconfig.json', JSON.stringify({ compilerOptions, include: ['jobs'] }));
   write('index.ts', "export * from 'cronlease';");
   write('jobs/handlers.ts', 'export const handlers = {};');
+  // The handler that the tutorial tests.
+  write('jobs/total.ts', examples.find(({ code }) => code.includes('export const total ='))?.code ?? '');
   all.forEach((example, index) => {
     // As an ES module, which it must be.
     const kind = /^(?:\S.*\b)?await /m.test(example.code) ? 'm' : '';
