@@ -9,12 +9,11 @@ import { jobsJsonSchema } from '../src/config/json-schema';
 import { ERROR_GUIDE, type Guidance, OPEN_GUIDE, REASON_GUIDE, STANDING_GUIDE, TROUBLE_GUIDE } from '../src/core/guide';
 import { type OpenStanding, type Outcome, RAN_OUTCOMES, UNRUN_OUTCOMES } from '../src/core/outcome';
 import { CALL_KINDS } from '../src/core/storage-call';
-import { ROLES } from '../src/manage/roles';
 import { ROUTES } from '../src/manage/routes';
 import { Problem } from '../src/manage/schema';
 import { ATTRIBUTES, INSTRUMENTS } from '../src/telemetry/instruments';
 import { costRows } from './cost-table';
-import { ENTRIES, exportsOf } from './library';
+import { ENTRIES, type Exported, exportsOf } from './library';
 import { limitRows } from './limits';
 import { COUNTED_CALLS } from '../src/operator/cost/counted-calls';
 import type { CountedSituation } from '../src/operator/cost/situation';
@@ -29,15 +28,18 @@ export const REFERENCE_PAGES = [
     'commands',
     'exit-codes',
     'http-api',
-    'storage-calls',
     'metrics',
     'library',
     'limits',
   ].map((name) => `docs/reference/${name}.md`),
+  'docs/evidence/storage-calls.md',
   'README.md',
 ];
 
+/** Options that most commands have: no section of a command names them. */
 const COMMON: ReadonlySet<string> = new Set(['--file', '--storage', '--container']);
+/** An option of this many commands is explained once, and their sections only name it. */
+const SHARED = 3;
 
 /** A declared name with its comment. */
 export interface Documented {
@@ -128,10 +130,9 @@ function tablesOf(root: string): Readonly<Record<string, string>> {
       Object.entries(ATTRIBUTES).map(([name, meaning]) => [code(name), meaning]),
     ),
     commands: commandTable(),
-    'common-options': commonOptions(),
+    'common-options': optionTable(sharedOptions()),
     options: optionTables(),
     routes: routeTable(),
-    roles: roleTable(),
     problem: table(
       ['member', 'meaning'],
       Object.entries(Problem.shape).map(([name, { description = '' }]) => [code(name), description]),
@@ -145,11 +146,36 @@ function tablesOf(root: string): Readonly<Record<string, string>> {
 
 /** A table for each entry of the package, named `library` with the entry's last part. */
 function libraryTables(root: string): Record<string, string> {
+  const [main = []] = Object.values(ENTRIES).map((entry) => exportsOf(root, entry));
   const tables = Object.entries(ENTRIES).map(([specifier, entry]) => {
-    const rows = exportsOf(root, entry).map(({ name, kind, text }) => [code(name), kind, text]);
-    return [specifier.replace('cronlease/', 'library-'), table(['export', 'kind', 'meaning'], rows)];
+    const all = exportsOf(root, entry);
+    const isAlike = ({ name, text }: Exported): boolean =>
+      all.length !== main.length && main.some((other) => other.name === name && other.text === text);
+    const optionsOrAnswer = all.filter((one) => !isAlike(one) && (OPTIONS.test(one.text) || ANSWER.test(one.text)));
+    const apart = all.filter((one) => !isAlike(one) && !optionsOrAnswer.includes(one));
+    const rows = apart.map(({ name, kind, text }) => [code(name), kind, text]);
+    const alike = all.filter(isAlike).map(({ name }) => code(name));
+    const parts = [
+      table(['export', 'kind', 'meaning'], rows),
+      ...(alike.length === 0 ? [] : [`As in ${code('cronlease')}: ${alike.join(', ')}.`]),
+      ...typesTable('options', OPTIONS, optionsOrAnswer),
+      ...typesTable('answer', ANSWER, optionsOrAnswer),
+    ];
+    return [specifier.replace('cronlease/', 'library-'), parts.join('\n\n')];
   });
   return Object.fromEntries(tables) as Record<string, string>;
+}
+
+const OPTIONS = /^The options of (`[^`]+`)(?:, as for `[^`]+`)?\.$/;
+const ANSWER = /^The answer of (.*)\.$/;
+
+/** The types that are the options or the answers of functions; no table if there are none. */
+function typesTable(what: string, pattern: RegExp, types: readonly Exported[]): readonly string[] {
+  const each = types.flatMap(({ name, text }) => {
+    const of = pattern.exec(text)?.[1];
+    return of === undefined ? [] : [[code(name), of]];
+  });
+  return each.length === 0 ? [] : [table([what, 'of'], each)];
 }
 
 function limitTables(root: string): Record<string, string> {
@@ -228,10 +254,12 @@ function guideSection(name: Outcome | OpenStanding, reasons: readonly (readonly 
 }
 
 function guideTable(first: string, entries: readonly (readonly [string, Guidance])[]): string {
-  return table(
-    [first, 'meaning', 'what to do'],
-    entries.map(([name, guidance]) => [code(name), ...guideCells(guidance)]),
-  );
+  const hasRemedy = entries.some(([, { remedy }]) => remedy !== undefined);
+  const rows = entries.map(([name, guidance]) => {
+    const [meaning, remedy] = guideCells(guidance);
+    return hasRemedy ? [code(name), meaning, remedy] : [code(name), meaning];
+  });
+  return table(hasRemedy ? [first, 'meaning', 'what to do'] : [first, 'meaning'], rows);
 }
 
 function guideCells({ meaning, next, remedy = '' }: Guidance): [string, string] {
@@ -264,35 +292,33 @@ function commandTable(): string {
 
 function routeTable(): string {
   const rows = ROUTES.map(({ method, path, role, summary }) => {
-    return [code(`${method} ${path}`), role === 'anybody' ? role : code(role), summary];
+    return [code(`${method} ${path}`), role === 'anybody' ? 'none' : code(role), summary];
   });
   return table(['route', 'role', 'what it does'], rows);
 }
 
-function roleTable(): string {
-  const rows = ROLES.map((role) => {
-    const own = ROUTES.filter((route) => route.role === role);
-    return [code(role), own.length === 0 ? 'none yet' : own.map(({ id }) => code(id)).join(', ')];
-  });
-  return table(['role', 'operations that need it'], rows);
-}
-
-/** The options that many commands share, taken from one of them. */
-function commonOptions(): string {
+/** The options that several commands have with the same meaning, each once. */
+function sharedOptions(): readonly Option[] {
   const { commands } = createProgram(() => undefined);
-  const shared = commands.find((command) => command.name() === 'runs')?.options ?? [];
-  return optionTable(shared.filter(({ long }) => COMMON.has(long ?? '')));
+  const all = commands.filter(isShown).flatMap(({ options }) => options);
+  const alike = Map.groupBy(all, keyOf);
+  return [...alike.values()].flatMap(([first, ...others]) =>
+    first !== undefined && first.long !== '--json' && others.length + 1 >= SHARED ? [first] : [],
+  );
 }
 
 function optionTables(): string {
   const { commands } = createProgram(() => undefined);
-  const runs = commands.find((command) => command.name() === 'runs')?.options ?? [];
-  const common = new Set(runs.filter(({ long }) => COMMON.has(long ?? '')).map(keyOf));
+  const shared = new Set(sharedOptions().map(keyOf));
   return commands
     .filter(isShown)
     .map((command) => {
-      const own = command.options.filter((option) => option.long !== '--json' && !common.has(keyOf(option)));
-      return `### ${command.name()}\n\n${command.description()}${own.length === 0 ? '' : `\n\n${optionTable(own)}`}`;
+      const options = command.options.filter(({ long }) => long !== '--json');
+      const apart = options.filter((option) => !shared.has(keyOf(option)));
+      const common = options.filter((option) => shared.has(keyOf(option)) && !COMMON.has(option.long ?? ''));
+      const also = common.length === 0 ? '' : `\n\nAlso ${common.map(({ long }) => code(long ?? '')).join(', ')}.`;
+      const own = apart.length === 0 ? '' : `\n\n${optionTable(apart)}`;
+      return `### ${command.name()}\n\n${command.description()}${own}${also}`;
     })
     .join('\n\n');
 }

@@ -101,7 +101,7 @@ export const jobSchema = z
       .string()
       .meta({
         description:
-          'When the job is due. Cron with 5 fields, or with 6 where seconds come first (names, `L` and `#` work); `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`; `@every 90s`, counted from 1970, so that a restart never shifts it; `@at 2026-12-31T23:00:00Z`, once; `@always`, a leader job, which runs one term after another and has no due times; `@manual`, on request only.',
+          'When the job is due. Cron with 5 fields, or with 6 and seconds first (names, `L` and `#` work), or `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`. `@every 90s` counts from 1970. `@at 2026-12-31T23:00:00Z` is due once. `@always` is a leader job, with one term after another and no due times. `@manual` runs only on request.',
         pattern: SCHEDULE,
         examples: [
           '0 3 * * *',
@@ -159,7 +159,7 @@ export const jobSchema = z
       .enum(['skip', 'queue', 'cancel'])
       .meta({
         description:
-          'A due time that comes during a run: `skip` it; `queue` it, so that the newest one runs right after; or `cancel` the run and then start. What comes due while a dead run waits for a take-over is missed, and left to `catchUp`.',
+          'A due time during a run: `skip` it; `queue` it, so that the newest one runs right after; or `cancel` the run and then start.',
       })
       .prefault('skip'),
     requires: z
@@ -167,7 +167,7 @@ export const jobSchema = z
       .max(REQUIRES_AT_MOST)
       .meta({
         description:
-          'Jobs of this file. A due time waits until each of them has succeeded since the previous due time of this job: by a run whose own due time is later than that one, or by a request made after it. Runs by hand do not wait.',
+          'Jobs of this file. A due time waits until each of them has succeeded since the previous due time of this job. Manual runs do not wait.',
         examples: [['extract']],
       })
       .prefault([]),
@@ -179,7 +179,7 @@ export const jobSchema = z
       .regex(JOB_NAME)
       .meta({
         description:
-          "One of the file's `groups`. A run of the job starts only while fewer than `maxParallel` runs of its group are at work, on whatever instances; others wait, by `priority` and then in the order in which they came. Default: none.",
+          "One of the file's `groups`. A run of the job starts only while fewer than `maxParallel` runs of its group are at work, on any instance; others wait, by `priority` and then in the order in which they came. Default: none.",
         examples: ['db'],
       })
       .optional(),
@@ -189,11 +189,11 @@ export const jobSchema = z
       .max(9)
       .meta({
         description:
-          'Which jobs go first where many are due together: 9 first, 0 last. It orders claims, runs that wait for a place in their `group`, and handlers that wait for a free slot (`CRONLEASE_MAX_CONCURRENT_RUNS`); it does not change when a job is due. The default lies in the middle, so that some jobs can be put first, or last, without a change to the others.',
+          'Which jobs go first if many are due together: 9 first, 0 last. It orders claims, runs that wait for their `group`, and handlers that wait for `CRONLEASE_MAX_CONCURRENT_RUNS`.',
       })
       .prefault(5),
     spread: duration(
-      'Delays every start by one fixed offset inside this span, taken from a hash of the job name, so that jobs do not all start at once. `scheduledFor` stays the nominal time.',
+      'Delays every start by one fixed offset inside this span, taken from a hash of the job name, so that jobs do not all start at once. `scheduledFor` stays the due time.',
       {
         least: 0,
       },
@@ -205,7 +205,7 @@ export const jobSchema = z
       'An attempt that calls no `progress()` for this long is aborted, and its lease is released. Default: off.',
     ).optional(),
     grace: duration(
-      'How long a handler may take to obey its abort signal before the attempt ends without it. Less than two thirds of the lease minus its margin, which is 2 s or a tenth of the lease, whichever is longer.',
+      'How long a handler may take to obey its abort signal before the attempt ends without it. It must be less than two thirds of the lease minus 2 s or a tenth of the lease, whichever is longer.',
       {
         least: 0,
         examples: ['0s', '5s', '15s'],
@@ -238,7 +238,7 @@ export const jobSchema = z
       .regex(JOB_NAME)
       .meta({
         description:
-          'A name in the app setting `CRONLEASE_PINGS`, whose address is called when a run starts (`/start`), succeeds, and ends without success (`/fail`): a service outside then watches the job. Default: none.',
+          'A name in the app setting `CRONLEASE_PINGS`, whose address is called when a run starts (`/start`), succeeds, and ends without success (`/fail`), so that a service outside watches the job. Default: none.',
       })
       .optional(),
     keep: duration(
@@ -304,7 +304,7 @@ const topShape = {
     )
     .meta({
       description:
-        'Groups of jobs by name, for `group`: `{"db": {"maxParallel": 3}}` for a database that bears three jobs at once. A job that fans out counts once.',
+        'Groups of jobs by name, for `group`: `{"db": {"maxParallel": 3}}` for a database that can take three jobs at once. A job that fans out counts once.',
     })
     .prefault({}),
   calendars: z

@@ -15,29 +15,29 @@ export type EventName =
   | 'retrying'
   /** The items of a fan-out were planned, and instances work on `count` of them. */
   | 'fannedOut'
-  /** The run ended as `succeeded`, and its record is written. */
+  /** The run ended as `succeeded`. */
   | 'succeeded'
-  /** The run ended as `failed`, and its record is written. */
+  /** The run ended as `failed`. */
   | 'failed'
-  /** The run ended as `timedOut`, and its record is written. */
+  /** The run ended as `timedOut`. */
   | 'timedOut'
-  /** The run ended as `stalled`, and its record is written. */
+  /** The run ended as `stalled`. */
   | 'stalled'
-  /** The run ended as `cancelled`, and its record is written. */
+  /** The run ended as `cancelled`. */
   | 'cancelled'
   /** An attempt was given to this deployment, because the last holder of the run died or lost its lease. */
   | 'takenOver'
   /** An attempt found out that it no longer leads, and ended without effect. */
   | 'superseded'
-  /** The due times did not run, and are recorded as `overlapped`. */
+  /** The due times are recorded as `overlapped`. */
   | 'overlapped'
-  /** The due times did not run, and are recorded as `collapsed`. */
+  /** The due times are recorded as `collapsed`. */
   | 'collapsed'
-  /** The due times did not run, and are recorded as `expired`. */
+  /** The due times are recorded as `expired`. */
   | 'expired'
-  /** The due times did not run, and are recorded as `paused`. */
+  /** The due times are recorded as `paused`. */
   | 'paused'
-  /** The due times did not run, and are recorded as `disabled`. */
+  /** The due times are recorded as `disabled`. */
   | 'disabled'
   /** The job has been without a success for `ageMs`, longer than its `alertAfter`. Repeated at each sweep. */
   | 'overdue'
@@ -64,7 +64,7 @@ export interface CoordinatorEvent {
   readonly event: EventName;
   /** When it happened. */
   readonly at: EpochMs;
-  /** The job, where the event is about one. */
+  /** The job, if the event is about one. */
   readonly job?: JobName;
   /** The due time, or the oldest one of several. */
   readonly scheduledFor?: EpochMs;
@@ -76,21 +76,21 @@ export interface CoordinatorEvent {
   readonly attempt?: number;
   /** Why, cut to 300 characters: a [reason](outcomes.md), or a sentence. */
   readonly reason?: string;
-  /** The newest due time, where the event is about several with one outcome. */
+  /** The newest due time, if the event is about several with one outcome. */
   readonly through?: EpochMs;
   /** How many due times they are, or, for `fannedOut`, how many items. */
   readonly count?: number;
   /** How late the handler started, for `started`. */
   readonly latenessMs?: number;
-  /** For how long the handler had waited for a free slot of its instance, for `started`. Absent where it had not. */
+  /** For how long the handler had waited for a free slot of its instance, for `started`. Absent if it had not. */
   readonly waitedForSlotMs?: number;
-  /** For how long it had waited for a place in the group of its job, for `started`. Absent where it had not. */
+  /** For how long it had waited for a place in the group of its job, for `started`. Absent if it had not. */
   readonly waitedForGroupMs?: number;
-  /** From the first call of the handler to the end of the run, where the event is that end. */
+  /** From the first call of the handler to the end of the run, if the event is that end. */
   readonly durationMs?: number;
-  /** What started the run, where the event is its end. */
+  /** What started the run, if the event is its end. */
   readonly trigger?: Trigger;
-  /** The id of the run's trace, where the app exports traces. */
+  /** The id of the run's trace, if the app exports traces. */
   readonly traceId?: string;
   /** For how long the job has been without a success, for `overdue`. */
   readonly ageMs?: number;

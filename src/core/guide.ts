@@ -126,8 +126,7 @@ export const REASON_GUIDE: Readonly<Record<Reason, ReasonGuidance>> = {
     of: ['attempt'],
     meaning: 'The instance of the attempt was shut down, usually by a deployment or by scaling.',
     next: 'Another instance resumes the run.',
-    remedy:
-      'Nothing. If it happens in every run, the runs take longer than instances live. Fan out, or store how far the work has come.',
+    remedy: 'Nothing. If it happens in every run, fan out, or store how far the work has come.',
   },
   leaseLost: {
     of: ['attempt'],
@@ -329,7 +328,7 @@ export const TROUBLE_GUIDE = {
     meaning: 'Instances die during runs more often than deployments and scaling explain.',
     next: 'Each take-over repeats a handler.',
     remedy:
-      'Look for restarts, lack of memory and blocked event loops. The events `takenOver` and `superseded` name jobs and deployments. Give the app more memory, raise `lease` of the job, or see `eventLoopBlocked`.',
+      'Look for restarts, lack of memory and blocked event loops. The event `takenOver` names jobs and deployments. Give the app more memory, raise `lease` of the job, or see `eventLoopBlocked`.',
   },
   trouble: {
     meaning:
@@ -345,9 +344,9 @@ export const TROUBLE_GUIDE = {
   },
   silent: {
     meaning: 'A deployment has not reported a tick for 2 minutes.',
-    next: 'The alert comes after 10 minutes, also if only the logs of the app do not arrive. Jobs continue as for `trouble`.',
+    next: 'The alert comes after 10 minutes without a tick in the logs.',
     remedy:
-      'Start the app, or deploy the last version that ran. Its host logs why it does not start. If `cronlease status` shows a newer tick, only the logs are missing.',
+      'Start the app, or deploy the last version that ran. If `cronlease status` shows a newer tick, only the logs are missing.',
   },
   unhealthy: {
     meaning: 'The health check does not answer 200 to callers from several places.',

@@ -29,30 +29,29 @@ export interface AttemptRecord {
   readonly token: number;
   /** The deployment that made it. */
   readonly deployment: string;
-  /** When its handler was called. Null where its holder died or lost its lease: whether that happened is not known. */
+  /** When its handler was called. Null, here and in `endedAt`, if its holder died or lost its lease. */
   readonly startedAt: string | null;
-  /** When it was claimed, where its holder died or lost its lease. That may be ahead of the due time. */
+  /** When it was claimed, which may be ahead of the due time. Only after such an end. */
   readonly claimedAt?: string;
-  /** `unknown` where its holder died or lost its lease. */
+  /** `unknown` after such an end. */
   readonly handlerStarted?: 'unknown';
   /**
-   * How long its handler waited for a free slot of its instance (`CRONLEASE_MAX_CONCURRENT_RUNS`), in milliseconds. Absent
-   * where it did not, and for attempts that another instance made.
+   * How long its handler waited because of `CRONLEASE_MAX_CONCURRENT_RUNS`. Absent if it did not, and for attempts of
+   * another instance.
    */
   readonly waitedForSlotMs?: number;
-  /** How long it waited, before that, for a place in its job's `group`, in milliseconds. Absent as above. */
+  /** How long it waited, before that, for a place in its `group`. Absent as above. */
   readonly waitedForGroupMs?: number;
-  /** When it ended. Null where its holder died or lost its lease. */
+  /** When it ended. */
   readonly endedAt: string | null;
   /**
-   * An outcome of a run, `holderLost` (its holder died or lost its lease), `draining` (its instance was shut down), or `planned` (its
-   * items followed).
+   * An outcome of a run, `holderLost` (its holder died or lost its lease), `draining` (its instance was shut down), or
+   * `planned` (its items followed).
    */
   readonly outcome: AttemptOutcome;
   /**
-   * The error that the handler threw, or a `LeaseLostError` with the reason why the attempt lost its lease, if that is
-   * known: `why` and a single run show what a blocked holder has noted after the record. Null where there is none, and
-   * for other attempts that another instance made.
+   * The error that the handler threw, or a `LeaseLostError` with the reason why the attempt lost its lease, if it is
+   * known. Null if there is none, and for other attempts of another instance.
    */
   readonly error: RecordedError | null;
 }
@@ -61,58 +60,54 @@ export interface AttemptRecord {
 export interface LedgerRecord {
   /** The job. */
   readonly job: string;
-  /** The due time, or the oldest one of several. For a run by request, when it was asked for. */
+  /** The due time, or the oldest one of several. For a manual run, the time of the request. */
   readonly scheduledFor: string;
-  /**
-   * `final`, or `open` for a run in progress: an attempt that may not be the first is about to run, or was interrupted.
-   */
+  /** `final`, or `open` for a run in progress. */
   readonly state: 'open' | 'final';
-  /** The outcome. Null in an open record as it is stored; commands print `running` or `retrying` there. */
+  /** The outcome. Null in a stored open record, for which commands print `running` or `retrying`. */
   readonly outcome: Outcome | null;
   /** The reason for the outcome. */
   readonly reason: Reason | null;
-  /** The start of the run: `schedule`, `catchUp`, `manual` or `backfill`. Null where nothing ran. */
+  /** The start of the run: `schedule`, `catchUp`, `manual` or `backfill`. Null if nothing ran. */
   readonly trigger: Trigger | null;
-  /** Who asked for the run, from where and why. Absent where the schedule started it. */
+  /** Who asked for the run, from where and why. Absent if the schedule started it. */
   readonly origin?: Origin;
-  /** For a run that repeats an earlier one: the due time of that run, which its handler sees as its own. */
+  /** For a rerun, the due time that its handler sees as its own. */
   readonly rerunOf?: string;
-  /** The fencing token of the last attempt. Null where nothing ran. */
+  /** The fencing token of the last attempt. Null if nothing ran. */
   readonly token: number | null;
   /** The run. */
   readonly runId: string;
-  /**
-   * When the run was first claimed; null: it never was. For `overlap` the run lasts from here to `endedAt`.
-   */
+  /** When the run was first claimed, or null. For `overlap` the run lasts from here to `endedAt`. */
   readonly claimedAt: string | null;
   /** The first call of the handler that is known to have happened. */
   readonly startedAt: string | null;
   /** When the run ended. */
   readonly endedAt: string | null;
-  /** How long after the actual due time that call was; for a back-filled run: after its first claim. */
+  /** How long that call was after the due time; for a back-filled run, after its first claim. */
   readonly latenessMs: number | null;
   /**
-   * How long the run waited between its attempts, in milliseconds. The rest of the time from `startedAt` to `endedAt` is
-   * the handler's. Absent where it did not wait.
+   * How long the run waited between its attempts. The rest of the time from `startedAt` to `endedAt` is the handler's.
+   * Absent if it did not wait.
    */
   readonly waitedMs?: number;
   /** The attempts, in order. */
   readonly attempts: readonly AttemptRecord[];
-  /** The value that the handler returned, where it returned one. */
+  /** The value that the handler returned, if any. */
   readonly result?: unknown;
-  /** What the result had that JSON cannot hold, such as `rates.mean: NaN, kept as null`: up to 20 places. */
+  /** Up to 20 places of the result that JSON cannot hold, such as `rates.mean: NaN, kept as null`. */
   readonly resultChanges?: readonly string[];
-  /** The newest due time, where one record covers several with one outcome. */
+  /** The newest due time, if the record covers several with one outcome. */
   readonly through?: string;
-  /** How many due times it covers. Absent where the schedule that had them was replaced. */
+  /** How many due times it covers. Absent if their schedule was replaced. */
   readonly count?: number;
-  /** The last progress that the last attempt reported, where it reported any. */
+  /** The last progress that the last attempt reported, if any. */
   readonly progress?: Progress;
-  /** The items of a run that fans out, as they were at its end. Absent where it planned none. */
+  /** The items of a run that fans out, as they were at its end. Absent if it planned none. */
   readonly items?: ItemTable;
-  /** What the handler said. Absent where it said nothing. Lists of records leave it out. */
+  /** What the handler logged, if anything. Lists of records leave it out. */
   readonly log?: RecordLog;
-  /** An id of its writer, by which a writer whose answer was lost recognises its own record. */
+  /** The id of its writer. */
   readonly execution?: string;
 }
 

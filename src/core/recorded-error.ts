@@ -7,9 +7,9 @@ export interface RecordedError {
   readonly name: string;
   /** The error's message. */
   readonly message: string;
-  /** The error's `code`, such as `ECONNREFUSED`. Absent where it has none. */
+  /** The error's `code`, such as `ECONNREFUSED`. Absent if it has none. */
   readonly code?: string;
-  /** The stack, cut to 8 KB. Absent where the handler threw something without one. */
+  /** The stack, cut to 8 KB. Absent if the handler threw something without one. */
   readonly stack?: string;
   /** Its `cause`, cut to 2 KB of stack. At most eight causes and inner errors are kept in all. */
   readonly cause?: RecordedError;

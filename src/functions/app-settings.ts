@@ -5,10 +5,7 @@
 interface AppSettings {
   /**
    * The storage that coordinates the jobs: a connection string of a storage account, `UseDevelopmentStorage=true`, or
-   * `postgres://USER:PASSWORD@HOST/DATABASE`, `rediss://USER:PASSWORD@HOST`,
-   * `zk://USER:PASSWORD@HOST1,HOST2/CHROOT`, `etcds://USER:PASSWORD@HOST1,HOST2/PREFIX`, or
-   * `consuls://:TOKEN@HOST1,HOST2/PREFIX`
-   * ([stores](stores.md)). Set this or `CRONLEASE_STORAGE__blobServiceUri`. Default: required.
+   * the URL of [another store](stores.md). Set this or `CRONLEASE_STORAGE__blobServiceUri`. Default: required.
    */
   readonly CRONLEASE_STORAGE?: string | undefined;
   /** The same for an identity: `https://ACCOUNT.blob.core.windows.net`. Default: none. */
@@ -22,13 +19,12 @@ interface AppSettings {
   /**
    * Deals the jobs over several storage accounts: the names of settings that hold their connections, separated by commas,
    * such as `CRONLEASE_STORAGE, CRONLEASE_STORAGE_2`. Each has the forms of `CRONLEASE_STORAGE`. All deployments have the
-   * same list. Default: `CRONLEASE_STORAGE` alone.
+   * same list. Default: only `CRONLEASE_STORAGE`.
    */
   readonly CRONLEASE_SHARDS?: string | undefined;
   /**
-   * A second place of audit entries, as a connection of the forms of `CRONLEASE_STORAGE`, with `__blobServiceUri` and so
-   * on: each entry is created there first, in the container of the same name, which must exist. A change by a person that
-   * cannot be recorded there is refused. Nothing there is changed or deleted, so the container may be immutable
+   * A second place of audit entries, with the forms of `CRONLEASE_STORAGE`. Each entry is created there first, in the
+   * container of the same name, which must exist and may be immutable. A change that cannot be recorded there is refused
    * ([security model](../explanation/security-model.md#a-second-place-for-the-audit)). Default: none.
    */
   readonly CRONLEASE_AUDIT?: string | undefined;
@@ -39,8 +35,8 @@ interface AppSettings {
   /** The client id of a user-assigned identity. Default: none. */
   readonly CRONLEASE_AUDIT__clientId?: string | undefined;
   /**
-   * The coordination container, created if it is missing; in PostgreSQL, the schema, in Redis, etcd and Consul, the prefix of the keys, and in ZooKeeper, a node. All deployments that share the jobs use the same one.
-   * Default: `cronlease`.
+   * The coordination container, created if it is missing: a blob container, a schema, a prefix of keys or a node. All
+   * deployments that share the jobs use the same one. Default: `cronlease`.
    */
   readonly CRONLEASE_CONTAINER?: string | undefined;
   /** The schedule of the tick timer: six fields, seconds first, in UTC. Default: `10,25,40,55 * * * * *`. */

@@ -10,6 +10,8 @@ const DOCUMENTS = [
   'ARCHITECTURE.md',
   'CONTRIBUTING.md',
   'CHANGELOG.md',
+  'SECURITY.md',
+  'SUPPORT.md',
   'examples/README.md',
   'examples/fencing.md',
   'infra/README.md',
@@ -101,7 +103,7 @@ describe('the map of the pages', () => {
   it.each([
     ['tutorials', 2_000],
     ['how-to', 18_750],
-    ['reference', 19_900],
+    ['reference', 16_000],
     ['explanation', 8_000],
   ])('leads into the folder %s, which has at most %d words', (folder, limit) => {
     const pages = DOCUMENTS.filter((file) => file.startsWith(`docs/${folder}/`));
@@ -188,7 +190,7 @@ const LEFT: Readonly<Record<string, readonly [phrases: number, long: number]>> =
   'docs/README.md': [0, 0],
   'docs/tutorials/': [0, 0],
   'docs/explanation/': [0, 0],
-  'docs/reference/': [5, 1],
+  'docs/reference/': [0, 0],
   'docs/evidence/': [59, 8],
   'docs/decisions/': [1, 3],
   'ARCHITECTURE.md': [1, 1],

@@ -10,7 +10,7 @@ export function addBackfill(program: Command, done: Done): void {
       program,
       'backfill',
       'run past due times again, one after another',
-      'Lists the due times of a span with their outcomes, asks, and then runs them one after another. Those that have succeeded are skipped. Due times that come meanwhile go first. Each run has its own record, and its handler gets the past due time as its own.',
+      'Lists the due times of a span with their outcomes, asks, and then runs them one after another, except those that have succeeded. New due times go first. Each run has its own record, and its handler gets the past due time.',
     ),
   )
     .option('--from <TIME>', "the oldest due time, or a time before it; without an offset in the job's time zone")

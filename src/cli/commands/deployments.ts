@@ -14,7 +14,7 @@ export function addFleet(program: Command, done: Done): void {
   about(
     'cordon',
     'keep a deployment from claiming anything new',
-    'Cordons a deployment: it finishes what it runs, retries included, and leaves all other due times to the others. Takes effect within a sweep interval, and lasts until "cronlease uncordon".',
+    'Cordons a deployment, which then only finishes what it runs, retries included. Takes effect within a sweep interval, and lasts until "cronlease uncordon".',
   )
     .requiredOption('--note <TEXT>', 'the reason, up to 200 characters, for others to read')
     .option('--by <NAME>', 'name of the person who cordons it (default: your user name)')

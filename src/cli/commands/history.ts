@@ -107,7 +107,7 @@ export function addLogs(program: Command, done: Done): void {
       'logs',
       'JOB [TIME]',
       'print the log of a run',
-      "Prints the log of a run, over all its attempts: the handler's lines and its progress. With --follow it prints new lines as they come, until the run ends, whatever its outcome.",
+      "Prints the log of a run, over all its attempts: the handler's lines and its progress.",
     ),
   )
     .argument('<JOB>', 'name of a job')

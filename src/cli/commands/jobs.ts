@@ -26,7 +26,7 @@ export function addRequests(program: Command, done: Done): void {
     program,
     'rerun',
     'run an earlier due time again',
-    'Requests another run for an earlier due time, whatever its outcome was. The handler gets that due time as its own. The new run has its own record, and the input of the earlier request if there was one.',
+    'Requests another run for an earlier due time, whatever its outcome was. The handler gets that due time, and the input of the earlier manual run if there was one. The new run has its own record.',
     'JOB TIME',
   )
     .argument('<TIME>', 'a due time, or the time of a request, written as for "why"')
@@ -90,7 +90,7 @@ export function addAcknowledgements(program: Command, done: Done): void {
     program,
     'ack',
     'acknowledge the failures of a job',
-    'Acknowledges the failures of a job until its next success: "cronlease status" then lists the job below the unacknowledged ones. A later failure after a success is not acknowledged. Running it again replaces the note and the end.',
+    'Acknowledges the failures of a job until its next success. Lists then show the job below the unacknowledged ones. Running it again replaces the note and the end.',
   )
     .option('--note <TEXT>', 'what you do about it, up to 200 characters, for others to read')
     .option('--until <TIME>', 'when it ends, success or not: a time, or a duration from now such as 2h')
@@ -99,14 +99,7 @@ export function addAcknowledgements(program: Command, done: Done): void {
     .addHelpText('after', examples('cronlease ack nightly-report --note "the warehouse is being mended" --until 8h'))
     .action(async (job: string, options: AckOptions) => done(await (await import('../run/ack.js')).ack(job, options)));
 
-  withReason(
-    acting(
-      program,
-      'unack',
-      'remove the acknowledgement of a job',
-      'Removes the acknowledgement of a job, which then counts as unacknowledged.',
-    ),
-  )
+  withReason(acting(program, 'unack', 'remove the acknowledgement of a job', 'Removes the acknowledgement of a job.'))
     .option('--json', 'print {job, by, note, at, until}')
     .addHelpText('after', examples('cronlease unack nightly-report'))
     .action(async (job: string, options: ReasonedOptions) =>

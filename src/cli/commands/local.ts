@@ -12,7 +12,7 @@ export function addDev(program: Command, done: Done): void {
     .usage('[options]')
     .summary('run the jobs of an app on this machine')
     .description(
-      'Runs an app on this machine as several deployments that race for its jobs, with a storage emulator, until Ctrl+C. Restarts them when the jobs, the built code or the settings change, and builds changed sources first if --rebuild names a command.',
+      'Runs an app on this machine as several deployments that race for its jobs, with a storage emulator, until Ctrl+C. Restarts them when the jobs, the built code or the settings change.',
     )
     .option('--app <DIR>', 'folder of an app whose package.json "main" registers a coordinator (default: this one)')
     .option('--main <FILE>', 'load this file of the app instead of the "main" of its package.json')
@@ -80,7 +80,7 @@ export function addImport(program: Command, done: Done): void {
     .usage('crontab|k8s|quartz|timers FILE…')
     .summary("convert another scheduler's files to a jobs file")
     .description(
-      'Reads crontabs, CronJobs of Kubernetes, cron expressions of Quartz, or timer triggers of Azure Functions, and prints a jobs file with the same due times. Notes on standard error list what is left out or not the same, with file and line.',
+      'Reads crontabs, CronJobs of Kubernetes, cron expressions of Quartz, or timer triggers of Azure Functions, and prints a jobs file with the same due times. Notes on standard error list what is left out or differs.',
     )
     .addArgument(new Argument('<FORMAT>', 'the format').choices(['crontab', 'k8s', 'quartz', 'timers']))
     .argument('<FILE...>', 'files, or - for standard input; of timers also folders')
@@ -109,7 +109,7 @@ export function addInit(program: Command, done: Done): void {
     .usage('[DIR]')
     .summary('write a small app with one job')
     .description(
-      'Writes a function app in TypeScript with one job, its handler and a test, and prints the commands that install and run it. Writes nothing if a file would be replaced.',
+      'Writes a function app in TypeScript with one job, its handler and a test, and prints the commands that run it. Replaces no file.',
     )
     .argument('[DIR]', 'folder of the app, which is created if it is missing (default: this one)')
     .option('--json', 'print {folder, files, next}')
@@ -125,7 +125,7 @@ export function addCompletion(program: Command, done: Done): void {
     .usage('bash|zsh|fish')
     .summary('print a script that completes commands, options and job names')
     .description(
-      'Prints a script for a shell. It completes commands, options, and the names and tags of the jobs file. It makes no call to storage.',
+      'Prints a script for a shell, which completes commands, options, and the names and tags of the jobs file.',
     )
     .addArgument(new Argument('<SHELL>', 'the shell').choices(['bash', 'zsh', 'fish']))
     .addHelpText(

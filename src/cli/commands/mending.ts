@@ -56,7 +56,7 @@ export function addShards(program: Command, done: Done): void {
     .usage('[options]')
     .summary('deal the jobs over several storage accounts')
     .description(
-      'Shows over which storage accounts the jobs are dealt, and applies the list in CRONLEASE_SHARDS. With --apply it announces the change in each account, so that no run begins, moves each job to its account, and lets the deployments with this list claim. If it is interrupted, run it again.',
+      'Shows over which storage accounts the jobs are dealt. With --apply it announces the list in CRONLEASE_SHARDS in each account, so that no run begins, moves each job, and lets the deployments with this list claim. If it is interrupted, run it again.',
     )
     .option('--apply', 'put the list in force (default: only show what is to be done)')
     .option('--repair', 'replace a layout that something else wrote, where it is certain what was there')
@@ -78,7 +78,7 @@ export function addMigrate(program: Command, done: Done): void {
     .usage('--from <STORE> --to <STORE> [options]')
     .summary('move all jobs to another store')
     .description(
-      'Moves all jobs from one store to another: rows with their tokens, controls, and the ledger. With --apply it copies the ledger while the jobs run, then announces the move in both stores, so that no run begins, and moves each job. After that, deployments on the new store claim. If it is interrupted, run it again.',
+      'Moves all jobs from one store to another, with tokens, controls and ledger. With --apply it copies the ledger while the jobs run, announces the move in both stores, so that no run begins, and moves each job. Deployments on the new store then claim. If it is interrupted, run it again.',
     )
     .requiredOption(
       '--from <STORE>',

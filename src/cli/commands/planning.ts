@@ -45,7 +45,7 @@ export function addPlanning(program: Command, done: Done): void {
     'cost',
     '',
     'estimate what the jobs cost a month on Azure',
-    'Multiplies the due times of 30 days by the counted storage calls and executions of a run, adds what the jobs share, and prices it. The worst job comes first.',
+    'Multiplies the due times of 30 days by the storage calls and executions of a run, adds what the jobs share, and prices it. The dearest job comes first.',
   )
     .option('--against <REF>', 'print the difference to the file at this git revision')
     .option('--deployments <N>', 'number of function apps with these jobs, 1 to 100', wholeNumber(1, 100), 1)
