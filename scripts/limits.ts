@@ -45,7 +45,7 @@ const LIMITS: Readonly<Record<string, readonly Limit[]>> = {
   ],
   operate: [
     limit('due times of a back-fill', 'count', 'core/backfill', 'BACKFILL_AT_MOST'),
-    limit('a note with a change', 'characters', 'operator/operations/note', 'NOTE_LENGTH'),
+    limit('a note with a change', 'characters', 'operator/change-control', 'NOTE_LENGTH'),
     limit('the body of a request to the HTTP API', 'bytes', 'manage/route', 'BODY_LIMIT'),
     limit('the time for an answer of the HTTP API', 'ms', 'manage/desk', 'ANSWER_LIMIT_MS'),
     limit('patterns of `CRONLEASE_REDACT`', 'count', 'functions/redact', 'MOST_PATTERNS'),

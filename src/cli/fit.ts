@@ -1,5 +1,7 @@
 import { oneLine } from '../core/text';
-import { type Style, style } from './output';
+import { type Style, columnsOf, style } from './output';
+
+const WIDTH = 80;
 
 /** A text, or a part of one, in its colour. */
 export interface Span {
@@ -188,4 +190,19 @@ export function widthOf(text: string): number {
 function graphemes(text: string): readonly string[] {
   if (PLAIN.test(text)) return [...text];
   return [...new Intl.Segmenter().segment(text)].map(({ segment }) => segment);
+}
+
+/** A text in lines of at most 80 columns; those after the first are indented. */
+export function folded(text: string, indent = 2): readonly string[] {
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(/(?<=\S) (?=\S)/)) {
+    const longer = line === '' ? word : `${line} ${word}`;
+    if (line === '' || columnsOf(longer) <= WIDTH) line = longer;
+    else {
+      lines.push(line);
+      line = ' '.repeat(indent) + word;
+    }
+  }
+  return [...lines, line];
 }

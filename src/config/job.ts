@@ -1,31 +1,33 @@
-import { given } from '../core/given';
 import type { EpochMs, JobName, Millis } from '../core/brand';
+import { formatDuration } from '../core/duration';
 import { FLEET } from '../core/fleet';
-import { LAYOUT } from '../core/layout';
+import { given } from '../core/given';
 import type { JobGroup, JobSpec } from '../core/job';
-import { compileSchedule, type CompiledSchedule } from '../core/schedule/compile';
+import { LAYOUT } from '../core/layout';
+import { NOTICE_TOPICS, type NotifySettings } from '../core/notify';
+import { clockChanges, clockNote } from '../core/schedule/clock-changes';
+import { type CompiledSchedule, compileSchedule } from '../core/schedule/compile';
 import { onNominalTimes } from '../core/schedule/exclusion';
 import { scheduleHash } from '../core/schedule/hash';
 import { ScheduleError } from '../core/schedule/schedule-error';
 import { spreadOffset } from '../core/schedule/spread';
-import { excludedSpans, spanOf, type Span, type Window } from '../core/schedule/window';
+import { type Span, type Window, excludedSpans, spanOf } from '../core/schedule/window';
 import type { Calendars } from './calendars';
-import { excludedTimes, type UsedCalendar } from './excluded';
-import { nearest } from './suggest';
-import { checkInput } from './check-input';
-import { checkDurations, requireWithinOf, timeoutOf, type DurationLimits } from './check-durations';
+import { type DurationLimits, checkDurations, requireWithinOf, timeoutOf } from './check-durations';
 import { warnOfNoEffect } from './check-effect';
 import { warnOfGaps } from './check-gaps';
-import { warnOfClockChanges } from './check-clocks';
-import { warnOfPast } from './check-past';
+import { checkInput } from './check-input';
 import type { CheckedJob } from './checked-job';
-import type { HandledJob } from './handlers';
 import type { Path } from './config-error';
-import { notifyOf } from './notify';
-import { type IssueReport } from './report';
+import { type UsedCalendar, excludedTimes } from './excluded';
+import type { HandledJob } from './handlers';
 import { ALL_JOBS, isJobName, isRecord } from './readers';
-import { jobRemainder, jobSchema, type FileGroups, type FileNotify, type JobSettings } from './schema';
+import type { IssueReport } from './report';
+import { type FileGroups, type FileNotify, type JobSettings, jobRemainder, jobSchema } from './schema';
+import { nearest } from './suggest';
 import { countOf, issuesOf } from './zod-issues';
+
+const YEAR_MS: Millis = 365 * 86_400_000;
 
 export interface JobLimits extends DurationLimits {
   /** The current time, to warn of due times in the past. Undefined: unknown, and not checked. */
@@ -274,4 +276,55 @@ function hashOf(
 function groupOf(name: string | undefined, groups: FileGroups): JobGroup | undefined {
   const group = name !== undefined && Object.hasOwn(groups, name) ? groups[name] : undefined;
   return name === undefined || group === undefined ? undefined : { name, maxParallel: group.maxParallel };
+}
+
+/**
+ * Warns of due times that the clocks skip or show twice within a year, unless the file has `dst`: its author knows. A
+ * schedule that follows elapsed time has no `dst`, and no wall time that somebody would miss.
+ */
+function warnOfClockChanges(
+  { path, settings: { schedule, timeZone, enabled }, given, report }: CheckedJob,
+  { kind, timetable }: CompiledSchedule,
+  now: EpochMs,
+): void {
+  if (schedule?.kind !== 'cron' || schedule.elapsed || !enabled || given.has('dst')) return;
+  const job = { schedule: schedule.text, kind, timeZone: timeZone.name, timetable };
+  const changes = clockChanges(job, now, now + YEAR_MS);
+  if (changes.length === 0) return;
+  report.warning(
+    [...path, 'schedule'],
+    changes.map((change) => `on ${change.wall.slice(0, 10)} ${clockNote(change)}`).join('; '),
+    'write "dst" to choose, such as {"gap": "forward", "overlap": "first"}, or another time',
+  );
+}
+
+/** Warns of a job that has no further due time, or whose only one is too old to run. */
+function warnOfPast({ path, settings, wrong, report }: CheckedJob, compiled: CompiledSchedule, now: EpochMs): void {
+  const { kind, at, timetable } = compiled;
+  if (kind !== 'timed' || timetable.next(now) !== undefined) return;
+  if (at !== undefined && timetable.next(at - 1) === at) {
+    // A missed due time still runs within its window.
+    if (wrong.has('catchUpWindow') || now - at <= settings.catchUpWindow) return;
+    report.warning(
+      [...path, 'schedule'],
+      `is in the past by more than catchUpWindow (${formatDuration(settings.catchUpWindow)}): it never runs`,
+      'write a later time, or remove the job',
+    );
+    return;
+  }
+  const { between } = settings;
+  if (between?.to !== undefined && timetable.previous(now) !== undefined) {
+    report.warning(
+      [...path, 'between', 'to'],
+      'is in the past: the job is never due again',
+      'write a later time, or remove the job',
+    );
+  }
+}
+
+/** The job's own members before the file's. Undefined: nobody is notified. */
+function notifyOf(own: JobSettings['notify'], file: FileNotify): NotifySettings | undefined {
+  if (own === false) return undefined;
+  const { to, on = NOTICE_TOPICS, after = 1, remind } = { ...file, ...own };
+  return to === undefined ? undefined : { to: [...new Set(to)], on, after, remindMs: remind };
 }

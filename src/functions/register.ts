@@ -4,20 +4,23 @@ import { dispatch } from '../coordinator/attempt/dispatch';
 import type { Coordinator, Report } from '../coordinator/coordinator';
 import { drain } from '../coordinator/drain';
 import type { AttemptInput, AttemptResult } from '../coordinator/message';
+import type { LogLevel } from '../core/log-entry';
+import { systemClock } from '../system-clock';
 import { allSettledOrThrow } from './all-settled';
 import { type CoordinatorOptions, type Coordinators, createCoordinators } from './coordinators';
 import { healthCheck, readiness } from './health';
 import { functionsHost } from './host-facts';
-import { type LateLines, duringCall } from './host-call';
 import { durableHub } from './hub';
-import { manageHandler, METHODS } from './manage';
+import { METHODS, manageHandler } from './manage';
 import { accessSettings, environmentSetting } from './manage-settings';
-import { type HostCall, isJsonLog, reportTo } from './report';
-import { closeTelemetry, connectTelemetry, openTelemetry } from './telemetry';
-import { ATTEMPT, ITEMS, orchestrateItems, orchestrateRun, RUN } from './orchestrator';
+import { ATTEMPT, ITEMS, RUN, orchestrateItems, orchestrateRun } from './orchestrator';
+import { type HostCall, type LevelLog, isJsonLog, reportTo } from './report';
 import { tickSchedule } from './settings';
+import { closeTelemetry, connectTelemetry, openTelemetry } from './telemetry';
 import { type Tickers, createTickers } from './tickers';
-import { systemClock } from '../system-clock';
+
+/** The most lines that wait for the next call. Older ones are dropped. */
+const MOST_LATE = 200;
 
 const NOT_LOADED = 'the app did not load: see the error at its start';
 
@@ -104,4 +107,33 @@ export function registerCoordinator(options: CoordinatorOptions): void {
     await allSettledOrThrow(all.map(drain));
     if (feed !== undefined) await closeTelemetry(feed);
   });
+}
+
+/** What was said by work that has outlived its call: a notice on its way, or a handler that ignores its signal. */
+type LateLines = { readonly level: LogLevel; readonly message: readonly unknown[] }[];
+
+/**
+ * Does the work of one call of the host. The host loses, or complains about, a line that is written after its call has
+ * ended: such lines wait for the next call.
+ */
+export async function duringCall<Result>(
+  call: HostCall,
+  late: LateLines,
+  work: (open: HostCall) => Promise<Result>,
+): Promise<Result> {
+  let isOver = false;
+  const { invocationId, traceContext } = call;
+  const at =
+    (level: LogLevel) =>
+    (...message: unknown[]): void => {
+      if (!isOver) call[level](...message);
+      else if (late.push({ level, message }) > MOST_LATE) late.shift();
+    };
+  const levels: LevelLog = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+  for (const { level, message } of late.splice(0)) levels[level](...message);
+  try {
+    return await work({ ...levels, invocationId, traceContext });
+  } finally {
+    isOver = true;
+  }
 }

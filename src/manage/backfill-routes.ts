@@ -1,7 +1,6 @@
 import type * as z from 'zod';
-import { type BackfillStatus, readBackfillStatus } from '../operator/backfill';
-import { planBackfill } from '../operator/backfill-plan';
-import { backfill, endBackfill } from '../operator/operations/backfill';
+import { type BackfillStatus, backfill, endBackfill, readBackfillStatus } from '../operator/operations/backfill';
+import { planBackfill } from '../operator/operations/backfill-plan';
 import { actingFor, specIn, subjectOf } from './acting';
 import { oneJob } from './jobs-routes';
 import { NONE, NOTHING, route } from './route';

@@ -1,17 +1,21 @@
 import { createHash } from 'node:crypto';
+import type { Clock } from '../core/clock';
+import { isObject } from '../core/metadata';
 import { plainPath } from '../core/plain-path';
 import type { Poked } from '../core/poked';
-import { isObject } from '../core/metadata';
+import { oneLine } from '../core/text';
 import { within } from '../lease/deadline';
-import { type AccessSettings, type Caller, callerOf, keySent, type Knock, mayCall } from './access';
+import { type AccessSettings, type Caller, type Knock, callerOf, keySent, mayCall } from './access';
 import { addressOf, networkOf } from './caller-address';
 import { ANSWER_LIMIT_MS, type Desk, createSweeps } from './desk';
 import { createMeter } from './listings';
-import { deniedError, problemBody, RequestError, requestErrorOf } from './problem';
-import { createRefusals } from './refusals';
+import { RequestError, deniedError, problemBody, requestErrorOf } from './problem';
 import { BODY_LIMIT, type Office, POLL_HEADER, type RawCall, type Route } from './route';
 import { ROUTES } from './routes';
-import { createWrongKeys, type WrongKeys } from './wrong-keys';
+import { type WrongKeys, createWrongKeys } from './wrong-keys';
+
+/** The most lines a minute. All refusals are counted. */
+const LINES_A_MINUTE = 20;
 
 /** A request, in the terms of this room. */
 export interface ManageRequest {
@@ -374,4 +378,31 @@ function safeJson(value: unknown): string {
     UNSAFE,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
+}
+
+/** A request, as far as its refusal names it. */
+interface Sent {
+  readonly method: string;
+  /** Undefined: it cannot be read. */
+  readonly path: string | undefined;
+  readonly header: (name: string) => string | undefined;
+  readonly reportRefusal: (line: string) => void;
+}
+
+/** Counts the requests that are refused, and logs them. */
+function createRefusals(clock: Clock): (sent: Sent, error: RequestError) => void {
+  let count = 0;
+  let minute = { since: -Infinity, lines: 0 };
+  return (sent, { status, code }) => {
+    count += 1;
+    if (clock.monotonic() - minute.since >= 60_000) minute = { since: clock.monotonic(), lines: 0 };
+    minute.lines += 1;
+    if (minute.lines > LINES_A_MINUTE) return;
+    const last = minute.lines === LINES_A_MINUTE ? '; no more lines this minute' : '';
+    const what = oneLine(`${sent.method.slice(0, 10)} ${sent.path?.slice(0, 100) ?? '(a path that cannot be read)'}`);
+    const from = addressOf(sent.header);
+    sent.reportRefusal(
+      `refused ${String(status)} ${code}: ${what} from ${from}, ${String(count)} since the start${last}`,
+    );
+  };
 }

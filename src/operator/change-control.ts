@@ -14,10 +14,13 @@ import { sameMetadata } from '../core/metadata';
 import { movedTo } from '../core/moved-row';
 import { type CallOptions, type LeaseStore, type Metadata, metadataSize } from '../lease/store';
 import { changeRecord } from './change-record';
-import { outcomesOf } from './views/episode';
 import { type JobState, readState } from './job-state';
 import { OperatorError } from './operator-error';
 import type { Subject } from './subject';
+import { outcomesOf } from './views/episode';
+
+/** The most characters of a note, and of a person's name. */
+export const NOTE_LENGTH = 200;
 
 /**
  * How long, and how many, requests that were taken stay. A failover of storage may lose their records alone, and then
@@ -172,4 +175,22 @@ function stillCounts(
   if (spec?.scheduleHash !== row.scheduleHash) return true;
   const due = spec.timetable.next(Math.max(row.cursor, since - spec.offsetMs - 1));
   return due !== undefined && actualTime(spec, due) < until;
+}
+
+/**
+ * Refuses a note or a name that is too long.
+ *
+ * @throws OperatorError `NoteTooLong`
+ */
+export function checkNote({ by, note }: { readonly by: string; readonly note: string }): void {
+  for (const [what, text] of [
+    ['note', note],
+    ['name of the person', by],
+  ] as const) {
+    if (text.length <= NOTE_LENGTH) continue;
+    throw new OperatorError(
+      'NoteTooLong',
+      `the ${what} has ${text.length} characters, and ${NOTE_LENGTH} are allowed: shorten it`,
+    );
+  }
 }

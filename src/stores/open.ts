@@ -1,8 +1,19 @@
 import type { Millis } from '../core/brand';
 import type { Clock } from '../core/clock';
+import { isSameAccount } from '../core/shards';
 import type { CallOutcome } from '../core/storage-call';
-import type { ElectionStore, LeaseBreaking, LeaseStore, Retention, RowStore } from '../lease/store';
+import { ELECTION_METHODS, STORE_METHODS } from '../lease/methods';
+import { type SecondAudit, withSecondAudit } from '../lease/second-audit';
+import {
+  type ElectionStore,
+  type LeaseBreaking,
+  type LeaseStore,
+  type Retention,
+  type RowStore,
+  StoreUnavailableError,
+} from '../lease/store';
 import type { Trial } from '../lease/trial';
+import type { Identity } from './azure-blob/caller';
 import {
   DEFAULT_CONTAINER,
   REFERENCE_REMEDY,
@@ -15,18 +26,13 @@ import {
   settingsOf,
   tokenOf,
 } from './azure-blob/connection';
-import type { Identity } from './azure-blob/caller';
-import { isSameAccount } from '../core/shards';
-import { type SecondAudit, withSecondAudit } from '../lease/second-audit';
 import type { RowContainer } from './azure-blob/row-container';
 import { azureBlobElectionRows, azureBlobElections, azureBlobStore } from './azure-blob/store';
 import { azureBlobTrial } from './azure-blob/trial';
-import { checkExposure, type Exposure, exposedTo, withoutInsecure } from './exposure';
-import { ELECTION_METHODS, STORE_METHODS } from '../lease/methods';
-import { deferred } from './deferred';
-import { STORE_LIMITS } from './limits';
 import { agentsOf, isConsul } from './consul/settings';
 import { clusterOf, isEtcd } from './etcd/settings';
+import { type Exposure, checkExposure, exposedTo, withoutInsecure } from './exposure';
+import { STORE_LIMITS } from './limits';
 import { databaseOf, isPostgres } from './postgres/settings';
 import type { PostgresStoreOptions } from './postgres/store';
 import { isRedis, serverOf } from './redis/settings';
@@ -332,4 +338,39 @@ function connected({ settings, container, clock, callTimeoutMs, onOutcome }: Con
     clock,
     ...(callTimeoutMs !== undefined && { callTimeoutMs }),
   };
+}
+
+type Facts = Pick<RowStore, 'location' | 'limits'>;
+
+type AnyMethod = (...args: readonly unknown[]) => Promise<unknown>;
+
+/**
+ * A store whose adapter is loaded at the first call: an app that uses another one neither reads nor installs it.
+ *
+ * @param load its errors count as storage that cannot be reached
+ */
+function deferred<Store extends Facts>(
+  facts: Facts,
+  methods: readonly (keyof Store & string)[],
+  load: () => Promise<Store>,
+): Store {
+  let loaded: Promise<Store> | undefined;
+  const store = async (): Promise<Store> => {
+    try {
+      return await (loaded ??= load());
+    } catch (cause) {
+      loaded = undefined;
+      const problem = cause instanceof Error ? (cause.message.split('\n', 1)[0] ?? '') : String(cause);
+      throw new StoreUnavailableError(
+        `${facts.location}: the adapter of this store cannot be loaded: ${problem}. A deployed package has it only if it ` +
+          'was made with "npm run package -- --store NAME".',
+        { cause },
+      );
+    }
+  };
+  const calls = methods.map((name): [string, AnyMethod] => [
+    name,
+    async (...args) => ((await store())[name] as AnyMethod)(...args),
+  ]);
+  return { ...facts, ...Object.fromEntries(calls) } as Facts & Record<string, AnyMethod> as Store;
 }

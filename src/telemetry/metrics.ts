@@ -1,13 +1,20 @@
-import type { BatchObservableResult, Histogram, Meter, ObservableGauge } from '@opentelemetry/api';
+import type {
+  Attributes,
+  BatchObservableResult,
+  Counter,
+  Histogram,
+  Meter,
+  ObservableGauge,
+  UpDownCounter,
+} from '@opentelemetry/api';
+import type { ClaimResult } from '../coordinator/telemetry';
 import type { JobName } from '../core/brand';
 import type { CoordinatorEvent } from '../core/event';
 import { RAN_OUTCOMES, UNRUN_OUTCOMES } from '../core/outcome';
 import type { CallOutcome } from '../core/storage-call';
-import type { ClaimResult } from '../coordinator/telemetry';
 import { INSTRUMENTS, type Instrument, type InstrumentName } from './instruments';
 import type { jobNames } from './job-names';
 import { type Sample, seconds } from './row-gauges';
-import { type Tally, tally } from './tally';
 
 /** Counts what this process does. */
 export interface Metrics {
@@ -145,4 +152,41 @@ function describe(which: InstrumentName) {
   const { name, unit, description, buckets }: Instrument = INSTRUMENTS[which];
   const advice = buckets === undefined ? {} : { advice: { explicitBucketBoundaries: [...buckets] } };
   return [name, { unit, description, ...advice }] as const;
+}
+
+/** What is counted since the last export, of one metric. */
+interface Tally {
+  /** @param values of the metric's attributes, in their order */
+  add(count: number, ...values: readonly string[]): void;
+  /** Passes the sums on to the SDK. They start again at nothing. */
+  flush(): void;
+}
+
+/**
+ * Counts in a map of its own. The SDK makes a text of all attributes at each `add`, so that each series gets one `add`
+ * for each export, and not one for each event.
+ *
+ * @param names of the attributes
+ */
+export function tally(counter: Counter | UpDownCounter, names: readonly string[]): Tally {
+  // Emptied by each export: a series that no longer grows takes no memory here.
+  let sums = new Map<string, { sum: number; readonly values: readonly string[] }>();
+  return {
+    add(count, ...values) {
+      // No value contains a line break: they are names of jobs, and words of this project.
+      const key = values.join('\n');
+      const known = sums.get(key);
+      if (known === undefined) sums.set(key, { sum: count, values });
+      else known.sum += count;
+    },
+    flush() {
+      const counted = sums;
+      sums = new Map();
+      for (const { sum, values } of counted.values()) counter.add(sum, attributesOf(names, values));
+    },
+  };
+}
+
+function attributesOf(names: readonly string[], values: readonly string[]): Attributes {
+  return Object.fromEntries(names.map((name, index) => [name, values[index]]));
 }

@@ -1,7 +1,7 @@
 import { afterAll, expect, it, vi } from 'vitest';
 import { loadJobs } from '../../src/config/load';
 import type { JobName } from '../../src/core/brand';
-import { readBackfillStatus, startBackfill } from '../../src/operator/backfill';
+import { readBackfillStatus, startBackfill } from '../../src/operator/operations/backfill';
 import { connectContainer } from '../../src/stores/azure-blob/connection';
 import { azureBlobStore } from '../../src/stores/azure-blob/store';
 import { systemClock } from '../../src/system-clock';

@@ -2,7 +2,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { JobName } from '../../src/core/brand';
 import type { Overview } from '../../src/operator/views/overview';
-import { pauseJob } from '../../src/operator/pause';
+import { pauseJob } from '../../src/operator/operations/pause';
 import { type CliFleet, cliFleet } from '../support/cli-fleet';
 
 let fleet: CliFleet;

@@ -1,7 +1,7 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { NonRetryableError } from '../../src/handler/handler';
-import { pauseJob, resumeJob } from '../../src/operator/pause';
+import { pauseJob, resumeJob } from '../../src/operator/operations/pause';
 import {
   layoutShift,
   openBrowser,

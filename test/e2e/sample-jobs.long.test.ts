@@ -5,7 +5,7 @@ import type { JobContext } from '../../src/handler/handler';
 import { purgeOldReports } from '../../samples/handlers/purge-old-reports';
 import { storageReport } from '../../samples/handlers/storage-report';
 import { wordIndex } from '../../samples/handlers/word-index';
-import { putSamples, readSamples } from '../../src/cli/dev/samples';
+import { putSamples, readSamples } from '../../src/cli/dev/dev';
 import { createFence } from '../../src/lease/fence';
 import { runFanOut, runJob } from '../../src/testing/index';
 import { type Azurite, startAzurite } from '../support/azurite';

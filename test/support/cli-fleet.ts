@@ -2,7 +2,7 @@ import type { JobName } from '../../src/core/brand';
 import { encodePresence } from '../../src/core/presence';
 import { encodeRow, newRow, type Row } from '../../src/core/row';
 import type { LeaseStore } from '../../src/lease/store';
-import { pauseJob } from '../../src/operator/pause';
+import { pauseJob } from '../../src/operator/operations/pause';
 import { connectContainer } from '../../src/stores/azure-blob/connection';
 import { azureBlobStore } from '../../src/stores/azure-blob/store';
 import { systemClock } from '../../src/system-clock';

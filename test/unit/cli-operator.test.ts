@@ -4,11 +4,11 @@ import { type Control, NO_CONTROL, decodeControl, encodeControl } from '../../sr
 import type { JobSpec } from '../../src/core/job';
 import { sleep } from '../../src/core/clock';
 import { type LeaseStore, StoreUnavailableError } from '../../src/lease/store';
-import { cancelRun } from '../../src/operator/cancel';
+import { cancelRun } from '../../src/operator/operations/cancel';
 import { type ShownRecord, listRuns, withOverlappedRuns } from '../../src/operator/views/list-runs';
 import { runsNow } from '../../src/operator/views/runs-now';
 import { tellStill } from '../../src/cli/run/pause';
-import { pauseJob, resumeJob, stillRuns } from '../../src/operator/pause';
+import { pauseJob, resumeJob, stillRuns } from '../../src/operator/operations/pause';
 import { requestRun, WAITING_REQUESTS } from '../../src/operator/operations/request';
 import { explainTime } from '../../src/operator/views/explain';
 import { jobSpec } from '../support/job';

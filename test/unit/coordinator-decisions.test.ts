@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { JobName, LeaseId } from '../../src/core/brand';
 import { sleep } from '../../src/core/clock';
-import { cancelRun } from '../../src/operator/cancel';
-import { pauseJob, resumeJob } from '../../src/operator/pause';
+import { cancelRun } from '../../src/operator/operations/cancel';
+import { pauseJob, resumeJob } from '../../src/operator/operations/pause';
 import { jobSpec } from '../support/job';
 import { type RivalTicks, rivalTicks } from '../support/rival-ticks';
 

@@ -3,7 +3,7 @@ import { type Layout, encodeLayout } from '../../src/core/layout';
 import { encodePresence } from '../../src/core/presence';
 import { listHash } from '../../src/core/shards';
 import type { ListedControl, Presences } from '../../src/lease/store';
-import { checkLayouts } from '../../src/operator/doctor/layouts';
+import { checkLayouts } from '../../src/operator/doctor/deployments';
 import type { JobList } from '../../src/operator/views/list-jobs';
 
 const NOW = Date.UTC(2026, 0, 1);

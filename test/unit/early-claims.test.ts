@@ -3,7 +3,7 @@ import type { JobName } from '../../src/core/brand';
 import { runIdOf, recordKey } from '../../src/core/key';
 import { lostAttempt } from '../../src/core/row';
 import { decidedAt } from '../../src/coordinator/attempt/wait-for-due';
-import { pauseJob, stillRuns } from '../../src/operator/pause';
+import { pauseJob, stillRuns } from '../../src/operator/operations/pause';
 import { StoreUnavailableError } from '../../src/lease/store';
 import { interceptStore } from '../support/intercept';
 import { jobSpec } from '../support/job';

@@ -7,11 +7,11 @@ import type { JobName } from '../../src/core/brand';
 import type { JobSpec } from '../../src/core/job';
 import { recordKey } from '../../src/core/key';
 import { type Recent, withRun } from '../../src/core/recent';
-import { acknowledge, unacknowledge } from '../../src/operator/acknowledge';
+import { acknowledge, unacknowledge } from '../../src/operator/operations/acknowledge';
 import type { JobStatus } from '../../src/operator/views/job-status';
 import { needsAttention } from '../../src/core/shown-state';
 import { readOverview } from '../../src/operator/views/overview';
-import { pauseJob, resumeJob } from '../../src/operator/pause';
+import { pauseJob, resumeJob } from '../../src/operator/operations/pause';
 import { jobSpec } from '../support/job';
 import { type RivalTicks, rivalTicks } from '../support/rival-ticks';
 

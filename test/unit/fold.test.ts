@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { folded } from '../../src/cli/fold';
+import { folded } from '../../src/cli/fit';
 import { shown, style } from '../../src/cli/output';
 
 const SENTENCE = 'report  changed: schedule, and each further word of this line stands in at most eighty columns of it';

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { JobSpec } from '../../src/core/job';
 import type { Lanes } from '../../src/client/types';
 import { NonRetryableError } from '../../src/handler/handler';
-import { pauseJob } from '../../src/operator/pause';
+import { pauseJob } from '../../src/operator/operations/pause';
 import { jobSpec } from '../support/job';
 import { type ManageBench, manageBench } from '../support/manage';
 

@@ -9,7 +9,7 @@ import { overdueWatch } from '../../src/coordinator/tick/overdue';
 import { NonRetryableError } from '../../src/handler/handler';
 import { humanPrinter, jsonPrinter } from '../../src/local/cluster/print';
 import { StoreUnavailableError } from '../../src/lease/store';
-import { pauseJob, resumeJob } from '../../src/operator/pause';
+import { pauseJob, resumeJob } from '../../src/operator/operations/pause';
 import { jobSpec } from '../support/job';
 import { type RivalTicks, rivalTicks } from '../support/rival-ticks';
 

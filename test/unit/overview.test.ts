@@ -6,7 +6,7 @@ import { NonRetryableError } from '../../src/handler/handler';
 import { cordonDeployment, uncordonDeployment } from '../../src/operator/operations/fleet';
 import type { JobStatus } from '../../src/operator/views/job-status';
 import { type Overview, readOverview } from '../../src/operator/views/overview';
-import { pauseJob } from '../../src/operator/pause';
+import { pauseJob } from '../../src/operator/operations/pause';
 import { requestRun } from '../../src/operator/operations/request';
 import { encodePresence } from '../../src/core/presence';
 import { memoryService } from '../../src/stores/memory/store';

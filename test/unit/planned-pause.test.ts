@@ -5,8 +5,7 @@ import type { JobSpec } from '../../src/core/job';
 import { type LeaseStore, StoreUnavailableError } from '../../src/lease/store';
 import { endMaintenance, startMaintenance } from '../../src/operator/operations/fleet';
 import { readOverview } from '../../src/operator/views/overview';
-import { passedOver } from '../../src/operator/views/passed-over';
-import { pauseJob, resumeJob } from '../../src/operator/pause';
+import { passedOver, pauseJob, resumeJob } from '../../src/operator/operations/pause';
 import { jobSpec } from '../support/job';
 import { type RivalTicks, rivalTicks } from '../support/rival-ticks';
 

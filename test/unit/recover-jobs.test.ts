@@ -8,7 +8,7 @@ import { type Row, encodeRow } from '../../src/core/row';
 import type { JobContext } from '../../src/handler/handler';
 import { type LeaseStore, StoreUnavailableError } from '../../src/lease/store';
 import { readState } from '../../src/operator/job-state';
-import { pauseJob, resumeJob } from '../../src/operator/pause';
+import { pauseJob, resumeJob } from '../../src/operator/operations/pause';
 import { type JobRecovery, type RecoverRequest, recoverJobs } from '../../src/operator/operations/recover-jobs';
 import { requestRun } from '../../src/operator/operations/request';
 import { cutOffAfter } from '../support/cut-off';

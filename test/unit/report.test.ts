@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Coordinator } from '../../src/coordinator/coordinator';
 import type { JobName } from '../../src/core/brand';
 import type { CoordinatorEvent } from '../../src/core/event';
-import { duringCall } from '../../src/functions/host-call';
+import { duringCall } from '../../src/functions/register';
 import { isJsonLog, reportTo } from '../../src/functions/report';
 import type { Feed } from '../../src/telemetry/feed';
 

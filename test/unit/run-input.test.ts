@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { inputText } from '../../src/cli/show/record-input';
+import { inputText } from '../../src/cli/show/record-text';
 import type { JobName } from '../../src/core/brand';
 import { redactSetting } from '../../src/functions/redact';
 import { recordKey } from '../../src/core/key';

@@ -11,8 +11,7 @@ import { callResult } from '../../src/core/storage-call';
 import { callMeter } from '../../src/stores/azure-blob/count-calls';
 import { watched } from '../../src/telemetry/exporters';
 import { jobNames } from '../../src/telemetry/job-names';
-import { createMetrics } from '../../src/telemetry/metrics';
-import { tally } from '../../src/telemetry/tally';
+import { createMetrics, tally } from '../../src/telemetry/metrics';
 import { settableClock } from '../support/clock';
 
 const providers: MeterProvider[] = [];

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { tookMs } from '../../src/core/record';
-import { cancelRun } from '../../src/operator/cancel';
+import { cancelRun } from '../../src/operator/operations/cancel';
 import { readOverview } from '../../src/operator/views/overview';
 import { jobSpec } from '../support/job';
 import { type RivalTicks, rivalTicks } from '../support/rival-ticks';

@@ -8,7 +8,7 @@ import { attemptTimes } from '../../src/cli/show/why';
 import { describe as describeAnswer } from '../../src/operator/views/describe';
 import { type Explanation, explainTime } from '../../src/operator/views/explain';
 import type { ShownAttempt } from '../../src/operator/views/list-runs';
-import { pauseJob, resumeJob } from '../../src/operator/pause';
+import { pauseJob, resumeJob } from '../../src/operator/operations/pause';
 import { requestRun } from '../../src/operator/operations/request';
 import { OperatorError } from '../../src/operator/operator-error';
 import { jobSpec } from '../support/job';

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { NOTE_LENGTH } from '../../operator/operations/note';
+import { NOTE_LENGTH } from '../../operator/change-control';
 import { UNSUCCESSFUL } from '../output';
 
 /** Where the exit code of the command goes. */

@@ -6,8 +6,7 @@ import type { JobChange, JobSide } from '../../operator/plan/compare';
 import { oneLine } from '../../core/text';
 import type { excludedIn } from '../../operator/plan/excluded';
 import type { Plan } from '../../operator/plan/plan';
-import { type Column, fittedTable } from '../fit';
-import { folded } from '../fold';
+import { type Column, fittedTable, folded } from '../fit';
 import { style } from '../output';
 import { type ShowTime, noDueTimes, wallClock } from '../time';
 

@@ -18,9 +18,8 @@ import { UsageError } from '../cli-error';
 import { type Column, type Concession, fitLine, fittedTable, paint } from '../fit';
 import { type FileOptions, atHand, jobsWithTag, loadFile, loadFileIfAny } from '../jobs-file';
 import { OK, print, printJson, warn } from '../output';
-import { askedBy, attemptsMade, colourOf, deployment, lateness, stretch, took } from './record-text';
+import { askedBy, attemptsMade, colourOf, deployment, lateness, recordInput, stretch, took } from './record-text';
 import { type StorageOptions, openStore } from '../storage';
-import { recordInput } from './record-input';
 import { type ShowTime, type TimeOptions, parseTime, timeIn, timesOf } from '../time';
 
 export interface RunsOptions extends FileOptions, StorageOptions, TimeOptions {

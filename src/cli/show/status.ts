@@ -9,12 +9,11 @@ import { type FileAtHand, unknownAnywhere } from '../../operator/subject';
 import { systemClock } from '../../system-clock';
 import { type FileOptions, atHand, jobsWithTag, loadFile, loadFileIfAny } from '../jobs-file';
 import { NO, OK, print, printJson, warn } from '../output';
-import { type Screen, openScreen } from './screen';
+import { type Screen, type Sight, openScreen, watch } from './screen';
 import { selects } from '../../operator/select-jobs';
 import { type StatusView, statusLines } from './status-text';
 import { type StorageOptions, devStorage, openStore } from '../storage';
 import { type TimeOptions, timesOf } from '../time';
-import { type Sight, watch } from './watch';
 
 export interface StatusOptions extends FileOptions, StorageOptions, TimeOptions {
   readonly tag?: string | undefined;

@@ -3,8 +3,7 @@ import { leftJob } from '../../config/left-job';
 import { formatDuration } from '../../core/duration';
 import { backfilledRuns } from '../../operator/views/backfilled';
 import { describe, firstWaits, itemCounts } from '../../operator/views/describe';
-import { type Explanation, explainTime } from '../../operator/views/explain';
-import { explainLeft } from '../../operator/views/explain-left';
+import { type Explanation, explainLeft, explainTime } from '../../operator/views/explain';
 import type { ShownInput } from '../../operator/views/run-input';
 import { subjectOf } from '../../operator/subject';
 import type { ShownAttempt, ShownRecord } from '../../operator/views/list-runs';
@@ -14,20 +13,21 @@ import { userFrames } from '../../core/stack';
 import { showSpan } from '../../core/show-time';
 import { oneLine } from '../../core/text';
 import { type FileOptions, atHand, loadFile } from '../jobs-file';
-import { folded } from '../fold';
+import { folded } from '../fit';
 import { OK, OWN, print, printJson, style, warn } from '../output';
 import {
   askedBy,
   attemptsMade,
   deployment,
+  inputText,
   lastError,
   lateness,
   paintOutcome,
+  recordInput,
   stretch,
   tookAndWaited,
 } from './record-text';
 import { type StorageOptions, openStore } from '../storage';
-import { inputText, recordInput } from './record-input';
 import { type ShowTime, type TimeOptions, bothTimes, parseTime, timeIn, timesOf } from '../time';
 
 export interface WhyOptions extends FileOptions, StorageOptions, TimeOptions {

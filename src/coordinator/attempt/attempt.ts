@@ -1,14 +1,16 @@
-import { given } from '../../core/given';
-import { type AttemptLoss, lossReason } from '../../core/attempt-loss';
+import { type AttemptLoss, lossNote, lossReason, storeLoss } from '../../core/attempt-loss';
 import type { JobName, LeaseId, Millis } from '../../core/brand';
 import { ITEMS_MARGIN_MS, itemsDeadlineMs } from '../../core/fan-out';
-import { type Trigger, hasRun } from '../../core/outcome';
+import { given } from '../../core/given';
+import { itemTable } from '../../core/item-table';
 import { ATTEMPT_LOG } from '../../core/log-buffer';
+import { type Trigger, hasRun } from '../../core/outcome';
 import { type AttemptRecord, type LedgerRecord, attemptHistory, tookMs } from '../../core/record';
 import { errorTrace, mapTexts } from '../../core/recorded-error';
 import { type RunStep, afterAttempt } from '../../core/run';
 import type { JobContext } from '../../handler/handler';
 import { isFanOut } from '../../handler/handlers';
+import { CALL_LIMIT_MS, within } from '../../lease/deadline';
 import { createFence } from '../../lease/fence';
 import { StoreDeniedError, StoreError } from '../../lease/store';
 import { beginBeats } from '../beat';
@@ -30,14 +32,12 @@ import type { Span } from '../telemetry';
 import { ping, untilSent } from '../tell';
 import { type AttemptLog, NO_LOG, createAttemptLog } from './attempt-log';
 import { type Claimed, claimAttempt, earlyBy } from './claim';
-import { membershipOf } from './membership';
-import { noteLoss } from './note-loss';
-import { type Attempted, type HandlerCall, notCalled, runHandler, watchForCancel } from './run-handler';
 import { endedBy } from './ended-by';
 import { type Stage, fanOutStage, itemLanes, leftoversOf } from './fan-out';
-import { itemTable } from '../../core/item-table';
-import { type AttemptTrace, traceAttempt } from './trace-attempt';
+import { membershipOf } from './membership';
 import { inputOf } from './request-input';
+import { type Attempted, type HandlerCall, notCalled, runHandler, watchForCancel } from './run-handler';
+import { type AttemptTrace, traceAttempt } from './trace-attempt';
 import { waitForGroup } from './wait-for-slot';
 
 /** The orchestration's input holds at most this many earlier attempts, their errors cut shorter than in the ledger. */
@@ -449,4 +449,24 @@ async function superseded(held: HeldRow, supposed: AttemptLoss | undefined): Pro
 function logFailure({ job, row, report }: HeldRow, { handlerCall }: Stage): void {
   if (handlerCall === undefined || handlerCall.error === null) return;
   report.log('error', `job "${job.spec.name}", attempt ${String(row.attempt)}: ${errorTrace(handlerCall.error)}`);
+}
+
+/**
+ * Notes why the attempt lost its lease, for the commands that show its run. Without a lease it may write neither row nor
+ * record, so the note is a log of its own. No other attempt has its token.
+ */
+async function noteLoss({ coordinator, job, key, row, report }: HeldRow, loss: AttemptLoss): Promise<void> {
+  // Storage that refused the renewals would refuse this too.
+  if (loss.kind === 'refused') return;
+  const { store, clock } = coordinator;
+  const { name } = job.spec;
+  const note = lossNote(row.token);
+  const text = storeLoss(loss);
+  try {
+    await within(clock, CALL_LIMIT_MS, (signal) => store.createLog(name, key, note, { signal }));
+    await within(clock, CALL_LIMIT_MS, (signal) => store.appendLog(name, key, note, { text, at: 0 }, { signal }));
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error;
+    report.log('debug', `job "${name}": the reason why attempt ${String(row.attempt)} was lost is not noted:`, error);
+  }
 }

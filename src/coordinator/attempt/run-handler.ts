@@ -1,32 +1,36 @@
-import { given } from '../../core/given';
-import type { EpochMs, Millis } from '../../core/brand';
+import type { EpochMs, JobName, Millis } from '../../core/brand';
 import { sleep } from '../../core/clock';
 import { type Control, controlOf, pauseAt, pendingRequests } from '../../core/control';
 import { waitingSince } from '../../core/decide/unfinished';
-import type { Trigger } from '../../core/outcome';
-import { actualTime, TERM_RESERVE_MS } from '../../core/job';
-import { runIdOf } from '../../core/key';
-import type { LogLevel } from '../../core/log-entry';
+import { given } from '../../core/given';
+import { TERM_RESERVE_MS, actualTime } from '../../core/job';
+import { parseRecordKey, recordKey, runIdOf } from '../../core/key';
 import { lineOf } from '../../core/log-buffer';
+import type { LogLevel } from '../../core/log-entry';
 import { SCHEDULED } from '../../core/origin';
-import { type Redact, redactJson, redactNothing } from '../../core/redact';
+import type { Trigger } from '../../core/outcome';
+import { ForeignRecordError, type LedgerRecord } from '../../core/record';
 import type { RecordedError } from '../../core/recorded-error';
+import { type Redact, redactJson, redactNothing } from '../../core/redact';
 import { dueOf } from '../../core/row';
 import type { AttemptEnd } from '../../core/run';
 import { type JobContext, type JobLog, checkProgress } from '../../handler/handler';
 import type { ClosableFence } from '../../lease/fence';
 import { type Aborter, type Bounds, type Ended, type Handled, callBounded, timeoutAfter } from '../bounded';
 import type { Report, Speaker } from '../coordinator';
-import { type HeldRow, handlerDue, timeOf } from '../held';
+import { type AnytimeStore, type HeldRow, handlerDue, timeOf } from '../held';
+import { readRecord } from '../ledger';
 import type { Span } from '../telemetry';
-import { type AttemptLog, textOf } from './attempt-log';
 import { ping } from '../tell';
+import { type AttemptLog, textOf } from './attempt-log';
 import { callHandler } from './call-handler';
 import { describeAbort } from './describe-error';
-import { previousRun } from './previous';
-import { waitForDue, waitUntil } from './wait-for-due';
 import type { Membership } from './membership';
+import { waitForDue, waitUntil } from './wait-for-due';
 import { PAUSED, type SeenControl, type Turn, type Waiter, waitForTurn } from './wait-for-slot';
+
+/** The most records to read: after so many due times without a run, an older run is not worth the search. */
+const RECORDS_AT_MOST = 1_000;
 
 /** The longest wait between two readings of the clock while the next due time is waited for. */
 const ARMED_AT_MOST_MS = 30_000;
@@ -301,4 +305,33 @@ export function watchForCancel(
 async function currentControl({ job, ask }: HeldRow): Promise<Control> {
   const { control } = await ask((store, signal) => store.readControl(job.spec.name, { signal }));
   return controlOf(control);
+}
+
+/** The newest final record of the job that is older than this run and ran. */
+async function previousRun(store: AnytimeStore, job: JobName, key: string): Promise<LedgerRecord | undefined> {
+  const before = parseRecordKey(key)?.scheduledFor ?? 0;
+  let continuation: string | undefined;
+  let seen = 0;
+  do {
+    const page = await store.listRecords(job, { limit: 100, ...given({ continuation }) });
+    for (const { key: candidate, summary } of page.records) {
+      seen += 1;
+      // `started` is in the summary of what ran, and only there.
+      if (candidate <= recordKey(before) || summary['state'] !== 'final' || summary['started'] === undefined) continue;
+      const record = await readable(store, job, candidate);
+      if (record !== undefined) return record;
+    }
+    continuation = page.continuation;
+  } while (continuation !== undefined && seen < RECORDS_AT_MOST);
+  return undefined;
+}
+
+/** Reads a record; undefined if cronlease did not write it. Such a record must not end this run. */
+async function readable(store: AnytimeStore, job: JobName, key: string): Promise<LedgerRecord | undefined> {
+  try {
+    return (await readRecord(store, job, key))?.record;
+  } catch (error) {
+    if (error instanceof ForeignRecordError) return undefined;
+    throw error;
+  }
 }

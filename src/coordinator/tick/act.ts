@@ -1,15 +1,20 @@
-import type { EpochMs, LeaseId } from '../../core/brand';
+import type { ETag, EpochMs, LeaseId } from '../../core/brand';
 import { type Claim, type Decision, isBackfilled } from '../../core/decide/situation';
 import { claimTime } from '../../core/decide/verdict';
 import { claimRank } from '../../core/priority';
+import type { Row } from '../../core/row';
+import { acquire } from '../../lease/acquire';
 import { StoreError } from '../../lease/store';
-import type { Coordinator, RunnableJob } from '../coordinator';
+import { Trust } from '../../lease/trust';
+import type { Coordinator, Report, RunnableJob } from '../coordinator';
+import type { JobDecision } from '../decide-row';
 import { turnOf } from '../give-back';
+import { holdRow } from '../held';
 import { storageAnswers, storageTroubled } from '../reachability';
 import { hasRoom, hubKeepsUp, isEarly, leaseFor } from './early';
 import { CLAIMS_AT_ONCE, type Fire, type TickState } from './fire';
+import { withLastRun } from './last-run';
 import { claimsOf } from './layout';
-import type { JobDecision } from '../decide-row';
 import {
   HOLD_BACK_MS,
   type NextCheck,
@@ -20,9 +25,7 @@ import {
   isSilent,
   upcomingAt,
 } from './notes';
-import { withLastRun } from './last-run';
 import { handOver } from './race';
-import { writeDecided } from './write-decided';
 
 const ROOM_AGAIN_MS = 1_000;
 /** A look at all jobs is worth one acquisition in vain for each so many of them, and then the rest is looked at again. */
@@ -216,4 +219,37 @@ function checkAfter(
   if (decision.claim.hasBacklog === true) return soon;
   const next = spec.timetable.next(decision.claim.row.cursor);
   return next === undefined ? soon : Math.max(soon, claimTime(spec, next, lookAheadMs));
+}
+
+/** A decision that gives due times their outcomes and runs nothing. */
+interface Decided {
+  /** Undefined: the lease is acquired and left to expire, so that a run that seemed over continues. */
+  readonly row: Row | undefined;
+  /** The ETag of the row that the decision was made on. */
+  readonly etag: ETag;
+  readonly leaseId: LeaseId;
+}
+
+/**
+ * Carries out the decision in the order of a claim: acquire, row, records, release.
+ *
+ * @returns false if another instance was faster
+ */
+async function writeDecided(
+  coordinator: Coordinator,
+  job: RunnableJob,
+  { row, etag, leaseId }: Decided,
+  report: Report,
+): Promise<boolean> {
+  const { leaseMs } = job.spec;
+  // Nothing renews this lease, so the tick stops after half of it.
+  const trust = Trust.unrenewed(coordinator.clock, leaseMs);
+  const remaining = (): number => trust.remaining();
+  const guard = { job, leaseId, leaseMs, etag };
+  if ((await acquire(coordinator, job.spec.name, guard, remaining)) === undefined) return false;
+  if (row === undefined) return false;
+  const written = await holdRow(coordinator, report, guard, { row, remaining, trustFrom: () => trust });
+  if (written === undefined) return false;
+  await written.held.finishDecided();
+  return true;
 }

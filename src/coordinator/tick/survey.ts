@@ -2,20 +2,26 @@ import type { JobName, Millis } from '../../core/brand';
 import type { Clock } from '../../core/clock';
 import { claimRank } from '../../core/priority';
 import { within } from '../../lease/deadline';
-import type { Listing, ListOptions } from '../../lease/store';
+import type { ListOptions, Listing } from '../../lease/store';
 import { moment } from '../../lease/trust';
 import type { Coordinator, Report } from '../coordinator';
-import { decideOnAll, runnable } from './decide-on';
-import { createFirstSight } from './first-sight';
-import { leftRows } from './left-rows';
-import { burstPlanner } from './plan-bursts';
+import { troubled } from '../reachability';
 import { heedCordon } from './cordon';
-import { claimsOf, heedLayout } from './layout';
+import { decideOnAll, runnable } from './decide-on';
 import type { Fire, TickState } from './fire';
+import { createFirstSight } from './first-sight';
+import { claimsOf, heedLayout } from './layout';
+import { leftRows } from './left-rows';
+import { createContainerWatch } from './missing-container';
 import { recordPurger } from './purge-records';
 import { type Rounds, listingRounds } from './rounds';
-import { createContainerWatch } from './missing-container';
-import { tellSlowListing, tellStrays } from './strays';
+
+const TROUBLE = 'strays';
+
+const SLOW = 'listing';
+
+/** The plan changes with checks alone, and those of a burst come together. */
+const PLAN_EVERY_MS = 500;
 
 const LISTING_LIMIT_MS = 10_000;
 /** If the clock correction changes by more than this, instants noted under the old one are discarded. */
@@ -218,4 +224,45 @@ function clockSteps(clock: Clock): () => boolean {
 
 function startIf({ background }: TickState, work: Promise<void> | undefined): void {
   if (work !== undefined) background.start(work);
+}
+
+/** The returned function plans the look-aheads of all due times, unless it did so a moment ago. */
+function burstPlanner({ coordinator, board, claimRate }: TickState): () => void {
+  const { clock, handOvers, settings } = coordinator;
+  const { lookAheadMs: usualMs, longestLookAheadMs: mostMs = usualMs } = settings;
+  let plannedAt: Millis = -Infinity;
+  return () => {
+    const now = clock.monotonic();
+    if (mostMs <= usualMs || now - plannedAt < PLAN_EVERY_MS) return;
+    plannedAt = now;
+    const lookAheadMs = handOvers.lookAhead(usualMs, mostMs);
+    board.planBursts({ lookAheadMs, mostMs, perSecond: claimRate.perSecond }, usualMs);
+  };
+}
+
+/** Reports foreign blobs with which programs that use the SDK cannot list, and their removal. */
+function tellStrays({ clock, health, serviceTime }: Coordinator, { strays }: Listing, report: Report): void {
+  const at = serviceTime.now();
+  const harmful = strays?.harmful ?? [];
+  if (harmful.length === 0) {
+    if (health.over(TROUBLE))
+      report.event({ event: 'healthy', at, reason: 'no blob under jobs/ breaks listings any longer' });
+    return;
+  }
+  const reason =
+    `${harmful.join(', ')}: not written by cronlease, and ignored. The metadata breaks listings by older versions and ` +
+    'other programs: delete the blob';
+  if (health.trouble(TROUBLE, { reason }, clock.monotonic())) report.event({ event: 'unhealthy', at, reason });
+}
+
+/** @param part a part of a listing that needs several; undefined if one was enough */
+function tellSlowListing(coordinator: Coordinator, part: Listing | undefined, report: Report): void {
+  const { health, serviceTime } = coordinator;
+  if (part !== undefined) {
+    const some = part.strays?.names[0];
+    const remedy = some === undefined ? '' : `: delete blobs that cronlease did not write, such as ${some}`;
+    troubled(coordinator, SLOW, { reason: `one listing of jobs/ takes longer than a tick allows${remedy}` }, report);
+  } else if (health.over(SLOW)) {
+    report.event({ event: 'healthy', at: serviceTime.now(), reason: 'jobs/ is listed in time again' });
+  }
 }

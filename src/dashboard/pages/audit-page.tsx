@@ -3,9 +3,8 @@ import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { changed, pageOf, param } from '../data/address';
 import type { Audit } from '../data/model';
-import { Badge, Exact, Link, Notice, sentence, Skeleton } from '../parts/parts';
+import { Badge, Exact, Link, Notice, SearchBox, Skeleton, sentence } from '../parts/parts';
 import { FailureNotice } from '../parts/failure-notice';
-import { SearchBox } from '../parts/search-box';
 import { useLive } from '../data/use-live';
 import type { Label } from '../data/words';
 

@@ -8,13 +8,11 @@ import { AtOnce, Hatching, LanePicture } from '../parts/lane-picture';
 import type { Lane } from '../data/lane-marks';
 import type { Lanes } from '../data/model';
 import { pageNumber, Pages } from '../parts/pages';
-import { Badge, Link, Notice, OrderChanged, Skeleton } from '../parts/parts';
+import { Badge, Link, Notice, OrderChanged, SearchBox, Skeleton } from '../parts/parts';
 import { FailureNotice } from '../parts/failure-notice';
 import { type Scale, ticksOf } from '../data/scale';
-import { SearchBox } from '../parts/search-box';
 import { zoneOf } from '../data/time';
-import { useLive } from '../data/use-live';
-import { useWidth } from '../data/use-width';
+import { useLive, useWidth } from '../data/use-live';
 import { plural, STATE_LABELS } from '../data/words';
 
 const PAGE = 50;

@@ -5,7 +5,7 @@ import { Log } from '../parts/log';
 import { pageOf } from '../data/address';
 import { now } from '../data/clock';
 import type { OneRun, Runs } from '../data/model';
-import { Badge, Exact, Link, Notice, sentence, Skeleton, Time } from '../parts/parts';
+import { Badge, Exact, Fact, Link, Notice, Skeleton, Time, sentence } from '../parts/parts';
 import { HelpLink } from '../parts/help-link';
 import { topicOf } from '../data/help-topics';
 import { FailureNotice } from '../parts/failure-notice';
@@ -15,10 +15,8 @@ import { triggerWord } from '../parts/runs-table';
 import { mayAct } from '../data/session';
 import { duration, exactTime, span, zoneOf } from '../data/time';
 import { runHref } from '../parts/timeline';
-import { useLive } from '../data/use-live';
-import { useRead } from '../data/use-read';
+import { useLive, useRead } from '../data/use-live';
 import { type Label, OUTCOME_LABELS, plural, reasonText } from '../data/words';
-import { Fact } from '../parts/fact';
 
 /** Due times that a run overlapped have their records when the next run ends, at the latest. */
 const RECORDS_LATEST_MS = 3_600_000;

@@ -8,7 +8,7 @@ import { Link, Time } from './parts';
 import { mayAct } from '../data/session';
 import { instantIn, zoneOf } from '../data/time';
 import { runHref } from './timeline';
-import { useRead } from '../data/use-read';
+import { useRead } from '../data/use-live';
 import { plural } from '../data/words';
 
 /** The due times of a dry run that are shown. */

@@ -1,7 +1,6 @@
 import type { JSX } from 'preact';
-import { Fact } from './fact';
+import { Ago, Fact, Link, Since, Time } from './parts';
 import type { Job } from '../data/model';
-import { Ago, Link, Since, Time } from './parts';
 import { runHref } from './timeline';
 import { plural } from '../data/words';
 

@@ -4,7 +4,7 @@ import { now } from '../data/clock';
 import { type Calendar, type Outcome } from '../data/model';
 import { FailureLine } from './failure-notice';
 import { dayOf } from '../data/time';
-import { useRead } from '../data/use-read';
+import { useRead } from '../data/use-live';
 import { OUTCOME_LABELS } from '../data/words';
 
 const CELL = 14;

@@ -1,14 +1,17 @@
+import Anser from 'anser';
 import { Fragment, type JSX, type RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { changed, go, param } from '../data/address';
+import { now } from '../data/clock';
 import { type FollowedLog, type LogEntry, useLog } from '../data/follow-log';
+import { exactTime, fullTime, zoneOf } from '../data/time';
+import { plural } from '../data/words';
+import { FailureLine } from './failure-notice';
 import { Notice, Skeleton } from './parts';
 import { chosenItem } from './run-items';
-import { FailureLine } from './failure-notice';
-import { TerminalText } from './terminal-text';
-import { exactTime, fullTime, zoneOf } from '../data/time';
-import { now } from '../data/clock';
-import { plural } from '../data/words';
+
+/** The colours that have a class in style.css. */
+const COLORS = /^ansi-(bright-)?(black|red|green|yellow|blue|magenta|cyan|white)$/;
 
 interface LogProps {
   readonly runId: string;
@@ -274,4 +277,22 @@ function download(runId: string, entries: readonly LogEntry[]): void {
   link.download = `${runId}.log`;
   link.click();
   URL.revokeObjectURL(url);
+}
+
+/** Text with terminal colours: as text in elements with classes, whatever it contains. */
+function TerminalText({ text }: { readonly text: string }): JSX.Element {
+  if (!text.includes('\u001B')) return <>{text}</>;
+  const parts = Anser.ansiToJson(text, { json: true, use_classes: true, remove_empty: true });
+  return (
+    <>
+      {parts.map(({ content, fg, decorations }, index) => (
+        <span
+          key={index}
+          class={[COLORS.test(fg ?? '') ? fg : '', decorations.includes('bold') ? 'bold' : ''].join(' ')}
+        >
+          {content}
+        </span>
+      ))}
+    </>
+  );
 }

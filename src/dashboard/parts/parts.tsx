@@ -1,5 +1,6 @@
 import type { ComponentChildren, JSX, TargetedMouseEvent } from 'preact';
-import { go } from '../data/address';
+import { useEffect, useRef } from 'preact/hooks';
+import { changed, go, param } from '../data/address';
 import { now } from '../data/clock';
 import type { HeldOrder } from '../data/held-order';
 import { exactTime, fullTime, relative, shortTime, span, zoneOf } from '../data/time';
@@ -193,5 +194,42 @@ export function OrderChanged({ order: { stale, sortAgain } }: { readonly order: 
         Show
       </button>
     </p>
+  );
+}
+
+/** One name with its value, in a list of facts. */
+export function Fact({ name, children }: { readonly name: string; readonly children: ComponentChildren }): JSX.Element {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}
+
+/** Searches what the page lists. `/` leads to it. */
+export function SearchBox({ of }: { readonly of: string }): JSX.Element {
+  const box = useRef<HTMLInputElement>(null);
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent): void => {
+      const isTyping = event.target instanceof HTMLElement && event.target.matches('input, textarea, select, dialog *');
+      if (event.key !== '/' || isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
+      event.preventDefault();
+      box.current?.focus();
+    };
+    addEventListener('keydown', onKey);
+    return () => removeEventListener('keydown', onKey);
+  }, []);
+  return (
+    <input
+      ref={box}
+      type="search"
+      aria-label={`Search ${of}`}
+      placeholder={`Search ${of}   /`}
+      value={param('q') ?? ''}
+      onInput={({ currentTarget: { value } }) =>
+        go(changed({ q: value, page: undefined, cursor: undefined }), 'replace')
+      }
+    />
   );
 }

@@ -4,7 +4,7 @@ import type { OneJob } from '../data/model';
 import { Badge, Link, Notice } from './parts';
 import { pageOf } from '../data/address';
 import { runHref } from './timeline';
-import { useRead } from '../data/use-read';
+import { useRead } from '../data/use-live';
 import type { Label } from '../data/words';
 
 const REQUESTED: Label = { word: 'Requested', icon: 'clock', tone: 'busy' };

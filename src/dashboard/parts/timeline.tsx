@@ -6,7 +6,7 @@ import type { DueTimes, RunSummary } from '../data/model';
 import { type Scale, instantAt, positionOf, ticksOf } from '../data/scale';
 import { barWidth, Hatching } from './lane-picture';
 import { duration, exactTime, fullTime, zoneOf } from '../data/time';
-import { useWidth } from '../data/use-width';
+import { useWidth } from '../data/use-live';
 import { OUTCOME_LABELS, plural, reasonText } from '../data/words';
 
 const HEIGHT = 96;

@@ -5,7 +5,7 @@ import { isBad } from '../../core/shown-state';
 import type { RunSummary } from '../data/model';
 import { theme } from '../data/theme';
 import { duration, shortTime, zoneOf } from '../data/time';
-import { useWidth } from '../data/use-width';
+import { useWidth } from '../data/use-live';
 
 const HEIGHT = 160;
 /** The steps of durations that people count in. */

@@ -7,7 +7,7 @@ import { HelpLink } from './help-link';
 import { FailureLine } from './failure-notice';
 import { runHref } from './timeline';
 import { instantIn, offsetAt, zoneOf } from '../data/time';
-import { useRead } from '../data/use-read';
+import { useRead } from '../data/use-live';
 import { type Label, OUTCOME_LABELS } from '../data/words';
 
 interface WhyProps {

@@ -1,11 +1,16 @@
-import { existsSync } from 'node:fs';
+import { exec } from 'node:child_process';
+import fs, { existsSync } from 'node:fs';
 import path from 'node:path';
 import type { Cluster } from './cluster';
 import { ClusterError } from './cluster-error';
 import type { DevJobs } from './dev-jobs';
 import type { Printer } from './print';
-import { runBuild, sourceFiles } from './rebuild';
-import { CODE, codeFiles, type FileWatch, watchFiles } from './watch-files';
+import { CODE, type FileWatch, codeFiles, collectFiles, watchFiles } from './watch-files';
+
+// A build writes declarations, which would start the next one.
+const SOURCE = /(?<!\.d)\.[cm]?[jt]sx?$/;
+
+const TYPESCRIPT = /(?<!\.d)\.[cm]?tsx?$/;
 
 /** Files of an app beside its code that an instance reads when it starts. */
 const SETTINGS = ['host.json', 'local.settings.json', 'package.json'];
@@ -109,4 +114,24 @@ function whatChanged(app: string, files: readonly string[], jobs: DevJobs | unde
     kind: 'valid',
     changes: [...(change?.changes ?? []), ...(names.length === 0 ? [] : [`${some.join(', ')} changed`])],
   };
+}
+
+/**
+ * The sources of an app: the code below `src`, and TypeScript in its other folders, where JavaScript is what a build
+ * wrote. An app without `src` may have all of its code anywhere.
+ */
+export function sourceFiles(app: string): readonly string[] {
+  const src = path.join(app, 'src');
+  if (!fs.existsSync(src)) return collectFiles(app, SOURCE);
+  return [...new Set([...collectFiles(src, SOURCE), ...collectFiles(app, TYPESCRIPT)])];
+}
+
+/** Runs a build command in the app's folder. Resolves to what it printed if it fails. */
+function runBuild(command: string, app: string): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    // A compiler's list of errors.
+    exec(command, { cwd: app, maxBuffer: 64 * 1024 * 1024 }, (error, stdout, stderr) => {
+      resolve(error === null ? undefined : `${stdout}${stderr}`.trim() || error.message);
+    });
+  });
 }

@@ -1,13 +1,12 @@
 import { callAt } from '../host/timer';
-import { type Action, planActions } from './actions';
+import { type Action, type Command, planActions } from './actions';
 import { toJson, unknownFunction } from './activities';
-import { EventType, historyEvent, type HistoryEvent, orchestratorPayload } from './history';
+import { EventType, type HistoryEvent, historyEvent, orchestratorPayload } from './history';
 import { hiddenUntil } from './hub-files';
 import type { HubState } from './hub-state';
-import { cancelTimers, isFinished, type LiveInstance } from './instances';
+import { type LiveInstance, cancelTimers, isFinished } from './instances';
 import { executionStarted } from './new-instance';
-import { checkReplay } from './replay';
-import { createTasks, type TaskEnds } from './tasks';
+import { type TaskEnds, createTasks } from './tasks';
 
 /** The return value of an orchestrator function. */
 interface OrchestratorState {
@@ -172,4 +171,27 @@ function endEvent({ name }: LiveInstance, TaskScheduledId: number, status: EndSt
     Details: output,
     FailureDetails: null,
   });
+}
+
+function eventText(event: HistoryEvent): string {
+  if (event.EventType === EventType.TaskScheduled) return `the activity '${event.Name}'`;
+  return event.EventType === EventType.SubOrchestrationInstanceCreated
+    ? `the sub-orchestration '${event.Name}'`
+    : 'a timer';
+}
+
+function commandText(command: Command): string {
+  if (command.kind === 'activity') return `the activity '${command.name}'`;
+  return command.kind === 'subOrchestration' ? `the sub-orchestration '${command.name}'` : 'a timer';
+}
+
+/** Checks that an orchestrator requests the same tasks in each replay. */
+function checkReplay(event: HistoryEvent, command: Command): void {
+  const was = eventText(event);
+  const is = commandText(command);
+  if (was.toLowerCase() === is.toLowerCase()) return;
+  throw new Error(
+    `Non-deterministic orchestrator: as its task number ${command.id} it first asked for ${was}, now for ${is}. ` +
+      'An orchestrator function must do the same in each replay: no clock, no random numbers, no I/O of its own.',
+  );
 }

@@ -4,16 +4,15 @@ import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { durableClientInput } from '../durable/client-input';
 import { createHub } from '../durable/hub';
-import { hubFiles, NO_FILES } from '../durable/hub-files';
+import { NO_FILES, hubFiles } from '../durable/hub-files';
 import { serveHub } from '../durable/management';
 import { AppLoadError, type AppPackage, readHostJson, readLocalSettings, readPackage } from './app-folder';
-import { type AppRegistry, createRegistry, installCoreApi, type LogLine, runHooks } from './core-api';
-import { checkFunctions, type HostedFunction } from './functions';
-import { listen, type RequestHandler, serveFunctions } from './http-server';
-import { countInvocations } from './invocations';
-import { createInvoke } from './invoke';
+import { type AppRegistry, type LogLine, createRegistry, installCoreApi, runHooks } from './core-api';
+import { type HostedFunction, checkFunctions } from './functions';
+import { type RequestHandler, listen, serveFunctions } from './http-server';
+import { type Invoke, createInvoke } from './invoke';
 import { startTimer } from './timer';
-import { startLocked, type TimerLock } from './timer-lock';
+import { type TimerLock, startLocked } from './timer-lock';
 
 export interface HostOptions {
   /** Absolute path of the app's folder. It becomes the process's working directory, as in the real worker. */
@@ -257,5 +256,30 @@ export async function startHost(options: HostOptions): Promise<Host> {
       server.close();
       server.closeAllConnections();
     },
+  };
+}
+
+/** Counts the invocations of a host. */
+interface Invocations {
+  readonly invoke: Invoke;
+  /** Resolves once none is running. */
+  idle(): Promise<void>;
+}
+
+function countInvocations(invoke: Invoke): Invocations {
+  let underWay = 0;
+  const waiting: (() => void)[] = [];
+  return {
+    async invoke(fn, input) {
+      underWay += 1;
+      try {
+        return await invoke(fn, input);
+      } finally {
+        underWay -= 1;
+        const isIdle = underWay === 0 ? waiting.splice(0) : [];
+        for (const resolve of isIdle) resolve();
+      }
+    },
+    idle: () => (underWay === 0 ? Promise.resolve() : new Promise((resolve) => waiting.push(resolve))),
   };
 }

@@ -1,12 +1,16 @@
 import type { EpochMs } from '../../core/brand';
 import { formatDuration } from '../../core/duration';
+import { type Cordon, FLEET, type Fleet, NO_FLEET, cordonOf, decodeFleet } from '../../core/fleet';
 import type { JobsFile } from '../../core/job';
+import { ForeignMetadataError } from '../../core/metadata';
 import { jobsHash } from '../../core/presence';
-import type { Presences } from '../../lease/store';
+import type { ListedControl, Presences } from '../../lease/store';
 import { type Deployment, deploymentsOf } from '../views/deployments';
-import { type Finding, okAbout, orOk, problem, warning } from './finding';
-import { strayBlobs } from './strays';
+import { layoutTroubles } from '../views/layouts';
+import type { JobList } from '../views/list-jobs';
+import { type Finding, ok, okAbout, orOk, problem, warning } from './finding';
 import { SKEW_MS } from './storage';
+import { strayBlobs } from './strays';
 
 /** Checks the presences of the deployments, and whether they fit together. */
 export function checkDeployments(listed: Presences, file: JobsFile | undefined): readonly Finding[] {
@@ -131,4 +135,70 @@ function groups(
     found.set(key, [...(found.get(key) ?? []), deployment]);
   }
   return found;
+}
+
+/** Names the deployments that an operator keeps from claiming. */
+export function checkCordons(listed: ListedControl | undefined, presences: Presences): readonly Finding[] {
+  try {
+    const fleet = listed === undefined ? NO_FLEET : decodeFleet(listed.metadata);
+    return checkFleet(fleet, deploymentsOf(presences).deployments);
+  } catch (error) {
+    if (!(error instanceof ForeignMetadataError)) throw error;
+    const remedy = 'delete it: every cordon is lifted by that, and "cronlease cordon" makes them again';
+    return [problem('metadata', `jobs/${FLEET}/control`, error.message, remedy)];
+  }
+}
+
+function checkFleet(fleet: Fleet, deployments: readonly Deployment[]): readonly Finding[] {
+  if (fleet.cordons.length === 0) return [ok('cordons', 'no deployment is cordoned')];
+  const live = deployments.filter(({ state }) => state !== 'silent');
+  const isStill = live.length > 0 && live.every(({ name }) => cordonOf(fleet, name) !== undefined);
+  const all = isStill
+    ? [warning('cordons', null, 'every live deployment is cordoned: nothing runs', 'uncordon one, or start another')]
+    : [];
+  return [...all, ...fleet.cordons.map((cordon) => oneCordon(cordon, deployments))];
+}
+
+function oneCordon({ deployment, by, note, since }: Cordon, deployments: readonly Deployment[]): Finding {
+  const about = `since ${new Date(since).toISOString()} by ${by}: ${note}`;
+  const isKnown = deployments.some(({ name }) => name === deployment);
+  return warning(
+    'cordons',
+    deployment,
+    isKnown ? `claims nothing new, ${about}` : `is cordoned and has not ticked in the last week, ${about}`,
+    `lift the cordon when it is no longer needed: cronlease uncordon ${deployment}`,
+  );
+}
+
+/** Whether the accounts, this list of them and those of the deployments fit together. */
+export function checkLayouts(
+  location: string,
+  { layouts, missing }: Pick<JobList, 'layouts' | 'missing'>,
+  presences: Presences,
+): readonly Finding[] {
+  const here = layouts.accounts?.length ?? 1;
+  const other = deploymentsOf(presences).deployments.filter(({ lately, accounts = 1 }) => lately && accounts !== here);
+  const found = [
+    ...missing.map((account) => problem('accounts', account.location, account.reason, 'its jobs do not run: check it')),
+    ...layoutTroubles(location, layouts).map(({ reason, isForeign }) =>
+      problem(
+        'accounts',
+        null,
+        `${reason}: nothing is claimed there`,
+        isForeign
+          ? 'find out what wrote it, and run "cronlease shards --repair", or POST api/manage/layout/repair'
+          : 'see "cronlease shards", and set CRONLEASE_SHARDS',
+      ),
+    ),
+    ...other.map(({ name, accounts = 1 }) =>
+      problem(
+        'accounts',
+        name,
+        `deals its jobs over ${accounts} account(s), and this list has ${here}`,
+        'give all deployments, and this command, the same CRONLEASE_SHARDS',
+      ),
+    ),
+  ];
+  if (found.length > 0 || here === 1) return found;
+  return [ok('accounts', `the jobs are dealt over ${here} accounts, whose layouts fit`)];
 }

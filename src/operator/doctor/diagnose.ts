@@ -2,11 +2,9 @@ import type { JobsFile } from '../../core/job';
 import type { LeaseStore } from '../../lease/store';
 import type { Trial } from '../../lease/trial';
 import { listJobs } from '../views/list-jobs';
-import { checkCordons } from './cordons';
-import { checkDeployments } from './deployments';
+import { checkCordons, checkDeployments, checkLayouts } from './deployments';
 import type { Finding } from './finding';
 import { checkJobs, fileRead, noFile } from './jobs';
-import { checkLayouts } from './layouts';
 import { checkRetention } from './retention';
 import { checkStorage } from './storage';
 

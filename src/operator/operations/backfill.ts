@@ -1,11 +1,26 @@
-import type { JobName } from '../../core/brand';
+import {
+  type Backfill,
+  type BackfillOrder,
+  type BackfillProgress,
+  type BackfillState,
+  isActive,
+  nextOf,
+} from '../../core/backfill';
+import type { EpochMs, JobName } from '../../core/brand';
+import { currentPause } from '../../core/control';
 import { isoOf } from '../../core/iso';
 import type { JobSpec } from '../../core/job';
+import { parseRecordKey, recordKey, runIdOf } from '../../core/key';
+import { type Origin, boundedOrigin } from '../../core/origin';
+import { isAtRest } from '../../core/row';
+import type { CallOptions, LeaseStore } from '../../lease/store';
 import { type Acting, type Recorded, operate } from '../audit';
-import { type StartedBackfill, startBackfill, stopBackfill } from '../backfill';
-import type { WantedBackfill } from '../backfill-plan';
-import { shortId } from './request';
+import { type BackfillPlan, type WantedBackfill, planIn, recordsBetween, spanOf } from './backfill-plan';
+import { type ChangeOptions, changeControl } from '../change-control';
+import { type JobState, currentRun, readState } from '../job-state';
+import { OperatorError } from '../operator-error';
 import type { Subject } from '../subject';
+import { shortId } from './request';
 
 type Started = Omit<StartedBackfill, 'from' | 'through'> & { readonly from: string; readonly through: string };
 type OfJob<Answer> = Recorded<Answer & { readonly job: JobName }>;
@@ -30,4 +45,208 @@ export function endBackfill(
     const after = { id, stopped: isoOf(stopped) };
     return { answer: { job: name, ...after }, before: { id }, after };
   });
+}
+
+/** How far the last back-fill of a job is. */
+export interface BackfillStatus {
+  readonly id: string;
+  /**
+   * `active`: it runs, or waits for its turn. `paused`: its job is paused or disabled. `stopping`: somebody stopped it,
+   * and its last run is not over. `scheduleChanged`: the job has another schedule now, so it has ended.
+   */
+  readonly state: BackfillState;
+  readonly from: EpochMs;
+  readonly through: EpochMs;
+  readonly order: BackfillOrder;
+  readonly includeSucceeded: boolean;
+  readonly origin: Origin;
+  /** When it was asked for. */
+  readonly at: EpochMs;
+  /** When somebody stopped it. */
+  readonly stopped: EpochMs | undefined;
+  /** How many due times it has. */
+  readonly dueTimes: number;
+  /** How many of them it has not come to. */
+  readonly left: number;
+  /** How many it passed over, since they had succeeded. */
+  readonly passedOver: number;
+  /** How many of its runs ended with each outcome. */
+  readonly outcomes: Readonly<Record<string, number>>;
+  /** Its run in progress. */
+  readonly runId: string | undefined;
+}
+
+/** A back-fill that was started. */
+export interface StartedBackfill extends Pick<BackfillPlan, 'running' | 'passedOver'> {
+  readonly id: string;
+  readonly from: EpochMs;
+  readonly through: EpochMs;
+  /** The job is paused, and the back-fill waits. */
+  readonly paused: boolean;
+}
+
+/**
+ * Starts a back-fill. The plan is made anew, and only its due times run.
+ *
+ * @param wanted.id lowercase letters and digits, unlike that of any other back-fill or request of the job
+ * @throws OperatorError as `planBackfill`; `BackfillGoesOn`, `NothingToRun`
+ */
+export async function startBackfill(
+  store: LeaseStore,
+  spec: JobSpec,
+  wanted: WantedBackfill & { readonly id: string; readonly origin: Origin },
+  options?: ChangeOptions,
+): Promise<StartedBackfill> {
+  const { id, origin, order, includeSucceeded } = wanted;
+  return changeControl(
+    store,
+    { name: spec.name, spec },
+    async (state) => {
+      const { control, now } = state;
+      const before = control.backfill;
+      const started = (backfill: Backfill, { running, passedOver }: BackfillPlan): StartedBackfill => ({
+        id: backfill.id,
+        from: backfill.from,
+        through: backfill.through,
+        running,
+        passedOver,
+        paused: !spec.enabled || currentPause(control, now) !== undefined,
+      });
+      const plan = await planIn(store, spec, wanted, state, options);
+      // An earlier call that reported a refusal has written it.
+      if (before?.id === id) return { control: undefined, result: started(before, plan) };
+      if (before !== undefined && !isOver(stateOf(spec, before, state))) {
+        throw new OperatorError(
+          'BackfillGoesOn',
+          `back-fill ${before.id} of job "${spec.name}" is not over: wait until it is, or stop it`,
+        );
+      }
+      if (plan.running === 0) {
+        throw new OperatorError(
+          'NothingToRun',
+          `all ${String(plan.passedOver)} due times of job "${spec.name}" in this span have succeeded: include them to run them again`,
+        );
+      }
+      const runs = plan.dueTimes.filter(({ runs: will }) => will).map(({ scheduledFor }) => scheduledFor);
+      const backfill: Backfill = {
+        id,
+        ...spanOf(runs),
+        order,
+        includeSucceeded,
+        scheduleHash: spec.scheduleHash,
+        origin: boundedOrigin(origin),
+        at: now,
+        stopped: undefined,
+      };
+      return { control: { ...control, backfill }, result: started(backfill, plan) };
+    },
+    options,
+  );
+}
+
+/**
+ * Stops the back-fill of a job. Its run in progress continues.
+ *
+ * @throws OperatorError `NoBackfill`
+ */
+export function stopBackfill(
+  store: LeaseStore,
+  subject: Subject,
+  options?: ChangeOptions,
+): Promise<{ readonly id: string; readonly stopped: EpochMs }> {
+  return changeControl(
+    store,
+    subject,
+    ({ control, row, now }) => {
+      const { backfill } = control;
+      const isLeft = subject.spec === undefined || progressLeft(subject.spec, backfill, row?.backfill);
+      if (backfill === undefined || backfill.stopped !== undefined || !isLeft) {
+        throw new OperatorError('NoBackfill', `job "${subject.name}" has no back-fill in progress`);
+      }
+      const stopped = now;
+      return { control: { ...control, backfill: { ...backfill, stopped } }, result: { id: backfill.id, stopped } };
+    },
+    options,
+  );
+}
+
+function progressLeft(spec: JobSpec, backfill: Backfill | undefined, progress: BackfillProgress | undefined): boolean {
+  if (backfill === undefined) return false;
+  return nextOf(spec, backfill, progress?.id === backfill.id ? progress.at : undefined) !== undefined;
+}
+
+/** Reads how far the last back-fill of a job is; undefined: it has none. */
+export async function readBackfillStatus(
+  store: LeaseStore,
+  spec: JobSpec,
+  options?: CallOptions,
+): Promise<BackfillStatus | undefined> {
+  const state = await readState(store, spec.name, options);
+  const { backfill } = state.control;
+  if (backfill === undefined) return undefined;
+  const [records, run] = await Promise.all([
+    recordsBetween(store, spec.name, backfill, options),
+    currentRun(store, spec.name, state, options),
+  ]);
+  const outcomes: Record<string, number> = {};
+  for (const { key, summary } of records) {
+    if (parseRecordKey(key)?.request !== backfill.id || summary['state'] !== 'final') continue;
+    const outcome = summary['outcome'] ?? 'failed';
+    outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
+  }
+  const progress = state.row?.backfill?.id === backfill.id ? state.row.backfill : undefined;
+  const { id, from, through, order, includeSucceeded, origin, at, stopped } = backfill;
+  return {
+    id,
+    state: stateOf(spec, backfill, state),
+    from,
+    through,
+    order,
+    includeSucceeded,
+    origin,
+    at,
+    stopped,
+    ...counted(spec, backfill, progress),
+    outcomes,
+    passedOver: progress?.passedOver ?? 0,
+    runId: run !== undefined && isRunOf(backfill, state) ? run : asideRun(spec, backfill, progress),
+  };
+}
+
+function counted(
+  spec: JobSpec,
+  backfill: Backfill,
+  progress: BackfillProgress | undefined,
+): Pick<BackfillStatus, 'dueTimes' | 'left'> {
+  const count = (after: EpochMs | undefined): number => {
+    let due = nextOf(spec, backfill, after);
+    let found = 0;
+    for (; due !== undefined; due = nextOf(spec, backfill, due)) found += 1;
+    return found;
+  };
+  return { dueTimes: count(undefined), left: count(progress?.at) };
+}
+
+function isRunOf({ id }: Backfill, { row }: JobState): boolean {
+  return parseRecordKey(row?.run?.key ?? '')?.request === id;
+}
+
+/** The run that waits for its next attempt while due times go first. */
+function asideRun({ name }: JobSpec, { id }: Backfill, progress: BackfillProgress | undefined): string | undefined {
+  const { aside } = progress ?? {};
+  return aside === undefined ? undefined : runIdOf(name, recordKey(aside.scheduledFor, id));
+}
+
+function stateOf(spec: JobSpec, backfill: Backfill, state: JobState): BackfillStatus['state'] {
+  const { row, control, now, lease } = state;
+  const isRunning =
+    row?.backfill?.aside !== undefined || (isRunOf(backfill, state) && !(row !== undefined && isAtRest(row, lease)));
+  if (backfill.stopped !== undefined) return isRunning ? 'stopping' : 'stopped';
+  if (!isActive(backfill, spec)) return 'scheduleChanged';
+  if (!isRunning && !progressLeft(spec, backfill, row?.backfill)) return 'done';
+  return !spec.enabled || currentPause(control, now) !== undefined ? 'paused' : 'active';
+}
+
+function isOver(state: BackfillStatus['state']): boolean {
+  return state === 'stopped' || state === 'scheduleChanged' || state === 'done';
 }

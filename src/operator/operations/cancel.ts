@@ -1,9 +1,14 @@
 import type { JobName } from '../../core/brand';
 import { isoOf } from '../../core/iso';
+import type { LeaseStore } from '../../lease/store';
 import { type Acting, type Recorded, operate } from '../audit';
-import { type CancelledRun, cancelRun } from '../cancel';
-import { cancelOrEnd } from './end-left-run';
+import { type ChangeOptions, changeControl } from '../change-control';
+import { currentRun, stateIn } from '../job-state';
+import { OperatorError } from '../operator-error';
 import type { Subject } from '../subject';
+import { endRunOf } from './forget';
+import { missingNotices } from './left-notices';
+import { type Desk, letGo, takeLease, writeStretches } from './take-lease';
 
 type Cancelled = Recorded<Omit<CancelledRun, 'requestedAt'> & { readonly job: JobName; readonly requestedAt: string }>;
 
@@ -25,4 +30,85 @@ export function cancel(acting: Acting, subject: Subject, { runId, hasFile }: Can
       after: { cancelling: made.runId },
     };
   });
+}
+
+export interface CancelledRun {
+  readonly runId: string;
+  /** When the cancel was requested, by the storage service's clock. */
+  readonly requestedAt: number;
+  /**
+   * `holder`: an attempt is running, and ends at its next renewal. `tick`: the run is waiting, and the next tick ends
+   * it. `caller`: no file has the job, so that no tick looks at it, and it was ended at once.
+   */
+  readonly endedBy: 'holder' | 'tick' | 'caller';
+}
+
+/**
+ * Requests the cancellation of a job's run.
+ *
+ * @throws OperatorError `NothingRuns`; `OtherRun` if the run in progress is not the wanted one
+ */
+export function cancelRun(
+  store: LeaseStore,
+  subject: Subject,
+  options?: ChangeOptions & { readonly runId?: string | undefined },
+): Promise<CancelledRun> {
+  const { name } = subject;
+  return changeControl(
+    store,
+    subject,
+    async (state) => {
+      const { row, control, now, lease } = state;
+      const runId = await currentRun(store, name, state, options);
+      if (runId === undefined) {
+        const unseen = row === undefined ? ': no coordinator has seen it yet' : '';
+        throw new OperatorError('NothingRuns', `job "${name}" has no run in progress${unseen}`);
+      }
+      if (options?.runId !== undefined && options.runId !== runId) {
+        throw new OperatorError('OtherRun', `run ${options.runId} of job "${name}" is over: ${runId} is in progress`);
+      }
+      const endedBy = lease === 'held' ? 'holder' : 'tick';
+      const result: CancelledRun = { runId, requestedAt: now, endedBy };
+      return { control: control.cancel === runId ? undefined : { ...control, cancel: runId }, result };
+    },
+    options,
+  );
+}
+
+/**
+ * Cancels a job's run. The waiting run of a job that the caller's jobs file lacks is ended at once.
+ *
+ * @throws as {@link cancelRun}; OperatorError `Contended`
+ */
+export async function cancelOrEnd(
+  desk: Desk,
+  subject: Subject,
+  options?: Parameters<typeof cancelRun>[2],
+): Promise<CancelledRun> {
+  const asked = await cancelRun(desk.store, subject, options);
+  if (subject.spec !== undefined || asked.endedBy === 'holder') return asked;
+  return (await endLeftRun(desk, subject.name)) === asked.runId ? { ...asked, endedBy: 'caller' } : asked;
+}
+
+/**
+ * Ends the waiting run of a job that was removed from the jobs file, as cancelled: no tick looks at the job, so that
+ * nobody would obey a request.
+ *
+ * @returns the run; undefined if no run waits: none is in progress, or an instance holds the job
+ * @throws OperatorError `Contended`
+ */
+async function endLeftRun(desk: Desk, job: JobName): Promise<string | undefined> {
+  const listing = await desk.store.list({ job });
+  const seen = listing.jobs.get(job)?.row;
+  const { row, lease, control, now } = stateIn(listing, job);
+  if (seen === undefined || row === undefined || lease === 'held') return undefined;
+  const runId = await currentRun(desk.store, job, { row, lease });
+  if (runId === undefined) return undefined;
+  const holding = await takeLease(desk, job, seen);
+  const ended = await endRunOf(desk, holding, row, now);
+  await writeStretches(desk, holding, row.owed);
+  // Released, the row would say that these notices exist. Otherwise whoever claims it next creates them.
+  const missing = await missingNotices(desk.store, job, ended.telling, control);
+  if (missing.length === 0) await letGo(desk, holding);
+  return runId;
 }

@@ -14,7 +14,7 @@ import {
 import type { CallOptions, LeaseStore } from '../../lease/store';
 import { changeRecord } from '../change-record';
 import { deploymentsOf } from '../views/deployments';
-import { checkNote } from './note';
+import { checkNote } from '../change-control';
 import { OperatorError } from '../operator-error';
 
 /**

@@ -2,7 +2,7 @@ import type { JobName } from '../../core/brand';
 import { MetadataReader } from '../../core/metadata';
 import type { ElectionStore, ListedRow } from '../../lease/store';
 import { inParallel } from '../../core/in-parallel';
-import { type Refusal, orRefusal } from '../refusal';
+import { type Refusal, orRefusal } from './refusal';
 import { type Desk, letGo, takeLease, writeMetadata } from './take-lease';
 
 /** The recovery of one election, planned or carried out. */

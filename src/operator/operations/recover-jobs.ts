@@ -22,7 +22,7 @@ import { inParallel } from '../../core/in-parallel';
 import { type LeftNotice, createNotices, leftNotice, missingNotices } from './left-notices';
 import { type JobState, stateIn } from '../job-state';
 import { OperatorError } from '../operator-error';
-import { type Refusal, orRefusal } from '../refusal';
+import { type Refusal, orRefusal } from './refusal';
 import {
   type Desk,
   type Holding,

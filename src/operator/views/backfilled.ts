@@ -2,7 +2,7 @@ import type { EpochMs } from '../../core/brand';
 import { invertedTime, recordKey, runIdOf } from '../../core/key';
 import type { Row } from '../../core/row';
 import type { CallOptions, LeaseStore } from '../../lease/store';
-import { recordsUnder } from '../backfill-plan';
+import { recordsUnder } from '../operations/backfill-plan';
 import type { Explanation } from './explain';
 import { recordOf } from './find-record';
 import { inParallel } from '../../core/in-parallel';

@@ -1,19 +1,19 @@
-import { given } from '../../core/given';
+import { newestSucceeded } from '../../coordinator/ledger';
 import type { EpochMs, JobName } from '../../core/brand';
-import { type JobSpec, actualTime } from '../../core/job';
+import { given } from '../../core/given';
 import { ForeignGroupError, inOrder, readGroup } from '../../core/group';
 import type { ItemTable } from '../../core/item-table';
+import { type JobSpec, actualTime } from '../../core/job';
 import { recordKey } from '../../core/key';
 import { ForeignRecordError, isUncounted } from '../../core/record';
 import { NOTHING_KNOWN, type RequiredJob, type RequiredJobs, requiredSince, requirementOf } from '../../core/requires';
 import type { Row } from '../../core/row';
 import { type Answer, explain, isDue } from '../../core/why';
-import { newestSucceeded } from '../../coordinator/ledger';
 import type { CallOptions, LeaseStore } from '../../lease/store';
-import { manualRecordAt, ranBefore, recordAt, recordOf, recordOver } from './find-record';
 import { type JobState, currentRun, readState } from '../job-state';
-import { withNotedLosses } from './noted-losses';
+import { manualRecordAt, ranBefore, recordAt, recordOf, recordOver } from './find-record';
 import { type ShownRecord, isOverlappedBy, shown } from './list-runs';
+import { withNotedLosses } from './noted-losses';
 import { readItems } from './run-items';
 
 export interface Explanation extends Answer {
@@ -227,4 +227,29 @@ function warningsOf(job: JobSpec, revision: number, row: Row | undefined): reado
   return revision < row.revision
     ? [`${file} than revision ${row.revision}, which the job follows: use the newer file`]
     : [`${file} than the one first seen with this revision: raise "revision" with each change`];
+}
+
+/**
+ * Explains an instant of a job that the jobs file no longer has, by row and ledger alone: nobody knows its schedule.
+ *
+ * @param job has no schedule
+ * @param file the jobs file, for people
+ */
+export async function explainLeft(
+  store: LeaseStore,
+  job: JobSpec,
+  time: EpochMs,
+  file: string,
+  options?: CallOptions,
+): Promise<Explanation> {
+  const { name } = job;
+  // Of any revision: the schedule of the row is certainly another one.
+  const found = await explainTime(store, job, Infinity, time, options);
+  const goesOn = found.outcome === 'retrying' || found.reason === 'requested';
+  const warning = `job "${name}" is not in ${file}: no deployment with this file runs it, or continues its run`;
+  const remedy = goesOn
+    ? `. End it with "cronlease cancel ${name}", or remove the job with "cronlease forget ${name}"`
+    : '';
+  const reason = found.outcome === 'notDue' ? 'notInFile' : found.reason;
+  return { ...found, reason, warnings: [...found.warnings, warning + remedy] };
 }

@@ -1,12 +1,11 @@
-import { isoOf } from '../../core/iso';
 import { type Fleet, NO_FLEET, cordonOf, decodeFleet, maintenanceAt } from '../../core/fleet';
+import { isoOf } from '../../core/iso';
 import type { JobSpec } from '../../core/job';
 import { ForeignMetadataError } from '../../core/metadata';
 import type { PresenceState } from '../../core/presence-state';
 import { isFailing, shownState } from '../../core/shown-state';
 import type { CallOptions, JobRowStore, ListedControl, PresenceStore } from '../../lease/store';
 import { type Deployment, deploymentsOf } from './deployments';
-import { withGroupMarks } from './group-marks';
 import { type JobStatus, statusOf } from './job-status';
 import { layoutTroubles } from './layouts';
 import { listJobs } from './list-jobs';
@@ -150,4 +149,28 @@ function byName(a: DeploymentStatus, b: DeploymentStatus): number {
 
 function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/**
+ * Marks the running jobs of each group that has more runs in progress than places. The row of a run is the same while it
+ * waits for its place and while its handler works, so the mark names the group and not those that wait.
+ *
+ * @param now the storage service's time, in ISO 8601
+ */
+function withGroupMarks(statuses: readonly JobStatus[], specs: readonly JobSpec[], now: string): readonly JobStatus[] {
+  const groups = new Map(specs.map(({ name, group }): [string, JobSpec['group']] => [name, group]));
+  const runs = new Map<string, number>();
+  for (const { name, currentRun } of statuses) {
+    const group = groups.get(name)?.name;
+    const { startedAt = null } = currentRun ?? {};
+    // One that is claimed ahead asks for no place yet, and one between two attempts has none.
+    if (group !== undefined && startedAt !== null && startedAt <= now) runs.set(group, (runs.get(group) ?? 0) + 1);
+  }
+  return statuses.map((status) => {
+    const group = groups.get(status.name);
+    const count = runs.get(group?.name ?? '') ?? 0;
+    if (group === undefined || status.state !== 'running' || count <= group.maxParallel) return status;
+    const mark = `one of ${String(count)} runs of group "${group.name}", ${String(group.maxParallel)} at a time`;
+    return { ...status, detail: status.detail === null ? mark : `${mark}; ${status.detail}` };
+  });
 }

@@ -1,22 +1,38 @@
-import type { Millis } from '../../core/brand';
+import type { JobName, Millis } from '../../core/brand';
 import type { Clock } from '../../core/clock';
 import type { CallOutcome } from '../../core/storage-call';
-import type { ElectionStore, LeaseBreaking, LeaseStore, Retention } from '../../lease/store';
+import type {
+  ElectionStore,
+  JobRowStore,
+  LeaseBreaking,
+  LeaseStore,
+  ListedControl,
+  ListedRow,
+  Retention,
+} from '../../lease/store';
 import type { Trial } from '../../lease/trial';
 import { facetsIn } from '../facets/facets';
+import { listingOf } from '../facets/listing';
 import { STORE_LIMITS } from '../limits';
+import { tryRows } from '../row-trial';
 import { exchangesWith } from './agents';
-import { asker, type Cluster } from './ask';
-import { entriesIn } from './entries';
-import { jobRowsIn } from './job-rows';
-import { type Keys, keysIn } from './keys';
-import { prepareLayout } from './layout';
+import { type Ask, type Cluster, asker } from './ask';
+import { entriesIn, headIn } from './entries';
+import { type Keys, headKey, idIn, keysIn, rowKeys } from './keys';
+import { lookForLayout, prepareLayout } from './layout';
 import { logsIn } from './logs';
 import { retentionIn } from './retention';
-import { rowCalls, rowsAmong } from './rows';
+import { leftIn, rowCalls, rowsAmong } from './rows';
 import type { ConsulCluster } from './settings';
-import { trialOn } from './trial';
-import { tree } from './wire';
+import { type KeyValue, removeTree, tree } from './wire';
+
+const REMEDIES: Trial['remedies'] = {
+  noToken: 'name a URL with a token of the ACL',
+  network: 'let this address through the firewall of the agents',
+  credentials: 'check the token of the URL',
+  role: 'grant this token a policy that may write the keys of the container, its node and sessions on that',
+  versions: 'none: Consul keeps no old values',
+};
 
 /**
  * The rows, controls, ledger and logs as keys of Consul 1.8 or later, through the HTTP API of its agents: no client
@@ -116,4 +132,58 @@ function clusterOf({ agents, container, clock, callTimeoutMs: limit, onOutcome }
 export function consulTrial(options: ConsulStoreOptions, id: string): Promise<Trial> {
   const { cluster, keys } = clusterOf(options);
   return trialOn(cluster, keys.elections, id);
+}
+
+/** The rows of jobs. One transaction lists them with their controls, as of one instant. */
+function jobRowsIn(
+  ask: Ask,
+  clock: Clock,
+  { jobs: folder, controls: controlKeys }: Keys,
+): Omit<JobRowStore & LeaseBreaking, 'location' | 'limits' | 'prepare'> {
+  const controlsAmong = (found: readonly KeyValue[]): ReadonlyMap<string, ListedControl> => {
+    const controls = found.filter(({ key }) => key.startsWith(controlKeys.heads));
+    return new Map(controls.map((kv) => [idIn(controlKeys, kv.key), headIn(kv)]));
+  };
+  return {
+    ...rowCalls({ ask, clock, folder }),
+    list: (options) =>
+      ask({ what: 'list jobs', kind: 'listing', options }, async (calls) => {
+        const only = options?.job;
+        const places =
+          only === undefined ? [folder, controlKeys.heads] : [rowKeys(folder, only).row, headKey(controlKeys, only)];
+        const answer = await calls.transact(...places.map(tree));
+        const { date, found = [] } = answer;
+        const sessions = new Map(found.map(({ key, session }) => [key, session]));
+        const withLeft = (name: JobName, row: ListedRow): ListedRow => {
+          if (only === undefined || row.lease !== 'leased') return row;
+          return { ...row, leftMs: leftIn(clock, sessions.get(rowKeys(folder, name).lease)) };
+        };
+        const rows = [...rowsAmong(folder, answer)].map(([name, row]) => [name, withLeft(name, row)] as const);
+        return listingOf(date, new Map(rows), controlsAmong(found), only);
+      }),
+  };
+}
+
+/**
+ * Tries each kind of call on a row of its own. Never rejects with a `StoreError`.
+ *
+ * @param folder which no tick reads: that of elections
+ */
+function trialOn(cluster: Cluster, folder: string, id: string): Promise<Trial> {
+  const ask = asker(cluster);
+  return tryRows(
+    {
+      rows: rowCalls({ ask, clock: cluster.clock, folder }),
+      clock: cluster.clock,
+      nouns: { object: 'row', place: 'container' },
+      remedies: REMEDIES,
+      // The date is cut to whole seconds.
+      look: async () => ({ ...(await lookForLayout(ask, cluster.layout)), cutMs: 500 }),
+      deleteRow: (name) =>
+        ask({ what: 'delete the row of a trial', kind: 'delete', options: undefined }, (calls) =>
+          calls.transact(removeTree(rowKeys(folder, name).row)),
+        ),
+    },
+    id,
+  );
 }

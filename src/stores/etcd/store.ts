@@ -1,21 +1,39 @@
-import type { Millis } from '../../core/brand';
+import type { JobName, Millis } from '../../core/brand';
 import type { Clock } from '../../core/clock';
+import { given } from '../../core/given';
 import type { CallOutcome } from '../../core/storage-call';
-import type { ElectionStore, LeaseBreaking, LeaseStore, Retention } from '../../lease/store';
+import type {
+  ElectionStore,
+  JobRowStore,
+  LeaseBreaking,
+  LeaseStore,
+  ListedControl,
+  Retention,
+} from '../../lease/store';
 import type { Trial } from '../../lease/trial';
 import { facetsIn } from '../facets/facets';
+import { listingOf } from '../facets/listing';
 import { STORE_LIMITS } from '../limits';
-import { asker, type Cluster } from './ask';
-import { entriesIn } from './entries';
-import { jobRowsIn } from './job-rows';
-import { type Keys, keysIn } from './keys';
-import { prepareLayout } from './layout';
+import { tryRows } from '../row-trial';
+import { type Ask, type Cluster, asker } from './ask';
+import { entriesIn, headIn } from './entries';
+import { type Keys, type RowKeys, keysIn } from './keys';
+import { lookForLayout, prepareLayout } from './layout';
 import { logsIn } from './logs';
 import { exchangesWith } from './members';
 import { retentionIn } from './retention';
-import { allRows, rowCalls } from './rows';
+import { allRows, byName, leftOf, only, rangesOf, removalOf, rowCalls, rowIn, rowsIn } from './rows';
 import type { EtcdCluster } from './settings';
-import { trialOn } from './trial';
+import { durabilityOf } from './space';
+import { type Found, all, get } from './wire';
+
+const REMEDIES: Trial['remedies'] = {
+  noToken: 'name a URL with a user and a password',
+  network: 'let this address through the firewall of the cluster',
+  credentials: 'check the user and the password of the URL',
+  role: 'grant this user a role that may read and write the prefix of the container',
+  versions: 'none: the cluster keeps old revisions until they are compacted',
+};
 
 /**
  * The rows, controls, ledger and logs as keys of etcd 3.4 or later, through the gateway that each member has: JSON over
@@ -108,4 +126,54 @@ function clusterOf({ server, container, clock, callTimeoutMs: limit, onOutcome }
 export function etcdTrial(options: EtcdStoreOptions, id: string): Promise<Trial> {
   const { cluster, keys } = clusterOf(options);
   return trialOn(cluster, keys.elections, id);
+}
+
+/** The rows of jobs. One transaction lists them with their controls, as of one revision. */
+function jobRowsIn(
+  ask: Ask,
+  { jobs: keys, controls: { heads } }: Keys,
+): Omit<JobRowStore & LeaseBreaking, 'location' | 'limits' | 'prepare'> {
+  const controlsIn = (found: Found | undefined): ReadonlyMap<string, ListedControl> =>
+    new Map([...byName(heads, found)].map(([name, kv]) => [name, headIn(kv)]));
+  return {
+    ...rowCalls(ask, keys),
+    async list(options) {
+      if (options?.job !== undefined) return listOne(options.job, options);
+      const question = { what: 'list jobs', kind: 'listing', options } as const;
+      const { date, found } = await ask.transact(question, { success: [...rangesOf(keys), all(heads)] });
+      return listingOf(date, rowsIn(keys, found), controlsIn(found[3]), undefined);
+    },
+  };
+
+  async function listOne(job: JobName, options: Parameters<JobRowStore['list']>[0]) {
+    const question = { what: `list ${job}`, kind: 'listing', options } as const;
+    const success = [keys.rows, keys.terms, keys.locks, heads].map((prefix) => get(`${prefix}${job}`));
+    const { date, found } = await ask.transact(question, { success });
+    const [row, terms, lock] = found.map(only);
+    const seen = row && rowIn({ row, terms, lock });
+    const leftMs = seen?.lease === 'leased' ? await leftOf(ask, question.what, lock?.lease, options) : undefined;
+    const rows = new Map(seen && [[job, { ...seen, ...given({ leftMs }) }]]);
+    return listingOf(date, rows, controlsIn(found[3]), job);
+  }
+}
+
+/** Tries each kind of call on a row of these. Never rejects with a `StoreError`. */
+async function trialOn(cluster: Cluster, keys: RowKeys, id: string): Promise<Trial> {
+  const ask = asker(cluster);
+  const trial = await tryRows(
+    {
+      rows: rowCalls(ask, keys),
+      clock: cluster.clock,
+      nouns: { object: 'row', place: 'container' },
+      remedies: REMEDIES,
+      // The date is cut to whole seconds.
+      look: async () => ({ ...(await lookForLayout(ask, cluster.layout)), cutMs: 500 }),
+      deleteRow: (name) => {
+        const question = { what: 'delete the row of a trial', kind: 'delete', options: undefined } as const;
+        return ask.transact(question, { success: removalOf(keys, name) });
+      },
+    },
+    id,
+  );
+  return trial.answeredInMs === undefined ? trial : { ...trial, durability: await durabilityOf(cluster) };
 }

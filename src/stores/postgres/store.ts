@@ -1,20 +1,28 @@
 import type { Millis } from '../../core/brand';
 import type { Clock } from '../../core/clock';
 import type { CallOutcome } from '../../core/storage-call';
-import type { ElectionStore, LeaseBreaking, LeaseStore, Retention } from '../../lease/store';
+import type {
+  ElectionStore,
+  JobRowStore,
+  LeaseBreaking,
+  LeaseStore,
+  ListedControl,
+  ListedRow,
+  Retention,
+} from '../../lease/store';
 import type { Trial } from '../../lease/trial';
 import { facetsIn } from '../facets/facets';
+import { listingOf } from '../facets/listing';
 import { STORE_LIMITS } from '../limits';
-import { asker, type Server } from './ask';
+import { type Ask, type Fields, type Server, asker } from './ask';
 import { entriesIn } from './entries';
-import { jobRowsIn } from './job-rows';
 import { logsIn } from './logs';
 import { retentionIn } from './retention';
-import { allRows, rowCalls } from './rows';
+import { STATE, allRows, rowCalls, rowIn } from './rows';
 import { prepareLayout } from './schema';
 import { sessionsOf } from './sessions';
 import type { Database } from './settings';
-import { entryKeysIn, tablesIn } from './tables';
+import { DATE, type Tables, entryKeysIn, etagIn, metadataIn, numberIn, tablesIn } from './tables';
 import { trialOn } from './trial';
 
 /**
@@ -102,4 +110,42 @@ function serverOf({ database, schema, clock, callTimeoutMs, token, onOutcome }: 
 export function postgresTrial(options: PostgresStoreOptions, id: string): Promise<Trial> {
   const { server, schema } = serverOf(options);
   return trialOn(server, tablesIn(schema).elections, id);
+}
+
+/** The rows of jobs. One statement lists them with their controls, as they were at one instant. */
+function jobRowsIn(
+  ask: Ask,
+  { jobs: table, controls: controlTable }: Tables,
+): Omit<JobRowStore & LeaseBreaking, 'location' | 'limits' | 'prepare'> {
+  return {
+    ...rowCalls(ask, table),
+    async list(options) {
+      const only = options?.job;
+      const found = await ask({
+        what: 'list jobs',
+        kind: 'listing',
+        // One row with the date comes also where there is no job.
+        sql: `select t.date, x.* from (select ${DATE}) t left join (
+            select coalesce(r.name, c.id) as name, r.version, r.metadata, ${STATE},
+              c.version as control_version, c.metadata as control_metadata
+            from ${table} r full join ${controlTable} c on c.id = r.name
+          ) x on ${only === undefined ? 'true' : 'x.name = $1'} order by x.name`,
+        ...(only === undefined ? {} : { values: [only] }),
+        options,
+      });
+      const rows = new Map<string, ListedRow>();
+      const controls = new Map<string, ListedControl>();
+      for (const fields of found) {
+        const name = fields['name'] as string | null;
+        if (name === null) continue;
+        if (fields['version'] !== null) rows.set(name, rowIn(fields));
+        if (fields['control_version'] !== null) controls.set(name, controlIn(fields));
+      }
+      return listingOf(numberIn(found[0], 'date'), rows, controls, only);
+    },
+  };
+}
+
+function controlIn(fields: Fields): ListedControl {
+  return { etag: etagIn(fields, 'control_version'), metadata: metadataIn(fields, 'control_metadata') };
 }

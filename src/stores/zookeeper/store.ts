@@ -5,18 +5,27 @@ import type { ElectionStore, LeaseBreaking, LeaseStore, Retention } from '../../
 import type { Trial } from '../../lease/trial';
 import { facetsIn } from '../facets/facets';
 import { STORE_LIMITS } from '../limits';
-import { asker, asOfNow, type Server } from './ask';
+import { tryRows } from '../row-trial';
+import { type Ask, type Server, asOfNow, asker } from './ask';
 import { connectionsOf } from './connections';
 import { entriesIn } from './entries';
 import { namesIn } from './folders';
 import { jobRowsIn } from './job-rows';
-import { prepareLayout } from './layout';
+import { lookForLayout, prepareLayout } from './layout';
 import { logsIn } from './logs';
 import { type Paths, pathsIn } from './paths';
+import { NO_VERSION } from './protocol';
 import { retentionIn } from './retention';
-import { rowCalls, rowsIn } from './rows';
+import { nodesOf, rowCalls, rowsIn } from './rows';
 import type { Ensemble } from './settings';
-import { trialOn } from './trial';
+
+const REMEDIES: Trial['remedies'] = {
+  noToken: 'name a URL with a user and a password',
+  network: 'let this address through the firewall of the servers',
+  credentials: 'check the user and the password of the URL',
+  role: 'use the user and the password that have created the container',
+  versions: 'none: nodes keep no older versions',
+};
 
 /**
  * The rows, controls, ledger and logs in nodes of ZooKeeper 3.5 or later. Each row is a node, and its lease a node below
@@ -110,4 +119,31 @@ function serverOf({ ensemble, container, clock, callTimeoutMs, onOutcome }: ZooK
 export function zooKeeperTrial(options: ZooKeeperStoreOptions, id: string): Promise<Trial> {
   const { server, paths } = serverOf(options);
   return trialOn(server, paths, id);
+}
+
+/** Tries each kind of call on a row of its own among the elections, which no tick reads, and removes that. */
+function trialOn(server: Server, paths: Paths, id: string): Promise<Trial> {
+  const ask = asker(server);
+  return tryRows(
+    {
+      rows: rowCalls(ask, paths, paths.elections),
+      clock: server.clock,
+      nouns: { object: 'node', place: 'container' },
+      remedies: REMEDIES,
+      look: () => lookAt(ask, server, paths),
+      deleteRow: (name) =>
+        ask({ what: 'delete the row of a trial', kind: 'delete', options: undefined }, (session) => {
+          const { row, lease } = nodesOf(paths.elections, name);
+          return session.multi([lease, row].map((path) => ({ kind: 'delete', path, version: NO_VERSION })));
+        }),
+    },
+    id,
+  );
+}
+
+async function lookAt(ask: Ask, { clock }: Server, paths: Paths) {
+  const question = { what: 'look for the container', kind: 'listing', options: undefined } as const;
+  const now = await ask(question, (session) => lookForLayout(session, paths));
+  // Without a container there is nothing to write, and so no time.
+  return { isThere: now !== undefined, date: now ?? clock.now(), cutMs: 0 };
 }

@@ -1,4 +1,4 @@
-import { startBackfill } from '../../../src/operator/backfill';
+import { startBackfill } from '../../../src/operator/operations/backfill';
 import { FILLED } from '../backfills';
 import type { BackfillSpan, Fault } from '../evidence';
 import { type Scenario, TAKE_OVER_MS, USUAL } from '../scenario';

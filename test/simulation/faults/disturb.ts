@@ -1,8 +1,8 @@
 import type { JobSpec } from '../../../src/core/job';
-import { startBackfill, stopBackfill } from '../../../src/operator/backfill';
-import { cancelRun } from '../../../src/operator/cancel';
+import { startBackfill, stopBackfill } from '../../../src/operator/operations/backfill';
+import { cancelRun } from '../../../src/operator/operations/cancel';
 import { forgetJob } from '../../../src/operator/operations/forget';
-import { pauseJob, resumeJob } from '../../../src/operator/pause';
+import { pauseJob, resumeJob } from '../../../src/operator/operations/pause';
 import { requestRun } from '../../../src/operator/operations/request';
 import { heldLease, unlockJob } from '../../../src/operator/operations/unlock';
 import { type Disturbance, FOR_GOOD } from './disturbance';

@@ -79,10 +79,10 @@ export const CLAIM_FAULTS: readonly Planted[] = [
     name: 'records-before-row',
     what: 'records of due times that did not run are written before the row',
     edits: [
-      imported('coordinator/tick/write-decided.ts', `{ untilAnswered } from '../../lease/deadline'`),
-      imported('coordinator/tick/write-decided.ts', `{ storeRecord, stretchRecord } from '../../core/record'`),
+      imported('coordinator/tick/act.ts', `{ untilAnswered } from '../../lease/deadline'`),
+      imported('coordinator/tick/act.ts', `{ storeRecord, stretchRecord } from '../../core/record'`),
       before(
-        'coordinator/tick/write-decided.ts:writeDecided',
+        'coordinator/tick/act.ts:writeDecided',
         call('holdRow'),
         `for (const stretch of row.owed) {
     const { key, record } = stretchRecord(job.spec.name, stretch);

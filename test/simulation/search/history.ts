@@ -1,5 +1,5 @@
 import { currentPause } from '../../../src/core/control';
-import { resumeJob } from '../../../src/operator/pause';
+import { resumeJob } from '../../../src/operator/operations/pause';
 import { backlogMs, checkEnd, isSettled } from '../checks/end';
 import { checkTaken } from '../checks/groups';
 import { checkLogs } from '../checks/logs';

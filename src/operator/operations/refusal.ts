@@ -1,7 +1,7 @@
-import { ForeignMetadataError } from '../core/metadata';
-import { ForeignRecordError } from '../core/record';
-import { StoreError } from '../lease/store';
-import { OperatorError } from './operator-error';
+import { ForeignMetadataError } from '../../core/metadata';
+import { ForeignRecordError } from '../../core/record';
+import { StoreError } from '../../lease/store';
+import { OperatorError } from '../operator-error';
 
 /** A job that was left out, with the reason. */
 export interface Refusal {

@@ -1,14 +1,14 @@
-import { isoOf } from '../core/iso';
-import { given } from '../core/given';
-import { BACKFILL_AT_MOST, type Backfill, type BackfillOrder, nextOf } from '../core/backfill';
-import type { EpochMs, JobName, Millis } from '../core/brand';
-import type { JobSpec } from '../core/job';
-import { invertedTime, parseRecordKey } from '../core/key';
-import type { CallOptions, LedgerStore, LeaseStore, ListedRecord } from '../lease/store';
-import { recordOver } from './views/find-record';
-import { inParallel } from '../core/in-parallel';
-import { type JobState, readState } from './job-state';
-import { OperatorError } from './operator-error';
+import { isoOf } from '../../core/iso';
+import { given } from '../../core/given';
+import { BACKFILL_AT_MOST, type Backfill, type BackfillOrder, nextOf } from '../../core/backfill';
+import type { EpochMs, JobName, Millis } from '../../core/brand';
+import type { JobSpec } from '../../core/job';
+import { invertedTime, parseRecordKey } from '../../core/key';
+import type { CallOptions, LedgerStore, LeaseStore, ListedRecord } from '../../lease/store';
+import { recordOver } from '../views/find-record';
+import { inParallel } from '../../core/in-parallel';
+import { type JobState, readState } from '../job-state';
+import { OperatorError } from '../operator-error';
 
 /** What a person wants to back-fill. */
 export interface WantedBackfill {
