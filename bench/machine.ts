@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { backends } from './backends/index';
-import { findProgram, versionOf } from '../src/local/cluster/server';
+import { findProgram, versionOf } from '../src/local/servers/server';
 
 /** Where and on what a sitting was made. */
 export interface Machine {

@@ -1,5 +1,5 @@
 import type { Backend, BackendOptions } from './backend';
-import type { StorageServer, StorageServerOptions } from '../../src/local/cluster/server';
+import type { StorageServer, StorageServerOptions } from '../../src/local/servers/server';
 
 /** A server as `cronlease dev` starts it. It does not count its calls. */
 export function asInDev(start: (options: StorageServerOptions) => Promise<StorageServer>) {

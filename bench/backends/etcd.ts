@@ -1,5 +1,5 @@
 import type { Backend, BackendOptions } from './backend';
-import { findProgram, freePort, startServer } from '../../src/local/cluster/server';
+import { findProgram, freePort, startServer } from '../../src/local/servers/server';
 
 /** One member of etcd. */
 export async function etcdBackend(options: BackendOptions): Promise<Backend> {

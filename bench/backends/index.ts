@@ -4,9 +4,9 @@ import { type Backend, type BackendName, type BackendOptions, NO_BACKEND } from 
 import { etcdBackend } from './etcd';
 import { postgresBackend } from './postgres';
 import { redisBackend } from './redis';
-import { startConsul } from '../../src/local/cluster/consul';
-import { findProgram } from '../../src/local/cluster/server';
-import { startZooKeeper } from '../../src/local/cluster/zookeeper';
+import { startConsul } from '../../src/local/servers/consul';
+import { findProgram } from '../../src/local/servers/server';
+import { startZooKeeper } from '../../src/local/servers/zookeeper';
 
 interface Server {
   /** The program that has to be installed, and the Debian package that has it. */

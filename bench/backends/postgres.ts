@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { tmpdir } from 'node:os';
-import { startPostgres } from '../../src/local/cluster/postgres';
-import { findProgram } from '../../src/local/cluster/server';
+import { startPostgres } from '../../src/local/servers/postgres';
+import { findProgram } from '../../src/local/servers/server';
 import type { Backend, BackendOptions } from './backend';
 
 /** PostgreSQL with its default settings: commits are durable. */

@@ -1,6 +1,6 @@
 import net from 'node:net';
 import type { Backend, BackendOptions } from './backend';
-import { findProgram, freePort, startServer } from '../../src/local/cluster/server';
+import { findProgram, freePort, startServer } from '../../src/local/servers/server';
 
 /** Redis without persistence: the fastest way to run it. */
 export async function redisBackend(options: BackendOptions): Promise<Backend> {

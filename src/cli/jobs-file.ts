@@ -4,7 +4,7 @@ import { ConfigError, formatIssue } from '../config/config-error';
 import { type LoadOptions, type LoadedJobs, loadJobs } from '../config/load';
 import type { JobSpec } from '../core/job';
 import { nearest } from '../config/suggest';
-import { readDevFile } from '../local/cluster/dev-file';
+import { readDevFile } from './dev/dev-file';
 import { OperatorError } from '../operator/operator-error';
 import { type FileAtHand, unknownJob } from '../operator/subject';
 

@@ -17,9 +17,10 @@ async function main(): Promise<number> {
     code = result;
   });
   program.hook('preAction', (_program, command) => {
+    // The lines of `dev` are its events, and it stops its cluster when nobody reads them any longer.
+    if (command.name() === 'dev') return;
     json = command.opts<{ json?: boolean }>().json === true;
-    // `dev` stops its cluster when nobody reads its output any longer.
-    if (command.name() !== 'dev') process.stdout.on('error', endQuietly);
+    process.stdout.on('error', endQuietly);
   });
   try {
     await program.parseAsync();

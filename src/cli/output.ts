@@ -10,7 +10,7 @@ export const USAGE = 2;
 /** A run that the command has waited for did not succeed. */
 export const UNSUCCESSFUL = 3;
 /** As a shell reports SIGINT. */
-const FORCED = 130;
+export const FORCED = 130;
 /** The exit codes of every command, in the help and in docs/reference/exit-codes.md. */
 export const EXIT_CODES: readonly { readonly code: number; readonly meaning: string }[] = [
   { code: OK, meaning: 'success; warnings, if any, are on standard error' },
@@ -67,6 +67,11 @@ export function printError(text: string): void {
 /** Colours text on a terminal only; respects NO_COLOR and FORCE_COLOR. */
 export function style(format: Style, text: string, stream: NodeJS.WriteStream = process.stdout): string {
   return styleText(format, text, { stream }).replaceAll('\u001b', ESCAPE);
+}
+
+/** Colours text wherever it goes. */
+export function paint(format: Style, text: string): string {
+  return styleText(format, text, { validateStream: false }).replaceAll('\u001b', ESCAPE);
 }
 
 /** How many columns a text takes that may have colours of ours. */

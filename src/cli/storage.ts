@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { formatDuration } from '../core/duration';
-import { type DevFile, readDevFile } from '../local/cluster/dev-file';
+import { type DevFile, readDevFile } from './dev/dev-file';
 import { shardNames } from '../functions/settings';
 import { dealtStore } from '../lease/dealt-store';
 import type { SecondAudit } from '../lease/second-audit';

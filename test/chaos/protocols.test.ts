@@ -1,6 +1,6 @@
 import { afterAll, expect, it } from 'vitest';
 import type { JobName, LeaseId } from '../../src/core/brand';
-import { startEtcd } from '../../src/local/cluster/etcd';
+import { startEtcd } from '../../src/local/servers/etcd';
 import { storeAt as consulAt, testConsul } from '../support/consul';
 import { storeAt as etcdAt, urlAt as etcdUrl } from '../support/etcd';
 import { has } from '../support/needs';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { LeaseStore } from '../../src/lease/store';
-import type { StorageServer } from '../../src/local/cluster/server';
+import type { StorageServer } from '../../src/local/servers/server';
 import { JOB, newLeaseId, readRow } from './cases/support';
 import { acquired, answered, rowIn, written } from './cluster-calls';
 

@@ -1,6 +1,6 @@
 import { describe } from 'vitest';
-import { startConsul } from '../../src/local/cluster/consul';
-import { freePort, type StorageServer } from '../../src/local/cluster/server';
+import { startConsul } from '../../src/local/servers/consul';
+import { freePort, type StorageServer } from '../../src/local/servers/server';
 import { canStart, clientAt, storeAt } from '../support/consul';
 import { clusterCases } from './cluster-cases';
 

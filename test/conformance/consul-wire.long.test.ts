@@ -2,7 +2,7 @@ import path from 'node:path';
 import { inspect } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { CallOutcome } from '../../src/core/storage-call';
-import { freePort, type StorageServer } from '../../src/local/cluster/server';
+import { freePort, type StorageServer } from '../../src/local/servers/server';
 import { agentsOf } from '../../src/stores/consul/settings';
 import { consulTrial } from '../../src/stores/consul/store';
 import { systemClock } from '../../src/system-clock';

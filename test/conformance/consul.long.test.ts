@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, describe } from 'vitest';
-import type { StorageServer } from '../../src/local/cluster/server';
+import type { StorageServer } from '../../src/local/servers/server';
 import { canRun, canStart, type Client, clientAt, storeAt, testConsul } from '../support/consul';
 import { writeRowElsewhere } from './elsewhere';
 import { fakeServers, HTTP_FAILURES, remoteStoreConformance } from './remote';

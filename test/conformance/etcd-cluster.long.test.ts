@@ -1,6 +1,6 @@
 import { describe } from 'vitest';
-import { startEtcd } from '../../src/local/cluster/etcd';
-import { freePort, type StorageServer } from '../../src/local/cluster/server';
+import { startEtcd } from '../../src/local/servers/etcd';
+import { freePort, type StorageServer } from '../../src/local/servers/server';
 import { clientAt, storeAt } from '../support/etcd';
 import { clusterCases } from './cluster-cases';
 

@@ -1,5 +1,5 @@
-import { startEtcd } from '../../src/local/cluster/etcd';
-import type { StorageServer } from '../../src/local/cluster/server';
+import { startEtcd } from '../../src/local/servers/etcd';
+import type { StorageServer } from '../../src/local/servers/server';
 import { clientAt, storeAt } from '../support/etcd';
 import { linksBetweenMembers } from '../support/links';
 import { quietPort } from '../support/quiet-port';

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll } from 'vitest';
-import { startEtcd } from '../../src/local/cluster/etcd';
-import type { StorageServer } from '../../src/local/cluster/server';
+import { startEtcd } from '../../src/local/servers/etcd';
+import type { StorageServer } from '../../src/local/servers/server';
 import { type Client, clientAt, storeAt, urlAt } from '../support/etcd';
 import { writeRowElsewhere } from './elsewhere';
 import { fakeServers, HTTP_FAILURES, remoteStoreConformance } from './remote';

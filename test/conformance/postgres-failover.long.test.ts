@@ -2,7 +2,7 @@ import { Client } from 'pg';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { CallOutcome } from '../../src/core/storage-call';
 import type { LeaseStore } from '../../src/lease/store';
-import type { StorageServer } from '../../src/local/cluster/server';
+import type { StorageServer } from '../../src/local/servers/server';
 import { storeAt, testPostgres, urlAt } from '../support/postgres';
 import { startStandby } from '../support/postgres-standby';
 import { type Switch, switchTo } from '../support/switch';

@@ -1,7 +1,7 @@
 import { Client } from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { JobName, LeaseId } from '../../src/core/brand';
-import type { StorageServer } from '../../src/local/cluster/server';
+import type { StorageServer } from '../../src/local/servers/server';
 import { postgresTrial } from '../../src/stores/postgres/store';
 import { databaseOf } from '../../src/stores/postgres/settings';
 import { systemClock } from '../../src/system-clock';

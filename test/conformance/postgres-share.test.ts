@@ -1,5 +1,5 @@
 import { afterAll, beforeAll } from 'vitest';
-import type { StorageServer } from '../../src/local/cluster/server';
+import type { StorageServer } from '../../src/local/servers/server';
 import { describeWith } from '../support/needs';
 import { testPostgres } from '../support/postgres';
 import { postgresHarness, serializableDatabase } from './postgres-harness';

@@ -1,7 +1,7 @@
 import { Client } from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import type { Trial } from '../../src/lease/trial';
-import type { StorageServer } from '../../src/local/cluster/server';
+import type { StorageServer } from '../../src/local/servers/server';
 import { checkStorage } from '../../src/operator/doctor/storage';
 import { databaseOf } from '../../src/stores/postgres/settings';
 import { postgresTrial } from '../../src/stores/postgres/store';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll } from 'vitest';
-import type { StorageServer } from '../../src/local/cluster/server';
+import type { StorageServer } from '../../src/local/servers/server';
 import { refusal, storeAt, testPostgres, urlAt, WELCOME } from '../support/postgres';
 import { ask, postgresHarness, serializableDatabase } from './postgres-harness';
 import { fakeServers, remoteStoreConformance } from './remote';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, vi } from 'vitest';
 import type { Millis } from '../../src/core/brand';
-import type { StorageServer } from '../../src/local/cluster/server';
+import type { StorageServer } from '../../src/local/servers/server';
 import type { Clock } from '../../src/core/clock';
 import type * as Sessions from '../../src/stores/consul/sessions';
 import { canRun, type Client, clientAt, storeAt, testConsul } from '../support/consul';

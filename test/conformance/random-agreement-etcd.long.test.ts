@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, vi } from 'vitest';
-import { startEtcd } from '../../src/local/cluster/etcd';
-import type { StorageServer } from '../../src/local/cluster/server';
+import { startEtcd } from '../../src/local/servers/etcd';
+import type { StorageServer } from '../../src/local/servers/server';
 import type { Exchange } from '../../src/stores/etcd/members';
 import type * as Time from '../../src/stores/etcd/time';
 import { type Client, clientAt, storeAt } from '../support/etcd';

@@ -1,6 +1,6 @@
 import type { Redis as Client } from 'ioredis';
 import { afterAll, beforeAll, vi } from 'vitest';
-import type { StorageServer } from '../../src/local/cluster/server';
+import type { StorageServer } from '../../src/local/servers/server';
 import { clientAt, storeAt, testRedis } from '../support/redis';
 import { randomAgreement } from './random-agreement';
 

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, vi } from 'vitest';
-import type { StorageServer } from '../../src/local/cluster/server';
+import type { StorageServer } from '../../src/local/servers/server';
 import { NO_VERSION, type Stat } from '../../src/stores/zookeeper/protocol';
 import type { Session } from '../../src/stores/zookeeper/session';
 import { sessionAt, storeAt, testZooKeeper } from '../support/zookeeper';

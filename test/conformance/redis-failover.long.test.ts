@@ -5,7 +5,7 @@ import type { Token } from '../../src/core/brand';
 import type { JobSpec } from '../../src/core/job';
 import { decodeRow, encodeRow, newRow, type Row } from '../../src/core/row';
 import type { LeaseStore } from '../../src/lease/store';
-import type { StorageServer } from '../../src/local/cluster/server';
+import type { StorageServer } from '../../src/local/servers/server';
 import { recoverJobs } from '../../src/operator/operations/recover-jobs';
 import { systemClock } from '../../src/system-clock';
 import { listen } from '../support/listen';

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll } from 'vitest';
-import type { StorageServer } from '../../src/local/cluster/server';
+import type { StorageServer } from '../../src/local/servers/server';
 import { describeWith } from '../support/needs';
 import { clientAt, testRedis } from '../support/redis';
 import { redisHarness } from './redis-harness';

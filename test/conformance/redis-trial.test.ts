@@ -3,7 +3,7 @@ import path from 'node:path';
 import type { Redis as Client } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import type { Trial } from '../../src/lease/trial';
-import type { StorageServer } from '../../src/local/cluster/server';
+import type { StorageServer } from '../../src/local/servers/server';
 import { checkStorage } from '../../src/operator/doctor/storage';
 import { serverOf } from '../../src/stores/redis/settings';
 import { redisTrial } from '../../src/stores/redis/store';

@@ -1,6 +1,6 @@
 import type { Redis as Client } from 'ioredis';
 import { afterAll, beforeAll } from 'vitest';
-import type { StorageServer } from '../../src/local/cluster/server';
+import type { StorageServer } from '../../src/local/servers/server';
 import { clientAt, storeAt, testRedis, urlAt } from '../support/redis';
 import { redisHarness } from './redis-harness';
 import { fakeServers, remoteStoreConformance } from './remote';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, it, vi } from 'vitest';
 import type { LeaseStore } from '../../src/lease/store';
-import type { StorageServer } from '../../src/local/cluster/server';
+import type { StorageServer } from '../../src/local/servers/server';
 import { createRow, JOB, newLeaseId, readRow } from './cases/support';
 
 const SLOWLY = { timeout: 60_000, interval: 100 };

@@ -1,4 +1,4 @@
-import { startZooKeeper } from '../../src/local/cluster/zookeeper';
+import { startZooKeeper } from '../../src/local/servers/zookeeper';
 import { linksBetweenMembers } from '../support/links';
 import { quietPort } from '../support/quiet-port';
 import { modeOf, storeAt } from '../support/zookeeper';

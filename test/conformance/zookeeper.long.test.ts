@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll } from 'vitest';
-import type { StorageServer } from '../../src/local/cluster/server';
+import type { StorageServer } from '../../src/local/servers/server';
 import { type Field, frameOf, framesTo } from '../../src/stores/zookeeper/jute';
 import { NO_VERSION } from '../../src/stores/zookeeper/protocol';
 import type { Session } from '../../src/stores/zookeeper/session';

@@ -1,8 +1,8 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startConsul } from '../../src/local/cluster/consul';
-import { startEtcd } from '../../src/local/cluster/etcd';
-import type { StorageServer } from '../../src/local/cluster/server';
+import { startConsul } from '../../src/local/servers/consul';
+import { startEtcd } from '../../src/local/servers/etcd';
+import type { StorageServer } from '../../src/local/servers/server';
 import { canStart } from '../support/consul';
 import { testPostgres } from '../support/postgres';
 import { endPrograms, eventually, startProgram } from '../support/program';

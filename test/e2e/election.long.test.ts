@@ -5,7 +5,7 @@ import { BlobServiceClient } from '@azure/storage-blob';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type Azurite, startAzurite } from '../support/azurite';
-import type { StorageServer } from '../../src/local/cluster/server';
+import type { StorageServer } from '../../src/local/servers/server';
 import { testPostgres } from '../support/postgres';
 import { type Program, endPrograms, eventually, root, startProgram } from '../support/program';
 import { scratchFolder } from '../support/scratch';

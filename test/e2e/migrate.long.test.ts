@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import type { StorageServer } from '../../src/local/cluster/server';
+import type { StorageServer } from '../../src/local/servers/server';
 import { type Azurite, startAzurite } from '../support/azurite';
 import { type CliFolder, cliFolder } from '../support/cli-build';
 import { coordinatedApp } from '../support/coordinated';

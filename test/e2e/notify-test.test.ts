@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { writeDevFile } from '../../src/local/cluster/dev-file';
+import { writeDevFile } from '../../src/cli/dev/dev-file';
 import { type CliFolder, cliFolder } from '../support/cli-build';
 import { type Webhooks, isSignedBy, startWebhooks } from '../support/webhooks';
 

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { freePort } from '../../src/local/cluster/server';
+import { freePort } from '../../src/local/servers/server';
 import { coordinatedApp } from '../support/coordinated';
 import { type Ready, endAll, startDev } from '../support/dev-run';
 import { buildLocal } from '../support/local-build';

@@ -3,7 +3,7 @@ import { Pool } from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest';
 import type { Token } from '../../src/core/brand';
 import { createFence } from '../../src/lease/fence';
-import type { StorageServer } from '../../src/local/cluster/server';
+import type { StorageServer } from '../../src/local/servers/server';
 import { runJob } from '../../src/testing/run-job';
 import { describeWith } from '../support/needs';
 import { testPostgres } from '../support/postgres';

@@ -1,8 +1,8 @@
 import type { Millis } from '../../src/core/brand';
 import type { CallOutcome } from '../../src/core/storage-call';
 import type { LeaseBreaking, LeaseStore, Retention } from '../../src/lease/store';
-import { type ConsulOptions, startConsul } from '../../src/local/cluster/consul';
-import type { StorageServer } from '../../src/local/cluster/server';
+import { type ConsulOptions, startConsul } from '../../src/local/servers/consul';
+import type { StorageServer } from '../../src/local/servers/server';
 import { agentsOf } from '../../src/stores/consul/settings';
 import { consulStore } from '../../src/stores/consul/store';
 import { systemClock } from '../../src/system-clock';

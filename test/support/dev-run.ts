@@ -1,7 +1,7 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import fs from 'node:fs';
 import { expect, vi } from 'vitest';
-import type { DevOptions } from '../../src/local/cluster/dev';
+import type { DevOptions } from '../../src/cli/dev/run-dev';
 
 export interface DevEvent {
   readonly event: string;

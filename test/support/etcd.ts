@@ -1,7 +1,7 @@
 import type { Millis } from '../../src/core/brand';
 import type { CallOutcome } from '../../src/core/storage-call';
 import type { LeaseBreaking, LeaseStore, Retention } from '../../src/lease/store';
-import type { StorageServer } from '../../src/local/cluster/server';
+import type { StorageServer } from '../../src/local/servers/server';
 import { clusterOf } from '../../src/stores/etcd/settings';
 import { etcdStore } from '../../src/stores/etcd/store';
 import { systemClock } from '../../src/system-clock';

@@ -13,10 +13,12 @@ export function buildLocal(): string {
   const folder = scratchFolder('local');
   const cluster = path.join(root, 'src/local/cluster');
   buildSync({
-    entryPoints: ['host-process', 'guard-process', 'azurite-process', 'dev'].map((name) =>
-      path.join(cluster, `${name}.ts`),
-    ),
+    entryPoints: [
+      ...['host', 'guard', 'azurite'].map((name) => path.join(cluster, `${name}-process.ts`)),
+      path.join(root, 'src/cli/dev/run-dev.ts'),
+    ],
     outdir: folder,
+    entryNames: '[name]',
     bundle: true,
     external: ['azurite', '@azure/functions-core'],
     platform: 'node',
@@ -27,7 +29,10 @@ export function buildLocal(): string {
   // No process.exit: an open handle must keep the process alive, so that a test notices it.
   fs.writeFileSync(
     main,
-    "require('./dev').runDev(JSON.parse(process.argv[2])).then((code) => (process.exitCode = code));\n",
+    "require('./run-dev').runDev(JSON.parse(process.argv[2])).catch((error) => {\n" +
+      '  console.error(error.code === undefined ? error : error.message);\n' +
+      "  process.exitCode = error.code === 'Usage' ? 2 : 1;\n" +
+      '});\n',
   );
   return main;
 }

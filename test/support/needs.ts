@@ -1,7 +1,7 @@
 import { appendFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe } from 'vitest';
-import { findProgram } from '../../src/local/cluster/server';
+import { findProgram } from '../../src/local/servers/server';
 
 /** What tests need beside Node and npm, and how it comes onto a machine. */
 const INSTALLED_BY = {

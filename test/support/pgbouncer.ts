@@ -1,8 +1,8 @@
 import { chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { serverUser } from '../../src/local/cluster/postgres';
-import { findProgram, freePort, startServer, type StorageServer } from '../../src/local/cluster/server';
+import { serverUser } from '../../src/local/servers/postgres';
+import { findProgram, freePort, startServer, type StorageServer } from '../../src/local/servers/server';
 
 /** Fewer than the clients that the tests open: they must share the server's connections. */
 const SERVER_CONNECTIONS = 3;

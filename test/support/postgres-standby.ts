@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, chownSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { serverUser, startPostgres } from '../../src/local/cluster/postgres';
-import { findProgram, type StorageServer } from '../../src/local/cluster/server';
+import { serverUser, startPostgres } from '../../src/local/servers/postgres';
+import { findProgram, type StorageServer } from '../../src/local/servers/server';
 
 /** A standby that follows the server, with the files of a base backup. It has all that was committed before. */
 export async function startStandby(primary: StorageServer): Promise<StorageServer> {

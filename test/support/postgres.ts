@@ -1,8 +1,8 @@
 import type { Millis } from '../../src/core/brand';
 import type { CallOutcome } from '../../src/core/storage-call';
 import type { LeaseBreaking, LeaseStore, Retention } from '../../src/lease/store';
-import { startPostgres } from '../../src/local/cluster/postgres';
-import type { StorageServer } from '../../src/local/cluster/server';
+import { startPostgres } from '../../src/local/servers/postgres';
+import type { StorageServer } from '../../src/local/servers/server';
 import { databaseOf } from '../../src/stores/postgres/settings';
 import { postgresStore } from '../../src/stores/postgres/store';
 import { systemClock } from '../../src/system-clock';

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { UsageError } from '../../src/cli/cli-error';
 import { changesBetween, devJobs } from '../../src/cli/dev/dev-jobs';
-import { codeFiles, watchFiles } from '../../src/local/cluster/watch-files';
+import { codeFiles, watchFiles } from '../../src/cli/dev/watch-files';
 
 let app: string;
 const write = (file: string, content: unknown): string => {

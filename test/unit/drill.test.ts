@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { type Records, judge } from '../../src/cli/drill/judge';
 import { type DrillReport, reportText, stepShape } from '../../src/cli/drill/report';
 import type { ClusterEvent } from '../../src/local/cluster/deployment';
-import { type Drilled, goingOn } from '../../src/local/cluster/drill';
+import { type Drilled, goingOn } from '../../src/cli/drill/play';
 import { jobSpec } from '../support/job';
 
 const T0 = Date.UTC(2026, 0, 1);

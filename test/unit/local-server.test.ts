@@ -2,7 +2,7 @@ import { mkdtempSync } from 'node:fs';
 import net from 'node:net';
 import { tmpdir } from 'node:os';
 import { describe, expect, it } from 'vitest';
-import { findProgram, freePort, startServer } from '../../src/local/cluster/server';
+import { findProgram, freePort, startServer } from '../../src/local/servers/server';
 import type { Guard } from '../../src/local/cluster/guard';
 
 const watched: number[] = [];

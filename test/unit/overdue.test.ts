@@ -7,7 +7,7 @@ import { recordKey } from '../../src/core/key';
 import { mentionOf, overdueBy } from '../../src/core/overdue';
 import { overdueWatch } from '../../src/coordinator/tick/overdue';
 import { NonRetryableError } from '../../src/handler/handler';
-import { humanPrinter, jsonPrinter } from '../../src/local/cluster/print';
+import { humanPrinter, jsonPrinter } from '../../src/cli/dev/print';
 import { StoreUnavailableError } from '../../src/lease/store';
 import { pauseJob, resumeJob } from '../../src/operator/operations/pause';
 import { jobSpec } from '../support/job';

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
-import { sourceFiles } from '../../src/local/cluster/reload';
+import { sourceFiles } from '../../src/cli/dev/reload';
 import { scratchFolder } from '../support/scratch';
 
 function sourcesOf(files: readonly string[]): readonly string[] {

@@ -3,7 +3,7 @@ import { EVENT_PREFIX, formatEvent } from '../../src/core/event';
 import { ForeignMetadataError } from '../../src/core/metadata';
 import { brief, oneLine, printable, printableJson } from '../../src/core/text';
 import type { Cluster } from '../../src/local/cluster/cluster';
-import { humanPrinter, jsonPrinter } from '../../src/local/cluster/print';
+import { humanPrinter, jsonPrinter } from '../../src/cli/dev/print';
 import { withoutSecrets } from '../../src/local/cluster/secrets';
 
 describe('what others wrote', () => {

@@ -5,7 +5,7 @@ import type { Coordinator, Report } from '../../src/coordinator/coordinator';
 import { announcer } from '../../src/coordinator/tick/presence';
 import { storageTroubled } from '../../src/coordinator/reachability';
 import { StoreUnavailableError } from '../../src/lease/store';
-import { humanPrinter, jsonPrinter } from '../../src/local/cluster/print';
+import { humanPrinter, jsonPrinter } from '../../src/cli/dev/print';
 import { jobSpec } from '../support/job';
 import { type RivalTicks, rivalTicks } from '../support/rival-ticks';
 

@@ -5,12 +5,12 @@ import { loadJobs } from '../../config/load';
 import { readJsonFile } from '../../config/read-file';
 import { isRecord } from '../../config/readers';
 import { valueAt } from '../../config/value-at';
+import type { EpochMs } from '../../core/brand';
 import { type JobsFile, actualTime } from '../../core/job';
-import type { DevJobs, JobsChange } from '../../local/cluster/dev-jobs';
-import { devFolder, removeDevFolder } from '../../local/cluster/dev-file';
 import { STORE_LIMITS } from '../../stores/limits';
 import { UsageError } from '../cli-error';
 import { DEFAULT_FILE } from '../jobs-file';
+import { devFolder, removeDevFolder } from './dev-file';
 
 export interface DevJobsOptions {
   /** Absolute path of the app's folder. */
@@ -164,4 +164,26 @@ function keysOf(job: unknown): readonly string[] {
 
 function memberOf(job: unknown, key: string): string | undefined {
   return isRecord(job) ? JSON.stringify(job[key]) : undefined;
+}
+
+/** The result of reading the jobs files again. */
+type JobsChange =
+  | { readonly kind: 'invalid'; readonly message: string }
+  /** `changes`: the differences, one job a line. */
+  | { readonly kind: 'valid'; readonly changes: readonly string[] };
+
+/** The app's jobs, for `cronlease dev`. This room does not read them itself. */
+export interface DevJobs {
+  /** The jobs file for the instances; undefined: the one that the app itself names. */
+  readonly file: string | undefined;
+  /** The files to read again when they change. */
+  readonly watched: readonly string[];
+  /** Writes the file for the instances, if it is one of ours. */
+  write(): void;
+  /** Removes the file that {@link write} wrote. */
+  remove(): void;
+  /** All jobs, each with its next due time after `now`. */
+  jobs(now: EpochMs): readonly { readonly name: string; readonly next: EpochMs | undefined }[];
+  /** Reads the files again. An invalid file changes nothing. */
+  reload(): JobsChange;
 }

@@ -4,11 +4,13 @@ import { parseDuration } from '../../core/duration';
 import { given } from '../../core/given';
 import { machineZone } from '../../core/show-time';
 import { StoreError } from '../../lease/store';
-import type { DevOptions, DevStorage } from '../../local/cluster/dev';
+import type { DevOptions, DevStorage } from './run-dev';
 import { deploymentsOf } from '../../operator/views/deployments';
+import { isServer } from '../../local/servers/servers';
 import { connectService } from '../../stores/azure-blob/connection';
 import { isStoreUrl } from '../../stores/open';
 import { UsageError } from '../cli-error';
+import { OK } from '../output';
 import { openStore } from '../storage';
 import type { TimeOptions } from '../time';
 import { devJobs } from './dev-jobs';
@@ -39,23 +41,20 @@ export async function dev({ duration, samples, file, moreJobs, local, ...options
   if (duration !== undefined && (durationMs === undefined || durationMs === 0)) {
     throw new UsageError(`--duration ${JSON.stringify(duration)} is not a duration: write it as 30s, 10m or 1h30m`);
   }
-  if (
-    samples !== undefined &&
-    (['postgres', 'redis', 'zookeeper', 'etcd', 'consul'].includes(options.storage ?? '') ||
-      isStoreUrl(options.storage ?? ''))
-  ) {
+  if (samples !== undefined && (isServer(options.storage ?? '') || isStoreUrl(options.storage ?? ''))) {
     throw new UsageError('--samples uploads files to blobs, which this storage does not have: leave out --samples');
   }
   const found = samples === undefined ? undefined : readSamples(samples);
   const jobs = devJobs({ app: path.resolve(options.app ?? '.'), file, more: moreJobs });
-  const { runDev } = await import('../../local/cluster/dev.js');
-  return runDev({
+  const { runDev } = await import('./run-dev.js');
+  await runDev({
     ...options,
     ...given({ durationMs }),
     ...(local === true ? { timeZone: machineZone() } : {}),
     jobs,
     openStorage: (storage, container) => openDevStorage(storage, container, found),
   });
+  return OK;
 }
 
 /** Opens the storage of `dev`. Its `prepare` creates the coordination container before anybody needs it. */

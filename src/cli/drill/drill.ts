@@ -7,7 +7,7 @@ import { parseDuration } from '../../core/duration';
 import type { JobsFile } from '../../core/job';
 import { decodePresence } from '../../core/presence';
 import { tickSchedule } from '../../functions/settings';
-import { type DrillLedger, type Drilled, playDrill } from '../../local/cluster/drill';
+import { type DrillLedger, type Drilled, playDrill } from './play';
 import { readLocalSettings } from '../../local/host/app-folder';
 import { listRuns } from '../../operator/views/list-runs';
 import { DEFAULT_CONTAINER } from '../../stores/open';

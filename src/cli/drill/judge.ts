@@ -5,7 +5,7 @@ import { type JobSpec, actualTime } from '../../core/job';
 import type { LedgerRecord } from '../../core/record';
 import type { ShownRecord } from '../../operator/views/list-runs';
 import type { ClusterEvent } from '../../local/cluster/deployment';
-import { type Drilled, type Span, goingOn, nextClaim } from '../../local/cluster/drill';
+import { type Drilled, type Span, goingOn, nextClaim } from './play';
 
 export type Records = readonly (Pick<
   LedgerRecord,

@@ -1,5 +1,5 @@
 import { formatDuration } from '../../core/duration';
-import type { Step } from '../../local/cluster/drill';
+import type { Step } from './play';
 import type { Verdict } from './judge';
 
 /** The whole report of a drill, which `--json` prints. Times are ISO 8601 in UTC. */

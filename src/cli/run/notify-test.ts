@@ -3,7 +3,7 @@ import type { TryEnd } from '../../core/delivery';
 import type { Notice } from '../../core/notice';
 import { noticeSettings } from '../../functions/notice-settings';
 import { unresolvedSettings } from '../../functions/settings';
-import { readDevFile } from '../../local/cluster/dev-file';
+import { readDevFile } from '../dev/dev-file';
 import { post } from '../../notices/post';
 import type { Origin, Receiver } from '../../notices/receiver';
 import { tryOnce } from '../../notices/try';

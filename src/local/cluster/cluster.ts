@@ -7,16 +7,12 @@ import { type Azurite, startAzurite } from './azurite';
 import { describeExit } from './child';
 import { ClusterError } from './cluster-error';
 import { type ClusterEvent, type ClusterInstance, createDeployment } from './deployment';
-import { startConsul } from './consul';
-import { startEtcd } from './etcd';
 import { type Guard, startGuard } from './guard';
-import { startPostgres } from './postgres';
-import { startRedis } from './redis';
-import { startZooKeeper } from './zookeeper';
+import { SERVERS, type ServerName, type ServerTitle } from '../servers/servers';
 import { createTimerLocks, type TimerLocks } from './timer-locks';
 
 /** The servers that a cluster can start. */
-export type OwnServer = 'azurite' | 'postgres' | 'redis' | 'zookeeper' | 'etcd' | 'consul';
+export type OwnServer = 'azurite' | ServerName;
 
 export interface ClusterOptions {
   /** Absolute path of the app's folder. */
@@ -62,8 +58,7 @@ export interface Cluster {
   /** The emulator's process id, if it was started here. */
   readonly azuritePid: number | undefined;
   /** The server beside the emulator that was started here, if one was. */
-  readonly database?:
-    { readonly name: 'PostgreSQL' | 'Redis' | 'ZooKeeper' | 'etcd' | 'Consul'; readonly pid: number } | undefined;
+  readonly database?: { readonly name: ServerTitle; readonly pid: number } | undefined;
   /** The instances that answer now. */
   instances(): readonly ClusterInstance[];
   /** Restarts a deployment whose instance has ended. Rejects with {@link ClusterError}. */
@@ -228,37 +223,16 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
 
 /** The server of a cluster. */
 interface Server extends Pick<Azurite, 'pid' | 'connectionString' | 'exited'> {
-  readonly name: 'Azurite' | 'PostgreSQL' | 'Redis' | 'ZooKeeper' | 'etcd' | 'Consul';
+  readonly name: 'Azurite' | ServerTitle;
   stop(): Promise<unknown>;
   kill(): Promise<unknown>;
 }
 
 async function startOwn({ server, app, data }: ClusterOptions, guard: Guard): Promise<Server> {
-  switch (server) {
-    case 'postgres': {
-      const { pid, url, exited, stop } = await startPostgres({ data, guard });
-      // A fast shutdown writes everything, and waits for no session.
-      return { name: 'PostgreSQL', pid, connectionString: url, exited, stop: () => stop('SIGINT'), kill: () => stop() };
-    }
-    case 'redis': {
-      const { pid, url, exited, stop } = await startRedis({ data, guard });
-      return { name: 'Redis', pid, connectionString: url, exited, stop: () => stop('SIGTERM'), kill: () => stop() };
-    }
-    case 'zookeeper': {
-      const { pid, url, exited, stop } = await startZooKeeper({ data, guard });
-      return { name: 'ZooKeeper', pid, connectionString: url, exited, stop: () => stop('SIGTERM'), kill: () => stop() };
-    }
-    case 'etcd': {
-      const { pid, url, exited, stop } = await startEtcd({ data, guard });
-      return { name: 'etcd', pid, connectionString: url, exited, stop: () => stop('SIGTERM'), kill: () => stop() };
-    }
-    case 'consul': {
-      const { pid, url, exited, stop } = await startConsul({ data, guard });
-      return { name: 'Consul', pid, connectionString: url, exited, stop: () => stop('SIGTERM'), kill: () => stop() };
-    }
-    default:
-      return { name: 'Azurite', ...(await startAzurite(app, data)) };
-  }
+  if (server === undefined || server === 'azurite') return { name: 'Azurite', ...(await startAzurite(app, data)) };
+  const { title, start, end } = SERVERS[server];
+  const { pid, url, exited, stop } = await start({ data, guard });
+  return { name: title, pid, connectionString: url, exited, stop: () => stop(end), kill: () => stop() };
 }
 
 /** Rejects when the server ends unexpectedly. */

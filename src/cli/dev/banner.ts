@@ -1,7 +1,7 @@
 import type { EpochMs } from '../../core/brand';
 import { isUtc, showTimeOfDay } from '../../core/show-time';
-import { type Cluster, deploymentOf } from './cluster';
-import { withoutSecrets } from './secrets';
+import { type Cluster, deploymentOf } from '../../local/cluster/cluster';
+import { withoutSecrets } from '../../local/cluster/secrets';
 
 export type Started = Pick<Cluster, 'storage' | 'azuritePid' | 'database' | 'instances'>;
 type StartedInstance = ReturnType<Started['instances']>[number];

@@ -1,4 +1,4 @@
-import type { ClusterEvent } from './deployment';
+import type { ClusterEvent } from '../../local/cluster/deployment';
 import { ATTEMPT_ENDS } from './event-line';
 
 /** A handler that runs for longer than this leaves a person enough time to kill it. */

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { EpochMs, Millis } from '../../core/brand';
 import { RAN_OUTCOMES } from '../../core/outcome';
-import { type Cluster, startCluster } from './cluster';
-import { ClusterError } from './cluster-error';
-import type { ClusterEvent } from './deployment';
-import { ATTEMPT_ENDS } from './event-line';
+import { type Cluster, startCluster } from '../../local/cluster/cluster';
+import { ClusterError } from '../../local/cluster/cluster-error';
+import type { ClusterEvent } from '../../local/cluster/deployment';
+import { ATTEMPT_ENDS } from '../dev/event-line';
 
-/** The drill's view of storage, which this room does not import. */
+/** The coordination storage, as the drill uses it. */
 export interface DrillLedger<Records> {
   /** Called first. */
   prepare(): Promise<void>;

@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { chownSync, existsSync, mkdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { ClusterError } from './cluster-error';
+import { ClusterError } from '../cluster/cluster-error';
 import {
   findProgram,
   startInFolder,

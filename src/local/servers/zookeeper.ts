@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
-import { ClusterError } from './cluster-error';
+import { ClusterError } from '../cluster/cluster-error';
 import {
   findProgram,
   startInFolder,

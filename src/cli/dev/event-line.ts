@@ -1,7 +1,7 @@
 import { RAN_OUTCOMES } from '../../core/outcome';
 import { showDay, showSpan, showTimeOfDay } from '../../core/show-time';
 import { oneLine } from '../../core/text';
-import type { ClusterEvent } from './deployment';
+import type { ClusterEvent } from '../../local/cluster/deployment';
 
 export interface LineOptions {
   readonly timeZone: string;

@@ -1,15 +1,13 @@
-import { randomUUID } from 'node:crypto';
-import path from 'node:path';
-import { styleText } from 'node:util';
 import { showTimeOfDay } from '../../core/show-time';
 import { userFrames } from '../../core/stack';
 import { printable, printableJson } from '../../core/text';
-import type { LogLine } from '../host/core-api';
+import type { LogLine } from '../../local/host/core-api';
 import { type About, banner, type Started } from './banner';
-import type { ClusterEvent } from './deployment';
+import type { ClusterEvent } from '../../local/cluster/deployment';
 import { eventLines, eventName } from './event-line';
 import { overdueNews, troubleNews } from './news';
-import { withoutSecrets } from './secrets';
+import { withoutSecrets } from '../../local/cluster/secrets';
+import { OWN, type Style, paint as painted, shown } from '../output';
 
 /** Prints events: for people, a line for each event that is news; for programs, a JSON line for each event. */
 export interface Printer {
@@ -33,8 +31,6 @@ export interface Output {
   /** Whether people see claims, tokens, first attempts and whole stack traces. Default: false. */
   readonly verbose?: boolean | undefined;
 }
-
-type Style = Parameters<typeof styleText>[0];
 
 const STYLES: Readonly<Record<string, Style>> = {
   claimed: 'dim',
@@ -66,12 +62,6 @@ const DEPLOYMENT_STYLES: readonly Style[] = ['blue', 'magenta', 'cyan', 'yellow'
 /** A longer job name moves the columns of its own lines only. */
 const JOB_WIDTH_AT_MOST = 24;
 const EVENT_WIDTH = 10;
-
-/** Stands for the escape character of our own colours. It is random, so no text of a handler can contain it. */
-const ESCAPE = randomUUID();
-
-/** The folder of this package: the clone, or a folder in the app's `node_modules`. */
-const OWN = path.join(__dirname, '../../../..');
 
 /** The connection string, for programs. The emulator's key is public, and a server that was started here has none. */
 function shownStorage({ storage, azuritePid, database }: Started): string {
@@ -106,11 +96,9 @@ function splitLog({ message, functionName }: LogLine): { readonly job: string; r
 
 export function humanPrinter({ color, timeZone = 'UTC', verbose = false, ...to }: Output): Printer {
   // Everything passes here, so that a terminal obeys nothing but the colours from below.
-  const shown = (text: string): string => printable(text).replaceAll(ESCAPE, '\u001b');
   const out = (text: string): void => to.out(shown(text));
   const err = (text: string): void => to.err(shown(text));
-  const paint = (style: Style, text: string): string =>
-    color ? styleText(style, printable(text), { validateStream: false }).replaceAll('\u001b', ESCAPE) : text;
+  const paint = (style: Style, text: string): string => (color ? painted(style, printable(text)) : text);
   const name = (deployment: string, width = 0): string => {
     const number = Number(/\d+$/.exec(deployment)?.[0] ?? 0);
     return paint(DEPLOYMENT_STYLES[number % DEPLOYMENT_STYLES.length] ?? 'blue', deployment.padEnd(width));

@@ -1,6 +1,6 @@
 import http from 'node:http';
 import path from 'node:path';
-import { ClusterError } from './cluster-error';
+import { ClusterError } from '../cluster/cluster-error';
 import {
   findProgram,
   freePort,

@@ -4,9 +4,9 @@ import net, { type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Exit } from './child';
-import { ClusterError } from './cluster-error';
-import type { Guard } from './guard';
+import type { Exit } from '../cluster/child';
+import { ClusterError } from '../cluster/cluster-error';
+import type { Guard } from '../cluster/guard';
 
 const START_MS = 30_000;
 const POLL_MS = 20;

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { AppLoadError, readLocalSettings, readPackage } from '../host/app-folder';
+import { readLocalSettings, readPackage } from '../../local/host/app-folder';
 import {
   type Cluster,
   type ClusterOptions,
@@ -9,14 +9,16 @@ import {
   type OwnServer,
   startCluster,
   SWEEP_INTERVAL,
-} from './cluster';
-import { ClusterError } from './cluster-error';
-import type { ClusterEvent } from './deployment';
+} from '../../local/cluster/cluster';
+import type { ClusterEvent } from '../../local/cluster/deployment';
+import { SERVERS, isServer } from '../../local/servers/servers';
+import { UsageError } from '../cli-error';
+import { FORCED, style } from '../output';
 import { type DevFile, refuseSecondCluster, writeDevFile } from './dev-file';
 import type { DevJobs } from './dev-jobs';
 import { killHint } from './hint';
 import { warnedOnce } from './news';
-import { FIRST_PORT, freePorts } from './ports';
+import { FIRST_PORT, freePorts } from '../../local/cluster/ports';
 import { reloadOnChange, watchApp } from './reload';
 import { humanPrinter, jsonPrinter, type Printer } from './print';
 
@@ -60,7 +62,7 @@ export interface DevOptions {
   readonly json?: boolean;
 }
 
-/** This room's view of storage, which it does not import. */
+/** The coordination storage, as `dev` uses it. */
 export interface DevStorage {
   /** Creates the containers that the deployments and the commands expect. Called before the deployments start. */
   prepare(): Promise<void>;
@@ -74,13 +76,6 @@ const TICK = 'cronleaseTick';
 const TICKS_WITHIN_MS = 5_000;
 const POLL_EVERY_MS = 50;
 
-/** The exit codes of every command. */
-const OK = 0;
-const NO = 1;
-const USAGE = 2;
-/** Stopped by force. */
-const FORCED = 130;
-
 /** Signals closer together than this count as one: Ctrl+C arrives from the terminal, and again from npm. */
 const SAME_SIGNAL_MS = 500;
 
@@ -93,7 +88,8 @@ function processesIn(options: Pick<DevOptions, 'instances' | 'sameApp'>): number
   return deploymentsIn(options) * (options.sameApp ?? 1);
 }
 
-function usageError({ port = FIRST_PORT, storage = 'embedded', data, ...options }: DevOptions): string | undefined {
+/** What is wrong with the options; undefined: nothing. */
+function mistakeIn({ port = FIRST_PORT, storage = 'embedded', data, ...options }: DevOptions): string | undefined {
   const instances = processesIn(options);
   if (options.sameApp !== undefined && instances > 20) {
     return `--same-app ${options.sameApp}: with ${deploymentsIn(options)} deployments these are ${instances} instances. Use 20 at most.`;
@@ -106,7 +102,8 @@ function usageError({ port = FIRST_PORT, storage = 'embedded', data, ...options 
   }
   if (ownServer(storage) === undefined && !/=|^[a-z]+:\/\//i.test(storage)) {
     // The message does not repeat the value, which may be a key.
-    return '--storage: it must be "embedded", "postgres", "redis", "zookeeper", "etcd", "consul", a connection string, or a URL such as postgres://HOST/DATABASE.';
+    const own = ['embedded', ...Object.keys(SERVERS)].map((name) => JSON.stringify(name)).join(', ');
+    return `--storage: it must be ${own}, a connection string, or a URL such as postgres://HOST/DATABASE.`;
   }
   if (ownServer(storage) === undefined && data !== undefined) {
     return '--data is for a server that is started here: leave out --data or --storage.';
@@ -117,16 +114,7 @@ function usageError({ port = FIRST_PORT, storage = 'embedded', data, ...options 
 /** The server that the cluster starts; undefined: the storage is elsewhere. */
 function ownServer(storage: string): OwnServer | undefined {
   if (storage === 'embedded') return 'azurite';
-  return OWN_SERVERS.find((name) => name === storage);
-}
-
-const OWN_SERVERS = ['postgres', 'redis', 'zookeeper', 'etcd', 'consul'] as const;
-
-function useColor(): boolean {
-  // https://no-color.org and https://force-color.org
-  const force = process.env['FORCE_COLOR'];
-  if (force !== undefined && force !== '') return force !== '0' && force !== 'false';
-  return process.stdout.isTTY && (process.env['NO_COLOR'] ?? '') === '';
+  return isServer(storage) ? storage : undefined;
 }
 
 /** The end of the command, by a signal or a call. */
@@ -345,28 +333,20 @@ async function runCluster(options: DevOptions, app: string, printer: Printer): P
 
 /**
  * `cronlease dev`: runs an app as several deployments on this machine until a signal, and prints their events.
- * @returns the exit code: 0 stopped, 1 could not start or continue (with the reason on standard error), 2 wrong options
+ *
+ * @throws UsageError if the options are wrong
+ * @throws ClusterError | AppLoadError if it cannot start or continue
  */
-export async function runDev(options: DevOptions): Promise<number> {
+export async function runDev(options: DevOptions): Promise<void> {
+  const mistake = mistakeIn(options);
+  if (mistake !== undefined) throw new UsageError(mistake);
   const output = {
     out: (text: string) => void process.stdout.write(text),
     err: (text: string) => void process.stderr.write(text),
-    color: useColor(),
+    color: style('red', '') !== '',
     timeZone: options.timeZone,
     verbose: options.verbose,
   };
   const printer = options.json === true ? jsonPrinter(output) : humanPrinter(output);
-  const wrong = usageError(options);
-  if (wrong !== undefined) {
-    printer.error(wrong);
-    return USAGE;
-  }
-  try {
-    await runCluster(options, path.resolve(options.app ?? '.'), printer);
-    return OK;
-  } catch (error) {
-    if (!(error instanceof ClusterError || error instanceof AppLoadError)) throw error;
-    printer.error(error.message);
-    return NO;
-  }
+  await runCluster(options, path.resolve(options.app ?? '.'), printer);
 }

@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
-import { ClusterError } from './cluster-error';
+import { ClusterError } from '../cluster/cluster-error';
 import { findProgram, startInFolder, startServer, type StorageServer, type StorageServerOptions } from './server';
 
 export interface RedisOptions extends StorageServerOptions {

@@ -1,8 +1,8 @@
 import { exec } from 'node:child_process';
 import fs, { existsSync } from 'node:fs';
 import path from 'node:path';
-import type { Cluster } from './cluster';
-import { ClusterError } from './cluster-error';
+import type { Cluster } from '../../local/cluster/cluster';
+import { ClusterError } from '../../local/cluster/cluster-error';
 import type { DevJobs } from './dev-jobs';
 import type { Printer } from './print';
 import { CODE, type FileWatch, codeFiles, collectFiles, watchFiles } from './watch-files';

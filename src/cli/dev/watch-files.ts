@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { AppLoadError, readPackage } from '../host/app-folder';
+import { AppLoadError, readPackage } from '../../local/host/app-folder';
 
 /** Files are polled this often: unlike events, polling misses no change on any file system. */
 const POLL_EVERY_MS = 500;
