@@ -20,9 +20,9 @@ const PAGES = [
   { name: 'jobs-light', query: '', theme: 'light', size: WIDE },
   { name: 'jobs-dark', query: '', theme: 'dark', size: WIDE },
   { name: 'jobs-phone', query: '', theme: 'light', size: PHONE },
-  { name: 'lanes-light', query: '?view=lanes', theme: 'light', size: WIDE },
-  { name: 'lanes-dark', query: '?view=lanes&hours=3', theme: 'dark', size: WIDE },
-  { name: 'lanes-phone', query: '?view=lanes&hours=3', theme: 'dark', size: PHONE },
+  { name: 'timeline-light', query: '?view=timeline', theme: 'light', size: WIDE },
+  { name: 'timeline-dark', query: '?view=timeline&hours=3', theme: 'dark', size: WIDE },
+  { name: 'timeline-phone', query: '?view=timeline&hours=3', theme: 'dark', size: PHONE },
   { name: 'job-light', query: '?job=recompute-prices', theme: 'light', size: WIDE },
   { name: 'job-dark', query: '?job=charge-subscriptions', theme: 'dark', size: WIDE },
   { name: 'changes-light', query: '?view=audit', theme: 'light', size: SMALL },
@@ -32,7 +32,7 @@ const PAGES = [
 ];
 
 const RUN = 'import-orders-20260101T000000Z';
-const VIEWS = { jobs: '', lanes: '?view=lanes', changes: '?view=audit', deployments: '?view=deployments' };
+const VIEWS = { jobs: '', timeline: '?view=timeline', changes: '?view=audit', deployments: '?view=deployments' };
 /** States of a page: name, world, query, and what the API answers. */
 const STATES = [
   ...Object.entries(VIEWS).flatMap(([name, query]) => [
@@ -74,15 +74,15 @@ async function serve(world) {
 async function open(browser, url, theme, viewport, answers) {
   const page = await browser.newPage({ colorScheme: theme, viewport });
   if (answers !== undefined) {
-    await page.route(/\/api\/manage\/(jobs|lanes|audit|deployments|runs)/, (route) => {
+    await page.route(/\/api\/manage\/(jobs|timeline|audit|deployments|runs)/, (route) => {
       if (answers === 'nothing') return;
       void route.fulfill({ status: 503, contentType: 'application/problem+json', body: JSON.stringify(PROBLEM) });
     });
   }
   await page.goto(url);
-  const wanted = answers === 'nothing' ? '.skeleton' : 'table, .notice, .lanes svg, .deployment-list, article';
+  const wanted = answers === 'nothing' ? '.skeleton' : 'table, .notice, .timeline svg, .deployment-list, article';
   await page.locator(wanted).first().waitFor();
-  if (url.includes('job=') && answers === undefined) await page.locator('svg.timeline').waitFor();
+  if (url.includes('job=') && answers === undefined) await page.locator('svg.runs-over-time').waitFor();
   return page;
 }
 

@@ -176,7 +176,7 @@ export function devStorage({ storage }: StorageOptions): DevFile | undefined {
   return storage === undefined && !isSet(process.env) ? readDevFile('.') : undefined;
 }
 
-/** Within what time all deployments have seen a request or another change. */
+/** Within what time all deployments have seen a manual run or another change. */
 export function withinSweep(options: StorageOptions): string {
   const sweepInterval = devStorage(options)?.sweepInterval;
   return sweepInterval === undefined ? 'within CRONLEASE_SWEEP_INTERVAL (60 s by default)' : `within ${sweepInterval}`;

@@ -17,7 +17,7 @@ import type {
   Jobs,
   JobState,
   Json,
-  Lanes,
+  Timeline,
   Me,
   OneBackfill,
   OneJob,
@@ -67,7 +67,7 @@ export interface RunsQuery {
 }
 
 /** Selects jobs, and the hours around now. */
-export interface LanesQuery {
+export interface TimelineQuery {
   /** The window reaches this far back and this far ahead. Default: 12. */
   readonly hours?: number | undefined;
   readonly tag?: string | undefined;
@@ -92,7 +92,7 @@ export interface ChangeOptions extends CallOptions {
   readonly ifVersion?: string | undefined;
 }
 
-/** The options of a request for a run. */
+/** The options of a manual run. */
 export interface RunOptions extends ChangeOptions {
   /** In the place of the job's own input. */
   readonly input?: Json;
@@ -158,7 +158,7 @@ export interface Client {
   getJob(job: string, options?: CallOptions): Promise<OneJob>;
   listDueTimes(query?: DueTimesQuery, options?: CallOptions): Promise<DueTimes>;
   /** What jobs have done and will do around now. */
-  listLanes(query?: LanesQuery, options?: CallOptions): Promise<Lanes>;
+  getTimeline(query?: TimelineQuery, options?: CallOptions): Promise<Timeline>;
   explain(job: string, time: Time, options?: CallOptions): Promise<Why>;
   listRuns(query?: RunsQuery, options?: CallOptions): Promise<Runs>;
   getRun(runId: string, options?: CallOptions): Promise<OneRun>;
@@ -212,7 +212,7 @@ const OPERATIONS: Readonly<Record<Exclude<keyof Client, 'pollMs'>, string>> = {
   listJobs: 'GET jobs ...',
   getJob: 'GET jobs/{job}',
   listDueTimes: 'GET next ...',
-  listLanes: 'GET lanes ...',
+  getTimeline: 'GET timeline ...',
   explain: 'GET jobs/{job}/why time',
   listRuns: 'GET runs ...',
   getRun: 'GET runs/{run}',

@@ -8,7 +8,7 @@ export type Job = z.output<typeof schema.Job>;
 /** What a job is doing. */
 export type JobState = z.output<typeof schema.JobState>;
 export type OneJob = z.output<typeof schema.OneJob>;
-export type Lanes = z.output<typeof schema.Lanes>;
+export type Timeline = z.output<typeof schema.Timeline>;
 export type DueTimes = z.output<typeof schema.DueTimes>;
 export type Why = z.output<typeof schema.Why>;
 export type Runs = z.output<typeof schema.Runs>;

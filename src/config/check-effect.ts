@@ -25,7 +25,7 @@ function withoutEffect(schedule: Schedule): readonly (keyof JobSettings)[] {
     case 'always':
       return ['dst', 'between', 'except', 'catchUp', 'catchUpWindow', 'overlap', 'spread'];
     case 'manual':
-      // catchUpWindow and overlap apply to requests.
+      // catchUpWindow and overlap apply to manual runs.
       return ['dst', 'between', 'except', 'catchUp', 'spread'];
     case 'every':
     case 'at':

@@ -75,7 +75,7 @@ const notifyShape = {
     .min(1)
     .meta({
       description:
-        'What is notified: a `failure`, once for each incident; the `recovery` from it; that the job is `overdue`, and no longer; its `quarantine`, and the end of that; its `pause` after `pauseAfterFailures`. Default: all of them.',
+        'What is notified: a `failure`, once for each incident; the `recovery` from it; that the job is `overdue` or `unreadable`, and no longer; its `pause` after `pauseAfterFailures`. Default: all of them.',
     })
     .optional(),
   after: z

@@ -15,7 +15,7 @@ import type { RunningCall } from './bounded';
 import { HandOvers } from './hand-overs';
 import type { AttemptInput } from './message';
 import type { Outlet } from './outlet';
-import type { Slots } from './slots';
+import type { ConcurrencyLimit } from './concurrency-limit';
 import type { Telemetry } from './telemetry';
 
 export type { Report, Speaker } from './report';
@@ -62,8 +62,10 @@ export interface Env {
   /** The facts about itself that this process stores; undefined: it stores none. */
   readonly presence?: PresenceFacts;
   /** The handlers that may run at once; undefined: as many as the host runs activities. */
-  readonly slots?: Slots;
-  /** The accounts over which the jobs are dealt, and which of them this one is; undefined: the store is the only one. */
+  readonly concurrencyLimit?: ConcurrencyLimit;
+  /**
+   * The accounts over which the jobs are dealt, and which of them this one is; undefined: the store is the only one.
+   */
   readonly place?: Place;
 }
 

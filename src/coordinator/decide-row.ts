@@ -69,8 +69,8 @@ export interface DecideState {
 const BACKFILL_READINGS = 20;
 
 /**
- * Decides about one job from a listing. Reads the ledger only if a holder seems to have died, if a due time may wait for
- * required jobs, or if a back-fill must know what has run.
+ * Decides about one job from a listing. Reads the ledger only if a holder seems to have died, if a due time may wait
+ * for required jobs, or if a back-fill must know what has run.
  *
  * @throws ForeignMetadataError if row or control are not ours
  */
@@ -172,11 +172,13 @@ function situationOf(
 
 /** How long an attempt may last. One that waits for its turn may last until the host's limit. */
 export function attemptLimitMs(
-  { settings, slots }: Coordinator,
+  { settings, concurrencyLimit }: Coordinator,
   { timeoutMs = Infinity, graceMs, group }: JobSpec,
 ): Millis {
   const handlerMs = timeoutMs + graceMs;
-  return slots === undefined && group === undefined ? handlerMs : Math.max(handlerMs, settings.functionTimeoutMs);
+  return concurrencyLimit === undefined && group === undefined
+    ? handlerMs
+    : Math.max(handlerMs, settings.functionTimeoutMs);
 }
 
 /** Undefined once this listing shows the items silent for too long, since a beat may have come after the last read. */

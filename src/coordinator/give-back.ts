@@ -7,7 +7,7 @@ import type { HandOver } from './hand-overs';
 /** The time limit of a release. */
 const GIVE_BACK_LIMIT_MS = 2_000;
 
-/** Identifies the purpose of a hand-over: it stays the same until the due time, or the request, is claimed. */
+/** Identifies the purpose of a hand-over: it stays the same until the due time, or the manual run, is claimed. */
 export function turnOf({ run }: Claim, etag: ETag): string {
   return run.kind === 'known' ? run.key : `term after ${etag}`;
 }

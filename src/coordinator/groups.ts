@@ -15,7 +15,7 @@ import type { JobGroup } from '../core/job';
 import { compareRanks } from '../core/ranked-queue';
 import type { Report } from './coordinator';
 import { type Surroundings, createDoor, idOf } from './group-door';
-import type { Patience } from './slots';
+import type { Patience } from './concurrency-limit';
 
 /** Attempts that are due at the same instant ask within a few milliseconds: one write serves them, in their order. */
 const TOGETHER_MS: Millis = 5;

@@ -61,7 +61,7 @@ export interface Lane {
   readonly token: number;
   /** The row's not-before time: after it, another holder may continue the run. */
   readonly until: number;
-  /** What the run's request has besides its time: the items' handlers see it too. */
+  /** What a manual run has besides its time: the items' handlers see it too. */
   readonly asked?: Pick<Asked, 'rerunOf' | 'hasInput'>;
   /** Items of a back-filled run wait for those of all others. */
   readonly isBackfilled?: true;

@@ -237,7 +237,7 @@ function newsOf({ row, job }: RowWriter, { outcome, at, reason, ...times }: RowE
   };
 }
 
-/** The due time, or the request, of a run whose handler was not called. */
+/** The due time, or the manual run, of a run whose handler was not called. */
 function notRunStretch({ run }: Row, outcome: NotRunOutcome, reason: Reason = 'paused'): readonly Stretch[] {
   if (run === undefined) return [];
   const at = run.scheduledFor;

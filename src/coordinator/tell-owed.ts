@@ -50,7 +50,7 @@ export async function tellOwed(
 
 /**
  * Whether the receivers know already that the job has no success. Only a job that has had none for longer than its
- * `alertAfter` needs a listing for that, at the beginning of an episode.
+ * `alertAfter` needs a listing for that, at the beginning of an incident.
  */
 async function isKnownTrouble({ job, row, ask }: RowWriter, { at }: OwedNotice): Promise<boolean> {
   const { name, notify, alertAfterMs } = job.spec;

@@ -118,8 +118,8 @@ export function isActive(
 }
 
 /**
- * The next step of a back-fill. Its due times pass in order, and the row keeps the last one. A row that lacks it has not
- * begun, or was restored from before: the ledger then shows what has run.
+ * The next step of a back-fill. Its due times pass in order, and the row keeps the last one. A row that lacks it has
+ * not begun, or was restored from before: the ledger then shows what has run.
  */
 export function stepOf(
   job: Pick<JobSpec, 'timetable'>,
@@ -155,7 +155,7 @@ function isRead(ledger: BackfillLedger | undefined, due: EpochMs): boolean {
   return ledger?.read.some(({ from, through }) => from <= due && due <= through) === true;
 }
 
-/** Reads the back-fill of a control leniently: one that cannot be read must not quarantine its job. */
+/** Reads the back-fill of a control leniently: one that cannot be read must not make its job unreadable. */
 export function readBackfill(text: string | undefined): Backfill | undefined {
   const value = firstOf(text);
   if (value === undefined) return undefined;

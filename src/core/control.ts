@@ -1,6 +1,6 @@
 import { type Backfill, readBackfill, storeBackfill } from './backfill';
 import type { EpochMs } from './brand';
-import { type Acknowledgement, readAcknowledgement } from './episode';
+import { type Acknowledgement, readAcknowledgement } from './incident';
 import { isRequestId } from './key';
 import { isInstant, MetadataReader, writeMetadata } from './metadata';
 import { type Asked, readAsked } from './origin';
@@ -14,11 +14,11 @@ export interface Pause {
   readonly until: EpochMs | undefined;
 }
 
-/** A person's request to run the job now. */
-export interface ManualRequest extends Asked {
+/** A run that a person asks for. */
+export interface ManualRun extends Asked {
   /**
-   * Grows with every request of the job. A row keeps the number of the last request taken, so a stale listing cannot
-   * bring one back.
+   * Grows with every manual run of the job. A row keeps the number of the last manual run taken, so a stale listing
+   * cannot bring one back.
    */
   readonly number: number;
   readonly id: string;
@@ -33,7 +33,7 @@ export interface Control {
   readonly pauses: readonly Pause[];
   /** The id of the run to cancel. */
   readonly cancel: string | undefined;
-  readonly requests: readonly ManualRequest[];
+  readonly manualRuns: readonly ManualRun[];
   /** It counts only while it is in force. */
   readonly acknowledgement: Acknowledgement | undefined;
   /** The last back-fill. */
@@ -43,7 +43,7 @@ export interface Control {
 export const NO_CONTROL: Control = {
   pauses: [],
   cancel: undefined,
-  requests: [],
+  manualRuns: [],
   acknowledgement: undefined,
   backfill: undefined,
 };
@@ -53,7 +53,7 @@ export function encodeControl(control: Control): Readonly<Record<string, string>
     format: 1,
     pauses: control.pauses,
     cancel: control.cancel,
-    requests: control.requests,
+    manualruns: control.manualRuns,
     acknowledged: control.acknowledgement === undefined ? undefined : [control.acknowledgement],
     backfill: storeBackfill(control.backfill),
   });
@@ -78,7 +78,7 @@ export function decodeControl(metadata: Readonly<Record<string, string>>): Contr
         : undefined,
     ),
     cancel: read.optionalText('cancel'),
-    requests: read.list('requests', ({ number, id, time, taken, ...asked }) =>
+    manualRuns: read.list('manualruns', ({ number, id, time, taken, ...asked }) =>
       Number.isSafeInteger(number) && typeof number === 'number' && isRequestId(id) && isInstant(time)
         ? { number, id, time, ...(taken === true ? { taken } : {}), ...readAsked(asked) }
         : undefined,
@@ -103,16 +103,16 @@ export function currentPause(control: Control, now: EpochMs): Pause | undefined 
   return openPause(control) ?? pauseAt(control, now);
 }
 
-/** Requests not yet taken, oldest first. */
-export function pendingRequests(control: Control, manualTaken: number): readonly ManualRequest[] {
-  return control.requests
+/** Manual runs not yet taken, oldest first. */
+export function pendingManualRuns(control: Control, manualTaken: number): readonly ManualRun[] {
+  return control.manualRuns
     .filter(({ number, taken }) => number > manualTaken && taken !== true)
     .sort((a, b) => a.number - b.number);
 }
 
-/** The other requests that the control still has. */
-export function takenRequests(control: Control, manualTaken: number): readonly ManualRequest[] {
-  return control.requests.filter(({ number, taken }) => number <= manualTaken || taken === true);
+/** The other manual runs that the control still has. */
+export function takenManualRuns(control: Control, manualTaken: number): readonly ManualRun[] {
+  return control.manualRuns.filter(({ number, taken }) => number <= manualTaken || taken === true);
 }
 
 /** Whether the end of this run has paused the job. It may have been paused before, or the control had no room. */

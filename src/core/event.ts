@@ -82,8 +82,8 @@ export interface CoordinatorEvent {
   readonly count?: number;
   /** How late the handler started, for `started`. */
   readonly latenessMs?: number;
-  /** For how long the handler had waited for a free slot of its instance, for `started`. Absent if it had not. */
-  readonly waitedForSlotMs?: number;
+  /** For how long the handler had waited for the concurrency limit of its instance, for `started`. Absent if it had not. */
+  readonly waitedForConcurrencyMs?: number;
   /** For how long it had waited for a place in the group of its job, for `started`. Absent if it had not. */
   readonly waitedForGroupMs?: number;
   /** From the first call of the handler to the end of the run, if the event is that end. */

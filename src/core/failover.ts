@@ -1,5 +1,5 @@
 import type { EpochMs, Token } from './brand';
-import { type Control, type ManualRequest, pendingRequests, takenRequests } from './control';
+import { type Control, type ManualRun, pendingManualRuns, takenManualRuns } from './control';
 import type { Reason, RanOutcome, Stretch, UnrunOutcome } from './outcome';
 import type { JobSpec } from './job';
 import { recordKey } from './key';
@@ -20,7 +20,7 @@ export interface RecordView {
   readonly scheduledFor: EpochMs;
   /** The newest due time of a stretch; otherwise `scheduledFor`. */
   readonly through: EpochMs;
-  /** A manual request's id; undefined: a due time, or a term of a leader job. */
+  /** A manual run's id; undefined: a due time, or a term of a leader job. */
   readonly request: string | undefined;
   readonly state: 'open' | 'final';
   readonly token: number | undefined;
@@ -36,8 +36,8 @@ export interface Wreck {
   readonly records: readonly RecordView[];
   /** The state of the record of the row's run. */
   readonly runRecord: 'none' | 'open' | 'final';
-  /** The ids of the control's requests that have a record. */
-  readonly recordedRequests: ReadonlySet<string>;
+  /** The ids of the control's manual runs that have a record. */
+  readonly recordedManualRuns: ReadonlySet<string>;
   /** The storage service's time. */
   readonly now: EpochMs;
 }
@@ -64,17 +64,17 @@ export interface Recovery {
   /** The recovered row; `owed` is empty, and `telling` has the notices that must exist before the release. */
   readonly row: Row;
   readonly run: RunRecovery | undefined;
-  /** Due times and requests whose outcome is unknown, oldest first. */
+  /** Due times and manual runs whose outcome is unknown, oldest first. */
   readonly stretches: readonly Stretch[];
   /** Keys of open records that no row continues. */
   readonly abandoned: readonly string[];
 }
 
 /**
- * Repairs a job after an asynchronous failover of its storage account. Each of its blobs may have returned to an instant
- * of its own: the row may be older than its ledger, its control and the work that was done, and any record that is older
- * than the row may be missing, or be open again. Cursor and token never go back, and a recorded due time keeps its one
- * outcome.
+ * Repairs a job after an asynchronous failover of its storage account. Each of its blobs may have returned to an
+ * instant of its own: the row may be older than its ledger, its control and the work that was done, and any record that
+ * is older than the row may be missing, or be open again. Cursor and token never go back, and a recorded due time keeps
+ * its one outcome.
  */
 export function afterFailover(wreck: Wreck, choices: RecoverChoices): Recovery {
   const { spec, row, records } = wreck;
@@ -86,7 +86,8 @@ export function afterFailover(wreck: Wreck, choices: RecoverChoices): Recovery {
   if (row.forgotten !== undefined) return { row: { ...row, token }, run: undefined, stretches: [], abandoned };
   const run = recoverRun(wreck, choices);
   const due = spec === undefined ? undecidable(wreck) : dueTimes(wreck, spec, choices.until);
-  const requests = spec === undefined ? { taken: row.manualTaken, stretches: [] } : lostRequests(wreck, choices.until);
+  const manualRuns =
+    spec === undefined ? { taken: row.manualTaken, stretches: [] } : lostManualRuns(wreck, choices.until);
   return {
     row: {
       ...runAfter(isOver(run) ? row : beforeEnd(row), run, wreck, choices),
@@ -95,11 +96,11 @@ export function afterFailover(wreck: Wreck, choices: RecoverChoices): Recovery {
       cursor: due.cursor,
       owed: [],
       execution: undefined,
-      manualTaken: requests.taken,
+      manualTaken: manualRuns.taken,
       backfill: endedBackfill(wreck),
     },
     run,
-    stretches: [...requests.stretches, ...due.stretches],
+    stretches: [...manualRuns.stretches, ...due.stretches],
     abandoned,
   };
 }
@@ -110,8 +111,8 @@ export function listedFrom({ cursor }: Pick<Row, 'cursor'>, until: EpochMs): Epo
 }
 
 /**
- * The instant after which a due time without a record has lost it. Before the row followed its schedule there were other
- * due times or none, and retention deletes old records.
+ * The instant after which a due time without a record has lost it. Before the row followed its schedule there were
+ * other due times or none, and retention deletes old records.
  */
 function decidedSince(wreck: Wreck, until: EpochMs): EpochMs {
   const { spec, row } = wreck;
@@ -245,8 +246,8 @@ function decidedSpans({ row: { run, owed }, records }: Wreck): readonly Span[] {
 }
 
 /**
- * A due time of a disabled job cannot have run. Nothing is known of any other, even in a pause: the end of the pause may
- * be lost, and a due time at its beginning may have been claimed before.
+ * A due time of a disabled job cannot have run. Nothing is known of any other, even in a pause: the end of the pause
+ * may be lost, and a due time at its beginning may have been claimed before.
  */
 function outcomeOf({ row }: Wreck, spec: JobSpec): readonly [UnrunOutcome, Reason] {
   if (!spec.enabled && spec.scheduleHash === row.scheduleHash) return ['disabled', 'disabled'];
@@ -260,30 +261,30 @@ export function endedBackfill({ control: { backfill } }: Pick<Wreck, 'control'>)
   return { id, at: order === 'oldest' ? through : from, ran: 0, passedOver: 0, aside: undefined };
 }
 
-interface LostRequests {
+interface LostManualRuns {
   readonly taken: number;
   readonly stretches: readonly Stretch[];
 }
 
 /**
- * A row that was lost may have taken a request that still waits. A request that the row has taken may have lost its
- * record, if the control still shows it.
+ * A row that was lost may have taken a manual run that still waits. A manual run that the row has taken may have lost
+ * its record, if the control still shows it.
  */
-function lostRequests(wreck: Wreck, until: EpochMs): LostRequests {
-  const { row, control, recordedRequests } = wreck;
-  const old = pendingRequests(control, row.manualTaken).filter(({ time }) => time <= until);
-  const known = takenRequests(control, row.manualTaken);
+function lostManualRuns(wreck: Wreck, until: EpochMs): LostManualRuns {
+  const { row, control, recordedManualRuns } = wreck;
+  const old = pendingManualRuns(control, row.manualTaken).filter(({ time }) => time <= until);
+  const known = takenManualRuns(control, row.manualTaken);
   const taken = known.filter(({ time }) => time > keptSince(wreck));
-  const hasNone = ({ id, time }: ManualRequest): boolean =>
-    !recordedRequests.has(id) &&
+  const hasNone = ({ id, time }: ManualRun): boolean =>
+    !recordedManualRuns.has(id) &&
     row.run?.key !== recordKey(time, id) &&
     !row.owed.some(({ request }) => request === id);
   return {
     taken: Math.max(row.manualTaken, ...[...known, ...old].map(({ number }) => number)),
-    stretches: [...taken, ...old].filter(hasNone).map(requestStretch),
+    stretches: [...taken, ...old].filter(hasNone).map(manualStretch),
   };
 }
 
-function requestStretch({ id, time }: ManualRequest): Stretch {
+function manualStretch({ id, time }: ManualRun): Stretch {
   return { outcome: 'expired', reason: 'failedOver', from: time, through: time, count: 1, request: id };
 }

@@ -186,18 +186,18 @@ export const REASON_GUIDE: Readonly<Record<Reason, ReasonGuidance>> = {
     remedy:
       'Run the required job, then this due time again. If the required job is often this late, raise `requireWithin` and `catchUpWindow`.',
   },
-  noFreeSlot: {
+  concurrencyLimit: {
     of: ['expired', 'attempt'],
     meaning:
       'Its instance ran as many handlers as `CRONLEASE_MAX_CONCURRENT_RUNS` allows, until the due time was too old to run.',
     next: 'Too old means older than `catchUpWindow`, or with `catchUp` `none` than its lease and 20 s. An attempt ends when `functionTimeout` leaves no time for the handler, and the run continues with another one.',
     remedy:
-      'Raise the limit, add instances, shorten long handlers, or raise `priority`. `waitedForSlotMs` of other runs shows how long they waited.',
+      'Raise the limit, add instances, shorten long handlers, or raise `priority`. `waitedForConcurrencyMs` of other runs shows how long they waited.',
   },
   groupFull: {
     of: ['expired', 'attempt'],
     meaning: 'Its group had as many runs as `maxParallel` allows, until the due time was too old to run.',
-    next: 'The limits are those of `noFreeSlot`.',
+    next: 'The limits are those of `concurrencyLimit`.',
     remedy:
       'Raise `maxParallel`, shorten long handlers, or raise `priority`. `waitedForGroupMs` of other runs shows how long they waited.',
   },
@@ -318,7 +318,7 @@ export const TROUBLE_GUIDE = {
     next: 'The alert ends with the next success, or while the job is paused.',
     remedy: 'Follow the reason of its last outcome. Without any outcome, see `claimDue`.',
   },
-  quarantined: {
+  unreadable: {
     meaning: "Something other than cronlease, or a newer version, wrote the job's data.",
     next: 'No deployment runs the job.',
     remedy:
@@ -394,7 +394,7 @@ export const ERROR_GUIDE: Readonly<Record<string, ErrorGuidance>> = {
   foreignBlob: {
     codes: ['ForeignMetadata', 'ForeignRecord'],
     meaning: 'Something other than cronlease, or a newer version, has written a blob that this answer needs.',
-    remedy: 'The message names the blob. See `quarantined`.',
+    remedy: 'The message names the blob. See `unreadable`.',
   },
   unhealthy: { codes: ['Unhealthy'], ...TROUBLE_GUIDE.unhealthy },
   bug: {

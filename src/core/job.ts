@@ -1,7 +1,7 @@
 import type { EpochMs, JobName, Millis } from './brand';
 import type { NotifySettings } from './notify';
 
-/** The largest input of a request, in bytes of JSON. */
+/** The largest input of a manual run, in bytes of JSON. */
 export const INPUT_BYTES = 32 * 1024;
 
 /** The due times of one schedule: nominal instants in order, without beginning or end. */

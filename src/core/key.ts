@@ -5,7 +5,7 @@ import { isoOf } from './iso';
 const KEY_BASE = 1e13;
 
 /**
- * The key of a run's ledger record: 13 digits, then `-s` for a due time or `-m-<id>` for a manual request. A back-filled
+ * The key of a run's ledger record: 13 digits, then `-s` for a due time or `-m-<id>` for a manual run. A back-filled
  * due time has its own 13 digits and the id of the back-fill.
  * The key is the run's identity.
  */
@@ -40,7 +40,7 @@ export function parseRecordKey(key: string): KeyParts | undefined {
   return { scheduledFor: timeOfInverted(match[1] ?? ''), request: match[2] };
 }
 
-/** A run's readable id: the job, the time, and for a manual request the request's id. */
+/** A run's readable id: the job, the time, and for a manual run its id. */
 export function runIdOf(job: JobName, key: string): string {
   const parts = parseRecordKey(key);
   if (parts === undefined) return `${job}/${key}`;

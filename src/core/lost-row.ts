@@ -39,11 +39,12 @@ export interface LostRow {
  * The row of a job whose row was deleted while its ledger remained. Nothing that may have run runs again:
  *
  * - The token is above every one that was ever given out. The newest records miss claims that were never recorded, and
- *   back-filled runs, whose keys are old and whose tokens may be the highest. Each of these was claimed after the newest
+ *   back-filled runs, whose keys are old and whose tokens may be the highest. Each of these was claimed after the
+ * newest
  *   record's run, and a claim takes time, so the time since then bounds their number.
  * - The cursor is at the present or at the newest recorded due time, whichever is later, and beyond all that somebody may
  *   have claimed ahead.
- * - Requests that wait may have been taken, and nobody knows what a back-fill has run: both are over.
+ * - Manual runs that wait may have been taken, and nobody knows what a back-fill has run: both are over.
  */
 export function rowAfterLoss({ job, fresh, records, control, now }: LostRow): Row {
   let token = 0;
@@ -69,7 +70,7 @@ export function rowAfterLoss({ job, fresh, records, control, now }: LostRow): Ro
     token: (token + claims) as Token,
     cursor,
     scheduleSince: cursor,
-    manualTaken: Math.max(0, ...control.requests.map(({ number }) => number)),
+    manualTaken: Math.max(0, ...control.manualRuns.map(({ number }) => number)),
     backfill: endedBackfill({ control }),
   };
 }

@@ -1,7 +1,7 @@
 import type { EpochMs, ETag, JobName, Millis } from './brand';
 import { type Control, currentPause } from './control';
 import type { Delivery } from './delivery';
-import { isInForce } from './episode';
+import { isInForce } from './incident';
 import { BEGINNINGS, ENDINGS, type Notice, type Trouble, parseNoticeId, seenNotice } from './notice';
 import type { NoticeTopic, NotifySettings } from './notify';
 import type { Row } from './row';
@@ -33,7 +33,7 @@ export interface SweptJob {
   readonly state:
     | { readonly kind: 'read'; readonly row: Row; readonly control: Control; readonly overdue: Punctuality }
     /** Its row or control is not cronlease's. `of` names that version of it. */
-    | { readonly kind: 'quarantined'; readonly of: string; readonly reason: string };
+    | { readonly kind: 'unreadable'; readonly of: string; readonly reason: string };
 }
 
 type Troubles = Readonly<Partial<Record<string, readonly Trouble[]>>>;
@@ -69,7 +69,7 @@ function nameOf({ id, job, change }: Listed): string {
  * @param own the listed notices of this job
  */
 export function noticesOfSweep(job: SweptJob, own: readonly Listed[], now: EpochMs): readonly Notice[] {
-  const wanted = [...quarantineNotices(job, own, now), ...overdueNotices(job, own, now), ...reminders(job, own, now)];
+  const wanted = [...unreadableNotices(job, own, now), ...overdueNotices(job, own, now), ...reminders(job, own, now)];
   const known = new Set(own.map(({ id }) => id));
   return wanted.filter(({ id }) => !known.has(id));
 }
@@ -78,13 +78,13 @@ function isWanted({ notify }: SweptJob, topic: NoticeTopic): boolean {
   return notify.on.includes(topic);
 }
 
-function quarantineNotices(job: SweptJob, own: readonly Listed[], now: EpochMs): readonly Notice[] {
-  if (!isWanted(job, 'quarantine')) return [];
-  const begun = lasting(own, 'quarantine');
-  if (job.state.kind === 'quarantined') {
-    // Another foreign write is not another quarantine.
+function unreadableNotices(job: SweptJob, own: readonly Listed[], now: EpochMs): readonly Notice[] {
+  if (!isWanted(job, 'unreadable')) return [];
+  const begun = lasting(own, 'unreadable');
+  if (job.state.kind === 'unreadable') {
+    // Another foreign write is not another trouble.
     if (begun !== undefined) return [];
-    return [seenNotice(job, 'quarantined', job.state.of, { at: now, reason: job.state.reason })];
+    return [seenNotice(job, 'unreadable', job.state.of, { at: now, reason: job.state.reason })];
   }
   return begun === undefined ? [] : [seenNotice(job, 'restored', nameOf(begun), { at: now, since: begun.delivery.at })];
 }
@@ -157,7 +157,7 @@ function reminders(job: SweptJob, own: readonly Listed[], now: EpochMs): readonl
   return isWanted(job, 'overdue') && overdue !== 'unknown' && overdue !== 'punctual' ? of('overdue', {}) : [];
 }
 
-/** Somebody looks after the job: the episode is acknowledged, or a person has paused the job. */
+/** Somebody looks after the job: the incident is acknowledged, or a person has paused the job. */
 function isSilenced({ row, control }: { readonly row: Row; readonly control: Control }, now: EpochMs): boolean {
   const { acknowledgement } = control;
   const pause = currentPause(control, now);

@@ -13,17 +13,17 @@ import { failuresAfter } from './run';
 import { brief } from './text';
 
 /** The changes that sweeps see, where nobody holds a claim. */
-export type SeenChange = 'overdue' | 'punctual' | 'quarantined' | 'restored' | 'reminder';
+export type SeenChange = 'overdue' | 'punctual' | 'unreadable' | 'restored' | 'reminder';
 
 /** What a notice is about. `test`: a person asked for it. `digest`: several notices in one. */
 export type Change = EndChange | SeenChange | 'test' | 'digest';
 
 /** The trouble that a change begins, repeats or ends. */
-export type Trouble = 'failure' | 'overdue' | 'quarantine';
+export type Trouble = 'failure' | 'overdue' | 'unreadable';
 
 /** Changes that begin a trouble, and those that end it. A success ends the failures, and the job is not overdue. */
-export const BEGINNINGS = { failed: ['failure'], overdue: ['overdue'], quarantined: ['quarantine'] } as const;
-export const ENDINGS = { recovered: ['failure', 'overdue'], punctual: ['overdue'], restored: ['quarantine'] } as const;
+export const BEGINNINGS = { failed: ['failure'], overdue: ['overdue'], unreadable: ['unreadable'] } as const;
+export const ENDINGS = { recovered: ['failure', 'overdue'], punctual: ['overdue'], restored: ['unreadable'] } as const;
 
 /** One notice, as it is stored until it is delivered, and as formats show it. */
 export interface Notice {
@@ -78,7 +78,7 @@ export function noticesOfEnd(
   const failedBefore = before.failures - (isCounted ? 1 : 0);
   const { failures } = failuresAfter(before, outcome);
   const owed = (topic: NoticeTopic, change: EndChange, count: number): readonly OwedNotice[] =>
-    notify.on.includes(topic) ? [{ change, of: run.key, at, failures: count, ...episodeFacts(row, run.key) }] : [];
+    notify.on.includes(topic) ? [{ change, of: run.key, at, failures: count, ...incidentFacts(row, run.key) }] : [];
   if (outcome === 'succeeded') return failedBefore >= notify.after ? owed('recovery', 'recovered', failedBefore) : [];
   return [
     ...(failedBefore < notify.after && failures >= notify.after ? owed('failure', 'failed', failures) : []),
@@ -87,17 +87,17 @@ export function noticesOfEnd(
 }
 
 /** The first failure since the last success, and how many due times did not run since then. */
-function episodeFacts({ recent }: Row, current: string): Pick<OwedNotice, 'since' | 'skipped'> {
+function incidentFacts({ recent }: Row, current: string): Pick<OwedNotice, 'since' | 'skipped'> {
   const isSuccess = (entry: Recent): boolean => entry.kind === 'run' && entry.outcome === 'succeeded';
-  const episode = recent.slice(recent.findLastIndex(isSuccess) + 1);
-  const first = episode.findIndex(
+  const incident = recent.slice(recent.findLastIndex(isSuccess) + 1);
+  const first = incident.findIndex(
     (entry) => entry.kind === 'run' && entry.outcome !== undefined && entry.outcome !== 'cancelled',
   );
   if (first === -1) return { since: parseRecordKey(current)?.scheduledFor, skipped: 0 };
-  const skipped = episode
+  const skipped = incident
     .slice(first)
     .reduce((count, entry) => count + (entry.kind === 'gap' ? Math.max(1, entry.count) : 0), 0);
-  return { since: episode[first]?.scheduledFor, skipped };
+  return { since: incident[first]?.scheduledFor, skipped };
 }
 
 /** The name of a change of a job: the same wherever it is seen, and of letters that a blob and a signature can have. */

@@ -1,8 +1,8 @@
 import type { Millis } from './brand';
 
-export const NOTICE_TOPICS = ['failure', 'recovery', 'overdue', 'quarantine', 'pause'] as const;
+export const NOTICE_TOPICS = ['failure', 'recovery', 'overdue', 'unreadable', 'pause'] as const;
 
-/** What a person wants to be told of a job. `overdue` and `quarantine` include the end of it. */
+/** What a person wants to be told of a job. `overdue` and `unreadable` include the end of it. */
 export type NoticeTopic = (typeof NOTICE_TOPICS)[number];
 
 /** The `notify` of one job, with every default filled in. */

@@ -25,12 +25,12 @@ export interface Origin {
 /** The origin of a run that no person asked for. */
 export const SCHEDULED: Origin = { actor: 'cronlease', channel: 'schedule' };
 
-/** What a person may give along with a request. */
+/** What a person may give along with a manual run. */
 export interface Asked {
   readonly origin?: Origin;
   /** The due time of an earlier run, which this one repeats: its handler sees that time as its own. */
   readonly rerunOf?: EpochMs;
-  /** The request has an input of its own, stored under its id. */
+  /** The manual run has an input of its own, stored under its id. */
   readonly hasInput?: true;
 }
 
@@ -59,7 +59,7 @@ export function readOrigin(value: unknown): Origin | undefined {
   return { actor, channel, ...(typeof note === 'string' ? { note } : {}) };
 }
 
-/** Reads what a request has besides its time, from an object whose other members the caller checks. */
+/** Reads what a manual run has besides its time, from an object whose other members the caller checks. */
 export function readAsked({ origin, rerunOf, hasInput }: Readonly<Record<string, unknown>>): Asked {
   const known = readOrigin(origin);
   return {

@@ -38,7 +38,7 @@ export type Reason =
   | 'catchUpWindow'
   | 'catchUpNone'
   | 'requirementNotMet'
-  | 'noFreeSlot'
+  | 'concurrencyLimit'
   | 'groupFull'
   | 'paused'
   | 'disabled'
@@ -101,7 +101,7 @@ export interface Stretch {
   readonly through: number;
   /** 0: unknown, because the schedule that had them was replaced. */
   readonly count: number;
-  /** The id of a manual request, where the stretch is one instead of due times. */
+  /** The id of a manual run, where the stretch is one instead of due times. */
   readonly request?: string;
 }
 

@@ -4,7 +4,7 @@ import type { EpochMs } from './brand';
 export interface Poked {
   /** When it began, by the service's time. */
   readonly at: EpochMs;
-  /** How many jobs had something to do: a due time, a request, a run to take over or to resume. */
+  /** How many jobs had something to do: a due time, a manual run, a run to take over or to resume. */
   readonly due: number;
   /** How many claims it has handed over. Others may have been faster. */
   readonly handedOver: number;

@@ -14,8 +14,8 @@ export function claimRank(job: JobSpec, due: EpochMs = 0, isBackfilled = false):
 }
 
 /**
- * Handlers that wait for a free slot: the higher priority first, then what has been due for longer. Back-fills come
- * last.
+ * Handlers that wait for the concurrency limit: the higher priority first, then what has been due for longer.
+ * Back-fills come last.
  */
 export function startRank({ priority }: Pick<JobSpec, 'priority'>, due: EpochMs, isBackfilled: boolean): Rank {
   return [isBackfilled ? 1 : 0, -priority, due];

@@ -10,7 +10,7 @@ import type { Row } from './row';
 interface KnownEnd {
   readonly outcome: RanOutcome | undefined;
   readonly at?: EpochMs;
-  /** The first call of its handler, which may have waited for a free slot. */
+  /** The first call of its handler, which may have waited for the concurrency limit. */
   readonly startedAt?: EpochMs | undefined;
   /** How long it waited between its attempts. */
   readonly waitedMs?: Millis | undefined;

@@ -12,7 +12,7 @@ const RECENT_BYTES = 640;
 export interface RecentRun {
   readonly kind: 'run';
   readonly scheduledFor: EpochMs;
-  /** The id of the manual request that it was for. */
+  /** The id of the manual run that it was for. */
   readonly request: string | undefined;
   /** Undefined: it is over, and the row does not show how it ended. */
   readonly outcome: RanOutcome | undefined;
@@ -55,14 +55,16 @@ const GAP_CODES: readonly (readonly [code: string, outcome: UnrunOutcome, reason
   ['xw', 'expired', 'catchUpWindow'],
   ['xn', 'expired', 'catchUpNone'],
   ['xf', 'expired', 'failedOver'],
-  ['xs', 'expired', 'noFreeSlot'],
+  ['xc', 'expired', 'concurrencyLimit'],
   ['xg', 'expired', 'groupFull'],
   ['xr', 'expired', 'requirementNotMet'],
   ['p', 'paused', 'paused'],
   ['d', 'disabled', 'disabled'],
 ];
 
-/** The list as one metadata value; undefined where it is empty. Numbers have base 36, and trailing gaps are left out. */
+/**
+ * The list as one metadata value; undefined where it is empty. Numbers have base 36, and trailing gaps are left out.
+ */
 export function encodeRecent(recent: readonly Recent[]): string | undefined {
   const entries = recent.slice(-RECENT_OUTCOMES).flatMap((entry) => {
     const fields = fieldsOf(entry);

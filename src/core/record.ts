@@ -39,7 +39,7 @@ export interface AttemptRecord {
    * How long its handler waited because of `CRONLEASE_MAX_CONCURRENT_RUNS`. Absent if it did not, and for attempts of
    * another instance.
    */
-  readonly waitedForSlotMs?: number;
+  readonly waitedForConcurrencyMs?: number;
   /** How long it waited, before that, for a place in its `group`. Absent as above. */
   readonly waitedForGroupMs?: number;
   /** When it ended. */
@@ -60,7 +60,7 @@ export interface AttemptRecord {
 export interface LedgerRecord {
   /** The job. */
   readonly job: string;
-  /** The due time, or the oldest one of several. For a manual run, the time of the request. */
+  /** The due time, or the oldest one of several. For a manual run, when it was asked for. */
   readonly scheduledFor: string;
   /** `final`, or `open` for a run in progress. */
   readonly state: 'open' | 'final';
@@ -124,7 +124,7 @@ export function isUncounted({ through, count }: LedgerRecord): boolean {
   return through !== undefined && count === undefined;
 }
 
-/** The record of a stretch of due times, or of a manual request, that did not run. */
+/** The record of a stretch of due times, or of a manual run, that did not run. */
 export function stretchRecord(job: JobName, stretch: Stretch): { readonly key: string; readonly record: LedgerRecord } {
   const key = recordKey(stretch.from, stretch.request);
   const extent = extentOf(stretch);
@@ -382,13 +382,14 @@ function isRecordLog(value: unknown): value is RecordLog {
 
 function isAttemptRecord(value: unknown): boolean {
   if (!isObject(value)) return false;
-  const { attempt, token, deployment, startedAt, waitedForSlotMs, waitedForGroupMs, endedAt, outcome, error } = value;
+  const { attempt, token, deployment, startedAt, waitedForConcurrencyMs, waitedForGroupMs, endedAt, outcome, error } =
+    value;
   return (
     isNumber(attempt) &&
     isNumber(token) &&
     isText(deployment) &&
     isNullOr(startedAt, isTime) &&
-    isNullOr(waitedForSlotMs, isNumber) &&
+    isNullOr(waitedForConcurrencyMs, isNumber) &&
     isNullOr(waitedForGroupMs, isNumber) &&
     isNullOr(endedAt, isTime) &&
     isText(outcome) &&

@@ -36,8 +36,8 @@ type Requiring = Pick<JobSpec, 'requires' | 'requireWithinMs' | 'timetable' | 'o
 const DATE_RESOLUTION_MS = 1_000;
 
 /**
- * Judges one due time. A run of a required job counts if its own due time is later than this job's previous one, however
- * late it ended: where both jobs are due at midnight, yesterday's run of the required job does not count today.
+ * Judges one due time. A run of a required job counts if its own due time is later than this job's previous one,
+ * however late it ended: where both jobs are due at midnight, yesterday's run of the required job does not count today.
  *
  * @param scheduledFor nominal
  * @param now limited by the listing's Date
@@ -80,7 +80,7 @@ export function rememberedSuccess(
       entry.kind === 'run' &&
       entry.outcome === 'succeeded' &&
       entry.durationMs !== undefined &&
-      // A request may repeat an earlier due time.
+      // A manual run may repeat an earlier due time.
       entry.request === undefined &&
       (isOver || keyOf(entry) !== metadata['run']),
   );

@@ -61,7 +61,10 @@ export interface Row {
   readonly phase: Phase;
   /** Number of the run's current attempt, from 1; grows with every claim of the run. */
   readonly attempt: number;
-  /** How many attempts do not count: drained ones, those whose items continued without them, and those lost before their mark. */
+  /**
+   * How many attempts do not count: drained ones, those whose items continued without them, and those lost before their
+   * mark.
+   */
   readonly uncountedAttempts: number;
   /** When the current attempt planned to call its handler: at the due time, or at once. */
   readonly started: EpochMs | undefined;
@@ -70,7 +73,9 @@ export interface Row {
   readonly past: readonly PastAttempt[];
   /** When a waiting run may be claimed again; 0: at once. */
   readonly notBefore: EpochMs | undefined;
-  /** When the last process that worked on the items of a `fanning` run left them in its shutdown: any tick resumes it. */
+  /**
+   * When the last process that worked on the items of a `fanning` run left them in its shutdown: any tick resumes it.
+   */
   readonly itemsLeftAt: EpochMs | undefined;
   /** The deployment whose tick won the job last. */
   readonly incumbent: string | undefined;
@@ -101,7 +106,7 @@ export interface Row {
    * finds lost records by it.
    */
   readonly scheduleSince: EpochMs;
-  /** Number of the last manual request that was taken. */
+  /** Number of the last manual run that was taken. */
   readonly manualTaken: number;
   /** How far the last back-fill is. */
   readonly backfill: BackfillProgress | undefined;
@@ -196,8 +201,8 @@ export function isAtRest({ phase }: Pick<Row, 'phase'>, lease: string | undefine
 }
 
 /**
- * How long the final record of the row's run is kept at least. The file's `keep` may have changed since the claim, so the
- * shorter one counts.
+ * How long the final record of the row's run is kept at least. The file's `keep` may have changed since the claim, so
+ * the shorter one counts.
  *
  * @param keepMs the current jobs file's
  */

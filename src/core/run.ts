@@ -21,7 +21,7 @@ export type AttemptEnd =
   /** The handler was not called: the job was paused after the claim, or its turn did not come in time. */
   | { readonly kind: 'notRun'; readonly outcome: NotRunOutcome; readonly reason: Reason }
   /** Its turn did not come while the host leaves enough time for the handler: another attempt continues. */
-  | { readonly kind: 'crowded'; readonly reason: Extract<Reason, 'noFreeSlot' | 'groupFull'> };
+  | { readonly kind: 'crowded'; readonly reason: Extract<Reason, 'concurrencyLimit' | 'groupFull'> };
 
 /** The next step of a run after one of its attempts. */
 export type RunStep =

@@ -3,7 +3,7 @@
  * run is in progress; `acknowledged` one that is overdue or failing, which somebody looks after.
  */
 export const SHOWN_STATES = [
-  'quarantined',
+  'unreadable',
   'overdue',
   'failing',
   'acknowledged',
@@ -17,21 +17,21 @@ export const SHOWN_STATES = [
 export type ShownState = (typeof SHOWN_STATES)[number];
 
 /**
- * The state of a job without its episode, the first that applies:
+ * The state of a job without its incident, the first that applies:
  *
- * - `quarantined`: something other than cronlease wrote its row or control, so that it is left alone.
+ * - `unreadable`: something other than cronlease wrote its row or control, so that it is left alone.
  * - `paused`, `disabled`: nothing new is claimed, by an operator or by the jobs file.
  * - `overdue`: it has been without a success for longer than its `alertAfter`.
  * - `retrying`: its run waits for its next attempt, or its holder has died and a tick is about to take it over.
  * - `running`: a handler runs, or the items of a fan-out do.
- * - `waiting`: a due time is claimed ahead, or waits to be claimed, or a request does.
+ * - `waiting`: a due time is claimed ahead, or waits to be claimed, or a manual run does.
  * - `idle`: none of these.
  */
 export const JOB_STATES = SHOWN_STATES.filter((state) => state !== 'failing' && state !== 'acknowledged');
 export type JobStateName = (typeof JOB_STATES)[number];
 
 /** The states that want a person. */
-export const ATTENTION: readonly ShownState[] = ['quarantined', 'overdue', 'failing'];
+export const ATTENTION: readonly ShownState[] = ['unreadable', 'overdue', 'failing'];
 
 /** What a list has of a job. */
 interface ListedJob {
@@ -39,7 +39,7 @@ interface ListedJob {
   /** How many runs in a row have failed. */
   readonly failures: number;
   readonly lastRun: { readonly outcome: string | null } | null;
-  readonly episode: { readonly acknowledgement: object | null } | null;
+  readonly incident: { readonly acknowledgement: object | null } | null;
 }
 
 export function shownState(job: ListedJob): ShownState {
@@ -49,15 +49,15 @@ export function shownState(job: ListedJob): ShownState {
 }
 
 /** Whether somebody looks after the failures of the job. */
-export function isAcknowledged({ episode }: Pick<ListedJob, 'episode'>): boolean {
-  return episode !== null && episode.acknowledgement !== null;
+export function isAcknowledged({ incident }: Pick<ListedJob, 'incident'>): boolean {
+  return incident !== null && incident.acknowledgement !== null;
 }
 
 /** Whether the job is overdue or failing. One that was paused or disabled on purpose is neither. */
 export function badState(job: Pick<ListedJob, 'state' | 'failures' | 'lastRun'>): 'overdue' | 'failing' | undefined {
   const { state } = job;
   if (state === 'overdue') return state;
-  const stands = state === 'quarantined' || state === 'paused' || state === 'disabled';
+  const stands = state === 'unreadable' || state === 'paused' || state === 'disabled';
   return !stands && isFailing(job) ? 'failing' : undefined;
 }
 
@@ -72,17 +72,17 @@ export function isBad(outcome: string): boolean {
 }
 
 /**
- * Whether a person should look at the job. One that was paused or disabled on purpose is left alone, and so is one whose
- * episode somebody has acknowledged. A run or a request that waits for a job that is no longer in the file is waited for
- * without end.
+ * Whether a person should look at the job. One that was paused or disabled on purpose is left alone, and so is one
+ * whose incident somebody has acknowledged. A run or a manual run that waits for a job that is no longer in the file is
+ * waited for without end.
  *
  * @param hasFile false: nobody knows which jobs the file has
  */
 export function needsAttention(
-  job: ListedJob & { readonly schedule: string | null; readonly requests: number },
+  job: ListedJob & { readonly schedule: string | null; readonly manualRuns: number },
   hasFile = true,
 ): boolean {
-  const { schedule, state, requests } = job;
-  const waits = state === 'retrying' || (state === 'waiting' && requests > 0);
+  const { schedule, state, manualRuns } = job;
+  const waits = state === 'retrying' || (state === 'waiting' && manualRuns > 0);
   return ATTENTION.includes(shownState(job)) || (hasFile && schedule === null && waits);
 }

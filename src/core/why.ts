@@ -1,5 +1,5 @@
 import type { EpochMs } from './brand';
-import { type Control, currentPause, pauseAt, pendingRequests } from './control';
+import { type Control, currentPause, pauseAt, pendingManualRuns } from './control';
 import type { Outcome, Reason, Standing, StandingReason, Stretch } from './outcome';
 import { type OutcomeView, verdictOn } from './decide/verdict';
 import { type JobSpec, actualTime } from './job';
@@ -131,7 +131,7 @@ function covers({ from, through, request }: Stretch, due: boolean, time: EpochMs
 
 /** An instant that is not a due time. A person may have requested a run at it. */
 function notDue({ job, time, control, now }: Question, row: Row): Answer {
-  const request = pendingRequests(control, row.manualTaken).find((candidate) => candidate.time === time);
+  const request = pendingManualRuns(control, row.manualTaken).find((candidate) => candidate.time === time);
   if (request !== undefined) {
     const isOld = now - request.time > job.catchUpWindowMs;
     return isOld

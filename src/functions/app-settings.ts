@@ -53,7 +53,7 @@ interface AppSettings {
    */
   readonly CRONLEASE_MAX_CONCURRENT_RUNS?: string | undefined;
   /**
-   * How old the last listing of the jobs may be, `1s` to `1h`: the time until requests, pauses and dead holders are
+   * How old the last listing of the jobs may be, `1s` to `1h`: the time until manual runs, pauses and dead holders are
    * seen. Each listing is one storage call. Default: `60s`; `2s` under `cronlease dev`.
    */
   readonly CRONLEASE_SWEEP_INTERVAL?: string | undefined;

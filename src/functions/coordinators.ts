@@ -9,7 +9,7 @@ import {
   type RunnableJob,
   createCoordinator,
 } from '../coordinator/coordinator';
-import { createSlots } from '../coordinator/slots';
+import { createConcurrencyLimit } from '../coordinator/concurrency-limit';
 import type { JobName } from '../core/brand';
 import { longestWait } from '../core/early-claim';
 import type { JobSpec } from '../core/job';
@@ -198,7 +198,9 @@ function sharedBy(
       sweepIntervalMs: durationSetting(env, 'CRONLEASE_SWEEP_INTERVAL', 60_000, 1_000, 3_600_000),
       functionTimeoutMs: host.functionTimeoutMs ?? NO_TIMEOUT_MS,
     },
-    ...(maxConcurrentRuns === undefined ? {} : { slots: createSlots(systemClock, maxConcurrentRuns) }),
+    ...(maxConcurrentRuns === undefined
+      ? {}
+      : { concurrencyLimit: createConcurrencyLimit(systemClock, maxConcurrentRuns) }),
     ...given({ redact }),
     presence: {
       instance: randomUUID(),

@@ -22,8 +22,8 @@ export interface JobLog {
 export interface JobContext {
   readonly job: string;
   /**
-   * The due time, without spread. For a run by request: the time of the request, or, if it repeats an earlier run, the
-   * due time of that run.
+   * The due time, without spread. For a manual run: the time at which it was asked for, or, if it repeats an earlier
+   * run, the due time of that run.
    */
   readonly scheduledFor: Date;
   /** When this attempt's handler started. */

@@ -1,13 +1,13 @@
 import { type StandardSchema, checkBy } from '../core/standard-schema';
 
-/** The input of a request does not fit the handler. */
+/** The input of a manual run does not fit the handler. */
 export class InputError extends Error {
   readonly code = 'Input';
   override readonly name = 'InputError';
 }
 
 /**
- * Checks the input of a request by the handler's schema, and returns the schema's output. Without a schema, anything
+ * Checks the input of a manual run by the handler's schema, and returns the schema's output. Without a schema, anything
  * fits.
  *
  * @throws InputError with all that does not fit, or if the schema throws or is asynchronous

@@ -92,7 +92,7 @@ export const jobsRoutes = [
     path: 'jobs/{job}',
     role: 'viewer',
     follow: true,
-    summary: 'show one job with its settings and requests',
+    summary: 'show one job with its settings and manual runs',
     params: oneJob,
     query: NONE,
     body: NOTHING,

@@ -100,7 +100,7 @@ const OPERATOR: Readonly<Record<OperatorProblem, readonly [status: number, remed
   BadCursor: [400, 'use the "next" of the page before, or leave it out'],
   RunGoesOn: [409, 'wait until the run is over, or cancel it'],
   LeaderJob: [409, 'leave it: its terms follow one another'],
-  TooManyRequests: [409, 'wait until some of them have run'],
+  TooManyManualRuns: [409, 'wait until some of them have run'],
   NoteTooLong: [400, 'shorten it'],
   ControlFull: [409, 'write a shorter note, or wait until a tick has passed the old entries'],
   Contended: [409, 'try again'],

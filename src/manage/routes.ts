@@ -4,7 +4,7 @@ import { actionsRoutes } from './actions-routes';
 import { backfillRoutes } from './backfill-routes';
 import { jobsRoutes } from './jobs-routes';
 import { layoutRoutes } from './layout-routes';
-import { lanesRoutes } from './lanes-routes';
+import { timelineRoutes } from './timeline-routes';
 import { metricsRoutes } from './metrics-routes';
 import { auditRoutes } from './audit-routes';
 import type { Route } from './route';
@@ -15,7 +15,7 @@ import { runsRoutes } from './runs-routes';
 /** The route table: the server, the OpenAPI document, the reference page and the tests read it. */
 export const ROUTES: readonly Route[] = [
   ...jobsRoutes,
-  ...lanesRoutes,
+  ...timelineRoutes,
   ...runsRoutes,
   ...actionsRoutes,
   ...acknowledgeRoutes,

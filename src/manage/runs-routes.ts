@@ -199,7 +199,17 @@ function showRecord(
     origin: record.origin ?? null,
     rerunOf: record.rerunOf ?? null,
     attempts: record.attempts.map(
-      ({ attempt, token, deployment, claimedAt, waitedForSlotMs, waitedForGroupMs, outcome, error, ...times }) => ({
+      ({
+        attempt,
+        token,
+        deployment,
+        claimedAt,
+        waitedForConcurrencyMs,
+        waitedForGroupMs,
+        outcome,
+        error,
+        ...times
+      }) => ({
         attempt,
         token,
         deployment,
@@ -207,7 +217,7 @@ function showRecord(
         error,
         startedAt: times.startedAt,
         endedAt: times.endedAt,
-        ...given({ claimedAt, waitedForSlotMs, waitedForGroupMs }),
+        ...given({ claimedAt, waitedForConcurrencyMs, waitedForGroupMs }),
       }),
     ),
     ...(hasPayloads

@@ -1,6 +1,6 @@
 import type * as z from 'zod';
 import type { EpochMs } from '../core/brand';
-import { pendingRequests } from '../core/control';
+import { pendingManualRuns } from '../core/control';
 import type { JobSpec } from '../core/job';
 import { isoOf } from '../core/iso';
 import { recordKey, runIdOf } from '../core/key';
@@ -12,7 +12,7 @@ import type { OneJob } from './schema';
 
 export function showOneJob(entry: JobEntry, now: EpochMs): z.input<typeof OneJob> {
   const { name, spec, state } = entry;
-  const waiting = state === undefined ? [] : pendingRequests(state.control, state.row?.manualTaken ?? 0);
+  const waiting = state === undefined ? [] : pendingManualRuns(state.control, state.row?.manualTaken ?? 0);
   return {
     ...statusOf(entry, now),
     now: isoOf(now),

@@ -40,7 +40,7 @@ export function titleOf(notice: Notice): string {
       return `${job} is overdue: no success${forLong}`;
     case 'punctual':
       return `${job} is no longer overdue`;
-    case 'quarantined':
+    case 'unreadable':
       return `${job} is left alone: its row or control cannot be read`;
     case 'restored':
       return `${job} runs again: its row and control can be read`;

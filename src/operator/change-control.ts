@@ -1,13 +1,13 @@
 import type { JobName } from '../core/brand';
 import {
   type Control,
-  type ManualRequest,
+  type ManualRun,
   type Pause,
   encodeControl,
-  pendingRequests,
-  takenRequests,
+  pendingManualRuns,
+  takenManualRuns,
 } from '../core/control';
-import { isInForce } from '../core/episode';
+import { isInForce } from '../core/incident';
 import { type JobSpec, actualTime } from '../core/job';
 import { runIdOf } from '../core/key';
 import { sameMetadata } from '../core/metadata';
@@ -17,14 +17,14 @@ import { changeRecord } from './change-record';
 import { type JobState, readState } from './job-state';
 import { OperatorError } from './operator-error';
 import type { Subject } from './subject';
-import { outcomesOf } from './views/episode';
+import { outcomesOf } from './views/incident';
 
 /** The most characters of a note, and of a person's name. */
 export const NOTE_LENGTH = 200;
 
 /**
- * How long, and how many, requests that were taken stay. A failover of storage may lose their records alone, and then
- * only the control shows that there was a request.
+ * How long, and how many, manual runs that were taken stay. A failover of storage may lose their records alone, and then
+ * only the control shows that there was a manual run.
  */
 const TAKEN_FOR_MS = 24 * 3_600_000;
 const TAKEN_AT_MOST = 10;
@@ -62,7 +62,7 @@ export function changeControl<Result>(
     name: subject.name,
     title: `the control record of job "${subject.name}"`,
     full: {
-      holds: 'pauses, notes and waiting requests',
+      holds: 'pauses, notes and waiting manual runs',
       remedy: 'Write a shorter note, or wait until a tick has passed the old ones.',
     },
     read: () => readState(store, subject.name, options),
@@ -108,15 +108,15 @@ async function assertNotMoved(
 /** The record to write. What only a failover would need gives way to everything else. */
 function tidied(control: Control, state: JobState, subject: Subject, bytes: number): Metadata {
   const kept = tidy(control, state, subject);
-  for (let taken = keptRequests(control, state); ; taken = taken.slice(1)) {
-    const metadata = encodeControl({ ...kept, requests: [...taken, ...kept.requests] });
+  for (let taken = keptManualRuns(control, state); ; taken = taken.slice(1)) {
+    const metadata = encodeControl({ ...kept, manualRuns: [...taken, ...kept.manualRuns] });
     if (taken.length === 0 || metadataSize(metadata) <= bytes) return metadata;
   }
 }
 
-/** The last requests that were taken, without what only their runs need. */
-function keptRequests(control: Control, { row, now }: JobState): readonly ManualRequest[] {
-  return takenRequests(control, row?.manualTaken ?? 0)
+/** The last manual runs that were taken, without what only their runs need. */
+function keptManualRuns(control: Control, { row, now }: JobState): readonly ManualRun[] {
+  return takenManualRuns(control, row?.manualTaken ?? 0)
     .filter(({ time }) => time > now - TAKEN_FOR_MS)
     .slice(-TAKEN_AT_MOST)
     .map(({ number, id, time }) => ({ number, id, time, taken: true }));
@@ -125,8 +125,8 @@ function keptRequests(control: Control, { row, now }: JobState): readonly Manual
 /** Removes entries that no decision needs, so that the record does not grow until it is full. */
 function tidy(control: Control, state: JobState, subject: Subject): Control {
   const { row } = state;
-  const requests = pendingRequests(control, row?.manualTaken ?? 0);
-  if (row === undefined) return { ...control, requests };
+  const manualRuns = pendingManualRuns(control, row?.manualTaken ?? 0);
+  if (row === undefined) return { ...control, manualRuns };
   const { name, spec } = subject;
   const { acknowledgement } = control;
   const current = row.run && runIdOf(name, row.run.key);
@@ -135,7 +135,7 @@ function tidy(control: Control, state: JobState, subject: Subject): Control {
       (pause) => lasts(pause, state) || stillCounts(pause, row, spec) || excuses(pause, control, row, spec),
     ),
     cancel: control.cancel === current ? control.cancel : undefined,
-    requests,
+    manualRuns,
     // A back-fill that is over stays until the next one: its state can still be shown.
     backfill: control.backfill,
     acknowledgement:

@@ -7,7 +7,7 @@ export type OperatorProblem =
   | 'BadCursor'
   | 'RunGoesOn'
   | 'LeaderJob'
-  | 'TooManyRequests'
+  | 'TooManyManualRuns'
   | 'NoteTooLong'
   | 'ControlFull'
   | 'Contended'

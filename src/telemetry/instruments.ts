@@ -12,8 +12,8 @@ export interface Instrument {
   /** The upper bounds of a histogram's buckets. */
   readonly buckets?: readonly number[];
   /**
-   * `process`: an instance counts what it does itself, and pushes it. `rows`: it comes from the rows of the jobs, and is
-   * on the Prometheus page too. `deployments`: from what the deployments report, on that page alone.
+   * `process`: an instance counts what it does itself, and pushes it. `rows`: it comes from the rows of the jobs, and
+   * is on the Prometheus page too. `deployments`: from what the deployments report, on that page alone.
    */
   readonly source: 'process' | 'rows' | 'deployments' | 'process and deployments';
 }
@@ -44,7 +44,7 @@ export const INSTRUMENTS = {
     name: 'cronlease.due_times',
     kind: 'counter',
     unit: '{due_time}',
-    description: 'Due times, requests and terms that have their outcome, whether they ran or not.',
+    description: 'Due times, manual runs and terms that have their outcome, whether they ran or not.',
     attributes: ['cronlease.job', 'cronlease.outcome', 'cronlease.reason'],
     source: 'process',
   },

@@ -3,7 +3,7 @@ import { type JobSpec, actualTime, nextDue } from '../core/job';
 import type { RecentRun } from '../core/recent';
 import type { Row } from '../core/row';
 import type { Deployment } from '../operator/views/deployments';
-import { outcomesOf } from '../operator/views/episode';
+import { outcomesOf } from '../operator/views/incident';
 import type { JobState } from '../operator/job-state';
 import { JOB_STATES } from '../core/shown-state';
 import { statusOf } from '../operator/views/job-status';
@@ -83,8 +83,8 @@ function lastSuccess(spec: JobSpec | undefined, row: Row, runs: readonly RecentR
 }
 
 /**
- * The due times after the row's cursor that have come. Those of a paused or disabled job wait on purpose, and so do those
- * that wait for another job.
+ * The due times after the row's cursor that have come. Those of a paused or disabled job wait on purpose, and so do
+ * those that wait for another job.
  */
 function overdueDueTimes(spec: JobSpec, row: Row, { control, now }: JobState): number {
   if (!spec.enabled || spec.scheduleHash !== row.scheduleHash) return 0;

@@ -82,7 +82,7 @@ describe('the judge of safety', () => {
   it('sees a job that a deployment left alone, and no other trouble', () => {
     const of = (reason: string): readonly string[] => {
       const trouble = { event: 'unhealthy', at: new Date(at(4)).toISOString(), deployment: 'd1', pid: 1, reason };
-      return violationsIn(evidence({ events: [trouble] })).quarantined;
+      return violationsIn(evidence({ events: [trouble] })).unreadable;
     };
     expect(of('job "a" is left alone: its row has format 2')).toEqual([
       'd1: job "a" is left alone: its row has format 2',

@@ -69,14 +69,14 @@ function gapOfAll(recovery: Recovery, targets: Targets): Recovery {
   return { ...recovery, gapOthersMs: undefined, gapHeldMs: Math.max(gapOthersMs ?? 0, gapHeldMs ?? 0) };
 }
 
-function unsafe({ duplicates, losses, staleWrites, quarantined }: Violations): string[] {
+function unsafe({ duplicates, losses, staleWrites, unreadable }: Violations): string[] {
   const some = (what: string, found: readonly string[]): string[] =>
     found.length === 0 ? [] : [`${String(found.length)} ${what}: ${found.slice(0, 5).join('; ')}`];
   return [
     ...some('duplicates', duplicates),
     ...some('losses', losses),
     ...some('stale writes', staleWrites),
-    ...some('quarantined', quarantined),
+    ...some('unreadable', unreadable),
   ];
 }
 

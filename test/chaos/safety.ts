@@ -15,7 +15,7 @@ export interface Violations {
   /** Fenced writes of an older leader that went in after a newer one's. */
   readonly staleWrites: readonly string[];
   /** Jobs that a deployment left alone, since it could not read what lies in storage. */
-  readonly quarantined: readonly string[];
+  readonly unreadable: readonly string[];
 }
 
 export function violationsIn(evidence: Evidence): Violations {
@@ -25,7 +25,7 @@ export function violationsIn(evidence: Evidence): Violations {
     forgiven: all.filter((one) => isForgiven(evidence, one)).map(({ what }) => what),
     ...lossesIn(evidence),
     staleWrites: staleWrites(evidence),
-    quarantined: evidence.events.flatMap(({ event, reason = '', deployment }) =>
+    unreadable: evidence.events.flatMap(({ event, reason = '', deployment }) =>
       event === 'unhealthy' && reason.includes('is left alone') ? [`${deployment}: ${reason}`] : [],
     ),
   };

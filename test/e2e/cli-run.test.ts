@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { decodeAudit } from '../../src/core/audit';
 import type { JobName, Token } from '../../src/core/brand';
-import { type Control, type ManualRequest, decodeControl } from '../../src/core/control';
+import { type Control, type ManualRun, decodeControl } from '../../src/core/control';
 import type { RanOutcome } from '../../src/core/outcome';
 import { recordKey } from '../../src/core/key';
 import { itemPiece, PLAN_PIECE, beatPiece } from '../../src/core/fan-out';
@@ -46,11 +46,11 @@ afterAll(async () => {
   await azurite.stop();
 });
 
-async function requestOf(job: string): Promise<ManualRequest> {
-  const wanted = async (): Promise<ManualRequest> => {
+async function requestOf(job: string): Promise<ManualRun> {
+  const wanted = async (): Promise<ManualRun> => {
     const { control } = await store.readControl(job as JobName);
     const decoded: Control | undefined = control && decodeControl(control.metadata);
-    const request = decoded?.requests.at(-1);
+    const request = decoded?.manualRuns.at(-1);
     if (request === undefined) throw new Error(`no request for ${job}`);
     return request;
   };
@@ -58,7 +58,7 @@ async function requestOf(job: string): Promise<ManualRequest> {
 }
 
 /** What a deployment would write at the end of the requested run. */
-async function end(job: string, { id, time, origin }: ManualRequest, outcome: RanOutcome): Promise<void> {
+async function end(job: string, { id, time, origin }: ManualRun, outcome: RanOutcome): Promise<void> {
   const spec = jobSpec(job, '@hourly');
   const key = recordKey(time, id);
   const row = ranRow(spec, {

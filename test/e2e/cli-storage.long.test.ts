@@ -327,7 +327,7 @@ describe('pause, resume, run and cancel', () => {
       onStorage('run', 'asked', '--json'),
     );
     expect(rest).toEqual({ job: 'asked' });
-    const request = (await controlOf('asked'))?.requests.at(-1);
+    const request = (await controlOf('asked'))?.manualRuns.at(-1);
     expect(request?.time).toBe(Date.parse(requestedAt));
     expect(runId.endsWith(`-m-${request?.id ?? ''}`)).toBe(true);
     expect(await folder.json(onStorage('why', 'asked', requestedAt, '--json'))).toEqual({

@@ -47,7 +47,7 @@ afterAll(async () => {
 describe('somebody on call', () => {
   it('asks why by a click into the picture, and by a time', async () => {
     await visit('?job=recompute-prices&zone=utc&range=1h');
-    const picture = page.locator('svg.timeline');
+    const picture = page.locator('svg.runs-over-time');
     await picture.waitFor();
     await page.getByRole('table', { name: 'Runs' }).waitFor();
     await picture.click({ position: { x: 1000, y: 30 } });
@@ -97,9 +97,9 @@ describe('somebody on call', () => {
     await page.getByText('by key: the index is writable again').waitFor({ timeout: 90_000 });
     await page.getByRole('link', { name: 'rebuild-search-index' }).click();
     const runs = page.getByRole('table', { name: 'Runs' });
-    await page.getByLabel('What started the runs').selectOption('Request');
+    await page.getByLabel('What started the runs').selectOption('Manual run');
     await expect.poll(() => runs.locator('a.job').count()).toBe(1);
-    await expect.poll(() => runs.innerText()).toContain('request · of-admin');
+    await expect.poll(() => runs.innerText()).toContain('manual run · of-admin');
     await runs.getByRole('link', { name: 'of-admin' }).click();
     await expect.poll(() => new URL(page.url()).search).toContain('trigger=manual&actor=of-admin');
     await page.getByLabel('From where they were asked for').selectOption('A shell');
@@ -220,9 +220,9 @@ describe('somebody on call', () => {
       return page.url();
     };
     await expect.poll(ask, { timeout: 90_000, interval: 1_000 }).toMatch(/[?&]run=import-orders-/);
-    // A sweep, once a minute, finds the request.
+    // A sweep, once a minute, finds the manual run.
     await page.getByText('Started by').waitFor({ timeout: 90_000 });
-    await expect.poll(() => page.locator('.facts').innerText()).toContain('request');
+    await expect.poll(() => page.locator('.facts').innerText()).toContain('manual run');
   });
 
   it('reads that somebody else was faster, and nothing is changed twice', async () => {

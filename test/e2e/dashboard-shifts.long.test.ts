@@ -94,7 +94,7 @@ describe('the page of all jobs', () => {
 const PAGES = [
   '',
   '?view=runs',
-  '?view=lanes',
+  '?view=timeline',
   '?view=deployments',
   '?view=audit',
   '?job=job-03',

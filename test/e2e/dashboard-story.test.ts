@@ -160,7 +160,7 @@ inBrowser('somebody on call', () => {
 inBrowser('every page', () => {
   it.each([
     ['all jobs', '', 'a.job'],
-    ['the lanes', '?view=lanes', '.lane a.job'],
+    ['the timeline', '?view=timeline', '.timeline-row a.job'],
     ['a job', '?job=recompute-prices', 'table[aria-label=Runs] a'],
     ['the changes', '?view=audit', '.notice, table'],
     ['the deployments', '?view=deployments', 'main h2'],

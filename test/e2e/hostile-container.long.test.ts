@@ -73,7 +73,7 @@ describe('a container into which others put blobs', { timeout: 240_000 }, () => 
     await next(ran('often'));
   });
 
-  it('quarantines rows that are not cronlease’s, and says so', async () => {
+  it('leaves rows that are not cronlease’s alone, and reports them', async () => {
     await changeRow('odd', { prototype: 'x' });
     await changeRow('far', { cursor: FAR });
     for (const job of ['odd', 'far']) {

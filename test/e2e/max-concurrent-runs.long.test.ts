@@ -56,7 +56,7 @@ it('an instance with a limit runs what is due at once by priority, and its ledge
     ['p4', 'p6'],
     ['p0', 'p2'],
   ]);
-  const waited = runs.map(({ attempts }) => attempts[0]?.waitedForSlotMs);
+  const waited = runs.map(({ attempts }) => attempts[0]?.waitedForConcurrencyMs);
   expect(waited.slice(0, LIMIT)).toEqual([undefined, undefined]);
   for (const [index, run] of runs.entries()) {
     const least = Math.floor(index / LIMIT) * RUN_MS;

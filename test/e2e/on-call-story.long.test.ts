@@ -97,10 +97,10 @@ describe.concurrent('somebody on call', () => {
     const job = await vi.waitFor(async () => {
       const { jobs } = await client.listJobs();
       const one = jobs.find(({ name }) => name === 'client-copy');
-      expect(one?.episode?.failures).toBeGreaterThan(0);
+      expect(one?.incident?.failures).toBeGreaterThan(0);
       return one;
     }, PATIENCE);
-    const runId = job?.episode?.lastRunId ?? '';
+    const runId = job?.incident?.lastRunId ?? '';
 
     const { attempts, scheduledFor, outcome } = await client.getRun(runId);
     expect([outcome, attempts[0]?.error?.message]).toEqual(['failed', FAULT]);
@@ -110,7 +110,7 @@ describe.concurrent('somebody on call', () => {
 
     const { acknowledgement } = await client.acknowledge('client-copy', { note: 'the copy has moved' });
     expect(acknowledgement).toMatchObject({ by: 'developer', note: 'the copy has moved' });
-    expect((await client.getJob('client-copy')).episode).toMatchObject({ acknowledgement });
+    expect((await client.getJob('client-copy')).incident).toMatchObject({ acknowledgement });
 
     const again = await client.rerun(runId, { input: GOOD, note: 'the copy has moved' });
     const run = await vi.waitFor(async () => {

@@ -72,7 +72,7 @@ describe('decide with back-fills', () => {
           const isAtWork = life.isAtWork && life.row.run?.key === key;
           if (!isGone && !isAtWork) expect(outcome, `${key} never ended`).toBeDefined();
         }
-        expect(life.manual).toHaveLength(life.control.requests.length);
+        expect(life.manual).toHaveLength(life.control.manualRuns.length);
         if (backfill === undefined || backfill.stopped !== undefined) return;
         for (const due of life.wanted.get(backfill.id) ?? []) {
           const isDone = life.records.get(backfillKey(backfill, due)) !== undefined;

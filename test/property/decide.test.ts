@@ -429,8 +429,8 @@ describe('decide', () => {
                   requests += 1;
                   life.control = {
                     ...life.control,
-                    requests: [
-                      ...life.control.requests,
+                    manualRuns: [
+                      ...life.control.manualRuns,
                       { number: requests, id: `r${String(requests)}`, time: life.now },
                     ],
                   };

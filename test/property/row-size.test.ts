@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type ManualRequest, NO_CONTROL } from '../../src/core/control';
+import { type ManualRun, NO_CONTROL } from '../../src/core/control';
 import { decide } from '../../src/core/decide/decide';
 import type { Situation } from '../../src/core/decide/situation';
 import { OWED_STRETCHES, type Row, encodeRow } from '../../src/core/row';
@@ -25,7 +25,7 @@ const situations = fc.record({
   trigger: fc.constantFrom(...(['schedule', 'backfill', 'manual'] as const)),
   owed: fc.nat({ max: OWED_STRETCHES + 1 }),
   /** Ages of requests that wait, in minutes. */
-  requests: fc.array(fc.nat({ max: 120 }), { maxLength: 30 }),
+  manualRuns: fc.array(fc.nat({ max: 120 }), { maxLength: 30 }),
   schedule: fc.constantFrom('* * * * *', '0 * * * *', '@manual', '@always'),
   overlap: fc.constantFrom(...(['skip', 'queue', 'cancel'] as const)),
   catchUp: fc.constantFrom(...(['latest', 'all', 'none'] as const)),
@@ -45,7 +45,7 @@ describe('the row that a decision writes', () => {
         const hash = given.isNewSchedule ? 'f'.repeat(64) : job.scheduleHash;
         let row: Row = { ...fullRow, owed: fullRow.owed.slice(0, given.owed), revision: 0, manualTaken: 0 };
         row = { ...row, phase: given.phase, scheduleHash: hash, cursor: AT - 2 * DAY, forgotten: undefined, run };
-        const requests = given.requests.map((minutes, index): ManualRequest => {
+        const requests = given.manualRuns.map((minutes, index): ManualRun => {
           return { number: index + 1, id: 'r'.repeat(64), time: AT - minutes * 60_000 };
         });
         const pauses = given.pauses.map((minutes) => {
@@ -54,7 +54,12 @@ describe('the row that a decision writes', () => {
         });
         for (let death = 0; death < given.deaths; death += 1) {
           const lease = given.hasEnded && death === 0 ? 'available' : 'expired';
-          const changes = { lease, record: given.record, row, control: { ...NO_CONTROL, requests, pauses } } as const;
+          const changes = {
+            lease,
+            record: given.record,
+            row,
+            control: { ...NO_CONTROL, manualRuns: requests, pauses },
+          } as const;
           const next = written(situation(job, AT + DAY + death * 60_000, { ...changes, revision: death + 1 }));
           if (next === undefined) return;
           const bytes = Object.entries(encodeRow(next)).flat().join('').length;

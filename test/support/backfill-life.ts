@@ -194,7 +194,7 @@ export class BackfillLife {
     const next = outsidePauses(this.job, this.control, this.job.timetable.next(cursor));
     const at = next === undefined ? Infinity : claimTime(this.job, next, LOOK_AHEAD);
     expect(at, 'a back-fill went before a due time').toBeGreaterThan(this.now);
-    expect(manualTaken, 'a back-fill went before a request').toBe(this.control.requests.at(-1)?.number ?? 0);
+    expect(manualTaken, 'a back-fill went before a request').toBe(this.control.manualRuns.at(-1)?.number ?? 0);
   }
 
   hasSucceeded(due: number): boolean {
@@ -305,9 +305,9 @@ export class BackfillLife {
   }
 
   request(): void {
-    const number = this.control.requests.length + 1;
+    const number = this.control.manualRuns.length + 1;
     const request = { number, id: `r${String(number)}`, time: this.now };
-    this.control = { ...this.control, requests: [...this.control.requests, request] };
+    this.control = { ...this.control, manualRuns: [...this.control.manualRuns, request] };
   }
 
   /** An older build writes the free row, and drops the progress that it does not know. */

@@ -17,7 +17,7 @@ import { drain } from '../../src/coordinator/drain';
 import type { Outlet } from '../../src/coordinator/outlet';
 import type { JobContext, JobHandler } from '../../src/handler/handler';
 import type { FanOutHandler } from '../../src/handler/define-fan-out';
-import { createSlots } from '../../src/coordinator/slots';
+import { createConcurrencyLimit } from '../../src/coordinator/concurrency-limit';
 import type { AttemptInput, AttemptResult } from '../../src/coordinator/message';
 import { onePokeAtOnce } from '../../src/coordinator/tick/poke';
 import { createTicker } from '../../src/coordinator/tick/tick';
@@ -205,7 +205,9 @@ export function rivalTicks(options: SimulationOptions): RivalTicks {
         functionTimeoutMs: 30 * 60_000,
         ...options.settings,
       },
-      ...(options.maxConcurrentRuns !== undefined && { slots: createSlots(instanceClock, options.maxConcurrentRuns) }),
+      ...(options.maxConcurrentRuns !== undefined && {
+        concurrencyLimit: createConcurrencyLimit(instanceClock, options.maxConcurrentRuns),
+      }),
     });
     coordinator.outlet = options.outlet?.(coordinator);
     const report: Report = {

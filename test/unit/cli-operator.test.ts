@@ -9,7 +9,7 @@ import { type ShownRecord, listRuns, withOverlappedRuns } from '../../src/operat
 import { runsNow } from '../../src/operator/views/runs-now';
 import { tellStill } from '../../src/cli/run/pause';
 import { pauseJob, resumeJob, stillRuns } from '../../src/operator/operations/pause';
-import { requestRun, WAITING_REQUESTS } from '../../src/operator/operations/request';
+import { requestRun, WAITING_MANUAL_RUNS } from '../../src/operator/operations/request';
 import { explainTime } from '../../src/operator/views/explain';
 import { jobSpec } from '../support/job';
 import { type RivalTicks, rivalTicks } from '../support/rival-ticks';
@@ -187,13 +187,13 @@ describe('writing against others', () => {
         others -= 1;
         if (others >= 0) {
           const request = { number: 3 - others, id: `o${String(others)}`, time: T0 + others };
-          await sim.control('a', (control) => ({ ...control, requests: [...control.requests, request] }));
+          await sim.control('a', (control) => ({ ...control, manualRuns: [...control.manualRuns, request] }));
         }
         return sim.store.writeControl(...args);
       },
     };
     await pauseJob(store, subject, by);
-    expect(await controlOf(sim)).toMatchObject({ pauses: [by], requests: [{}, {}, {}] });
+    expect(await controlOf(sim)).toMatchObject({ pauses: [by], manualRuns: [{}, {}, {}] });
   });
 
   it('gives up when they never stop', async () => {
@@ -233,7 +233,7 @@ describe('writing against others', () => {
     await expect(pauseJob(store, subject, by)).resolves.toMatchObject(by);
     await expect(resumeJob(store, subject)).resolves.toMatchObject(by);
     await expect(requestRun(store, job, { id: 'one' })).resolves.toMatchObject({ runId: 'a-20260101T000020Z-m-one' });
-    expect((await controlOf(sim)).requests).toMatchObject([{ number: 1, id: 'one' }]);
+    expect((await controlOf(sim)).manualRuns).toMatchObject([{ number: 1, id: 'one' }]);
   });
 
   it('asks for one run when its write was made twice, and another came in between', async () => {
@@ -242,7 +242,7 @@ describe('writing against others', () => {
     await expect(requestRun(store, job, { id: 'one' })).resolves.toMatchObject({
       ...{ runId: 'a-20260101T000020Z-m-one', requestedAt: T0 + 20_000, ahead: 0 },
     });
-    expect((await controlOf(sim)).requests).toMatchObject([{ id: 'one' }, { id: 'other' }]);
+    expect((await controlOf(sim)).manualRuns).toMatchObject([{ id: 'one' }, { id: 'other' }]);
   });
 });
 
@@ -265,14 +265,14 @@ describe('run', () => {
       'a-20260101T000020Z-m-one',
     ]);
     await requestRun(sim.store, job, { id: 'three' });
-    expect((await controlOf(sim)).requests).toMatchObject([
+    expect((await controlOf(sim)).manualRuns).toMatchObject([
       { taken: true },
       { taken: true },
       { number: 3, id: 'three', time: T0 + 140_000 },
     ]);
-    await sim.control('a', (control) => ({ ...control, requests: [] }));
+    await sim.control('a', (control) => ({ ...control, manualRuns: [] }));
     await requestRun(sim.store, job, { id: 'four' });
-    expect((await controlOf(sim)).requests).toMatchObject([{ number: 3, id: 'four' }]);
+    expect((await controlOf(sim)).manualRuns).toMatchObject([{ number: 3, id: 'four' }]);
   });
 
   it('is refused while overlap is skip and a run goes on, and writes nothing', async () => {
@@ -307,11 +307,11 @@ describe('run', () => {
     await expect(requestRun(sim.store, jobSpec('a', '@always'), { id: 'x' })).rejects.toMatchObject({
       code: 'LeaderJob',
     });
-    for (let count = 0; count < WAITING_REQUESTS; count += 1) {
+    for (let count = 0; count < WAITING_MANUAL_RUNS; count += 1) {
       const request = await requestRun(sim.store, job, { id: `abcdefg${String(count)}` });
       expect(request).toMatchObject({ ahead: count, seen: false });
     }
-    await expect(requestRun(sim.store, job, { id: 'y' })).rejects.toMatchObject({ code: 'TooManyRequests' });
+    await expect(requestRun(sim.store, job, { id: 'y' })).rejects.toMatchObject({ code: 'TooManyManualRuns' });
     expect(Object.values(encodeControl(await controlOf(sim))).join('').length).toBeLessThan(4096);
   });
 

@@ -39,10 +39,10 @@ function job(name: string, changes: Partial<JobStatus> = {}): JobStatus {
     ...{
       lastRun: recent.findLast((item) => item.kind === 'run') ?? null,
       failures: 0,
-      episode: null,
+      incident: null,
       currentRun: null,
     },
-    ...{ nextDueAt: at(4), dueSince: null, overdueSince: null, pause: null, requests: 0, lastHolder: 'weu' },
+    ...{ nextDueAt: at(4), dueSince: null, overdueSince: null, pause: null, manualRuns: 0, lastHolder: 'weu' },
     ...changes,
     recent,
   };
@@ -62,7 +62,7 @@ const OVERVIEW: Overview = {
   now: new Date(NOW).toISOString(),
   jobs: [
     job('ledger-import', {
-      state: 'quarantined',
+      state: 'unreadable',
       detail: 'its lease cannot be read: metadata "format" is missing',
       recent: [],
     }),
@@ -125,7 +125,7 @@ describe('the table of status', () => {
   });
 
   it('shows each job with its state, last outcomes, last run and next due time', () => {
-    expect(lines()[0]).toBe('10 jobs  1 quarantined  1 overdue  2 failing  1 running  1 waiting  2 idle');
+    expect(lines()[0]).toBe('10 jobs  1 unreadable  1 overdue  2 failing  1 running  1 waiting  2 idle');
     expect(lines()[1]).toBe('1 paused  1 disabled  2026-11-22T03:00:00Z');
     const wide = { width: 120 };
     expect(lineOf('JOB', OVERVIEW, wide)).toMatch(/^JOB +STATE +OUTCOMES +LAST RUN +TOOK +LATE +NEXT +TAGS$/);
@@ -145,13 +145,13 @@ describe('the table of status', () => {
   it('calls a job failing as the dashboard does, and counts each job once', () => {
     const ann = { by: 'ann', note: '', at: at(-5), until: null };
     const none = { isWhole: true, firstRunId: null, lastRunId: null, lastReason: null };
-    const episode = { ...none, since: at(-60), failures: 1, acknowledgement: ann };
+    const incident = { ...none, since: at(-60), failures: 1, acknowledgement: ann };
     const failed = [run(30), run(20, 'failed')];
     const jobs = [
       job('again', { state: 'running', failures: 3, recent: failed, currentRun: current(2.1, 2) }),
       job('once', { failures: 1, recent: failed }),
-      job('seen-too', { state: 'running', failures: 1, recent: failed, episode, currentRun: current(2.1) }),
-      job('seen', { state: 'overdue', overdueSince: at(-60), failures: 1, recent: failed, episode }),
+      job('seen-too', { state: 'running', failures: 1, recent: failed, incident, currentRun: current(2.1) }),
+      job('seen', { state: 'overdue', overdueSince: at(-60), failures: 1, recent: failed, incident }),
       job('stopped-by-ann', { recent: [run(30), run(20, 'cancelled')] }),
     ];
     const all = lines({ ...OVERVIEW, jobs });
@@ -202,7 +202,7 @@ describe('the table of status', () => {
 
   it.each([200, 100, 80, 60, 40, 20])('is never wider than %i columns', (width) => {
     for (const line of lines(OVERVIEW, { width })) expect(widthOf(line), line).toBeLessThanOrEqual(width);
-    expect(lines(OVERVIEW, { width }).join('')).toContain('quarantined'.slice(0, Math.min(11, width - 12)));
+    expect(lines(OVERVIEW, { width }).join('')).toContain('unreadable'.slice(0, Math.min(11, width - 12)));
   });
 
   it('drops tags before lateness, then shortens names, and keeps the newest outcomes', () => {

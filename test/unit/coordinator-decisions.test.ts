@@ -94,7 +94,7 @@ describe('a job that is disabled', () => {
       cancel: undefined,
       acknowledgement: undefined,
       backfill: undefined,
-      requests: [{ number: 1, id: 'byhand', time: sim.clock.now() }],
+      manualRuns: [{ number: 1, id: 'byhand', time: sim.clock.now() }],
     }));
     await sim.clock.advance(5 * MINUTE);
     expect(sim.calls.map((call) => call.trigger)).toEqual(['manual']);
@@ -163,7 +163,7 @@ describe('what people want', () => {
       cancel: undefined,
       acknowledgement: undefined,
       backfill: undefined,
-      requests: [
+      manualRuns: [
         { number: 1, id: 'one', time: now },
         { number: 2, id: 'two', time: now },
       ],

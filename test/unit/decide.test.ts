@@ -29,7 +29,7 @@ describe('the catch-up window', () => {
 
   it.each(limits)('decides about a request that is %s', (_what, more, kind) => {
     const job = jobSpec('a', '@manual', { catchUpWindowMs: MINUTE });
-    const control = { ...NO_CONTROL, requests: [{ number: 1, id: 'r', time: T0 }] };
+    const control = { ...NO_CONTROL, manualRuns: [{ number: 1, id: 'r', time: T0 }] };
     expect(decide(situation(job, T0 + MINUTE + more, { control })).kind).toBe(kind);
   });
 });
@@ -100,14 +100,14 @@ describe('requests', () => {
     const requests = Array.from({ length: 50 }, (_, index) => ({
       ...{ number: index + 1, id: `r${String(index)}`, time: T0 + index },
     }));
-    const decision = decide(situation(job, T0 + 60 * MINUTE, { control: { ...NO_CONTROL, requests } }));
+    const decision = decide(situation(job, T0 + 60 * MINUTE, { control: { ...NO_CONTROL, manualRuns: requests } }));
     if (decision.kind !== 'record') throw new Error(decision.kind);
     expect([decision.row.owed.length, decision.row.manualTaken]).toEqual([8, 8]);
   });
 
   it('go before a due time, but not before one that waits by queue', () => {
     const job = jobSpec('a', '* * * * *', { overlap: 'queue' });
-    const control = { ...NO_CONTROL, requests: [{ number: 1, id: 'r', time: T0 + MINUTE }] };
+    const control = { ...NO_CONTROL, manualRuns: [{ number: 1, id: 'r', time: T0 + MINUTE }] };
     const now = T0 + MINUTE + 30 * SECOND;
     const came = decide(situation(job, now, { row: ranRow(job), control }));
     expect(came).toMatchObject({ kind: 'claim', claim: { trigger: 'manual' } });

@@ -58,10 +58,10 @@ describe('the lines of a run', () => {
     expect(lines().at(-1)).toContain('completed');
   });
 
-  it('tell how much of a lateness was the wait for a free slot', () => {
+  it('tell how much of a lateness was the wait for the concurrency limit', () => {
     const { printer, lines } = printing();
-    printer.event(event('started', 3_000, { latenessMs: 3_005, waitedForSlotMs: 3_000 }));
-    expect(lines()[0]).toContain('due 07:00:00Z, 3 s late, 3 s of it for a free slot');
+    printer.event(event('started', 3_000, { latenessMs: 3_005, waitedForConcurrencyMs: 3_000 }));
+    expect(lines()[0]).toContain('due 07:00:00Z, 3 s late, 3 s of it for the concurrency limit');
   });
 
   it('count no attempt for the plan of a fan-out', () => {

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { sleep } from '../../src/core/clock';
 import type { LeaseStore } from '../../src/lease/store';
-import { explainRequest, explainTime } from '../../src/operator/views/explain';
+import { explainManualRun, explainTime } from '../../src/operator/views/explain';
 import { requestRun } from '../../src/operator/operations/request';
 import { jobSpec } from '../support/job';
 import { rivalTicks } from '../support/rival-ticks';
@@ -19,7 +19,7 @@ it('a request at the very time of a due time has its own outcome', async () => {
   });
   await sim.clock.advance(40_000);
   const { requestedAt } = await requestRun(sim.store, job, { id: 'r1' });
-  const outcome = async (): Promise<unknown> => explainRequest(sim.store, job, 0, { time: requestedAt, id: 'r1' });
+  const outcome = async (): Promise<unknown> => explainManualRun(sim.store, job, 0, { time: requestedAt, id: 'r1' });
   expect(requestedAt % 1000).toBe(0);
   expect(await outcome()).toMatchObject({ outcome: 'pending', reason: 'requested' });
   await sim.clock.advance(90_000);
@@ -57,7 +57,7 @@ async function whileRunsEnd(nth: number): Promise<readonly string[]> {
   await sim.clock.advance(20_000);
   const { requestedAt } = await requestRun(sim.store, job, { id: 'r1' });
   await untilRunning(2);
-  const requested = await explainRequest(ending(), job, 0, { time: requestedAt, id: 'r1' });
+  const requested = await explainManualRun(ending(), job, 0, { time: requestedAt, id: 'r1' });
   return [due.outcome, requested.outcome];
 }
 

@@ -23,7 +23,7 @@ function view(from: number, through = from, changes: Partial<RecordView> = {}): 
 function wreck(changes: Partial<Wreck> = {}): Wreck {
   return {
     ...{ spec: JOB, row: row(), control: NO_CONTROL, records: [], runRecord: 'final' },
-    ...{ recordedRequests: new Set(), now: START + 60 * MINUTE },
+    ...{ recordedManualRuns: new Set(), now: START + 60 * MINUTE },
     ...changes,
   };
 }
@@ -145,7 +145,7 @@ describe('afterFailover', () => {
       { number: 5, id: 'later', time: START + 2 * CHOICES.until },
     ];
     const result = afterFailover(
-      wreck({ control: { ...NO_CONTROL, requests }, recordedRequests: new Set(['ran']) }),
+      wreck({ control: { ...NO_CONTROL, manualRuns: requests }, recordedManualRuns: new Set(['ran']) }),
       CHOICES,
     );
     expect(result.row.manualTaken).toBe(4);
@@ -231,8 +231,8 @@ describe('a record that is lost, although its row is newer', () => {
           ...{ manualTaken: 4, owed: [{ ...owed, count: 1, request: 'owed' }] },
           run: { ...run, trigger: 'manual', since: START + 4 * MINUTE },
         }),
-        control: { ...NO_CONTROL, requests },
-        recordedRequests: new Set(['recorded']),
+        control: { ...NO_CONTROL, manualRuns: requests },
+        recordedManualRuns: new Set(['recorded']),
       },
       CHOICES,
     );

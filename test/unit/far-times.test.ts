@@ -116,8 +116,8 @@ describe('times that cronlease does not write', () => {
   it.each([
     [{ pauses: [{ by: 'x', note: 'n', since: 1e300, until: undefined }] }],
     [{ pauses: [{ by: 'x', note: 'n', since: 0, until: -5 }] }],
-    [{ requests: [{ number: 1, id: 'r', time: 1e14 }] }],
-    [{ requests: [{ number: 1, id: '../../jobs/a', time: T0 }] }],
+    [{ manualRuns: [{ number: 1, id: 'r', time: 1e14 }] }],
+    [{ manualRuns: [{ number: 1, id: '../../jobs/a', time: T0 }] }],
   ])('are no control: %j', (changes) => {
     expect(() => decodeControl(encodeControl({ ...NO_CONTROL, ...changes }))).toThrow('a list of known members');
   });

@@ -175,7 +175,7 @@ describe('the first sight of many new jobs', () => {
     const sim = rivalTicks({ jobs, start: T0 });
     await sim.control('manual', (control) => ({
       ...control,
-      requests: [{ number: 1, id: 'abcdefgh', time: T0 }],
+      manualRuns: [{ number: 1, id: 'abcdefgh', time: T0 }],
     }));
     await sim.clock.advance(15_000);
     expect(new Set(sim.calls.map(({ job }) => job))).toEqual(new Set(['always', 'late', 'manual']));

@@ -156,7 +156,7 @@ describe('a group of jobs', () => {
     const { sim } = setUp({}, jobs, { handler });
     await sim.clock.advanceTo(DUE - 30 * SECOND);
     const request = { number: 1, id: 'req1', time: DUE - 30 * SECOND };
-    await sim.control('asked', (control) => ({ ...control, requests: [request] }));
+    await sim.control('asked', (control) => ({ ...control, manualRuns: [request] }));
     await sim.clock.advanceTo(DUE + 50 * SECOND);
     expect(sim.calls.map(({ job, attempt }) => [job, attempt])).toEqual([
       ['asked', 1],
@@ -264,7 +264,7 @@ describe('an attempt that waits for its group', () => {
     expect((await sim.records('blocker'))[0]).toMatchObject({ outcome: 'succeeded' });
   });
 
-  it('holds no slot of its instance meanwhile', async () => {
+  it('holds no permit of its instance meanwhile', async () => {
     const jobs = [blocker(), waiter(), jobSpec('alone', '@hourly', { priority: 0 })];
     const { sim } = setUp({ blocker: MINUTE }, jobs, { maxConcurrentRuns: 2 });
     await sim.clock.advanceTo(DUE + 30 * SECOND);

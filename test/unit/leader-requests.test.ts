@@ -10,7 +10,7 @@ it('a request from before a job became a leader job ends none of its terms', asy
   const job = jobSpec('a', '@always', { overlap: 'cancel', leaseMs: 15_000 });
   const sim: RivalTicks = rivalTicks({ jobs: [job], handler: ({ signal }) => sleep(sim.clock, 600_000, signal) });
   const request = { number: 1, id: 'r1', time: sim.clock.now() };
-  await sim.control(A, (control) => ({ ...control, requests: [request] }));
+  await sim.control(A, (control) => ({ ...control, manualRuns: [request] }));
   await sim.clock.advance(120_000);
   expect(sim.events.filter(({ event }) => event === 'cancelled')).toEqual([]);
   expect(sim.calls).toHaveLength(1);

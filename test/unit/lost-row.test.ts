@@ -62,7 +62,7 @@ describe('a row that was deleted while its records remain', () => {
     await sim.clock.advance(30_000);
     await sim.control('billing', (control) => ({
       ...control,
-      requests: [{ number: 1, id: 'a1', time: sim.clock.now() }],
+      manualRuns: [{ number: 1, id: 'a1', time: sim.clock.now() }],
     }));
     await sim.clock.advance(90_000);
     expect(sim.calls).toHaveLength(1);
@@ -71,7 +71,7 @@ describe('a row that was deleted while its records remain', () => {
     expect(sim.calls).toHaveLength(1);
     await sim.control('billing', (control) => ({
       ...control,
-      requests: [{ number: 2, id: 'a2', time: sim.clock.now() }],
+      manualRuns: [{ number: 2, id: 'a2', time: sim.clock.now() }],
     }));
     await sim.clock.advance(90_000);
     expect(sim.calls).toHaveLength(2);

@@ -78,7 +78,7 @@ describe('each change is recorded', () => {
       expect(entries.json).toMatchObject({ entries: [{ proven: true, identity: null, after: { runId, input } }] });
       expect((await made.send({ path: 'me', as })).json).toMatchObject({ payloads: true });
       expect((await made.send({ path: `runs/${runId}`, as })).json).toMatchObject({
-        ...{ result: { of: '4111' }, input: { value: input, from: 'request', isRedacted: false } },
+        ...{ result: { of: '4111' }, input: { value: input, from: 'manualRun', isRedacted: false } },
       });
     }
     const plain = await Promise.all(['audit', `runs/${runId}`].map((path) => made.send({ path, as: 'viewer' })));
@@ -189,7 +189,7 @@ describe('a run that was requested of another instance', () => {
     await made.send({ path: 'jobs', as: 'viewer' });
     // As the other instance makes the request: this one keeps its listing.
     const [id, time] = ['abcdefgh', made.sim.clock.now()];
-    await made.sim.control('b', (control) => ({ ...control, requests: [{ number: 1, id, time }] }));
+    await made.sim.control('b', (control) => ({ ...control, manualRuns: [{ number: 1, id, time }] }));
     const ask = async (run: string): Promise<unknown> => (await made.send({ path: `runs/${run}`, as: 'viewer' })).json;
     const [runId, unknown] = ['abcdefgh', 'other'].map((one) => runIdOf('b' as JobName, recordKey(time, one)));
     expect(await ask(runId ?? '')).toMatchObject({ status: 404, code: 'RunRequested' });
@@ -384,7 +384,7 @@ describe('an acknowledgement over HTTP', () => {
     const made = await failing();
     const { json } = await made.send({ path: 'jobs/a', as: 'viewer' });
     const { controlVersion } = json as { controlVersion: string };
-    expect(json).toMatchObject({ episode: { failures: 2, isWhole: true, acknowledgement: null } });
+    expect(json).toMatchObject({ incident: { failures: 2, isWhole: true, acknowledgement: null } });
     const headers = { 'if-match': `"${controlVersion}"` };
     const body = { note: 'a new key', until: '2026-01-01T04:00:00+02:00' };
     const first = await made.send({ method: 'POST', path, body, headers, as: 'operator' });
@@ -395,7 +395,7 @@ describe('an acknowledgement over HTTP', () => {
     });
     expect((await made.send({ method: 'DELETE', path, headers, as: 'operator' })).json).toMatchObject({ status: 412 });
     expect((await made.send({ path: 'jobs', as: 'viewer' })).json).toMatchObject({
-      jobs: [{ episode: { acknowledgement } }],
+      jobs: [{ incident: { acknowledgement } }],
     });
     await made.sim.clock.advance(1_000);
     expect((await made.send({ method: 'POST', path, as: 'admin' })).json).toMatchObject({

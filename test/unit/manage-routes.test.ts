@@ -37,7 +37,7 @@ const SENT: Readonly<Record<string, Sent>> = {
   listJobs: { path: 'jobs' },
   getJob: { path: 'jobs/a' },
   listDueTimes: { path: 'next' },
-  listLanes: { path: 'lanes' },
+  getTimeline: { path: 'timeline' },
   explain: { path: `jobs/a/why?time=${DUE}` },
   listDeployments: { path: 'deployments' },
   listRuns: { path: 'runs' },
@@ -137,7 +137,7 @@ describe('the route table', () => {
       expect(json).toMatchObject({
         jobs: [
           { name: 'a', pause: null },
-          { name: 'b', requests: 0 },
+          { name: 'b', manualRuns: 0 },
         ],
       });
     },
@@ -373,7 +373,7 @@ describe('a change', () => {
     const { send, sim } = await bench();
     const { json } = await send({ method: 'POST', path: 'jobs/b/runs', as: 'operator' });
     const { runId } = json as { runId: string };
-    expect((await send({ path: 'jobs/b', as: 'viewer' })).json).toMatchObject({ requests: 1, waiting: [{ runId }] });
+    expect((await send({ path: 'jobs/b', as: 'viewer' })).json).toMatchObject({ manualRuns: 1, waiting: [{ runId }] });
     await sim.clock.advance(30_000);
     const run = await send({ path: `runs/${runId}`, as: 'viewer' });
     expect(run.json).toMatchObject({

@@ -17,7 +17,7 @@ const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const DUE = T0 + HOUR;
-/** Free slots are given away this long after the due time. */
+/** Free permits are given away this long after the due time. */
 const TOGETHER_MS = 5;
 
 /** One instance that runs one handler at once. */
@@ -43,16 +43,18 @@ describe('a limit of handlers', () => {
     expect(started()).toEqual(['p9', 'p7', 'p5', 'p3', 'p1', 'p0']);
     expect(most()).toBe(2);
     const records = await Promise.all(started().map(async (job) => (await sim.records(job))[0]));
-    const waited = records.map((record) => record?.attempts[0]?.waitedForSlotMs);
+    const waited = records.map((record) => record?.attempts[0]?.waitedForConcurrencyMs);
     expect(waited).toEqual([undefined, undefined, 1_005, 1_005, 2_005, 2_005]);
     expect(records.map((record) => record?.latenessMs)).toEqual([5, 5, 1_005, 1_005, 2_005, 2_005]);
     const why = async (job: string): Promise<string> => {
       return describeOutcome(await explainTime(sim.store, jobSpec(job, '@hourly'), 0, DUE), String);
     };
     expect(await why('p9')).toBe('The handler returned.');
-    expect(await why('p5')).toBe('The handler returned. Its handler had waited 1 s for a free slot of its instance.');
+    expect(await why('p5')).toBe(
+      'The handler returned. Its handler had waited 1 s for the concurrency limit of its instance.',
+    );
     const events = sim.events.filter(({ event }) => event === 'started');
-    expect(events.map(({ waitedForSlotMs }) => waitedForSlotMs)).toEqual(waited);
+    expect(events.map(({ waitedForConcurrencyMs }) => waitedForConcurrencyMs)).toEqual(waited);
   });
 
   it('of none leaves no trace', async () => {
@@ -61,10 +63,10 @@ describe('a limit of handlers', () => {
     expect(most()).toBe(2);
     const [record] = await sim.records('waiter');
     expect(record).toMatchObject({ latenessMs: 0, outcome: 'succeeded' });
-    expect(record?.attempts[0]).not.toHaveProperty('waitedForSlotMs');
+    expect(record?.attempts[0]).not.toHaveProperty('waitedForConcurrencyMs');
   });
 
-  it('holds no slot for an attempt that waits for its due time', async () => {
+  it('holds no permit for an attempt that waits for its due time', async () => {
     const jobs = [
       jobSpec('early', '@at 2026-01-01T01:00:00Z', { priority: 9 }),
       jobSpec('now', '@at 2026-01-01T00:59:57Z'),
@@ -84,7 +86,7 @@ describe('a limit of handlers', () => {
     await sim.clock.advanceTo(DUE + 4 * MINUTE);
     const [record] = await sim.records('waiter');
     expect(record).toMatchObject({ outcome: 'succeeded', token: 1, latenessMs: 3 * MINUTE + TOGETHER_MS });
-    expect(record?.attempts).toMatchObject([{ attempt: 1, waitedForSlotMs: 3 * MINUTE + TOGETHER_MS }]);
+    expect(record?.attempts).toMatchObject([{ attempt: 1, waitedForConcurrencyMs: 3 * MINUTE + TOGETHER_MS }]);
   });
 
   it('leaves a handler its whole timeout, however long it waited', async () => {
@@ -93,7 +95,7 @@ describe('a limit of handlers', () => {
     expect(await sim.records('waiter')).toMatchObject([{ outcome: 'succeeded' }]);
   });
 
-  it('gives the slot of a handler that ignores its signal to the next one', async () => {
+  it('gives the permit of a handler that ignores its signal to the next one', async () => {
     const stubborn = (context: JobContext, { coordinator: { clock } }: Instance): unknown =>
       context.job === 'blocker' ? sleep(clock, 10 * MINUTE) : undefined;
     const jobs = [blocker({ timeoutMs: 30 * SECOND, retry: { ...blocker().retry, attempts: 1 } }), waiter()];
@@ -108,7 +110,7 @@ describe('a limit of handlers', () => {
     );
   });
 
-  it('does not count leader jobs, which would keep their slots', async () => {
+  it('does not count leader jobs, which would keep their permits', async () => {
     const { sim, started } = setUp({ leader: HOUR }, [jobSpec('leader', '@always'), waiter()]);
     await sim.clock.advanceTo(DUE + 10 * SECOND);
     expect(started()).toEqual(['leader', 'waiter']);
@@ -123,7 +125,7 @@ describe('a limit of handlers', () => {
   });
 });
 
-describe('a due time that waits for a slot beyond its window', () => {
+describe('a due time that waits for a permit beyond its window', () => {
   it.each<[string, Partial<JobSpec>, number]>([
     ['catchUpWindow', { catchUpWindowMs: 90 * SECOND }, 90 * SECOND],
     // With `none`, it is missed once it is older than its lease and 20 s.
@@ -138,7 +140,7 @@ describe('a due time that waits for a slot beyond its window', () => {
     expect(others).toEqual([]);
     expect(record).toMatchObject({
       outcome: 'expired',
-      reason: 'noFreeSlot',
+      reason: 'concurrencyLimit',
       trigger: 'schedule',
       startedAt: null,
       latenessMs: null,
@@ -149,7 +151,9 @@ describe('a due time that waits for a slot beyond its window', () => {
     expect(why).toContain('CRONLEASE_MAX_CONCURRENT_RUNS');
     const row = await sim.row('waiter');
     expect(row.failures).toBe(0);
-    expect(row.recent).toMatchObject([{ kind: 'gap', outcome: 'expired', reason: 'noFreeSlot', scheduledFor: DUE }]);
+    expect(row.recent).toMatchObject([
+      { kind: 'gap', outcome: 'expired', reason: 'concurrencyLimit', scheduledFor: DUE },
+    ]);
     expect(sim.events.filter(({ event, job }) => event === 'expired' && job === 'waiter')).toHaveLength(1);
     await sim.clock.advanceTo(DUE + HOUR + 6 * MINUTE);
     expect((await sim.records('waiter')).map(({ outcome }) => outcome)).toEqual(['expired', 'expired']);
@@ -182,13 +186,15 @@ describe('a due time that waits for a slot beyond its window', () => {
     ]);
     await sim.clock.advanceTo(DUE + SECOND);
     const request = { number: 1, id: 'req1', time: DUE + SECOND };
-    await sim.control('asked', (control) => ({ ...control, requests: [request] }));
+    await sim.control('asked', (control) => ({ ...control, manualRuns: [request] }));
     await sim.clock.advanceTo(DUE + 10 * MINUTE);
     expect(started()).toEqual(['blocker']);
-    expect(await sim.records('asked')).toMatchObject([{ outcome: 'expired', reason: 'noFreeSlot', trigger: 'manual' }]);
+    expect(await sim.records('asked')).toMatchObject([
+      { outcome: 'expired', reason: 'concurrencyLimit', trigger: 'manual' },
+    ]);
     await sim.control('asked', (control) => ({
       ...control,
-      requests: [{ number: 2, id: 'req2', time: DUE + 10 * MINUTE }],
+      manualRuns: [{ number: 2, id: 'req2', time: DUE + 10 * MINUTE }],
     }));
     await sim.clock.advanceTo(DUE + 13 * MINUTE);
     expect((await sim.row('asked')).recent).toMatchObject([{ kind: 'gap', outcome: 'expired' }]);
@@ -206,16 +212,16 @@ describe('a due time that waits for a slot beyond its window', () => {
     await sim.clock.advanceTo(DUE + 5 * MINUTE);
     const [record] = await sim.records('waiter');
     expect(record).toMatchObject({ outcome: 'succeeded' });
-    expect(record?.attempts.map(({ attempt, waitedForSlotMs = 0 }) => [attempt, waitedForSlotMs > 2 * MINUTE])).toEqual(
-      [
-        [1, false],
-        [2, true],
-      ],
-    );
+    expect(
+      record?.attempts.map(({ attempt, waitedForConcurrencyMs = 0 }) => [attempt, waitedForConcurrencyMs > 2 * MINUTE]),
+    ).toEqual([
+      [1, false],
+      [2, true],
+    ]);
   });
 });
 
-describe('an attempt that waits for a slot', () => {
+describe('an attempt that waits for a permit', () => {
   it('is handed on before the host ends its invocation, and uses up no attempt', async () => {
     const settings = { functionTimeoutMs: MINUTE };
     const jobs = [
@@ -233,14 +239,14 @@ describe('an attempt that waits for a slot', () => {
     }
     expect(longest).toBeLessThanOrEqual(MINUTE);
     const retrying = sim.events.filter(({ event, job }) => event === 'retrying' && job === 'waiter');
-    expect(retrying.map(({ reason }) => reason)).toContain('noFreeSlot');
+    expect(retrying.map(({ reason }) => reason)).toContain('concurrencyLimit');
     const [record] = await sim.records('waiter');
     expect(record).toMatchObject({ outcome: 'succeeded' });
     expect(record?.attempts).toHaveLength(1);
     expect(record?.latenessMs).toBeLessThan(50 * SECOND);
   });
 
-  it('ends when its run is cancelled, and its slot goes to the next one', async () => {
+  it('ends when its run is cancelled, and its permit goes to the next one', async () => {
     const next = jobSpec('next', '@hourly', { priority: 0 });
     const { sim, started } = setUp({ blocker: MINUTE }, [blocker(), waiter(), next]);
     await sim.clock.advanceTo(DUE + 5 * SECOND);
@@ -266,7 +272,7 @@ describe('an attempt that waits for a slot', () => {
     expect(sim.calls.filter(({ job }) => job === 'waiter')).toHaveLength(1);
   });
 
-  it('ends without effect when its lease is lost, and leaves its slot to others', async () => {
+  it('ends without effect when its lease is lost, and leaves its permit to others', async () => {
     const { sim, on, started } = setUp({ blocker: 2 * MINUTE }, [
       blocker({ leaseMs: 60_000 }),
       waiter({ leaseMs: 15_000 }),
@@ -280,7 +286,7 @@ describe('an attempt that waits for a slot', () => {
   });
 });
 
-describe('a job that is paused while its run waits for a slot', () => {
+describe('a job that is paused while its run waits for a permit', () => {
   /** The pause begins so long after the due time. */
   async function pauseAt(setup: TimedHandlers, ms: number, job = 'waiter'): Promise<void> {
     await setup.sim.clock.advanceTo(DUE + ms);
@@ -297,9 +303,9 @@ describe('a job that is paused while its run waits for a slot', () => {
     expect(started()).toEqual(['blocker']);
     expect(await sim.records('waiter')).toMatchObject([{ outcome: 'paused', reason: 'paused', attempts: [] }]);
     expect((await sim.row('waiter')).recent).toMatchObject([{ kind: 'gap', outcome: 'paused' }]);
-    // The last renewal had read it 9 s before the slot was free.
+    // The last renewal had read it 9 s before the permit was free.
     expect((on.calls.get('readControl') ?? 0) - before).toBe(1);
-    // The slot is free again.
+    // The permit is free again.
     await sim.control('waiter', (control) => ({ ...control, pauses: [] }));
     await sim.clock.advanceTo(DUE + HOUR + MINUTE);
     expect(started()).toEqual(['blocker', 'blocker', 'waiter']);
@@ -339,7 +345,7 @@ describe('a job that is paused while its run waits for a slot', () => {
     const { sim, started } = setup;
     const request = { number: 1, id: 'req1', time: DUE + SECOND };
     await sim.clock.advanceTo(DUE + SECOND);
-    await sim.control('asked', (control) => ({ ...control, requests: [request] }));
+    await sim.control('asked', (control) => ({ ...control, manualRuns: [request] }));
     const asked = async (): Promise<boolean> => (await sim.row('asked')).token > 0;
     for (let at = 2; !(await asked()) && at < 30; at += 1) await sim.clock.advanceTo(DUE + at * SECOND);
     const pause = { by: 'ann', note: 'incident', since: sim.clock.now(), until: undefined };
@@ -350,7 +356,7 @@ describe('a job that is paused while its run waits for a slot', () => {
 });
 
 describe('the items of a fan-out', () => {
-  it('take slots too, one each', async () => {
+  it('take permits too, one each', async () => {
     const running = { now: 0, most: 0, done: 0 };
     const fanOut = (on: Instance) =>
       defineFanOut<unknown, number, number>({

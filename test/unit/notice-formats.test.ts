@@ -30,7 +30,7 @@ const failed: Notice = {
   ...{ since: T0 - 3_600_000, error: 'Error: <!channel> & "more" `code`' },
 };
 const CHANGES: readonly Change[] = [
-  ...(['failed', 'recovered', 'paused', 'overdue', 'punctual', 'quarantined', 'restored', 'reminder', 'test'] as const),
+  ...(['failed', 'recovered', 'paused', 'overdue', 'punctual', 'unreadable', 'restored', 'reminder', 'test'] as const),
   'digest',
 ];
 
@@ -213,7 +213,7 @@ describe('PagerDuty', () => {
     // Only one end of the two is told.
     expect(of('overdue')).toEqual(['trigger', key]);
     expect(of('punctual')).toEqual(['resolve', key]);
-    expect(of('quarantined')).toEqual(['trigger', key.replace('failure', 'quarantine')]);
+    expect(of('unreadable')).toEqual(['trigger', key.replace('failure', 'unreadable')]);
     expect(event(failed)).toMatchObject({
       routing_key: 'r'.repeat(32),
       payload: { severity: 'error', component: 'nightly' },

@@ -119,7 +119,7 @@ describe('notify in the jobs file', () => {
 
   it('has defaults for the whole file, which a job replaces member by member', () => {
     const notify = { to: ['ops'], after: 3, remind: '4h' };
-    const all = ['failure', 'recovery', 'overdue', 'quarantine', 'pause'];
+    const all = ['failure', 'recovery', 'overdue', 'unreadable', 'pause'];
     expect(read({ jobs: { a: job } })?.notify).toBeUndefined();
     expect(read({ notify, jobs: { a: job } })?.notify).toEqual({
       to: ['ops'],

@@ -14,7 +14,7 @@ import {
   newDelivery,
   withState,
 } from '../../src/core/delivery';
-import { acknowledgeEpisode, episodeOf } from '../../src/core/episode';
+import { acknowledgeIncident, incidentOf } from '../../src/core/incident';
 import type { RanOutcome } from '../../src/core/outcome';
 import { recordKey } from '../../src/core/key';
 import { noticeId, noticesOfEnd, parseNoticeId, readNotice } from '../../src/core/notice';
@@ -79,13 +79,13 @@ describe('the end of a run', () => {
     expect(play(job({}, 2), ['failed', 'failed', 'failed'])).toEqual([['failed'], ['paused'], ['paused']]);
   });
 
-  it('has exactly one beginning and one end for each episode, whatever the outcomes', () => {
+  it('has exactly one beginning and one end for each incident, whatever the outcomes', () => {
     const outcome = fc.constantFrom<RanOutcome>('succeeded', 'failed', 'timedOut', 'stalled', 'cancelled');
     fc.assert(
       fc.property(fc.array(outcome, { maxLength: 40 }), fc.integer({ min: 1, max: 4 }), (outcomes, after) => {
         const told = play(job({ after }), outcomes).flat();
         // Counted apart from the rule: the stretches between successes with enough failures.
-        const episodes = outcomes
+        const incidents = outcomes
           .filter((one) => one !== 'cancelled')
           .join(' ')
           .split('succeeded')
@@ -96,8 +96,8 @@ describe('the end of a run', () => {
                 .split(' ')
                 .filter((one) => one !== '').length,
           );
-        const begun = episodes.filter((count) => count >= after).length;
-        const over = episodes.slice(0, -1).filter((count) => count >= after).length;
+        const begun = incidents.filter((count) => count >= after).length;
+        const over = incidents.slice(0, -1).filter((count) => count >= after).length;
         expect(told.filter((change) => change === 'failed')).toHaveLength(begun);
         expect(told.filter((change) => change === 'recovered')).toHaveLength(over);
         told.forEach((change, index) => expect(change).toBe(index % 2 === 0 ? 'failed' : 'recovered'));
@@ -126,7 +126,7 @@ describe('the end of a run', () => {
     expect(noticesOfEnd(spec, recovered, end)).toEqual([]);
   });
 
-  it('says how many due times did not run in the episode', () => {
+  it('says how many due times did not run in the incident', () => {
     const spec = job();
     const run = { kind: 'run', request: undefined, latenessMs: 0, durationMs: 1, waitedMs: 0, attempts: 1 } as const;
     const gap = { kind: 'gap', outcome: 'overlapped', reason: 'overlapSkip' } as const;
@@ -157,9 +157,9 @@ describe('what a row owes', () => {
   });
 
   it('is named by job and change, without a dot', () => {
-    const id = noticeId(A, 'quarantined', '"0x8DC.1"-"0x2"');
-    expect(id).toBe('a_quarantined_0x8DC1-0x2');
-    expect(parseNoticeId(id)).toEqual({ job: 'a', change: 'quarantined' });
+    const id = noticeId(A, 'unreadable', '"0x8DC.1"-"0x2"');
+    expect(id).toBe('a_unreadable_0x8DC1-0x2');
+    expect(parseNoticeId(id)).toEqual({ job: 'a', change: 'unreadable' });
     expect(noticeId(A, 'failed', recordKey(T0, 'abc'))).toMatch(/^a_failed_\d{13}-m-abc$/);
     for (const other of ['_off_ops_1', 'a', 'a_failed_', 'A_failed_1']) expect(parseNoticeId(other)).toBeUndefined();
     for (const other of ['', '[]', '{"id":1}', 'null']) expect(readNotice(other)).toBeUndefined();
@@ -263,8 +263,8 @@ describe('a sweep', () => {
       expect(ids(swept(read(both)), [withEnd(undefined)])).toEqual([]);
       for (const own of [[], [withEnd('givenUp')], [withEnd(undefined, 'team')], [failed, told('a_recovered_1', T0)]])
         expect(ids(swept(read(both)), own)).toEqual([overdue.id]);
-      const nextEpisode = { ...both, overdue: { since: T0 - HOUR / 4, ageMs: HOUR } };
-      expect(ids(swept(read(nextEpisode)), [failed])).toHaveLength(1);
+      const nextIncident = { ...both, overdue: { since: T0 - HOUR / 4, ageMs: HOUR } };
+      expect(ids(swept(read(nextIncident)), [failed])).toHaveLength(1);
       expect(ids(swept(read(both), { after: 4 }), [failed])).toEqual([overdue.id]);
       // Without them, nobody would be told of the end.
       expect(ids(swept(read(both), { on: ['failure', 'overdue'] }), [failed])).toEqual([overdue.id]);
@@ -326,9 +326,9 @@ describe('a sweep', () => {
     expect(ids(swept(read({ control: { ...NO_CONTROL, pauses } })), [begun], T0 + HOUR)).toEqual([]);
   });
 
-  it('tells of a quarantine once, whatever is written meanwhile, and of its end', () => {
-    const foreign = (of: string): SweptJob['state'] => ({ kind: 'quarantined', of, reason: 'no' });
-    const begun = told('a_quarantined_1', T0);
+  it('tells of an unreadable job once, whatever is written meanwhile, and of its end', () => {
+    const foreign = (of: string): SweptJob['state'] => ({ kind: 'unreadable', of, reason: 'no' });
+    const begun = told('a_unreadable_1', T0);
     expect(ids(swept(foreign('1')), [])).toEqual([begun.id]);
     expect(ids(swept(foreign('2')), [begun])).toEqual([]);
     expect(ids(swept(read()), [begun], T0 + 1)).toEqual(['a_restored_1']);
@@ -345,10 +345,10 @@ describe('a sweep', () => {
     expect(ids(failing(), [begun], T0 + 3.5 * HOUR)).toEqual([third]);
     expect(ids(failing(), [begun, told(third, T0 + 3.5 * HOUR)], T0 + 3.9 * HOUR)).toEqual([]);
     const outcomes = { failures: 3, recent: row.recent, lastFailedKey: row.lastFailedKey, lastGoodAt: row.lastGoodAt };
-    const episode = episodeOf(outcomes, undefined);
-    if (episode === undefined) throw new Error('no episode');
+    const incident = incidentOf(outcomes, undefined);
+    if (incident === undefined) throw new Error('no incident');
     const by = { by: 'ann', note: '', at: T0, until: undefined };
-    const acknowledgement = acknowledgeEpisode(episode, by);
+    const acknowledgement = acknowledgeIncident(incident, by);
     expect(ids(failing({ control: { ...NO_CONTROL, acknowledgement } }), [begun], T0 + HOUR)).toEqual([]);
     const pause = (who: string) => ({ ...NO_CONTROL, pauses: [{ by: who, note: '', since: T0, until: undefined }] });
     expect(ids(failing({ control: pause('ann') }), [begun], T0 + HOUR)).toEqual([]);

@@ -206,7 +206,7 @@ describe('a run that fails', () => {
 });
 
 describe('a run that continues after a holder counted its end, and died before its record', () => {
-  it('begins no second episode, and leaves a row that names no notice', async () => {
+  it('begins no second incident, and leaves a row that names no notice', async () => {
     const ops = fakeReceiver();
     let calls = 0;
     // The first run fails. The second one succeeds with a holder that dies; its next attempts fail.
@@ -313,7 +313,7 @@ describe('one outage of a job', () => {
     expect(ops.received.map(({ type }) => type)).toEqual(['cronlease.job.failed']);
   });
 
-  it('costs a listing only at the beginning of an episode of a job that may be overdue', async () => {
+  it('costs a listing only at the beginning of an incident of a job that may be overdue', async () => {
     const listings = async (settings: Partial<JobSpec>): Promise<number> => {
       const sim = rivalTicks({ jobs: [alerted(settings)], handler: no, sweepIntervalMs: 24 * HOUR });
       await sim.clock.advance(6 * HOUR);
@@ -339,7 +339,7 @@ describe('a change that nobody claims', () => {
     expect((ops.received[0]?.at ?? 0) - (T0 + 90 * MINUTE)).toBeLessThan(3 * MINUTE);
   });
 
-  it('is told once by three deployments: the job is quarantined, and no longer', async () => {
+  it('is told once by three deployments: the job is unreadable, and no longer', async () => {
     const ops = fakeReceiver();
     const sim = rivalTicks({ jobs: [told()], deployments: 3, outlet: ops.outlet });
     await sim.clock.advance(5 * MINUTE);
@@ -359,7 +359,7 @@ describe('a change that nobody claims', () => {
     await sim.clock.advance(5 * MINUTE);
     await write(good);
     await sim.clock.advance(5 * MINUTE);
-    expect(ops.received.map(({ type }) => type)).toEqual(['cronlease.job.quarantined', 'cronlease.job.restored']);
+    expect(ops.received.map(({ type }) => type)).toEqual(['cronlease.job.unreadable', 'cronlease.job.restored']);
   });
 
   it('is repeated once a period by three deployments', async () => {

@@ -131,14 +131,14 @@ describe('the state of a job in a list', () => {
     await requestRun(sim.store, jobs[1] as JobSpec, { id: 'abc' });
     await sim.clock.advance(MINUTE);
     expect(await job()).toMatchObject({ state: 'waiting', dueSince: '2026-01-01T00:01:00.000Z' });
-    expect(await job('b')).toMatchObject({ state: 'waiting', detail: 'a request waits', requests: 1 });
+    expect(await job('b')).toMatchObject({ state: 'waiting', detail: 'a manual run waits', manualRuns: 1 });
   });
 
-  it('is quarantined where something else wrote its row, with the reason', async () => {
+  it('is unreadable where something else wrote its row, with the reason', async () => {
     const { sim, overview, job } = play([jobSpec('a', '@every 1m'), jobSpec('b', '@every 1m')], () => undefined);
     await sim.store.createRow('a' as JobName, { hello: 'world' });
     await sim.clock.advance(70 * SECOND);
-    expect(await job()).toMatchObject({ state: 'quarantined', lastRun: null });
+    expect(await job()).toMatchObject({ state: 'unreadable', lastRun: null });
     expect((await job()).detail).toMatch(/^its lease cannot be read: metadata "format" is missing/);
     expect((await overview()).jobs.map(({ name }) => name)).toEqual(['a', 'b']);
   });

@@ -116,8 +116,8 @@ describe('an owed notice, after a failover', () => {
     const row = ranRow(JOB, { phase: 'running', failures: 0, failedBefore: 3, lastFailedKey: undefined });
     const owed = { change: 'recovered', of: row.run?.key ?? '', at: T0, failures: 3, since: T0, skipped: 0 } as const;
     const wreck = {
-      ...{ spec: JOB, row: { ...row, telling: [owed] }, control: { pauses: [], requests: [] }, records: [], now: T0 },
-      ...{ runRecord: 'none', recordedRequests: new Set<string>() },
+      ...{ spec: JOB, row: { ...row, telling: [owed] }, control: { pauses: [], manualRuns: [] }, records: [], now: T0 },
+      ...{ runRecord: 'none', recordedManualRuns: new Set<string>() },
     } as unknown as Parameters<typeof afterFailover>[0];
     const again = afterFailover(wreck, { until: T0, raiseBy: 1, runs: 'resume' });
     expect(again.run).toMatchObject({ kind: 'goesOn' });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { JobName, LeaseId } from '../../src/core/brand';
 import { sleep } from '../../src/core/clock';
 import type { JobSpec } from '../../src/core/job';
-import { pendingRequests } from '../../src/core/control';
+import { pendingManualRuns } from '../../src/core/control';
 import { recordKey, runIdOf } from '../../src/core/key';
 import { type Row, encodeRow } from '../../src/core/row';
 import type { JobContext } from '../../src/handler/handler';
@@ -268,7 +268,7 @@ describe('recover', () => {
     });
     // It is taken all the same, whatever the row says.
     const { control } = await readState(sim.store, JOB.name);
-    expect(pendingRequests(control, 0)).toEqual([]);
+    expect(pendingManualRuns(control, 0)).toEqual([]);
   });
 
   it('keeps as many requests that were taken as the control has room for', async () => {
@@ -281,7 +281,7 @@ describe('recover', () => {
     await sim.clock.advanceTo(T0 + 3 * MINUTE + 10_000);
     await pauseJob(sim.store, subject, { by: 'ann', note: 'x' });
     const taken = async (): Promise<readonly string[]> =>
-      (await readState(sim.store, JOB.name)).control.requests.map(({ id }) => id);
+      (await readState(sim.store, JOB.name)).control.manualRuns.map(({ id }) => id);
     expect(await taken()).toEqual(Array.from({ length: 10 }, (_, index) => `asked${index + 2}`));
     await sim.clock.advance(24 * 60 * MINUTE);
     await resumeJob(sim.store, subject);
@@ -391,7 +391,7 @@ describe('recover that is interrupted', () => {
     for (let id = 0; id < 20; id += 1) {
       await sim.control('a', (control) => ({
         ...control,
-        requests: [...control.requests, { number: id + 1, id: `r${String(id)}`, time: T0 + 40_000 + id }],
+        manualRuns: [...control.manualRuns, { number: id + 1, id: `r${String(id)}`, time: T0 + 40_000 + id }],
       }));
     }
     await sim.clock.advanceTo(T0 + 81 * MINUTE + 10_000);

@@ -180,7 +180,7 @@ describe('the decision on a job that requires another one', () => {
   });
 
   it('lets requests go before a due time that waits', () => {
-    const control = { ...NO_CONTROL, requests: [{ number: 1, id: 'r', time: T0 + HOUR + 1 }] };
+    const control = { ...NO_CONTROL, manualRuns: [{ number: 1, id: 'r', time: T0 + HOUR + 1 }] };
     const decision = decide(situation(hourly(), T0 + HOUR + MINUTE, { control, required: read() }));
     expect(owed(decision)).toEqual(['manual 01']);
     if (decision.kind !== 'claim') throw new Error(decision.kind);

@@ -18,12 +18,12 @@ describe('the input of a run', () => {
   it("is that of its request, beside the jobs file's where they differ", async () => {
     await store.createRequest('abc', '{"region":"us"}');
     const found = await inputOfRun(store, { ...base, key: own });
-    expect(found).toEqual({ value: { region: 'us' }, from: 'request', inFile: spec.input, isRedacted: false });
+    expect(found).toEqual({ value: { region: 'us' }, from: 'manualRun', inFile: spec.input, isRedacted: false });
     expect(found && inputText(found)).toBe(
-      '{"region":"us"} (given with the request; the jobs file has {"region":"eu","token":"secret-1"})',
+      '{"region":"us"} (given with the manual run; the jobs file has {"region":"eu","token":"secret-1"})',
     );
     const same = await inputOfRun(store, { ...base, spec: { input: { region: 'us' } }, key: own });
-    expect(same).toEqual({ value: { region: 'us' }, from: 'request', isRedacted: false });
+    expect(same).toEqual({ value: { region: 'us' }, from: 'manualRun', isRedacted: false });
   });
 
   it('is that of the jobs file for a due time, and for a request that brought none', async () => {

@@ -91,7 +91,7 @@ describe('a change of the list of accounts', () => {
     await makeRow(a, job);
     const asked = { number: 1, id: 'r1', time: T0, hasInput: true } as const;
     const pause = { by: 'ann', note: 'moving', since: T0, until: undefined };
-    const control = encodeControl({ ...NO_CONTROL, pauses: [pause], requests: [asked] });
+    const control = encodeControl({ ...NO_CONTROL, pauses: [pause], manualRuns: [asked] });
     await a.writeControl(job, control, undefined);
     await a.createRequest('r1', '{"x":1}');
     await all.apply([0, 1]);
@@ -192,7 +192,7 @@ describe('a change of the list of accounts', () => {
     expect(await layoutIn(all.stores[0])).toBeUndefined();
   });
 
-  it('quarantines what another program wrote, and moves the others', async () => {
+  it('leaves what another program wrote unreadable, and moves the others', async () => {
     const all = world();
     const [a] = all.stores as [LeaseStore];
     const job = movers([0, 1]);

@@ -74,7 +74,7 @@ const row: Row = {
 const control: Control = {
   pauses: [{ by: 'ann', note: 'moving', since: at(1), until: at(2) }],
   cancel: 'a_8230111599999-s',
-  requests: [{ number: 1, id: 'abc', time: at(3), origin: { actor: 'ann', channel: 'shell' }, hasInput: true }],
+  manualRuns: [{ number: 1, id: 'abc', time: at(3), origin: { actor: 'ann', channel: 'shell' }, hasInput: true }],
   acknowledgement: {
     by: 'ann',
     note: 'a new key is on its way',
@@ -156,14 +156,14 @@ describe('what is stored', () => {
     expect({
       ...stored,
       pauses: JSON.parse(stored['pauses'] ?? ''),
-      requests: JSON.parse(stored['requests'] ?? ''),
+      manualruns: JSON.parse(stored['manualruns'] ?? ''),
       acknowledged: JSON.parse(stored['acknowledged'] ?? ''),
       backfill: JSON.parse(stored['backfill'] ?? ''),
     }).toEqual({
       format: '1',
       pauses: [{ by: 'ann', note: 'moving', since: at(1), until: at(2) }],
       cancel: 'a_8230111599999-s',
-      requests: [{ number: 1, id: 'abc', time: at(3), origin: { actor: 'ann', channel: 'shell' }, hasInput: true }],
+      manualruns: [{ number: 1, id: 'abc', time: at(3), origin: { actor: 'ann', channel: 'shell' }, hasInput: true }],
       acknowledged: [control.acknowledgement],
       backfill: [
         {

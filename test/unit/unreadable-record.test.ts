@@ -86,7 +86,7 @@ describe('a ledger record', () => {
     [{ outcome: {} }],
     [{ through: [] }],
     [{ attempts: [null] }],
-    [{ attempts: [{ ...attempt, outcome: 'failed', error: null, waitedForSlotMs: 'long' }] }],
+    [{ attempts: [{ ...attempt, outcome: 'failed', error: null, waitedForConcurrencyMs: 'long' }] }],
     [{ attempts: [{ ...attempt, outcome: 'failed', error: 'E' }] }],
     [{ attempts: [{ ...attempt, outcome: 'failed', deployment: 7, error: null }] }],
   ])('is none with %j', (changes) => {

@@ -101,7 +101,7 @@ describe('the back-filled runs of a due time', () => {
     const manual = jobSpec('a', '@manual');
     const sim = rivalTicks({ jobs: [manual] });
     await sim.clock.advance(20_000);
-    await sim.control('a', () => ({ ...NO_CONTROL, requests: [{ number: 1, id: 'abc', time: T0 + 20_000 }] }));
+    await sim.control('a', () => ({ ...NO_CONTROL, manualRuns: [{ number: 1, id: 'abc', time: T0 + 20_000 }] }));
     await sim.clock.advance(MINUTE);
     const { record, backfills } = await askedOf(sim, T0 + 20_000, manual);
     expect(record).toMatchObject({ runId: 'a-20260101T000020Z-m-abc', trigger: 'manual' });

@@ -52,7 +52,7 @@ function paused(since: number, until?: number): Control {
 }
 
 function requested(time: number): Control {
-  return { ...NO_CONTROL, requests: [{ number: 1, id: 'abc', time }] };
+  return { ...NO_CONTROL, manualRuns: [{ number: 1, id: 'abc', time }] };
 }
 
 const is = (outcome: Answer['outcome'], reason: Answer['reason'], due = true): Answer => ({ due, outcome, reason });

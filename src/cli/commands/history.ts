@@ -26,7 +26,7 @@ export function addStatus(program: Command, done: Done): void {
     .option('--tag <TAG>', 'the jobs with this tag')
     .option(
       '--failed',
-      'the jobs that are overdue, quarantined, or whose last run did not succeed, without acknowledged ones',
+      'the jobs that are overdue, unreadable, or whose last run did not succeed, without acknowledged ones',
     )
     .option('--watch', 'follow the state until q or Ctrl+C; without a terminal, print it at each change')
     .option('--json', 'print {now, jobs, deployments, maintenance, problems}')

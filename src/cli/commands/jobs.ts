@@ -6,7 +6,7 @@ import type { PauseOptions } from '../run/pause';
 import type { RunOptions } from '../run/run';
 import { type Done, acting, actingOnMany, examples, waiting, withReason } from './command';
 
-/** Commands that write requests. */
+/** Commands that ask for manual runs. */
 export function addRequests(program: Command, done: Done): void {
   const load = () => import('../run/operate.js');
 
@@ -29,7 +29,7 @@ export function addRequests(program: Command, done: Done): void {
     'Requests another run for an earlier due time, whatever its outcome was. The handler gets that due time, and the input of the earlier manual run if there was one. The new run has its own record.',
     'JOB TIME',
   )
-    .argument('<TIME>', 'a due time, or the time of a request, written as for "why"')
+    .argument('<TIME>', 'a due time, or the time of a manual run, written as for "why"')
     .addHelpText('after', examples('cronlease rerun nightly-report 2026-03-29T01:00:00Z --wait'))
     .action(async (job: string, time: string, options: RunOptions) =>
       done(await (await import('../run/run.js')).rerun(job, time, options)),

@@ -117,7 +117,7 @@ export function addRecover(program: Command, done: Done): void {
     .option('--fail', 'end an interrupted run as failed (default: retry it while it has attempts left)')
     .option(
       '--json',
-      'print {applied, until, jobs: [{job, token, cursor, run, dueTimes, requests, abandoned}], elections: [{election, token}]}',
+      'print {applied, until, jobs: [{job, token, cursor, run, dueTimes, manualRuns, abandoned}], elections: [{election, token}]}',
     )
     .addHelpText(
       'after',

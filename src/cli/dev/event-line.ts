@@ -58,7 +58,9 @@ export function eventLines({ timeZone, verbose }: LineOptions): (event: ClusterE
     return verbose ? `attempt ${number}` : counted > 1 ? `attempt ${counted}` : undefined;
   };
 
-  /** The duration of the run, as its record has it, or, at another end of an attempt, from the handler's call to here. */
+  /**
+   * The duration of the run, as its record has it, or, at another end of an attempt, from the handler's call to here.
+   */
   const took = ({ event, at, runId = '', token = 0, durationMs }: ClusterEvent): string | undefined => {
     const key = `${runId} ${token}`;
     if (event === 'started') started.set(key, Date.parse(at));
@@ -75,8 +77,8 @@ export function eventLines({ timeZone, verbose }: LineOptions): (event: ClusterE
     if (event === 'started' && planned.has(runId)) return 'gathers the results of its items';
     return verbose || latenessMs >= LATE_MS ? `${showSpan(latenessMs)} late${waits(told)}` : undefined;
   };
-  const waits = ({ waitedForGroupMs, waitedForSlotMs }: ClusterEvent): string =>
-    wait(waitedForGroupMs, 'a place in its group') + wait(waitedForSlotMs, 'a free slot');
+  const waits = ({ waitedForGroupMs, waitedForConcurrencyMs }: ClusterEvent): string =>
+    wait(waitedForGroupMs, 'a place in its group') + wait(waitedForConcurrencyMs, 'the concurrency limit');
   const wait = (waitedMs: number | undefined, what: string): string =>
     waitedMs === undefined ? '' : `, ${showSpan(waitedMs)} of it for ${what}`;
 

@@ -18,13 +18,13 @@ export async function ack(job: string, options: AckOptions): Promise<number> {
   const { name } = subject;
   const until = untilIn(subject.spec?.timeZone ?? 'UTC');
   const acting = await actingOn(store, options.note?.trim() || undefined);
-  const { episode, acknowledgement } = await operations.ack(acting, subject, { by: options.by, until });
+  const { incident, acknowledgement } = await operations.ack(acting, subject, { by: options.by, until });
   if (options.json) {
     printJson({ job: name, ...acknowledgement });
     return OK;
   }
   const show = timesOf(options);
-  const { failures, since, isWhole } = episode;
+  const { failures, since, isWhole } = incident;
   const start = `since ${isWhole ? '' : 'before '}${show(since)}`;
   const runs = failures === 1 ? '1 failed run' : `${String(failures)} failed runs`;
   const of = failures === 0 ? `overdue ${start}` : `${runs} ${start}`;

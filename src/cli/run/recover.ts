@@ -122,7 +122,7 @@ function becomes(run: NonNullable<Recovered['run']>): string {
 }
 
 function stretchText({ outcome, reason, from, through, count, request }: Stretch, show: ShowTime): string {
-  if (request !== undefined) return `the request of ${show(from)}: ${outcome} (${reason})`;
+  if (request !== undefined) return `the manual run of ${show(from)}: ${outcome} (${reason})`;
   const what =
     count === 1 ? `due time ${show(from)}` : `${count} due times from ${show(from)} through ${show(through)}`;
   return `${what}: ${outcome} (${reason})`;
@@ -147,7 +147,7 @@ function shape(job: JobRecovery): object {
     cursor: { from: isoOf(cursor.from), to: isoOf(cursor.to) },
     run: run === undefined ? null : { runId: run.runId, becomes: run.kind, ...(run.kind === 'ends' ? ended(run) : {}) },
     dueTimes: stretches.filter(({ request }) => request === undefined).map(stretchShape),
-    requests: stretches.filter(({ request }) => request !== undefined).map(stretchShape),
+    manualRuns: stretches.filter(({ request }) => request !== undefined).map(stretchShape),
     abandoned,
     notices: notices.map((notice) => ({ ...notice, dropped: notice.to.length === 0 })),
   };

@@ -4,7 +4,7 @@ import type { JobSpec } from '../../core/job';
 import { parseRecordKey, parseRunId } from '../../core/key';
 import { type LeaseStore, StoreUnavailableError } from '../../lease/store';
 import type { Acting } from '../../operator/audit';
-import { type Explanation, explainRequest } from '../../operator/views/explain';
+import { type Explanation, explainManualRun } from '../../operator/views/explain';
 import * as operations from '../../operator/operations/run';
 import type { Requested } from '../../operator/operations/run';
 import { systemClock } from '../../system-clock';
@@ -65,7 +65,7 @@ async function request(
   const store = openStore(options);
   const requested = await ask(await actingOn(store, options.note), wanted);
   const { runId, requestedAt, seen } = requested;
-  if (!seen) warn(`no deployment has seen job "${job}" yet: the request waits for the first one that has it`);
+  if (!seen) warn(`no deployment has seen job "${job}" yet: the manual run waits for the first one that has it`);
   const waits = options.wait === true || options.follow === true;
   if (options.json !== true) print(requestedText(requested, wanted.spec, waits, options));
   const key = parseRunId(runId)?.key;
@@ -96,7 +96,7 @@ function requestedText(
   const when =
     ahead === 0
       ? `It starts ${withinSweep(options)}`
-      : `${ahead} ${ahead === 1 ? 'request comes' : 'requests come'} before it`;
+      : `${ahead} ${ahead === 1 ? 'manual run comes' : 'manual runs come'} before it`;
   const all = paused ? ', although the job is paused' : enabled ? '' : ', although the job is disabled';
   const hint = waits ? '' : ` To follow it:\n  cronlease why ${name} ${timesOf(options)(Date.parse(requestedAt))}`;
   return `Requested run ${runId}.\n${when}${all}.${hint}`;
@@ -117,7 +117,7 @@ async function untilOver(
   let isTroubled = false;
   for (;;) {
     try {
-      const found = await explainRequest(store, spec, revision, { time, id });
+      const found = await explainManualRun(store, spec, revision, { time, id });
       if (!OPEN.has(found.outcome)) return found;
       isTroubled = false;
     } catch (error) {

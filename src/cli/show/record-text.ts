@@ -93,7 +93,7 @@ export async function recordInput(
 
 /** On one line, with the input of the jobs file if that differs. */
 export function inputText({ value, from, inFile }: ShownInput): string {
-  const source = from === 'request' ? 'given with the request' : 'of the jobs file as it is now';
+  const source = from === 'manualRun' ? 'given with the manual run' : 'of the jobs file as it is now';
   const other = inFile === undefined ? '' : `; the jobs file has ${JSON.stringify(inFile)}`;
   return `${JSON.stringify(value)} (${source}${other})`;
 }

@@ -25,7 +25,7 @@ export interface StatusView {
 }
 
 const STATE_FORMATS: Readonly<Record<ShownState, Style | undefined>> = {
-  quarantined: ['red', 'bold'],
+  unreadable: ['red', 'bold'],
   overdue: ['red', 'bold'],
   failing: 'red',
   acknowledged: 'yellow',
@@ -219,7 +219,7 @@ function nextCell({ nextDueAt }: JobStatus, { now }: StatusView): readonly Span[
 
 /** What a person should know of a job that needs one, or that somebody has stopped or looks after. */
 function detailOf(job: JobStatus, view: StatusView): string {
-  const acknowledgement = job.episode?.acknowledgement ?? null;
+  const acknowledgement = job.incident?.acknowledgement ?? null;
   const state = stateDetail(job, view);
   if (acknowledgement === null) return state;
   const { by, note, until } = acknowledgement;
@@ -235,7 +235,7 @@ function stateDetail(job: JobStatus, view: StatusView): string {
   const row = failures > 1 ? [`${failures} failures in a row`] : [];
   const progress = shownState(job) === state ? [] : [progressText(job, view)];
   switch (state) {
-    case 'quarantined':
+    case 'unreadable':
       return oneLine(detail ?? '');
     case 'overdue':
       return [
@@ -252,7 +252,7 @@ function stateDetail(job: JobStatus, view: StatusView): string {
       return detail === null ? [...attempt, ...next, ...row].join(', ') : [detail, ...row].join(', ');
     }
     case 'waiting':
-      return [...progress, ...(job.requests > 0 && detail !== null ? [detail] : []), ...row].join(', ');
+      return [...progress, ...(job.manualRuns > 0 && detail !== null ? [detail] : []), ...row].join(', ');
     case 'running':
       return currentRun !== null && currentRun.attempt > 1
         ? [

@@ -123,8 +123,9 @@ function recordLines(
   const at = (iso: string): string => show(Date.parse(iso));
   const started = record.startedAt === null ? '' : at(record.startedAt);
   const late = lateness(record);
-  const { waitedForGroupMs, waitedForSlotMs } = firstWaits(record);
-  const waits = waitFor(waitedForGroupMs, 'a place in its group') + waitFor(waitedForSlotMs, 'a free slot');
+  const { waitedForGroupMs, waitedForConcurrencyMs } = firstWaits(record);
+  const waits =
+    waitFor(waitedForGroupMs, 'a place in its group') + waitFor(waitedForConcurrencyMs, 'the concurrency limit');
   const lines: (readonly [string, string])[] = [
     ['run', several === '' ? record.runId : ''],
     ['stretch', several === '' ? '' : `${at(record.scheduledFor)}, ${several}`],

@@ -38,7 +38,7 @@ import { membershipOf } from './membership';
 import { inputOf } from './request-input';
 import { type Attempted, type HandlerCall, notCalled, runHandler, watchForCancel } from './run-handler';
 import { type AttemptTrace, traceAttempt } from './trace-attempt';
-import { waitForGroup } from './wait-for-slot';
+import { waitForGroup } from './wait-for-permit';
 
 /** The orchestration's input holds at most this many earlier attempts, their errors cut shorter than in the ledger. */
 const KNOWN_ATTEMPTS = 100;
@@ -196,8 +196,8 @@ async function perform(held: HeldRow, attempted: Attempted, input: ClaimInput): 
 }
 
 /**
- * The items of a run work under its place in the group. An attempt that leaves items to their lanes without a call of its
- * own mostly finds the place that the run has kept.
+ * The items of a run work under its place in the group. An attempt that leaves items to their lanes without a call of
+ * its own mostly finds the place that the run has kept.
  *
  * @returns the end of the attempt, where it has no place
  */
@@ -406,7 +406,10 @@ function attemptOf(
     token: row.token,
     deployment: coordinator.deployment,
     startedAt: new Date(handlerCall.startedAt).toISOString(),
-    ...given({ waitedForGroupMs: handlerCall.waitedForGroupMs, waitedForSlotMs: handlerCall.waitedForSlotMs }),
+    ...given({
+      waitedForGroupMs: handlerCall.waitedForGroupMs,
+      waitedForConcurrencyMs: handlerCall.waitedForConcurrencyMs,
+    }),
     endedAt: new Date(handlerCall.endedAt).toISOString(),
     outcome,
     error: handlerCall.error,
@@ -433,8 +436,8 @@ async function lost(held: HeldRow, found: string): Promise<AttemptResult> {
 }
 
 /**
- * Reports that the attempt ends without effect. Without a lease it may write neither row nor record, so the reason reaches
- * the ledger with the next claim of the run, if this process makes it. Otherwise a note keeps it.
+ * Reports that the attempt ends without effect. Without a lease it may write neither row nor record, so the reason
+ * reaches the ledger with the next claim of the run, if this process makes it. Otherwise a note keeps it.
  */
 async function superseded(held: HeldRow, supposed: AttemptLoss | undefined): Promise<void> {
   const { coordinator, job, row, trust } = held;

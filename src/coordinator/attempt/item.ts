@@ -34,8 +34,8 @@ import { callHandler } from './call-handler';
 import { describeAbort } from './describe-error';
 import { jobLog, reportProgress } from './run-handler';
 import { whileRunning } from '../drain';
-import type { Slot } from '../slots';
-import { patienceOf } from './wait-for-slot';
+import type { Permit } from '../concurrency-limit';
+import { patienceOf } from './wait-for-permit';
 import { type RunInput, inputOf } from './request-input';
 import { type WantedItem, calling, checkItem, keepChecking, trustFrom } from './item-check';
 
@@ -203,7 +203,7 @@ async function callItem(
   aborter: Aborter,
 ): Promise<ItemCall | 'notCalled'> {
   const { coordinator, report, job, handler, input, trust } = item;
-  const { clock, settings, slots } = coordinator;
+  const { clock, settings, concurrencyLimit } = coordinator;
   const { name, timeoutMs, stallAfterMs, graceMs } = job.spec;
   const what = `item ${String(input.index)} of job "${name}"`;
   const fence = createFence(name, input.token as Token, trust, keptFromHandlers(coordinator));
@@ -211,13 +211,13 @@ async function callItem(
   const limit = Math.min(handler.policy.itemTimeoutMs ?? timeoutMs ?? Infinity, settings.functionTimeoutMs - graceMs);
   const rank = startRank(job.spec, parseRecordKey(input.key)?.scheduledFor ?? 0, input.isBackfilled === true);
   const patience = { signal: aborter.signal, atMostMs: patienceOf(settings, limit + graceMs, 0) };
-  let slot: Slot | undefined;
+  let permit: Permit | undefined;
   const bounds: Bounds = { what, ends: timeoutAfter(limit, what), stallAfterMs, graceMs };
   try {
-    slot = await slots?.take(rank, patience);
+    permit = await concurrencyLimit?.take(rank, patience);
     if (aborter.signal.aborted) return await abortedBeforeCall(aborter);
     // This process may have stood still while it waited.
-    if (slots !== undefined && (slot === undefined || !trust.holds)) return 'notCalled';
+    if (concurrencyLimit !== undefined && (permit === undefined || !trust.holds)) return 'notCalled';
     const { traceparent, traced } = traceItem(item);
     const calledAt = clock.monotonic();
     noteItem(coordinator, input, { state: 'running', attempt: input.attempt });
@@ -237,7 +237,7 @@ async function callItem(
     );
     return { ...end, worked: { ms: ms + Math.round(clock.monotonic() - calledAt), since } };
   } finally {
-    slot?.giveBack();
+    permit?.giveBack();
     stopWatching();
     fence.close();
   }

@@ -2,7 +2,7 @@ import type { Millis } from '../../core/brand';
 import { type WaitingMember, cameAt } from '../../core/group';
 import { doorkeeperOf } from '../groups';
 import type { HeldRow } from '../held';
-import type { Patience } from '../slots';
+import type { Patience } from '../concurrency-limit';
 
 /** An attempt's place in the group of its job, if that has one. */
 export interface Membership {

@@ -8,14 +8,14 @@ import type { RequestStore } from '../../lease/store';
 import type { RunnableJob } from '../coordinator';
 import type { Ask } from '../row-writer';
 
-/** The input of one run: its request's, or the job's. */
+/** The input of one run: its own, or the job's. */
 export type RunInput =
   | { readonly kind: 'input'; readonly input: unknown }
   /** The run ends as failed, without a call of its handler. */
   | { readonly kind: 'refused'; readonly error: RecordedError };
 
 /**
- * Reads and checks the input that a request brought along. A run without one costs no call.
+ * Reads and checks the input that a manual run brought along. A run without one costs no call.
  *
  * @param key the run's
  * @throws StoreError when storage does not answer
@@ -35,7 +35,7 @@ export async function inputOf(
   try {
     const body = await ask((store, signal) => store.readRequest(id, { signal }));
     if (body === undefined)
-      return refused(`the input of request "${id}" is gone: it is kept as long as ledger records`);
+      return refused(`the input of manual run "${id}" is gone: it is kept as long as ledger records`);
     return { kind: 'input', input: parseInput(handler.input, parseJson(id, body)) };
   } catch (error) {
     if (error instanceof InputError || error instanceof ForeignRecordError) return refused(error.message);
@@ -47,7 +47,7 @@ function parseJson(id: string, body: string): unknown {
   try {
     return JSON.parse(body);
   } catch {
-    throw new InputError(`the input of request "${id}" is not JSON: something other than cronlease wrote it`);
+    throw new InputError(`the input of manual run "${id}" is not JSON: something other than cronlease wrote it`);
   }
 }
 

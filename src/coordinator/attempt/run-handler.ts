@@ -1,6 +1,6 @@
 import type { EpochMs, JobName, Millis } from '../../core/brand';
 import { sleep } from '../../core/clock';
-import { type Control, controlOf, pauseAt, pendingRequests } from '../../core/control';
+import { type Control, controlOf, pauseAt, pendingManualRuns } from '../../core/control';
 import { waitingSince } from '../../core/decide/unfinished';
 import { given } from '../../core/given';
 import { TERM_RESERVE_MS, actualTime } from '../../core/job';
@@ -27,7 +27,7 @@ import { callHandler } from './call-handler';
 import { describeAbort } from './describe-error';
 import type { Membership } from './membership';
 import { waitForDue, waitUntil } from './wait-for-due';
-import { PAUSED, type SeenControl, type Turn, type Waiter, waitForTurn } from './wait-for-slot';
+import { PAUSED, type SeenControl, type Turn, type Waiter, waitForTurn } from './wait-for-permit';
 
 /** The most records to read: after so many due times without a run, an older run is not worth the search. */
 const RECORDS_AT_MOST = 1_000;
@@ -56,9 +56,9 @@ export interface HandlerCall {
   readonly end: AttemptEnd;
   /** When the handler started; undefined when it was not called. */
   readonly startedAt: EpochMs | undefined;
-  /** How long it waited for a place in its group, and for a free slot, if it did. */
+  /** How long it waited for a place in its group, and for the concurrency limit, if it did. */
   readonly waitedForGroupMs?: Millis;
-  readonly waitedForSlotMs?: Millis;
+  readonly waitedForConcurrencyMs?: Millis;
   readonly endedAt: EpochMs;
   readonly result?: unknown;
   /** What the result had that JSON cannot hold. */
@@ -67,8 +67,8 @@ export interface HandlerCall {
 }
 
 /**
- * Waits until the due time, for a place in the job's group and for a free slot, calls the handler, and waits until it
- * returns or its signal is aborted. A handler that ignores its signal gets no more time than the grace.
+ * Waits until the due time, for a place in the job's group and for the concurrency limit, calls the handler, and waits
+ * until it returns or its signal is aborted. A handler that ignores its signal gets no more time than the grace.
  *
  * @param call calls the handler
  */
@@ -82,20 +82,20 @@ export async function runHandler(
   const due = handlerDue(held.job.spec, held.row);
   const isPaused = await waitForDue(held, due, signal, attempted.onControl);
   const turn = isPaused ? PAUSED : await waitForTurn(held, { ...attempted, signal }, membership);
-  const { slot, end } = turn;
+  const { permit, end } = turn;
   try {
     // The time may have been corrected meanwhile.
-    if (slot !== undefined || membership.isNeeded) await waitUntil(held, due, due, signal);
+    if (permit !== undefined || membership.isNeeded) await waitUntil(held, due, due, signal);
     // This process may have stood still since its claim: by now the run may be over, or a successor's.
     if (!held.trust.holds) aborter.abort('leaseLost', 'leaseLost', 'the lease ran out before the handler was called');
     if (signal.aborted || end !== undefined) return await notCalled(held, aborter, end);
     const ended = await callNow(held, attempted, turn, call);
-    slot?.giveBack();
+    permit?.giveBack();
     // Settling costs this process some work: handlers that are due at the same instant start first.
     await sleep(held.coordinator.clock, 0);
     return ended;
   } finally {
-    slot?.giveBack();
+    permit?.giveBack();
   }
 }
 
@@ -109,7 +109,7 @@ export async function notCalled(held: HeldRow, aborter: Aborter, end: AttemptEnd
 async function callNow(
   held: HeldRow,
   attempted: Attempted,
-  { slot, waitedForGroupMs = 0 }: Turn,
+  { permit, waitedForGroupMs = 0 }: Turn,
   call: (context: JobContext) => unknown,
 ): Promise<HandlerCall> {
   const { aborter } = attempted;
@@ -117,7 +117,7 @@ async function callNow(
   const startedAt = timeOf(held);
   const waited = {
     ...(waitedForGroupMs > 0 && { waitedForGroupMs }),
-    ...(slot !== undefined && slot.waitedMs > 0 && { waitedForSlotMs: slot.waitedMs }),
+    ...(permit !== undefined && permit.waitedMs > 0 && { waitedForConcurrencyMs: permit.waitedMs }),
   };
   reportStart(held, startedAt, waited);
   const span = attempted.span.begin('handler');
@@ -157,7 +157,7 @@ function storedResult(
 function reportStart(
   held: HeldRow,
   startedAt: EpochMs,
-  waited: Pick<HandlerCall, 'waitedForGroupMs' | 'waitedForSlotMs'>,
+  waited: Pick<HandlerCall, 'waitedForGroupMs' | 'waitedForConcurrencyMs'>,
 ): void {
   const { run } = held.row;
   if (run === undefined) return;
@@ -243,7 +243,7 @@ export function reportProgress(log: AttemptLog, alive: (note?: string) => void):
 }
 
 /**
- * Aborts the attempt when an operator cancels its run, or when the next due time or request of a job with overlap
+ * Aborts the attempt when an operator cancels its run, or when the next due time or manual run of a job with overlap
  * `cancel` comes.
  *
  * @returns `onControl` takes the control record that each renewal reads, and `lastControl` returns it
@@ -254,7 +254,7 @@ export function watchForCancel(
 ): Pick<Waiter, 'onControl' | 'lastControl'> & { stop: () => void } {
   const { clock, serviceTime } = held.coordinator;
   const { spec } = held.job;
-  // Due times and requests wait for a back-filled run.
+  // Due times and manual runs wait for a back-filled run.
   const mayGiveWay = spec.overlap === 'cancel' && held.row.run?.trigger !== 'backfill';
   const runId = runIdOf(spec.name, held.row.run?.key ?? '');
   let last: SeenControl | undefined;
@@ -292,9 +292,9 @@ export function watchForCancel(
       last = { control: seen, at: clock.monotonic() };
       if (seen.cancel === runId)
         aborter.abort('cancelled', 'cancelRequested', `run ${runId} was cancelled by an operator`);
-      // A leader job takes no requests: one from before it became one ends no term.
-      const request = spec.kind === 'always' ? undefined : pendingRequests(seen, held.row.manualTaken)[0];
-      if (mayGiveWay && request !== undefined) overlap(`manual request ${request.id}`);
+      // A leader job takes no manual runs: one from before it became one ends no term.
+      const request = spec.kind === 'always' ? undefined : pendingManualRuns(seen, held.row.manualTaken)[0];
+      if (mayGiveWay && request !== undefined) overlap(`manual run ${request.id}`);
     },
     stop: () => {
       disarm();

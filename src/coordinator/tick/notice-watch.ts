@@ -118,7 +118,7 @@ function noticeWatch(coordinator: Coordinator, overdue: OverdueWatch): NoticeWat
     } catch (error) {
       if (!(error instanceof ForeignMetadataError)) throw error;
       const of = `${seen.row.etag}-${seen.control?.etag ?? ''}`;
-      return { ...job, state: { kind: 'quarantined', of, reason: error.message } };
+      return { ...job, state: { kind: 'unreadable', of, reason: error.message } };
     }
   }
 

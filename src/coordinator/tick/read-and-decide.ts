@@ -18,19 +18,19 @@ export async function readAndDecide(
   const { coordinator, board } = state;
   const { health } = coordinator;
   const { name } = job.spec;
-  const quarantine = `quarantine ${name}`;
+  const unreadable = `unreadable ${name}`;
   try {
     const learned = (version: RowVersion): void => {
       board.note(name, 'learned', { version });
     };
     const decided = await decideRow(state, job, { ...board.notes(name), learned }, seen);
-    health.over(quarantine);
+    health.over(unreadable);
     warnOfOtherSchedule(state, job, decided, report);
     return decided;
   } catch (error) {
     if (!(error instanceof ForeignMetadataError)) throw error;
     const reason = `job "${name}" is left alone: ${error.message}`;
-    troubled(coordinator, quarantine, { job: name, reason }, report);
+    troubled(coordinator, unreadable, { job: name, reason }, report);
     return undefined;
   }
 }

@@ -6,7 +6,7 @@ import { freshRun } from './next-row';
 import { type Claim, type Decision, HELD_WATCH_MS, type Situation, boundedWait, earliest, seenBy } from './situation';
 
 /**
- * The next run of a back-fill, where no due time and no request can be claimed.
+ * The next run of a back-fill, where no due time and no manual run can be claimed.
  *
  * @param row what was decided on the due times
  * @param idle the decision without a back-fill

@@ -1,5 +1,5 @@
 import type { EpochMs } from '../brand';
-import { type ManualRequest, pendingRequests } from '../control';
+import { type ManualRun, pendingManualRuns } from '../control';
 import type { Stretch } from '../outcome';
 import { actualTime, DATE_BEHIND_MS } from '../job';
 import { recordKey } from '../key';
@@ -10,7 +10,7 @@ import { carry, freshRun, isLeftBehind, recentOf } from './next-row';
 import { type Claim, type Decision, HELD_WATCH_MS, type Situation, earliest, seenBy } from './situation';
 import { type OutcomeView, type Outcomes, type NextUp, outcomesOf } from './verdict';
 
-/** Requests, due times and back-fills of a settled row, in this order. */
+/** Manual runs, due times and back-fills of a settled row, in this order. */
 export function decideDue(s: Situation): Decision {
   const { decision, row } = decideFirst(s);
   return row === undefined ? withBacklog(s, decision) : decideBackfill(s, row, decision);
@@ -22,9 +22,9 @@ interface First {
   readonly row?: Row;
 }
 
-/** Requests and due times alone. */
+/** Manual runs and due times alone. */
 export function decideFirst(s: Situation): First {
-  const manual = takeRequests(s);
+  const manual = takeManualRuns(s);
   const room = OWED_STRETCHES - carry(s).owed.length - manual.stretches.length;
   const outcomes = outcomesOf(outcomeView(s), Math.max(0, room));
   const { next } = outcomes;
@@ -83,22 +83,22 @@ function outcomeView(s: Situation): OutcomeView {
   return { job, row: { ...s.row, busyUntil }, control, required, now, lookAheadMs, limit: listedBy + lookAheadMs };
 }
 
-interface TakenRequests {
-  /** Requests that are too old to run. */
+interface TakenManualRuns {
+  /** Manual runs that are too old to run. */
   readonly stretches: readonly Stretch[];
   readonly manualTaken: number;
-  readonly next: ManualRequest | undefined;
+  readonly next: ManualRun | undefined;
 }
 
 /**
- * Takes requests oldest first. Each is either too old or claimed; no other rule applies. Those for which the row has no
- * room wait until what it owes is recorded.
+ * Takes manual runs oldest first. Each is either too old or claimed; no other rule applies. Those for which the row has
+ * no room wait until what it owes is recorded.
  */
-function takeRequests(s: Situation): TakenRequests {
+function takeManualRuns(s: Situation): TakenManualRuns {
   const stretches: Stretch[] = [];
   const room = Math.min(OWED_STRETCHES / 2, OWED_STRETCHES - carry(s).owed.length);
   let { manualTaken } = s.row;
-  for (const request of pendingRequests(s.control, manualTaken)) {
+  for (const request of pendingManualRuns(s.control, manualTaken)) {
     if (seenBy(s) - request.time <= s.job.catchUpWindowMs) {
       return { stretches, manualTaken, next: request };
     }
@@ -110,7 +110,7 @@ function takeRequests(s: Situation): TakenRequests {
   return { stretches, manualTaken, next: undefined };
 }
 
-function manualClaim(s: Situation, outcomes: Outcomes, manual: TakenRequests, request: ManualRequest): Claim {
+function manualClaim(s: Situation, outcomes: Outcomes, manual: TakenManualRuns, request: ManualRun): Claim {
   return {
     what: 'first',
     run: {
@@ -126,7 +126,7 @@ function manualClaim(s: Situation, outcomes: Outcomes, manual: TakenRequests, re
 }
 
 /** Whether the decided outcomes must be recorded before the next claim. */
-function mustRecordNow(s: Situation, outcomes: Outcomes, manual: TakenRequests): boolean {
+function mustRecordNow(s: Situation, outcomes: Outcomes, manual: TakenManualRuns): boolean {
   if (manual.stretches.length > 0 || outcomes.next.kind === 'more') return true;
   const newest = outcomes.stretches.at(-1);
   if (newest === undefined) return false;
@@ -136,11 +136,11 @@ function mustRecordNow(s: Situation, outcomes: Outcomes, manual: TakenRequests):
   return s.now - actualTime(s.job, newest.through) >= s.sweepIntervalMs;
 }
 
-function record(s: Situation, outcomes: Outcomes, manual: TakenRequests): Decision {
+function record(s: Situation, outcomes: Outcomes, manual: TakenManualRuns): Decision {
   return { kind: 'record', row: decided(s, outcomes, manual) };
 }
 
-function decided(s: Situation, outcomes: Outcomes, manual: TakenRequests): Row {
+function decided(s: Situation, outcomes: Outcomes, manual: TakenManualRuns): Row {
   const base = carry(s);
   return {
     ...base,

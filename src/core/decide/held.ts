@@ -1,4 +1,4 @@
-import { currentPause, pendingRequests } from '../control';
+import { currentPause, pendingManualRuns } from '../control';
 import { actualTime, nextDue } from '../job';
 import { hasBacklog } from './backfill';
 import { claimTime } from './verdict';
@@ -9,8 +9,8 @@ import { type Decision, HELD_WATCH_MS, type Situation } from './situation';
 /** The row is held: decides when to check again, by the due times that a free row would give. */
 export function watchHeld(s: Situation): Decision {
   const { job, row, now } = s;
-  const requests = job.kind === 'always' ? [] : pendingRequests(s.control, row.manualTaken);
-  if (requests.length > 0) return { kind: 'wait', until: 'tickEnds' };
+  const manualRuns = job.kind === 'always' ? [] : pendingManualRuns(s.control, row.manualTaken);
+  if (manualRuns.length > 0) return { kind: 'wait', until: 'tickEnds' };
   // Another deployment may keep claiming with its older file, so the newer schedule takes the first moment between two
   // runs.
   if (adopts(s)) return { kind: 'wait', until: 'tickEnds' };

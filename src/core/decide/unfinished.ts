@@ -1,5 +1,5 @@
 import type { EpochMs } from '../brand';
-import { currentPause, pendingRequests } from '../control';
+import { currentPause, pendingManualRuns } from '../control';
 import { isSilent, silentFrom } from '../fan-out';
 import type { Reason } from '../outcome';
 import { type JobSpec, actualTime } from '../job';
@@ -71,7 +71,9 @@ export function decideUnfinished(s: Situation): Decision | undefined {
     : watched;
 }
 
-/** The row of a run whose outcome nobody can know. Its holder may have counted a success, and died before its record. */
+/**
+ * The row of a run whose outcome nobody can know. Its holder may have counted a success, and died before its record.
+ */
 function withUnknownEnd(s: Situation): Row {
   const counted = withRecordedEnd(carry(s), { at: undefined, outcome: 'failed' }, s.job);
   return { ...counted, phase: 'idle' };
@@ -85,7 +87,7 @@ export function waitingSince(job: JobSpec, row: Row): EpochMs {
   return row.run === undefined ? row.cursor : Math.max(row.cursor, row.run.since - job.offsetMs - 1);
 }
 
-/** Whether a due time or a request ends the run. A back-filled one never gives way for good. */
+/** Whether a due time or a manual run ends the run. A back-filled one never gives way for good. */
 function mayBeCancelled({ job, row }: Situation): boolean {
   return job.overlap === 'cancel' && row.run?.trigger !== 'backfill';
 }
@@ -110,8 +112,8 @@ function cancelReason(s: Situation): Reason | undefined {
   if (row.run === undefined) return undefined;
   if (control.cancel === runIdOf(job.name, row.run.key)) return 'cancelRequested';
   if (!mayBeCancelled(s)) return undefined;
-  // A leader job takes no requests.
-  if (job.kind !== 'always' && pendingRequests(control, row.manualTaken).length > 0) return 'overlapCancel';
+  // A leader job takes no manual runs.
+  if (job.kind !== 'always' && pendingManualRuns(control, row.manualTaken).length > 0) return 'overlapCancel';
   const due = cancellingDueTime(s);
   return due !== undefined && actualTime(job, due) <= seenBy(s) ? 'overlapCancel' : undefined;
 }
@@ -129,9 +131,9 @@ function takeOver(s: Situation): Claim {
 }
 
 /**
- * Whether the lost attempt counts: it may have called its handler. Each one but the first writes its mark before, within
- * its trust, which is over. Without a mark, storage refused it, or the holder died before. Items that missed their
- * deadline count, whatever became of the claim after them.
+ * Whether the lost attempt counts: it may have called its handler. Each one but the first writes its mark before,
+ * within its trust, which is over. Without a mark, storage refused it, or the holder died before. Items that missed
+ * their deadline count, whatever became of the claim after them.
  */
 function counts(s: Situation): boolean {
   const { row, record } = s;

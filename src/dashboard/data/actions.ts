@@ -107,7 +107,7 @@ export function rerun(runId: string, input: OneRun['input']): Action {
   };
 }
 
-/** Runs due times of several jobs again, one request for each. */
+/** Runs due times of several jobs again, one manual run for each. */
 export function rerunAll(runs: readonly RunSummary[]): Action {
   const counts = new Map<string, number>();
   for (const { job } of runs) counts.set(job, (counts.get(job) ?? 0) + 1);

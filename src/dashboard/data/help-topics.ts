@@ -58,7 +58,7 @@ export function topicOfState(state: ShownState): string {
       return 'failed';
     case 'waiting':
       return 'claimDue';
-    case 'quarantined':
+    case 'unreadable':
     case 'overdue':
     case 'retrying':
     case 'running':

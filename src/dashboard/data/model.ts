@@ -8,7 +8,7 @@ export type {
   DueTimes,
   Job,
   Jobs,
-  Lanes,
+  Timeline,
   Me,
   OneBackfill,
   OneJob,

@@ -27,7 +27,7 @@ export interface Label {
 }
 
 export const STATE_LABELS: Readonly<Record<ShownState, Label>> = {
-  quarantined: { word: 'Quarantined', icon: 'lock', tone: 'bad' },
+  unreadable: { word: 'Unreadable', icon: 'lock', tone: 'bad' },
   overdue: { word: 'Overdue', icon: 'alert', tone: 'bad' },
   failing: { word: 'Failing', icon: 'cross', tone: 'bad' },
   acknowledged: { word: 'Acknowledged', icon: 'eye', tone: 'warn' },
@@ -66,7 +66,7 @@ export const TRIGGER_WORDS: Readonly<Record<NonNullable<RunSummary['trigger']>, 
   schedule: 'schedule',
   catchUp: 'catch-up',
   takeOver: 'take-over',
-  manual: 'request',
+  manual: 'manual run',
   backfill: 'back-fill',
 };
 

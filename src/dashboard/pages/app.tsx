@@ -13,7 +13,7 @@ import { HelpLink } from '../parts/help-link';
 import { HelpPage } from './help-page';
 import { topicOfError } from '../data/help-topics';
 import { JobPage } from './job-page';
-import { LanesPage } from './lanes-page';
+import { TimelinePage } from './timeline-page';
 import { Icon, Link, LoginLink, sentence } from '../parts/parts';
 import { RunPage } from './run-page';
 import { RunsPage } from './runs-page';
@@ -29,7 +29,7 @@ interface Page {
 /** The pages beside that of all jobs. */
 const VIEWS = [
   { name: 'runs', title: 'Runs', content: () => <RunsPage /> },
-  { name: 'lanes', title: 'Lanes', content: () => <LanesPage /> },
+  { name: 'timeline', title: 'Timeline', content: () => <TimelinePage /> },
   { name: 'deployments', title: 'Deployments', content: () => <DeploymentsPage /> },
   { name: 'audit', title: 'Changes', content: () => <AuditPage /> },
   { name: 'help', title: 'Help', content: () => <HelpPage /> },

@@ -17,12 +17,12 @@ import { RunsTable, runsPath } from '../parts/runs-table';
 import { mayAct } from '../data/session';
 import { SettingsInWords } from '../data/settings-words';
 import { duration, span } from '../data/time';
-import { runHref, Timeline } from '../parts/timeline';
+import { runHref, RunsOverTime } from '../parts/runs-over-time';
 import { Trend } from '../parts/trend';
 import { useLive, useRead } from '../data/use-live';
 import { outcomeLabel, plural, STATE_LABELS } from '../data/words';
 import { WhyPanel } from '../parts/why-panel';
-import { EpisodeFact } from '../parts/episode-fact';
+import { IncidentFact } from '../parts/incident-fact';
 
 const RUNS = 50;
 const DUE_TIMES = 10;
@@ -94,7 +94,7 @@ function Below({ job, listed, due, failure }: BelowProps): JSX.Element {
   const inFile = job.settings !== null;
   return (
     <>
-      <Timeline runs={runs} isPart={listed?.cursor != null} due={due?.due ?? []} zone={timeZone} />
+      <RunsOverTime runs={runs} isPart={listed?.cursor != null} due={due?.due ?? []} zone={timeZone} />
       {inFile && <WhyPanel job={name} zone={timeZone} version={job} />}
       <div class="two">
         <Trend runs={runs} zone={timeZone} />
@@ -141,7 +141,7 @@ function Actions({ job }: { readonly job: OneJob }): JSX.Element {
           Run now
         </button>
       )}
-      {job.episode !== null && <Acknowledge job={job} />}
+      {job.incident !== null && <Acknowledge job={job} />}
       {job.pause === null ? (
         <button type="button" onClick={() => confirm(pauseJob(job))}>
           Pause
@@ -156,7 +156,7 @@ function Actions({ job }: { readonly job: OneJob }): JSX.Element {
 }
 
 function Acknowledge({ job }: { readonly job: OneJob }): JSX.Element {
-  const isDone = job.episode?.acknowledgement != null;
+  const isDone = job.incident?.acknowledgement != null;
   return (
     <button type="button" onClick={() => confirm(isDone ? unacknowledge(job) : acknowledge(job))}>
       {isDone ? 'Lift acknowledgement' : 'Acknowledge'}
@@ -165,7 +165,7 @@ function Acknowledge({ job }: { readonly job: OneJob }): JSX.Element {
 }
 
 function Facts({ job }: { readonly job: OneJob }): JSX.Element {
-  const { schedule, timeZone, nextDueAt, lastRun, episode, overdueSince, pause, detail, waiting, lastHolder } = job;
+  const { schedule, timeZone, nextDueAt, lastRun, incident, overdueSince, pause, detail, waiting, lastHolder } = job;
   return (
     <dl class="facts panel">
       <Fact name="Schedule">
@@ -200,7 +200,7 @@ function Facts({ job }: { readonly job: OneJob }): JSX.Element {
         )}
       </Fact>
       <CurrentRun job={job} />
-      {episode !== null && <EpisodeFact episode={episode} zone={timeZone} />}
+      {incident !== null && <IncidentFact incident={incident} zone={timeZone} />}
       {overdueSince !== null && (
         <Fact name="Overdue">
           <Since at={overdueSince} zone={timeZone} />

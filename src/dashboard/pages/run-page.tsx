@@ -14,7 +14,7 @@ import { ItemsOf } from '../parts/run-items';
 import { triggerWord } from '../parts/runs-table';
 import { mayAct } from '../data/session';
 import { duration, exactTime, span, zoneOf } from '../data/time';
-import { runHref } from '../parts/timeline';
+import { runHref } from '../parts/runs-over-time';
 import { useLive, useRead } from '../data/use-live';
 import { type Label, OUTCOME_LABELS, plural, reasonText } from '../data/words';
 
@@ -108,7 +108,7 @@ function Facts({ run }: { readonly run: OneRun }): JSX.Element {
   const { scheduledFor, through, startedAt, endedAt, latenessMs, durationMs, trigger, token, overlappedRunId } = run;
   const isOpen = run.outcome === 'running' || run.outcome === 'retrying';
   const first = run.attempts.find((attempt) => attempt.startedAt !== null);
-  const waitedMs = first?.waitedForSlotMs ?? 0;
+  const waitedMs = first?.waitedForConcurrencyMs ?? 0;
   const groupMs = first?.waitedForGroupMs ?? 0;
   const spent =
     durationMs ?? (run.outcome === 'running' && startedAt !== null ? now.value - Date.parse(startedAt) : null);
@@ -129,7 +129,7 @@ function Facts({ run }: { readonly run: OneRun }): JSX.Element {
             <span class="second warn">
               {duration(latenessMs)} late
               {groupMs >= 1_000 && `, ${duration(groupMs)} of it for a place in its group`}
-              {waitedMs >= 1_000 && `, ${duration(waitedMs)} of it for a free slot`}
+              {waitedMs >= 1_000 && `, ${duration(waitedMs)} of it for the concurrency limit`}
             </span>
           )}
         </Fact>
@@ -229,7 +229,8 @@ function labelOf(outcome: AttemptOf['outcome']): Label {
 }
 
 function Attempt({ attempt }: { readonly attempt: AttemptOf }): JSX.Element {
-  const { deployment, startedAt, endedAt, outcome, error, claimedAt, waitedForSlotMs, waitedForGroupMs } = attempt;
+  const { deployment, startedAt, endedAt, outcome, error, claimedAt, waitedForConcurrencyMs, waitedForGroupMs } =
+    attempt;
   const start = startedAt ?? claimedAt;
   const took = startedAt !== null && endedAt !== null ? Date.parse(endedAt) - Date.parse(startedAt) : undefined;
   return (
@@ -245,7 +246,8 @@ function Attempt({ attempt }: { readonly attempt: AttemptOf }): JSX.Element {
           {start !== undefined && <Exact at={start} />}
           {took !== undefined && `, took ${duration(took)}`}
           {waitedForGroupMs !== undefined && `, after ${duration(waitedForGroupMs)} for a place in its group`}
-          {waitedForSlotMs !== undefined && `, after ${duration(waitedForSlotMs)} for a free slot`}
+          {waitedForConcurrencyMs !== undefined &&
+            `, after ${duration(waitedForConcurrencyMs)} for the concurrency limit`}
         </span>
       </p>
       {error !== null && <ErrorOf error={error} />}
@@ -296,7 +298,7 @@ function Input({ run: { input, inputHidden = false } }: { readonly run: OneRun }
       ) : (
         <>
           <p class="muted">
-            {input.from === 'request' ? 'Given with the request.' : 'Of the jobs file, as it is now.'}
+            {input.from === 'manualRun' ? 'Given with the manual run.' : 'Of the jobs file, as it is now.'}
           </p>
           <pre class="panel foreign">{JSON.stringify(input.value, undefined, 2)}</pre>
           {input.inFile !== undefined && (

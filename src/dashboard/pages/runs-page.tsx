@@ -6,7 +6,7 @@ import { rerunAll } from '../data/actions';
 import { pageOf, param } from '../data/address';
 import { now } from '../data/clock';
 import { FailureNotice } from '../parts/failure-notice';
-import { RECENT } from '../data/lane-marks';
+import { RECENT } from '../data/timeline-marks';
 import type { Job, Runs } from '../data/model';
 import { Link, Skeleton } from '../parts/parts';
 import { RunFilters } from '../parts/run-filters';

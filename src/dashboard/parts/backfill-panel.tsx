@@ -7,7 +7,7 @@ import type { BackfillPlan, OneBackfill, OneJob } from '../data/model';
 import { Link, Time } from './parts';
 import { mayAct } from '../data/session';
 import { instantIn, zoneOf } from '../data/time';
-import { runHref } from './timeline';
+import { runHref } from './runs-over-time';
 import { useRead } from '../data/use-live';
 import { plural } from '../data/words';
 

@@ -16,7 +16,7 @@ export function DueTimes({ due, failure }: DueTimesProps): JSX.Element {
     <section>
       <h2>Next due times</h2>
       {failure !== undefined && <FailureLine failure={failure} />}
-      {due !== undefined && due.due.length === 0 && <p class="muted">There is none: it runs by request alone.</p>}
+      {due !== undefined && due.due.length === 0 && <p class="muted">There is none: it only runs on request.</p>}
       {due !== undefined && due.due.length > 0 && <List due={due} />}
     </section>
   );

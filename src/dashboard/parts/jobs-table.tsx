@@ -190,7 +190,7 @@ function detailOf(job: Job, at: number): string {
     case 'retrying':
     case 'running':
       return detail ?? progressOf(job, at);
-    case 'quarantined':
+    case 'unreadable':
     case 'waiting':
     case 'paused':
     case 'disabled':
@@ -203,9 +203,9 @@ function inARow(failures: number): string {
   return plural(failures, 'failure in a row', 'failures in a row');
 }
 
-function howLong({ episode }: Job, at: number): string {
-  if (episode === null) return '';
-  return `, ${episode.isWhole ? 'for' : 'over'} ${span(Math.max(0, at - Date.parse(episode.since)))}`;
+function howLong({ incident }: Job, at: number): string {
+  if (incident === null) return '';
+  return `, ${incident.isWhole ? 'for' : 'over'} ${span(Math.max(0, at - Date.parse(incident.since)))}`;
 }
 
 /** How far the run in progress is: `attempt 2, for 4 min`, `attempt 2 in 20 s`. */
@@ -222,6 +222,6 @@ function progressOf({ state, currentRun }: Job, at: number): string {
 }
 
 function acknowledgedText(job: Job): string {
-  const { by = '', note = '' } = job.episode?.acknowledgement ?? {};
+  const { by = '', note = '' } = job.incident?.acknowledgement ?? {};
   return `${STATE_LABELS[badState(job) ?? 'failing'].word.toLowerCase()}, by ${by}${note === '' ? '' : `: ${note}`}`;
 }

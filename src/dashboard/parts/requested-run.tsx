@@ -3,7 +3,7 @@ import { live } from '../data/live';
 import type { OneJob } from '../data/model';
 import { Badge, Link, Notice } from './parts';
 import { pageOf } from '../data/address';
-import { runHref } from './timeline';
+import { runHref } from './runs-over-time';
 import { useRead } from '../data/use-live';
 import type { Label } from '../data/words';
 

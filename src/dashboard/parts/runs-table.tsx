@@ -9,7 +9,7 @@ import { HelpLink } from './help-link';
 import { topicOf } from '../data/help-topics';
 import { FailureNotice } from './failure-notice';
 import { duration, fullTime, zoneOf } from '../data/time';
-import { runHref, runTitle } from './timeline';
+import { runHref, runTitle } from './runs-over-time';
 import { FILTERS, NO_FILTER, RunFilters } from './run-filters';
 import { OUTCOME_LABELS, TRIGGER_WORDS, plural, reasonText } from '../data/words';
 

@@ -5,7 +5,7 @@ import type { Why } from '../data/model';
 import { Badge, Link, Notice, sentence, Time } from './parts';
 import { HelpLink } from './help-link';
 import { FailureLine } from './failure-notice';
-import { runHref } from './timeline';
+import { runHref } from './runs-over-time';
 import { instantIn, offsetAt, zoneOf } from '../data/time';
 import { useRead } from '../data/use-live';
 import { type Label, OUTCOME_LABELS } from '../data/words';

@@ -54,7 +54,7 @@ export interface ListedRecord {
 export interface Retention {
   /**
    * Deletes some of what was last written longer ago than it is kept: records and logs of each job by its own length,
-   * and inputs of requests, audit entries and notices by the longest. `more`: a further call deletes further ones.
+   * and inputs of manual runs, audit entries and notices by the longest. `more`: a further call deletes further ones.
    */
   purge(keep: ReadonlyMap<JobName, Millis>, options?: CallOptions): Promise<'done' | 'more'>;
   /** One call a day is enough. Otherwise, one an hour is. */

@@ -22,7 +22,7 @@ export interface ClusterEvent {
   readonly count?: number;
   readonly latenessMs?: number;
   readonly durationMs?: number;
-  readonly waitedForSlotMs?: number;
+  readonly waitedForConcurrencyMs?: number;
   readonly waitedForGroupMs?: number;
   readonly ageMs?: number;
   readonly skewMs?: number;

@@ -37,7 +37,9 @@ export const Poked = named(
   z.object({
     at: Instant.describe('When the tick began. Pokes within 5 s of it get its answer.'),
     deployment: z.string().describe('The deployment that ticked.'),
-    due: z.int().describe('How many jobs had something to do: a due time, a request, a run to take over or to resume.'),
+    due: z
+      .int()
+      .describe('How many jobs had something to do: a due time, a manual run, a run to take over or to resume.'),
     handedOver: z.int().describe('How many runs it has started. Other instances may have been faster with the rest.'),
     hubProven: z
       .boolean()

@@ -9,9 +9,9 @@ export const Requested = named(
     job: z.string(),
     runId: z.string().describe('The id that the run will have.'),
     requestedAt: Instant,
-    ahead: z.int().describe('How many requests were waiting before it.'),
-    seen: z.boolean().describe('False: no deployment has seen the job yet, and the request waits until one does.'),
-    paused: z.boolean().describe('Whether the job is paused, which does not hold the request back.'),
+    ahead: z.int().describe('How many manual runs were waiting before it.'),
+    seen: z.boolean().describe('False: no deployment has seen the job yet, and the manual run waits until one does.'),
+    paused: z.boolean().describe('Whether the job is paused, which does not hold the manual run back.'),
     ...change,
   }),
 );
@@ -54,7 +54,7 @@ export const PausedMany = named(
 
 export const Acknowledged = named(
   'Acknowledged',
-  'A job whose episode was acknowledged, or whose acknowledgement was removed.',
+  'A job whose incident was acknowledged, or whose acknowledgement was removed.',
   z.object({ job: z.string(), acknowledgement: Acknowledgement, ...change }),
 );
 

@@ -6,16 +6,16 @@ import { Deployment, Maintenance } from './deployments';
 
 export const JobState = named(
   'JobState',
-  'The state of a job, the first that applies. `quarantined`: something other than cronlease wrote its row or control, ' +
+  'The state of a job, the first that applies. `unreadable`: something other than cronlease wrote its row or control, ' +
     'and every deployment leaves the job alone. `paused`, `disabled`: nothing new is claimed. `overdue`: no success for ' +
     'longer than `alertAfter`. `retrying`: its run waits for its next attempt, or its holder died or lost its lease. `running`. ' +
-    '`waiting`: a due time is claimed ahead, or waits to be claimed, or a request does. `idle`: none of these.',
+    '`waiting`: a due time is claimed ahead, or waits to be claimed, or a manual run does. `idle`: none of these.',
   z.enum(JOB_STATES),
 );
 
 export const Pause = named(
   'Pause',
-  'A stretch in which nothing new starts, other than by request.',
+  'A stretch in which nothing new starts, other than manual runs.',
   z.object({
     by: z.string().describe('The person who paused the job.'),
     note: z.string().describe('The reason.'),
@@ -69,7 +69,7 @@ const ListedGap = named(
 
 export const Acknowledgement = named(
   'Acknowledgement',
-  'The note of a person who looks after an episode. It ends with the next success, or at `until`.',
+  'The note of a person who looks after an incident. It ends with the next success, or at `until`.',
   z.object({
     by: z.string().describe('The person who acknowledged it.'),
     note: z.string().describe('What the person wrote. May be empty.'),
@@ -78,8 +78,8 @@ export const Acknowledgement = named(
   }),
 );
 
-const Episode = named(
-  'Episode',
+const Incident = named(
+  'Incident',
   'The failures of a job until its next success. Cancelled runs, and due times that did not run, neither begin nor end it.',
   z.object({
     since: Instant.describe(
@@ -109,7 +109,7 @@ const job = {
     'Its last outcomes, oldest first: up to 20.',
   ),
   failures: z.int().describe('How many runs in a row have failed.'),
-  episode: Episode.nullable().describe('Null: the job neither fails nor is overdue.'),
+  incident: Incident.nullable().describe('Null: the job neither fails nor is overdue.'),
   currentRun: CurrentRun.nullable(),
   nextDueAt: Instant.nullable().describe(
     'The next due time after now, with `spread`. Null: there is none, or none runs while the job is paused or disabled.',
@@ -117,7 +117,7 @@ const job = {
   dueSince: Instant.nullable().describe('The oldest due time that has come and waits to be claimed.'),
   overdueSince: Instant.nullable(),
   pause: Pause.nullable().describe('The pause that is in force.'),
-  requests: z.int().describe('How many requests wait.'),
+  manualRuns: z.int().describe('How many manual runs wait.'),
   lastHolder: z.string().nullable().describe('The deployment whose tick won the job last.'),
 };
 
@@ -167,20 +167,20 @@ const Settings = named(
 
 export const OneJob = named(
   'OneJob',
-  'A job with its settings and requests.',
+  'A job with its settings and manual runs.',
   z.object({
     now: Instant,
     ...job,
     enabled: z.boolean().nullable().describe("Null: the job is not in this app's jobs file."),
     settings: Settings.nullable().describe("Null: the job is not in this app's jobs file."),
-    waiting: list(z.object({ runId: z.string(), requestedAt: Instant })).describe('The requests that wait.'),
+    waiting: list(z.object({ runId: z.string(), requestedAt: Instant })).describe('The manual runs that wait.'),
     pauses: list(Pause).describe('Pauses that undecided due times may lie in, the one in force among them.'),
     backfillId: z.string().nullable().describe('The id of its last back-fill. Null: it has none.'),
     cancelling: z.string().nullable().describe('The id of the run whose cancel was requested.'),
     controlVersion: z
       .string()
       .describe(
-        'The version of its pauses, requests, cancel and acknowledgement: send it as `If-Match` with a change, in quotes.',
+        'The version of its pauses, manual runs, cancel and acknowledgement: send it as `If-Match` with a change, in quotes.',
       ),
   }),
 );

@@ -28,8 +28,8 @@ const Attempt = named(
     deployment: z.string(),
     startedAt: Instant.nullable().describe('The call of its handler. Null where its holder died or lost its lease.'),
     claimedAt: Instant.optional().describe('The claim, where its holder died or lost its lease.'),
-    waitedForSlotMs: Milliseconds.optional().describe(
-      'How long its handler waited for a free slot of its instance. Absent where it did not.',
+    waitedForConcurrencyMs: Milliseconds.optional().describe(
+      'How long its handler waited for the concurrency limit of its instance. Absent where it did not.',
     ),
     waitedForGroupMs: Milliseconds.optional().describe(
       "How long it waited, before that, for a place in its job's group. Absent where it did not.",
@@ -43,7 +43,9 @@ const Attempt = named(
 const runSummary = {
   runId: z.string(),
   job: z.string(),
-  scheduledFor: Instant.describe('The due time, or the oldest one of several. For a run by request: the request.'),
+  scheduledFor: Instant.describe(
+    'The due time, or the oldest one of several. For a manual run: when it was asked for.',
+  ),
   through: Instant.nullable().describe('The newest due time, where one record covers several.'),
   count: z.int().nullable().describe('How many due times the record covers. Null: unknown.'),
   outcome: RunOutcome,
@@ -131,8 +133,8 @@ export const OneRun = named(
       .object({
         value: z.unknown(),
         from: z
-          .enum(['request', 'jobsFile'])
-          .describe('`request`: the run has one of its own. `jobsFile`: that of its job, as the file has it now.'),
+          .enum(['manualRun', 'jobsFile'])
+          .describe('`manualRun`: the run has one of its own. `jobsFile`: that of its job, as the file has it now.'),
         inFile: z.unknown().optional().describe("The input of the jobs file, where the run's own differs."),
         isRedacted: z.boolean().describe('Whether a secret in it is hidden.'),
       })

@@ -67,7 +67,7 @@ function foreignBlob(name: JobName, { part, error }: UnreadablePart): Finding {
     part === 'lease'
       ? 'restore the metadata (from a version, a snapshot or a backup), or upgrade older deployments; never delete ' +
         'the row: its token must not go back'
-      : 'restore the metadata, or delete the control, which loses its pauses and requests';
+      : 'restore the metadata, or delete the control, which loses its pauses and manual runs';
   return problem('metadata', `jobs/${name}/${part}`, `the job is left alone: ${error.message}`, remedy);
 }
 

@@ -1,12 +1,12 @@
 import type { EpochMs, JobName } from '../../core/brand';
-import { type Acknowledgement, acknowledgeEpisode } from '../../core/episode';
+import { type Acknowledgement, acknowledgeIncident } from '../../core/incident';
 import type { LeaseStore } from '../../lease/store';
 import { type Acting, type Recorded, operate } from '../audit';
 import { type ChangeOptions, changeControl, checkNote } from '../change-control';
 import type { JobState } from '../job-state';
 import { OperatorError } from '../operator-error';
 import type { Subject } from '../subject';
-import { type JobEpisode, jobEpisode, outcomesOf, overdueFrom } from '../views/episode';
+import { type JobIncident, jobIncident, outcomesOf, overdueFrom } from '../views/incident';
 import { type ListedAcknowledgement, listedAcknowledgement } from '../views/job-status';
 
 interface Answer {
@@ -25,12 +25,12 @@ export function ack(
   acting: Acting,
   subject: Subject,
   { by = acting.origin.actor, until }: AcknowledgeTerms,
-): Promise<Recorded<Answer & Pick<Acknowledged, 'episode'>>> {
+): Promise<Recorded<Answer & Pick<Acknowledged, 'incident'>>> {
   return operate(acting, 'ack', subject.name, async () => {
     const { note = '' } = acting.origin;
-    const { acknowledgement, before, episode } = await acknowledge(acting.store, subject, { by, note, until }, acting);
+    const { acknowledgement, before, incident } = await acknowledge(acting.store, subject, { by, note, until }, acting);
     const after = listedAcknowledgement(acknowledgement);
-    const answer = { job: subject.name, acknowledgement: after, episode };
+    const answer = { job: subject.name, acknowledgement: after, incident };
     return { answer, before: before && listedAcknowledgement(before), after };
   });
 }
@@ -48,14 +48,14 @@ interface Acknowledged {
   readonly acknowledgement: Acknowledgement;
   /** The one that was in force before. */
   readonly before: Acknowledgement | undefined;
-  readonly episode: JobEpisode;
+  readonly incident: JobIncident;
 }
 
 /**
- * Acknowledges the episode of a job that fails or is overdue. It replaces the acknowledgement that is in force, and ends
+ * Acknowledges the incident of a job that fails or is overdue. It replaces the acknowledgement that is in force, and ends
  * with the next success.
  *
- * @param acknowledgement.until when it is to end, if the episode has not ended before
+ * @param acknowledgement.until when it is to end, if the incident has not ended before
  * @throws OperatorError `NothingToAcknowledge`, `NoteTooLong`, `PastEnd`, `ControlFull`
  */
 export async function acknowledge(
@@ -69,8 +69,8 @@ export async function acknowledge(
     store,
     subject,
     (state) => {
-      const episode = episodeIn(subject, state);
-      if (episode === undefined) {
+      const incident = incidentIn(subject, state);
+      if (incident === undefined) {
         throw new OperatorError(
           'NothingToAcknowledge',
           `job "${subject.name}" neither fails nor is overdue: there is nothing to acknowledge`,
@@ -81,10 +81,10 @@ export async function acknowledge(
         const message = `the acknowledgement is to end at ${at}, which is past: give a later end, or none`;
         throw new OperatorError('PastEnd', message);
       }
-      const acknowledgement = acknowledgeEpisode(episode, { by, note, at: state.now, until });
+      const acknowledgement = acknowledgeIncident(incident, { by, note, at: state.now, until });
       return {
         control: { ...state.control, acknowledgement },
-        result: { acknowledgement, before: episode.acknowledgement, episode },
+        result: { acknowledgement, before: incident.acknowledgement, incident },
       };
     },
     options,
@@ -92,7 +92,7 @@ export async function acknowledge(
 }
 
 /**
- * Removes the acknowledgement of a job's episode.
+ * Removes the acknowledgement of a job's incident.
  *
  * @returns the one that was removed
  * @throws OperatorError `NotAcknowledged`
@@ -102,7 +102,7 @@ export function unacknowledge(store: LeaseStore, subject: Subject, options?: Cha
     store,
     subject,
     (state) => {
-      const acknowledgement = episodeIn(subject, state)?.acknowledgement;
+      const acknowledgement = incidentIn(subject, state)?.acknowledgement;
       if (acknowledgement === undefined) {
         throw new OperatorError('NotAcknowledged', `job "${subject.name}" has no acknowledgement in force`);
       }
@@ -112,10 +112,10 @@ export function unacknowledge(store: LeaseStore, subject: Subject, options?: Cha
   );
 }
 
-function episodeIn(subject: Subject, state: JobState): JobEpisode | undefined {
+function incidentIn(subject: Subject, state: JobState): JobIncident | undefined {
   const { row } = state;
   if (row === undefined || row.forgotten !== undefined) return undefined;
   const outcomes = outcomesOf(subject, row, state);
   const overdueSince = subject.spec && overdueFrom(subject.spec, row, state, outcomes);
-  return jobEpisode(outcomes, state, overdueSince);
+  return jobIncident(outcomes, state, overdueSince);
 }

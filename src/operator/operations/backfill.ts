@@ -88,7 +88,7 @@ export interface StartedBackfill extends Pick<BackfillPlan, 'running' | 'passedO
 /**
  * Starts a back-fill. The plan is made anew, and only its due times run.
  *
- * @param wanted.id lowercase letters and digits, unlike that of any other back-fill or request of the job
+ * @param wanted.id lowercase letters and digits, unlike that of any other back-fill or manual run of the job
  * @throws OperatorError as `planBackfill`; `BackfillGoesOn`, `NothingToRun`
  */
 export async function startBackfill(

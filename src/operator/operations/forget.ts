@@ -1,6 +1,6 @@
 import { given } from '../../core/given';
 import type { EpochMs, JobName, Token } from '../../core/brand';
-import { pendingRequests } from '../../core/control';
+import { pendingManualRuns } from '../../core/control';
 import { beforeEnd } from '../../core/notice';
 import { attemptHistory, finalRecord, unknownRecord } from '../../core/record';
 import { PAST_ATTEMPTS, type Row, forgottenRow, isOutcomeUnknown, lostAttempt, mayRecordBeGone } from '../../core/row';
@@ -75,7 +75,7 @@ export async function forgetJob(desk: Desk, { job, revision, endRun }: ForgetReq
   const owed = row.telling.filter(({ of }) => current === undefined || of !== row.run?.key);
   const missing = await missingNotices(desk.store, job, owed, state.control);
   const dropped = missing.map((one) => leftNotice(job, one));
-  const numbers = pendingRequests(state.control, row.manualTaken).map(({ number }) => number);
+  const numbers = pendingManualRuns(state.control, row.manualTaken).map(({ number }) => number);
   const manualTaken = Math.max(row.manualTaken, ...numbers);
   const kept = { ...last, manualTaken, revision: Math.max(row.revision, revision) };
   await writeHeld(desk, holding, forgottenRow(kept, state.now));
@@ -95,8 +95,8 @@ function unfinished(job: JobName, run: string): OperatorError {
 
 /**
  * Ends the run like a claim would: the token grows, and the row is written before the record. The row returned shows
- * what the run leaves behind: until when due times overlapped with it, and the failures before it. If retention may have
- * deleted the record of how the run ended, that is unknown, as for the ticks.
+ * what the run leaves behind: until when due times overlapped with it, and the failures before it. If retention may
+ * have deleted the record of how the run ended, that is unknown, as for the ticks.
  */
 export async function endRunOf(desk: Desk, holding: Holding, row: Row, now: EpochMs): Promise<Row> {
   const { run } = row;

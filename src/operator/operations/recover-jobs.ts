@@ -209,7 +209,7 @@ async function wreckOf(
   records: readonly RecordView[],
 ): Promise<Wreck> {
   const ofRun = row.run && (await readRecord(store, job, row.run.key));
-  const recorded = await inParallel(control.requests, async ({ id, time }) => {
+  const recorded = await inParallel(control.manualRuns, async ({ id, time }) => {
     const found = await store.readRecord(job, recordKey(time, id));
     return found === undefined ? undefined : id;
   });
@@ -220,7 +220,7 @@ async function wreckOf(
     records,
     now,
     runRecord: ofRun?.record.state ?? 'none',
-    recordedRequests: new Set(recorded.filter((id) => id !== undefined)),
+    recordedManualRuns: new Set(recorded.filter((id) => id !== undefined)),
   };
 }
 
@@ -288,7 +288,7 @@ async function dropPieces({ store }: Desk, job: JobName, key: string): Promise<v
   await inParallel(dropped, (name) => store.deletePiece(job, key, name));
 }
 
-/** The row with only these stretches, and older due times, decided. Records show which requests are done. */
+/** The row with only these stretches, and older due times, decided. Records show which manual runs are done. */
 function partly(target: Row, row: Row, owed: readonly Stretch[]): Row {
   const dueTimes = owed.filter(({ request }) => request === undefined);
   const cursor = Math.max(row.cursor, ...dueTimes.map(({ through }) => through));

@@ -1,7 +1,7 @@
 import { given } from '../../core/given';
 import { randomInt } from 'node:crypto';
 import type { EpochMs } from '../../core/brand';
-import { type ManualRequest, currentPause, pendingRequests } from '../../core/control';
+import { type ManualRun, currentPause, pendingManualRuns } from '../../core/control';
 import { INPUT_BYTES, type JobSpec } from '../../core/job';
 import { recordKey, runIdOf } from '../../core/key';
 import { type Asked, type Origin, boundedOrigin } from '../../core/origin';
@@ -11,23 +11,23 @@ import { type JobState, currentRun } from '../job-state';
 import { inexactInteger } from '../../core/inexact';
 import { OperatorError } from '../operator-error';
 
-/** How many requests of a job may wait. They share the control's metadata with pauses. */
-export const WAITING_REQUESTS = 50;
+/** How many manual runs of a job may wait. They share the control's metadata with pauses. */
+export const WAITING_MANUAL_RUNS = 50;
 
 export interface RequestedRun {
   /** The id that the run will have. */
   readonly runId: string;
   /** Its `scheduledFor`: the storage service's time. */
   readonly requestedAt: number;
-  /** How many requests were waiting before it. */
+  /** How many manual runs were waiting before it. */
   readonly ahead: number;
-  /** False: no coordinator has seen the job yet, and the request waits until one does. */
+  /** False: no coordinator has seen the job yet, and the manual run waits until one does. */
   readonly seen: boolean;
-  /** A pause does not hold a request back. */
+  /** A pause does not hold a manual run back. */
   readonly paused: boolean;
 }
 
-/** Makes a request id, long enough that two requests of one job never share it. */
+/** Makes a manual run id, long enough that two manual runs of one job never share it. */
 export function shortId(): string {
   return randomInt(36 ** 8)
     .toString(36)
@@ -36,9 +36,9 @@ export function shortId(): string {
 
 /** What a person asks for. */
 export interface WantedRun {
-  /** Lowercase letters and digits, unlike that of any other request of the job: {@link shortId}. */
+  /** Lowercase letters and digits, unlike that of any other manual run of the job: {@link shortId}. */
   readonly id: string;
-  /** The time of the request. Default: the storage service's. */
+  /** The time of the manual run. Default: the storage service's. */
   readonly time?: EpochMs | undefined;
   readonly origin?: Origin | undefined;
   /** The due time of an earlier run, which the handler is to see as its own. */
@@ -51,7 +51,7 @@ export interface WantedRun {
  * Requests a run now. The schedule does not move; a paused or disabled job runs too.
  *
  * @throws OperatorError `RunGoesOn` if overlap is `skip` and a run is in progress (nothing is written); `LeaderJob`;
- *   `TooManyRequests`; `InputTooLarge`, `InexactInput`
+ *   `TooManyManualRuns`; `InputTooLarge`, `InexactInput`
  */
 export async function requestRun(
   store: LeaseStore,
@@ -63,7 +63,7 @@ export async function requestRun(
   if (spec.kind === 'always') {
     throw new OperatorError(
       'LeaderJob',
-      `job "${name}" is a leader job (@always): it runs all the time, and takes no requests`,
+      `job "${name}" is a leader job (@always): it runs all the time, and takes no manual runs`,
     );
   }
   const body = input === undefined ? undefined : bodyOf(spec, input);
@@ -79,8 +79,8 @@ export async function requestRun(
     { name, spec },
     async (state) => {
       const { control, row } = state;
-      const waiting = pendingRequests(control, row?.manualTaken ?? 0);
-      const result = ({ number, time }: ManualRequest): RequestedRun => ({
+      const waiting = pendingManualRuns(control, row?.manualTaken ?? 0);
+      const result = ({ number, time }: ManualRun): RequestedRun => ({
         runId: runIdOf(name, recordKey(time, id)),
         requestedAt: time,
         ahead: waiting.filter((other) => other.number < number).length,
@@ -88,15 +88,15 @@ export async function requestRun(
         paused: currentPause(control, state.now) !== undefined,
       });
       // An earlier call that reported a refusal has written it.
-      const own = control.requests.find((request) => request.id === id);
+      const own = control.manualRuns.find((request) => request.id === id);
       if (own !== undefined) return { control: undefined, result: result(own) };
       if (spec.overlap === 'skip') await refuseOverlap(store, spec, state, options);
-      if (waiting.length >= WAITING_REQUESTS) {
-        const message = `job "${name}" has ${waiting.length} requests waiting, which is the limit: wait until some have run`;
-        throw new OperatorError('TooManyRequests', message);
+      if (waiting.length >= WAITING_MANUAL_RUNS) {
+        const message = `job "${name}" has ${waiting.length} manual runs waiting, which is the limit: wait until some have run`;
+        throw new OperatorError('TooManyManualRuns', message);
       }
-      const request: ManualRequest = { number: nextNumber(state), id, time: time ?? freeTime(state), ...asked };
-      return { control: { ...control, requests: [...control.requests, request] }, result: result(request) };
+      const request: ManualRun = { number: nextNumber(state), id, time: time ?? freeTime(state), ...asked };
+      return { control: { ...control, manualRuns: [...control.manualRuns, request] }, result: result(request) };
     },
     options,
   );
@@ -125,7 +125,7 @@ async function refuseOverlap(
   state: JobState,
   options: CallOptions | undefined,
 ): Promise<void> {
-  // A request waits for a back-filled run, whatever `overlap` is.
+  // A manual run waits for a back-filled run, whatever `overlap` is.
   if (state.row?.run?.trigger === 'backfill') return;
   const run = await currentRun(store, name, state, options);
   if (run === undefined && state.lease !== 'held') return;
@@ -136,13 +136,13 @@ async function refuseOverlap(
   );
 }
 
-/** Numbers only grow, even after earlier requests are gone. */
+/** Numbers only grow, even after earlier manual runs are gone. */
 function nextNumber({ control, row }: JobState): number {
-  return Math.max(row?.manualTaken ?? 0, ...control.requests.map((request) => request.number)) + 1;
+  return Math.max(row?.manualTaken ?? 0, ...control.manualRuns.map((request) => request.number)) + 1;
 }
 
-/** The service's time has a resolution of 1 s, and two requests in one second must not share a time. */
+/** The service's time has a resolution of 1 s, and two manual runs in one second must not share a time. */
 function freeTime({ control, row, now }: JobState): number {
   const last = row?.run?.trigger === 'manual' ? row.run.scheduledFor : 0;
-  return Math.max(now, last + 1, ...control.requests.map((request) => request.time + 1));
+  return Math.max(now, last + 1, ...control.manualRuns.map((request) => request.time + 1));
 }

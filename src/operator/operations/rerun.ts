@@ -9,18 +9,18 @@ import { type RequestedRun, type WantedRun, requestRun } from './request';
 
 /** An earlier due time or run of a job. */
 export interface Rerun extends Pick<WantedRun, 'id' | 'origin' | 'input'> {
-  /** The time of the request. Default: the storage service's. */
+  /** The time of the manual run. Default: the storage service's. */
   readonly requestedAt?: EpochMs | undefined;
-  /** Its due time, or the time of its request. */
+  /** Its due time, or the time of its manual run. */
   readonly time: EpochMs;
 }
 
 /**
- * Runs an earlier due time again, whatever became of it: a request whose handler sees that time as its own. The new run
- * has a record of its own. Without an `input`, a run that had one of its own is repeated with it.
+ * Runs an earlier due time again, whatever became of it: a manual run whose handler sees that time as its own. The new
+ * run has a record of its own. Without an `input`, a run that had one of its own is repeated with it.
  *
  * @param revision of the jobs file that `spec` is from
- * @returns the request, and in `of` the earlier run
+ * @returns the manual run, and in `of` the earlier run
  * @throws OperatorError `NotDue`, `FutureTime`; `RunGoesOn` if that run is not over; `InputUnreadable`; and as
  *   `requestRun`
  */

@@ -1,5 +1,5 @@
 import type { JobName } from '../../core/brand';
-import { decodeControl, pendingRequests } from '../../core/control';
+import { decodeControl, pendingManualRuns } from '../../core/control';
 import { recordKey } from '../../core/key';
 import { sameMetadata } from '../../core/metadata';
 import { arrivedRow, arrivingRow, formOf, movedRow } from '../../core/moved-row';
@@ -58,8 +58,8 @@ export async function moveJob(move: Move): Promise<void> {
 }
 
 /**
- * The row with what only its ledger and its notices show. Ticks look there if a row's lease has expired, and that of its
- * copy is released: the end of a run whose holder died after the record, and which notices it still owed.
+ * The row with what only its ledger and its notices show. Ticks look there if a row's lease has expired, and that of
+ * its copy is released: the end of a run whose holder died after the record, and which notices it still owed.
  */
 async function settledRow(
   { store }: Desk,
@@ -92,7 +92,9 @@ function runGoesOn(job: JobName, run: string): OperatorError {
   );
 }
 
-/** Records of the past, those that the row owes, and the pieces of a back-filled run that continues in the new account. */
+/**
+ * Records of the past, those that the row owes, and the pieces of a back-filled run that continues in the new account.
+ */
 async function copyRecords({ job, from, to, history }: Move, row: Row | undefined): Promise<void> {
   await copyHistory({ job, from, to }, history);
   if (row === undefined) return;
@@ -122,8 +124,8 @@ export function twoRows(job: JobName, location: string): OperatorError {
 }
 
 /**
- * A copy counts from now on: its original has been marked as moved. One that owes notices is not released, as always: its
- * lease runs out, and the next tick creates them.
+ * A copy counts from now on: its original has been marked as moved. One that owes notices is not released, as always:
+ * its lease runs out, and the next tick creates them.
  */
 export async function makeLive(to: Desk, job: JobName): Promise<void> {
   const there = await to.store.readRow(job);
@@ -134,11 +136,11 @@ export async function makeLive(to: Desk, job: JobName): Promise<void> {
   if (readOwedNotices(metadata['notices']).length === 0) await letGo(to, holding);
 }
 
-/** The inputs of requests that wait go first, then the control. */
+/** The inputs of manual runs that wait go first, then the control. */
 async function moveControl({ job, from, to }: Move): Promise<void> {
   const { control } = await from.store.readControl(job);
   if (control === undefined) return;
-  for (const { id, hasInput } of pendingRequests(decodeControl(control.metadata), 0)) {
+  for (const { id, hasInput } of pendingManualRuns(decodeControl(control.metadata), 0)) {
     const body = hasInput === true ? await from.store.readRequest(id) : undefined;
     if (body !== undefined) await to.store.createRequest(id, body);
   }

@@ -38,20 +38,20 @@ export function itemCounts({ planned, succeeded, failed }: ItemTable): string {
 
 /** The sentences for a lateness that comes from the limit of a group, or of handlers. */
 function waitSentences({ record, job }: Explanation): string {
-  const { waitedForGroupMs, waitedForSlotMs } = firstWaits(record);
+  const { waitedForGroupMs, waitedForConcurrencyMs } = firstWaits(record);
   const group = job.group === undefined ? 'its group' : `group "${job.group.name}"`;
   return [
     waitedForGroupMs === undefined ? '' : ` It had waited ${showSpan(waitedForGroupMs)} for a place in ${group}.`,
-    waitedForSlotMs === undefined
+    waitedForConcurrencyMs === undefined
       ? ''
-      : ` Its handler had waited ${showSpan(waitedForSlotMs)} for a free slot of its instance.`,
+      : ` Its handler had waited ${showSpan(waitedForConcurrencyMs)} for the concurrency limit of its instance.`,
   ].join('');
 }
 
 /** How long the first call of the handler waited for its turn, where it did. */
 export function firstWaits(
   record: Pick<ShownRecord, 'attempts'> | null,
-): Pick<ShownRecord['attempts'][number], 'waitedForGroupMs' | 'waitedForSlotMs'> {
+): Pick<ShownRecord['attempts'][number], 'waitedForGroupMs' | 'waitedForConcurrencyMs'> {
   return record?.attempts.find(({ startedAt }) => startedAt !== null) ?? {};
 }
 

@@ -143,8 +143,10 @@ function awaited(
   return requirement.kind === 'waits' ? { waitsFor: { jobs: requirement.jobs, until: requirement.until } } : {};
 }
 
-/** The outcome of a manual request. Its job may also be due at the same time, and that due time has an outcome of its own. */
-export async function explainRequest(
+/**
+ * The outcome of a manual run. Its job may also be due at the same time, and that due time has an outcome of its own.
+ */
+export async function explainManualRun(
   store: LeaseStore,
   job: JobSpec,
   revision: number,

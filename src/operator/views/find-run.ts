@@ -15,7 +15,7 @@ export interface FoundRun {
 }
 
 /**
- * The run of a due time or request, or else the job's current or last run.
+ * The run of a due time or manual run, or else the job's current or last run.
  *
  * @throws OperatorError `NoRun`
  */

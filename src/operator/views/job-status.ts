@@ -1,6 +1,6 @@
 import type { EpochMs } from '../../core/brand';
-import { type Pause, pauseAt, pendingRequests } from '../../core/control';
-import type { Acknowledgement } from '../../core/episode';
+import { type Pause, pauseAt, pendingManualRuns } from '../../core/control';
+import type { Acknowledgement } from '../../core/incident';
 import type { Reason, Trigger } from '../../core/outcome';
 import { type JobSpec, actualTime, nextDue } from '../../core/job';
 import { isoOf, isoOrNull } from '../../core/iso';
@@ -8,7 +8,7 @@ import { runIdAt, runIdOf } from '../../core/key';
 import type { JobStateName } from '../../core/shown-state';
 import { type RecentGap, type RecentRun, runWith } from '../../core/recent';
 import { type Row, isAtRest } from '../../core/row';
-import { type JobEpisode, jobEpisode, outcomesOf, overdueFrom } from './episode';
+import { type JobIncident, jobIncident, outcomesOf, overdueFrom } from './incident';
 import type { JobState } from '../job-state';
 import type { JobEntry } from './list-jobs';
 
@@ -48,7 +48,7 @@ export interface ListedGap extends Omit<RecentGap, 'scheduledFor'> {
 }
 
 /** The failures of a job until its next success, in a list. */
-export interface ListedEpisode {
+export interface ListedIncident {
   /** The due time of its first failed run that is known; if no run has failed, when the job became overdue. */
   readonly since: string;
   /** False: it began before `since`, and the job's row no longer has its first failed run. */
@@ -63,7 +63,7 @@ export interface ListedEpisode {
   readonly acknowledgement: ListedAcknowledgement | null;
 }
 
-/** The note of a person who looks after an episode, in a list. */
+/** The note of a person who looks after an incident, in a list. */
 export interface ListedAcknowledgement {
   readonly by: string;
   readonly note: string;
@@ -90,9 +90,11 @@ export interface JobStatus {
   /** How many runs in a row have failed. */
   readonly failures: number;
   /** Null: it neither fails nor is overdue. */
-  readonly episode: ListedEpisode | null;
+  readonly incident: ListedIncident | null;
   readonly currentRun: CurrentRun | null;
-  /** The next due time after now, with `spread`. Null: there is none, or none runs while the job is paused or disabled. */
+  /**
+   * The next due time after now, with `spread`. Null: there is none, or none runs while the job is paused or disabled.
+   */
   readonly nextDueAt: string | null;
   /** The oldest due time that has come and waits to be claimed. */
   readonly dueSince: string | null;
@@ -103,8 +105,8 @@ export interface JobStatus {
     readonly since: string;
     readonly until: string | null;
   } | null;
-  /** How many requests wait. */
-  readonly requests: number;
+  /** How many manual runs wait. */
+  readonly manualRuns: number;
   /** The deployment whose tick won the job last. */
   readonly lastHolder: string | null;
 }
@@ -123,7 +125,7 @@ export function statusOf(entry: JobEntry, now: EpochMs): JobStatus {
   };
   if (state === undefined) {
     const detail = unreadable.map(({ part, error }) => `its ${part} cannot be read: ${error.message}`).join('; ');
-    return { ...common, ...UNKNOWN, state: 'quarantined', detail };
+    return { ...common, ...UNKNOWN, state: 'unreadable', detail };
   }
   const { row, control } = state;
   const shown = row === undefined || row.forgotten !== undefined ? undefined : row;
@@ -132,24 +134,24 @@ export function statusOf(entry: JobEntry, now: EpochMs): JobStatus {
   const currentRun = shown === undefined ? null : currentRunOf(entry, shown, state);
   const pause = pauseAt(control, now);
   const stands = pause !== undefined || spec?.enabled === false;
-  const requests = pendingRequests(control, row?.manualTaken ?? 0).length;
+  const manualRuns = pendingManualRuns(control, row?.manualTaken ?? 0).length;
   const dueSince = stands || spec === undefined || shown === undefined ? undefined : waitsSince(spec, shown, now);
   const overdueSince = spec && outcomes && overdueFrom(spec, shown, state, outcomes);
-  const episode = outcomes && jobEpisode(outcomes, state, overdueSince);
+  const incident = outcomes && jobIncident(outcomes, state, overdueSince);
   const lastRun = recent.findLast((item) => item.kind === 'run') ?? null;
   return {
     ...common,
-    ...nameState({ entry, state, currentRun, pause, requests, dueSince, overdueSince }),
+    ...nameState({ entry, state, currentRun, pause, manualRuns, dueSince, overdueSince }),
     lastRun: lastRun && listedRun(name, lastRun),
     recent: recent.map((item) => (item.kind === 'run' ? listedRun(name, item) : listedGap(item))),
     failures: shown?.failures ?? 0,
-    episode: episode === undefined ? null : listedEpisode(name, episode),
+    incident: incident === undefined ? null : listedIncident(name, incident),
     currentRun,
     nextDueAt: isoOrNull(stands && pause?.until === undefined ? undefined : spec && nextDueAt(spec, shown, pause, now)),
     dueSince: isoOrNull(dueSince),
     overdueSince: isoOrNull(overdueSince),
     pause: pause === undefined ? null : { ...pause, since: isoOf(pause.since), until: isoOrNull(pause.until) },
-    requests,
+    manualRuns,
     lastHolder: shown?.incumbent ?? null,
   };
 }
@@ -158,13 +160,13 @@ const UNKNOWN = {
   lastRun: null,
   recent: [],
   failures: 0,
-  episode: null,
+  incident: null,
   currentRun: null,
   nextDueAt: null,
   dueSince: null,
   overdueSince: null,
   pause: null,
-  requests: 0,
+  manualRuns: 0,
   lastHolder: null,
 } as const;
 
@@ -173,13 +175,13 @@ interface Facts {
   readonly state: JobState;
   readonly currentRun: CurrentRun | null;
   readonly pause: Pause | undefined;
-  readonly requests: number;
+  readonly manualRuns: number;
   readonly dueSince: EpochMs | undefined;
   readonly overdueSince: EpochMs | undefined;
 }
 
 function nameState(facts: Facts): Pick<JobStatus, 'state' | 'detail'> {
-  const { entry, state, currentRun, pause, requests, dueSince, overdueSince } = facts;
+  const { entry, state, currentRun, pause, manualRuns, dueSince, overdueSince } = facts;
   const is = (name: JobStateName, detail: string | null = null): Pick<JobStatus, 'state' | 'detail'> => ({
     state: name,
     detail,
@@ -196,8 +198,8 @@ function nameState(facts: Facts): Pick<JobStatus, 'state' | 'detail'> {
     if (startedAt === null) return is('retrying', 'its holder is gone: the next tick takes the run over');
     return Date.parse(startedAt) > state.now ? is('waiting', 'claimed ahead of its due time') : is('running');
   }
-  if (requests > 0) {
-    const what = requests === 1 ? 'a request waits' : `${String(requests)} requests wait`;
+  if (manualRuns > 0) {
+    const what = manualRuns === 1 ? 'a manual run waits' : `${String(manualRuns)} manual runs wait`;
     return is('waiting', isLeft ? `${what}; ${NOT_IN_FILE}` : what);
   }
   if (dueSince !== undefined) return is('waiting', waitingDetail(entry));
@@ -251,8 +253,8 @@ function nextDueAt(spec: JobSpec, row: Row | undefined, pause: Pause | undefined
   return due === undefined ? undefined : actualTime(spec, due);
 }
 
-function listedEpisode(name: JobEntry['name'], episode: JobEpisode): ListedEpisode {
-  const { since, isWhole, failures, first, last, lastReason, acknowledgement } = episode;
+function listedIncident(name: JobEntry['name'], incident: JobIncident): ListedIncident {
+  const { since, isWhole, failures, first, last, lastReason, acknowledgement } = incident;
   const runId = (key: string | undefined): string | null => (key === undefined ? null : runIdOf(name, key));
   return {
     since: isoOf(since),

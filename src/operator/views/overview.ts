@@ -123,7 +123,7 @@ function rankOf(job: JobStatus): number {
   // Among those that were stopped on purpose, one that failed before comes first.
   if (state === 'paused' || state === 'disabled') return isFailing(job) && state === 'paused' ? 7 : 8;
   switch (shownState(job)) {
-    case 'quarantined':
+    case 'unreadable':
       return 0;
     case 'overdue':
       return 1;

@@ -9,8 +9,10 @@ import type { CallOptions, LeaseStore } from '../../lease/store';
 /** The input of a run, for people. */
 export interface ShownInput {
   readonly value: unknown;
-  /** `request`: the run has an input of its own. `jobsFile`: it has that of its job, as the file at hand has it now. */
-  readonly from: 'request' | 'jobsFile';
+  /**
+   * `manualRun`: the run has an input of its own. `jobsFile`: it has that of its job, as the file at hand has it now.
+   */
+  readonly from: 'manualRun' | 'jobsFile';
   /** The input of the jobs file, where the run's own differs. */
   readonly inFile?: unknown;
   /** Whether a secret in it was hidden, so that it must not be given to another run. */
@@ -26,8 +28,8 @@ interface Wanted {
 }
 
 /**
- * The input of a run. Only that of a request takes a call: it is stored beside the ledger. Undefined: it had none, or
- * nobody can read it any more.
+ * The input of a run. Only that of a manual run takes a call: it is stored beside the ledger. Undefined: it had none,
+ * or nobody can read it any more.
  */
 export async function inputOfRun(
   store: LeaseStore,
@@ -44,7 +46,7 @@ export async function inputOfRun(
   };
   if (own === undefined) return inFile === undefined ? undefined : { ...show(inFile), from: 'jobsFile' };
   const differs = inFile !== undefined && !isDeepStrictEqual(own, inFile);
-  return { ...show(own), from: 'request', ...(differs ? { inFile: hide(inFile) } : {}) };
+  return { ...show(own), from: 'manualRun', ...(differs ? { inFile: hide(inFile) } : {}) };
 }
 
 async function ownInput(

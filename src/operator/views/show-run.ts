@@ -1,5 +1,5 @@
 import type { JobName } from '../../core/brand';
-import { pendingRequests } from '../../core/control';
+import { pendingManualRuns } from '../../core/control';
 import { recordKey, runIdOf } from '../../core/key';
 import { ForeignMetadataError } from '../../core/metadata';
 import { type Row, decodeRow } from '../../core/row';
@@ -43,7 +43,9 @@ export interface RunAskedFor {
   readonly isRequested: boolean;
 }
 
-/** As {@link showRun}, for a run that was requested after the last sweep, maybe from another instance: one more call. */
+/**
+ * As {@link showRun}, for a run that was requested after the last sweep, maybe from another instance: one more call.
+ */
 export async function showRequestedRun(
   store: LeaseStore,
   job: JobName,
@@ -58,7 +60,7 @@ export async function showRequestedRun(
 function isPending(listing: Listing, job: JobName, key: string): boolean {
   try {
     const { row, control } = stateIn(listing, job);
-    return pendingRequests(control, row?.manualTaken ?? 0).some(({ time, id }) => recordKey(time, id) === key);
+    return pendingManualRuns(control, row?.manualTaken ?? 0).some(({ time, id }) => recordKey(time, id) === key);
   } catch (error) {
     if (!(error instanceof ForeignMetadataError)) throw error;
     return false;

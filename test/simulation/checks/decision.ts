@@ -16,8 +16,8 @@ import {
 } from '../world/facts';
 
 /*
- * The right outcome of a due time, by the order of outcomes, from the observed events. It is written apart from the product's
- * own rules, and treats an instant that is not known exactly (the decision) as a range.
+ * The right outcome of a due time, by the order of outcomes, from the observed events. It is written apart from the
+ * product's own rules, and treats an instant that is not known exactly (the decision) as a range.
  */
 
 const ON_TIME_MS = 30_000;
@@ -137,8 +137,8 @@ function wasEndedByRecovery({ failedOver, records }: JobFacts, key: string): boo
 }
 
 /**
- * A holder with a wrong clock may record too late an end of its run, but not later than others saw its end. If its clock
- * was set back, the end is too early, and the row shows how long an earlier attempt was seen at work.
+ * A holder with a wrong clock may record too late an end of its run, but not later than others saw its end. If its
+ * clock was set back, the end is too early, and the row shows how long an earlier attempt was seen at work.
  */
 function lastRunOf(
   { run, busyUntil = 0, phase }: Row,
@@ -218,7 +218,7 @@ function checkRun(facts: JobFacts, view: View, due: number, acquisition: Acquisi
 }
 
 function checkRequest({ name }: JobFacts, view: View, before: Row, row: Row, report: Report): void {
-  const waiting = view.controls.map(({ requests }) => {
+  const waiting = view.controls.map(({ manualRuns: requests }) => {
     const numbers = requests.map(({ number }) => number).filter((number) => number > before.manualTaken);
     return Math.min(...numbers);
   });

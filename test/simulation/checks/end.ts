@@ -94,7 +94,7 @@ function isJobSettled(world: World, facts: JobFacts, spec: JobSpec, quietFrom: n
   if (last?.pauses.some(({ until = Infinity }) => until > now - SWEEP_MS) === true) return false;
   if (
     spec.kind !== 'always' &&
-    (last?.requests ?? []).some(({ number, time }) => number > row.manualTaken && time < quietFrom)
+    (last?.manualRuns ?? []).some(({ number, time }) => number > row.manualTaken && time < quietFrom)
   )
     return false;
   if (spec.kind !== 'timed' || !spec.enabled) return true;
@@ -162,7 +162,7 @@ function checkSettled({ observer }: World, facts: JobFacts, spec: JobSpec, { qui
     return;
   }
   const waiting =
-    facts.controls.at(-1)?.control.requests.filter(({ number }) => number > (row?.manualTaken ?? 0)) ?? [];
+    facts.controls.at(-1)?.control.manualRuns.filter(({ number }) => number > (row?.manualTaken ?? 0)) ?? [];
   for (const { id, time } of waiting) {
     // A leader job takes no requests: those from before it became one stay.
     if (spec.kind !== 'always' && time < quietFrom)
@@ -171,9 +171,9 @@ function checkSettled({ observer }: World, facts: JobFacts, spec: JobSpec, { qui
 }
 
 /**
- * Whether a claim's run was over before a failover in which its record may be lost. The outcomes of due times are counted
- * anyway, and requests are checked after the recovery. No trace may be left of a term, or of a request that is gone from
- * the control too.
+ * Whether a claim's run was over before a failover in which its record may be lost. The outcomes of due times are
+ * counted anyway, and requests are checked after the recovery. No trace may be left of a term, or of a request that is
+ * gone from the control too.
  */
 function wasOverBefore({ failedOver }: JobFacts, { at, row: { run } }: ClaimFact): boolean {
   return failedOver !== undefined && at < failedOver.at && run?.key !== failedOver.row?.run?.key;

@@ -68,7 +68,7 @@ function checkRequests(
 ): void {
   const { at } = failedOver;
   const keptSince = keptSinceAt(failedOver, spec);
-  const returned = controls.find((version) => version.at === at)?.control.requests ?? [];
+  const returned = controls.find((version) => version.at === at)?.control.manualRuns ?? [];
   for (const { id, time, number } of returned) {
     const key = recordKey(time, id);
     const isOpen = number > (row?.manualTaken ?? 0) || row?.run?.key === key;
@@ -125,7 +125,7 @@ export function checkNotAgain(
   const recovered = failedOver?.recovered;
   if (failedOver === undefined || recovered === undefined || key === recovered.run) return;
   // A person's machine slept between the time of the request and its write, which came after the failover.
-  const isNew = isRequest(key) && !recovered.requests.has(key);
+  const isNew = isRequest(key) && !recovered.manualRuns.has(key);
   const offsetMs = isRequest(key) ? 0 : (specs[0]?.offsetMs ?? 0);
   const due = (parseRecordKey(key)?.scheduledFor ?? 0) + offsetMs;
   const what = `handler of ${keyText(key)} was called on ${process.id} after the recovery`;

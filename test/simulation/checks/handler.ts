@@ -2,7 +2,7 @@ import { pauseAt } from '../../../src/core/control';
 import { recordKey } from '../../../src/core/key';
 import type { Row } from '../../../src/core/row';
 import { checkNotAgain } from './failover';
-import { checkWaited } from './slots';
+import { checkWaited } from './concurrency';
 import { trusts } from './trust';
 import { type Actor, type ClaimFact, type Execution, type JobFacts, type Report, keyText } from '../world/facts';
 
@@ -56,7 +56,9 @@ export function handlerStarted(facts: JobFacts, execution: Execution, key: strin
   }
 }
 
-/** Whether the job of an early claim has been paused since well before its due time, so that its handler must not start. */
+/**
+ * Whether the job of an early claim has been paused since well before its due time, so that its handler must not start.
+ */
 function isPausedSince({ name, controls }: JobFacts, actor: Actor, { at, row }: ClaimFact, now: number): boolean {
   const { run } = row;
   const spec = actor.spec(name);

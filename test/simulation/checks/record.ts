@@ -1,7 +1,7 @@
 import { type LedgerRecord, parseRecord } from '../../../src/core/record';
 import type { StoredRecord } from '../../../src/lease/store';
 import { checkTimedOut } from './items';
-import { checkExpired } from './slots';
+import { checkExpired } from './concurrency';
 import { type JobFacts, type RecordFact, type Report, isRequest, keyText } from '../world/facts';
 
 /** Checks a ledger record that storage has just accepted. */

@@ -41,7 +41,7 @@ export const MIX_NAMES = [
   'notices',
   'backfills',
   'groups',
-  'slots',
+  'concurrency',
   'migrations',
   'removals',
 ] as const;
@@ -55,6 +55,8 @@ export interface Mix {
   readonly share: number;
   /** Of the plain plan, it keeps the jobs and instances without the disturbances, or without any fault. */
   readonly without?: 'disturbances' | 'faults';
+  /** What its histories are drawn from. Default: its name. Another text would be other histories. */
+  readonly salt?: string;
   /**
    * Changes the plain plan of a seed, or that of other mixes.
    *
@@ -111,10 +113,11 @@ export const MIXES: Readonly<Record<MixName, Mix>> = {
     share: 330,
     change: groups,
   },
-  slots: {
+  concurrency: {
     what: 'instances run one handler at a time, and people pause and cancel runs that wait',
     share: 200,
-    change: slots,
+    salt: 'slots',
+    change: mostRunsWait,
   },
   migrations: {
     what: 'people move the jobs to another store, with the jobs and the faults of other mixes',
@@ -151,12 +154,12 @@ export const MIXES: Readonly<Record<MixName, Mix>> = {
 const SECOND = 1_000;
 
 /**
- * The order in which mixes change a plan: first those with jobs of their own, then those that change jobs, those that add
- * trouble, and those that need to know when the trouble is over.
+ * The order in which mixes change a plan: first those with jobs of their own, then those that change jobs, those that
+ * add trouble, and those that need to know when the trouble is over.
  */
 const IN_ORDER: readonly MixName[] = [
   ...(['plain', 'draining', 'slowHub', 'nights', 'foreign', 'hubs', 'fans'] as const),
-  ...(['notices', 'backfills', 'requires', 'groups', 'slots', 'schedules', 'removals'] as const),
+  ...(['notices', 'backfills', 'requires', 'groups', 'concurrency', 'schedules', 'removals'] as const),
   ...(['wide', 'loss', 'clocks', 'pauses', 'kills', 'outages', 'retention', 'elections', 'people'] as const),
   ...(['failover', 'migrations'] as const),
 ];
@@ -182,16 +185,16 @@ export function mixtureOf(name: string): Mixture | undefined {
 export function planOf(seed: number, mixture: Mixture = 'plain'): Plan {
   const mixes = mixesIn(mixture) ?? [];
   const plan: Plan = { ...withEarlyClaims(plainPlan(seed)), mixes };
-  if (mixture === 'plain') return withSlots(plan);
+  if (mixture === 'plain') return withConcurrencyLimit(plan);
   const left = mixes.map((mix) => MIXES[mix].without);
   const quiet = left.some((without) => without !== undefined) ? { ...plan, disturbances: [] } : plan;
   const base = left.includes('faults') ? withoutFaults(quiet) : quiet;
   let mixed = base;
   for (const mix of mixes) {
-    mixed = merged(base, mixed, MIXES[mix].change(mixed, seededBy(seed, 'mix', mix)), mix);
+    mixed = merged(base, mixed, MIXES[mix].change(mixed, seededBy(seed, 'mix', MIXES[mix].salt ?? mix)), mix);
   }
   const limited = withinLimits(mixes.length === 1 ? mixed : compatible(mixed));
-  return mixes.every((mix) => PUNCTUAL.includes(mix)) ? limited : withSlots(limited);
+  return mixes.every((mix) => PUNCTUAL.includes(mix)) ? limited : withConcurrencyLimit(limited);
 }
 
 /** The plan of a further mix, with what the mixes before it have added: their disturbances, rates and duration. */
@@ -251,7 +254,10 @@ function compatible(plan: Plan): Plan {
   };
 }
 
-/** A hub that takes longer than 10 s runs no job that is due as often: see docs/decisions/019-look-ahead-on-a-slow-hub.md. */
+/**
+ * A hub that takes longer than 10 s runs no job that is due as often: see
+ * docs/decisions/019-look-ahead-on-a-slow-hub.md.
+ */
 function hubLateMs({ jobs, hubLateMs: planned }: Plan): number | undefined {
   if (planned === undefined) return undefined;
   const isFrequent = jobs.some(({ specs }) =>
@@ -277,7 +283,7 @@ function failoverFirst(disturbances: Plan['disturbances']): Plan['disturbances']
 const PUNCTUAL: readonly MixName[] = ['draining', 'slowHub', 'foreign'];
 
 /** In a third of the histories instances run one or two handlers at once, and jobs are paused while their runs wait. */
-function withSlots(plan: Plan): Plan {
+function withConcurrencyLimit(plan: Plan): Plan {
   if (plan.maxConcurrentRuns !== undefined) return plan;
   const random = seededBy(plan.seed, 'slots');
   const maxConcurrentRuns = random.pick([undefined, undefined, undefined, undefined, 1, 2]);
@@ -290,7 +296,7 @@ function withSlots(plan: Plan): Plan {
 }
 
 /** Most runs wait: handlers take long, and half of the histories have one instance. */
-function slots(plan: Plan, random: Random): Plan {
+function mostRunsWait(plan: Plan, random: Random): Plan {
   const few = random.chance(0.5) ? { deployments: 1, instances: plan.instances.slice(0, 1) } : {};
   const jobs = plan.jobs.map((job) => ({ ...job, behaviours: { ...job.behaviours, long: 1 } }));
   const acts = draw(plan, random, ['pauseJob', 'cancel', 'request'], [4, 12]);

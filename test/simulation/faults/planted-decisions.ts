@@ -112,8 +112,8 @@ export const DECISION_FAULTS: readonly Planted[] = [
     edits: [drop('core/decide/verdict.ts:verdictOn', branch('enabled'))],
   },
   {
-    name: 'request-taken-twice',
-    what: 'the row does not remember the last request that was taken',
+    name: 'manual-run-taken-twice',
+    what: 'the row does not remember the last manual run that was taken',
     edits: [drop('core/decide/due.ts:manualClaim', property('manualTaken'))],
   },
   {

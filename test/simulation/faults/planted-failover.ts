@@ -28,10 +28,10 @@ export const FAILOVER_FAULTS: readonly Planted[] = [
     edits: [become('core/failover.ts:recoverRun', first(returned('settled')), "{ kind: 'goesOn' }")],
   },
   {
-    name: 'lost-requests-run',
-    what: '`recover` leaves requests to the ticks that may have been taken before the failover',
+    name: 'lost-manual-runs-run',
+    what: '`recover` leaves manual runs to the ticks that may have been taken before the failover',
     mix: 'failover',
-    edits: [become('core/failover.ts:lostRequests', operation('<='), '$ - until')],
+    edits: [become('core/failover.ts:lostManualRuns', operation('<='), '$ - until')],
   },
   {
     name: 'lost-record-unrecorded',
@@ -52,10 +52,10 @@ export const FAILOVER_FAULTS: readonly Planted[] = [
     edits: [become('core/failover.ts:afterFailover', operation('&&'), '$ && record.scheduledFor > row.cursor')],
   },
   {
-    name: 'lost-request-unrecorded',
-    what: '`recover` gives no outcome to a request that was taken and whose record is lost',
+    name: 'lost-manual-run-unrecorded',
+    what: '`recover` gives no outcome to a manual run that was taken and whose record is lost',
     mix: 'failover',
-    edits: [become('core/failover.ts:lostRequests', call('keptSince'), '$ + Infinity')],
+    edits: [become('core/failover.ts:lostManualRuns', call('keptSince'), '$ + Infinity')],
   },
   {
     name: 'returned-pause-believed',

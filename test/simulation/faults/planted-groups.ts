@@ -67,12 +67,12 @@ export const GROUP_FAULTS: readonly Planted[] = [
     name: 'group-waiter-unpausable',
     what: 'a run that waited long for its group starts although its job was paused meanwhile',
     mix: 'groups',
-    edits: [never('coordinator/attempt/wait-for-slot.ts:waitForTurn', operation('>'))],
+    edits: [never('coordinator/attempt/wait-for-permit.ts:waitForTurn', operation('>'))],
   },
   {
     name: 'group-impatient',
     what: 'a due time expires before it is known whether a place is free',
     mix: 'groups',
-    edits: [become('coordinator/attempt/wait-for-slot.ts:patienceFor', call('min'), '0')],
+    edits: [become('coordinator/attempt/wait-for-permit.ts:patienceFor', call('min'), '0')],
   },
 ];

@@ -55,7 +55,7 @@ export const PEOPLE_FAULTS: readonly Planted[] = [
     edits: [become('core/row.ts:decodeRow', test(), "$ && format !== '2'")],
   },
   {
-    name: 'quarantine-unsaid',
+    name: 'unreadable-unsaid',
     what: "no event reports a job whose row or control is not cronlease's",
     mix: 'foreign',
     edits: [drop('coordinator/tick/read-and-decide.ts:readAndDecide', call('troubled'))],

@@ -14,7 +14,7 @@ import { MONTHS_FAULTS } from './planted-months';
 import { HAND_OVER_FAULTS } from './planted-hand-overs';
 import { PEOPLE_FAULTS } from './planted-people';
 import { REQUIRES_FAULTS } from './planted-requires';
-import { SLOT_FAULTS } from './planted-slots';
+import { CONCURRENCY_FAULTS } from './planted-concurrency';
 import { TIME_FAULTS } from './planted-time';
 import { TRUST_FAULTS } from './planted-trust';
 
@@ -41,7 +41,7 @@ export const PLANTED: readonly Planted[] = [
   ...PEOPLE_FAULTS,
   ...ELECTION_FAULTS,
   ...FAILOVER_FAULTS,
-  ...SLOT_FAULTS,
+  ...CONCURRENCY_FAULTS,
   ...REQUIRES_FAULTS,
   ...NOTICE_FAULTS,
   ...BACKFILL_FAULTS,

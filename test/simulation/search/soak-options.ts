@@ -21,7 +21,7 @@ export const SOAK_HELP = `Lets simulated histories happen on all cores until one
 Ends with 1 where a promise was broken or a planted fault was not caught, with 2 where it was not asked well.
 
 Mixes:
-${MIX_NAMES.map((name) => `  ${name.padEnd(10)} ${MIXES[name].what}`).join('\n')}
+${MIX_NAMES.map((name) => `  ${name.padEnd(11)} ${MIXES[name].what}`).join('\n')}
 
 Faults to plant: ${PLANTED.map(({ name }) => name).join(', ')}.
 `;

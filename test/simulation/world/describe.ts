@@ -4,7 +4,7 @@ import { keyText, short } from './facts';
 
 /** A control as a trace shows it. */
 export function controlText(metadata: Metadata): string {
-  const { pauses, cancel, requests } = metadata;
+  const { pauses, cancel, manualruns: requests } = metadata;
   return [pauses && `pauses ${pauses}`, cancel && `cancel ${cancel}`, requests && `requests ${requests}`]
     .filter((part) => part !== undefined)
     .join(', ');

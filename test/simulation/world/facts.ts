@@ -83,7 +83,10 @@ export interface Acquisition {
   isLate: boolean;
   /** When its process gave it to the task hub, or tried to. */
   handedOverAt: number | undefined;
-  /** When it was acquired again after its hand-over, and whether its lease had ended by then: an attempt with a late message decides anew after that. */
+  /**
+   * When it was acquired again after its hand-over, and whether its lease had ended by then: an attempt with a late
+   * message decides anew after that.
+   */
   again: { readonly at: number; readonly isAfterEnd: boolean } | undefined;
   /** The row was written under it. */
   used: boolean;
@@ -153,7 +156,7 @@ export interface Recovered {
   /** The key of the run that continues. */
   readonly run: string | undefined;
   /** The keys of all requests that the control showed by then. */
-  readonly requests: ReadonlySet<string>;
+  readonly manualRuns: ReadonlySet<string>;
   /** Its next attempt follows in any case. */
   readonly reruns: boolean;
 }
@@ -188,8 +191,8 @@ export interface JobFacts {
   readonly started: Map<string, { readonly key: string; readonly token: number; readonly at: number }>;
   /** Tokens whose handler returned. */
   readonly returned: Set<number>;
-  /** How long the handler of a token said that it had waited for a place in its group and for a slot. */
-  readonly slotWaits: Map<number, number>;
+  /** How long the handler of a token said that it had waited for a place in its group and for a permit. */
+  readonly permitWaits: Map<number, number>;
   readonly executions: Set<Execution>;
   readonly items: Set<ItemExecution>;
   /** When each piece of a run that fans out was stored, by the run's key and the piece's name. */
@@ -242,7 +245,7 @@ export function newFacts(name: JobName, specs: readonly JobSpec[], others: Reado
     claimOf: new Map(),
     started: new Map(),
     returned: new Set(),
-    slotWaits: new Map(),
+    permitWaits: new Map(),
     executions: new Set(),
     items: new Set(),
     pieces: new Map(),

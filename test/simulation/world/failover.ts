@@ -151,7 +151,8 @@ async function goBack(facts: JobFacts, store: LeaseStore, instantOf: InstantOf, 
     control: control === undefined ? NO_CONTROL : decodeControl(control.metadata),
   });
   requested.clear();
-  for (const { control: version } of controls) for (const { id, number } of version.requests) requested.set(id, number);
+  for (const { control: version } of controls)
+    for (const { id, number } of version.manualRuns) requested.set(id, number);
 }
 
 async function goBackRecords({ name, records }: JobFacts, store: LeaseStore, instantOf: InstantOf): Promise<void> {
@@ -191,8 +192,8 @@ function startAgain(
       at: now,
       until,
       run: continues ? run?.key : undefined,
-      requests: new Set(
-        facts.controls.flatMap(({ control }) => control.requests.map(({ id, time }) => recordKey(time, id))),
+      manualRuns: new Set(
+        facts.controls.flatMap(({ control }) => control.manualRuns.map(({ id, time }) => recordKey(time, id))),
       ),
       reruns: runs === 'rerun',
     };

@@ -8,7 +8,7 @@ import {
   type RunnableJob,
 } from '../../../src/coordinator/coordinator';
 import { drain } from '../../../src/coordinator/drain';
-import { createSlots } from '../../../src/coordinator/slots';
+import { createConcurrencyLimit } from '../../../src/coordinator/concurrency-limit';
 import { createTicker } from '../../../src/coordinator/tick/tick';
 import type { JobName } from '../../../src/core/brand';
 import { sleep } from '../../../src/core/clock';
@@ -100,7 +100,9 @@ export function startInstance(options: InstanceOptions): Instance {
         longestLookAheadMs: longestWait(options.store.limits.leaseMs.most),
       }),
     },
-    ...(options.maxConcurrentRuns !== undefined && { slots: createSlots(process.clock, options.maxConcurrentRuns) }),
+    ...(options.maxConcurrentRuns !== undefined && {
+      concurrencyLimit: createConcurrencyLimit(process.clock, options.maxConcurrentRuns),
+    }),
     ...(options.presences && {
       presence: { instance: process.id, version: '0', hubAccount: undefined, tickEveryMs: TICK_MS },
     }),

@@ -18,7 +18,7 @@ import { recordWritten } from '../checks/record';
 import { saidOverdue } from '../checks/overdue';
 import { checkCreated, released, rowWritten } from '../checks/row';
 import { requestsWritten } from '../checks/requests';
-import { checkAtOnce } from '../checks/slots';
+import { checkAtOnce } from '../checks/concurrency';
 import { checkTrust, trustLimit } from '../checks/trust';
 import { controlText, describeRow, layoutText } from './describe';
 import {
@@ -237,9 +237,9 @@ export function createObserver(
       if (event.event === 'overdue' && event.job !== undefined) {
         saidOverdue(factsOf(event.job), actor, event, now(), report);
       }
-      const { event: name, job, token, waitedForSlotMs = 0, waitedForGroupMs = 0 } = event;
+      const { event: name, job, token, waitedForConcurrencyMs = 0, waitedForGroupMs = 0 } = event;
       if (name === 'started' && job !== undefined) {
-        factsOf(job).slotWaits.set(token ?? 0, waitedForGroupMs + waitedForSlotMs);
+        factsOf(job).permitWaits.set(token ?? 0, waitedForGroupMs + waitedForConcurrencyMs);
       }
       if (event.event === 'unhealthy' && event.job !== undefined) factsOf(event.job).saidUnhealthyAt = now();
     },

@@ -9,7 +9,7 @@ import type { Row } from './row';
  * The failures of a job until its next success. Cancelled runs, and due times that did not run, neither begin nor end
  * it.
  */
-export interface Episode {
+export interface Incident {
   /** The due time of its first failed run that is known; if no run has failed, when the job became overdue. */
   readonly since: EpochMs;
   /** Whether `since` is its beginning. False: it began earlier, since a row remembers 20 outcomes at most. */
@@ -23,32 +23,32 @@ export interface Episode {
   readonly lastReason: Reason | undefined;
 }
 
-/** The note of a person who looks after an episode. */
+/** The note of a person who looks after an incident. */
 export interface Acknowledgement {
   readonly by: string;
   /** May be empty. */
   readonly note: string;
   readonly at: EpochMs;
-  /** When it ends by itself. Undefined: with the episode. */
+  /** When it ends by itself. Undefined: with the incident. */
   readonly until: EpochMs | undefined;
   /** The record key of the last failed run at that time, if one was known. */
   readonly run: string | undefined;
-  /** How many runs of the episode had failed at that time. */
+  /** How many runs of the incident had failed at that time. */
   readonly failures: number;
 }
 
-/** The parts of a job's row that show its episode. */
+/** The parts of a job's row that show its incident. */
 export interface Outcomes extends Pick<Row, 'failures' | 'lastFailedKey' | 'lastGoodAt'> {
   /** Its last outcomes, with that of a settled run that the row does not list yet. */
   readonly recent: readonly Recent[];
 }
 
 /**
- * The episode of a job that fails or is overdue; undefined if it does neither.
+ * The incident of a job that fails or is overdue; undefined if it does neither.
  *
  * @param overdueSince when the job became overdue, if it is
  */
-export function episodeOf(outcomes: Outcomes, overdueSince: EpochMs | undefined): Episode | undefined {
+export function incidentOf(outcomes: Outcomes, overdueSince: EpochMs | undefined): Incident | undefined {
   const { recent, failures, lastFailedKey, lastGoodAt } = outcomes;
   const failed = recent.slice(recent.findLastIndex(isSuccess) + 1).filter(isFailed);
   // The list may lack the success that reset the count. The count lacks a run whose end is unknown.
@@ -74,9 +74,9 @@ function reasonOf(outcome: RanOutcome | undefined): Reason | undefined {
   return outcome === 'timedOut' ? 'timeout' : outcome === 'stalled' ? 'stallAfter' : undefined;
 }
 
-/** The acknowledgement of an episode that begins with it. */
-export function acknowledgeEpisode(
-  { failures, last }: Episode,
+/** The acknowledgement of an incident that begins with it. */
+export function acknowledgeIncident(
+  { failures, last }: Incident,
   { by, note, at, until }: Pick<Acknowledgement, 'by' | 'note' | 'at' | 'until'>,
 ): Acknowledgement {
   return { by, note, at, until, run: last, failures };

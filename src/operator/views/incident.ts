@@ -1,5 +1,5 @@
 import type { EpochMs } from '../../core/brand';
-import { type Acknowledgement, type Episode, type Outcomes, episodeOf, isInForce } from '../../core/episode';
+import { type Acknowledgement, type Incident, type Outcomes, incidentOf, isInForce } from '../../core/incident';
 import type { JobSpec } from '../../core/job';
 import { overdueBy } from '../../core/overdue';
 import { keyOf, withRun } from '../../core/recent';
@@ -7,9 +7,8 @@ import { settledRun } from '../../core/recent-run';
 import { type Row, isAtRest } from '../../core/row';
 import type { JobState } from '../job-state';
 import type { Subject } from '../subject';
-
-/** The episode of a job, and its acknowledgement that is in force. */
-export interface JobEpisode extends Episode {
+/** The incident of a job, and its acknowledgement that is in force. */
+export interface JobIncident extends Incident {
   readonly acknowledgement: Acknowledgement | undefined;
 }
 
@@ -22,17 +21,17 @@ export function outcomesOf({ name, spec }: Subject, row: Row, { lease, control }
   return { failures, lastFailedKey, lastGoodAt, recent: withRun(row.recent, settled) };
 }
 
-/** The episode of a job; undefined if it neither fails nor is overdue. */
-export function jobEpisode(
+/** The incident of a job; undefined if it neither fails nor is overdue. */
+export function jobIncident(
   outcomes: Outcomes,
   { control, now }: JobState,
   overdueSince: EpochMs | undefined,
-): JobEpisode | undefined {
-  const episode = episodeOf(outcomes, overdueSince);
-  if (episode === undefined) return undefined;
+): JobIncident | undefined {
+  const incident = incidentOf(outcomes, overdueSince);
+  if (incident === undefined) return undefined;
   const { acknowledgement } = control;
   const isAcknowledged = acknowledgement !== undefined && isInForce(acknowledgement, outcomes, now);
-  return { ...episode, acknowledgement: isAcknowledged ? acknowledgement : undefined };
+  return { ...incident, acknowledgement: isAcknowledged ? acknowledgement : undefined };
 }
 
 /**

@@ -7,7 +7,7 @@ import type { AttemptEnd } from '../../core/run';
 import type { Settings } from '../coordinator';
 import { type HeldRow, timeOf } from '../held';
 import { CLOCK_RATE_ERROR } from '../../lease/service-time';
-import type { Patience, Slot } from '../slots';
+import type { Patience, Permit } from '../concurrency-limit';
 import { readControlAgain } from './fresh-control';
 import type { Membership } from './membership';
 
@@ -33,9 +33,9 @@ export interface Waiter {
   readonly lastControl: () => SeenControl | undefined;
 }
 
-/** The result of the wait. Where it has a slot, the caller gives it back. */
+/** The result of the wait. Where it has a permit, the caller gives it back. */
 export interface Turn {
-  readonly slot?: Slot;
+  readonly permit?: Permit;
   /** How long it was waited for a place in the job's group. */
   readonly waitedForGroupMs?: Millis;
   /** The handler is not called. Undefined also where the signal was aborted. */
@@ -48,22 +48,22 @@ type Crowded = Extract<AttemptEnd, { kind: 'crowded' }>;
 export const PAUSED: Turn = { end: { kind: 'notRun', outcome: 'paused', reason: 'paused' } };
 
 /**
- * Waits until the job's group, and then this process, may run one more handler. The place in the group comes first: a run
- * that waited for it with a slot would keep all other jobs of this process waiting.
+ * Waits until the job's group, and then this process, may run one more handler. The place in the group comes first: a
+ * run that waited for it with a permit would keep all other jobs of this process waiting.
  */
 export async function waitForTurn(held: HeldRow, waiter: Waiter, membership: Membership): Promise<Turn> {
   const { clock } = held.coordinator;
   const since = clock.monotonic();
   const group = membership.isNeeded ? await waitForGroup(held, waiter, membership) : {};
   if (group.end !== undefined || waiter.signal.aborted) return group;
-  const turn = await waitForSlot(held, waiter);
+  const turn = await waitForPermit(held, waiter);
   if (turn.end !== undefined) return turn;
   try {
     const isLong = clock.monotonic() - since > CONTROL_AGE_MS;
     const isPaused = isLong && (await isPausedMeanwhile(held, waiter));
     return isPaused ? { ...turn, ...PAUSED } : { ...group, ...turn };
   } catch (error) {
-    turn.slot?.giveBack();
+    turn.permit?.giveBack();
     throw error;
   }
 }
@@ -75,16 +75,16 @@ export async function waitForGroup(held: HeldRow, waiter: Waiter, membership: Me
   return waitedForGroupMs === undefined ? { end } : { waitedForGroupMs };
 }
 
-/** Waits until this process may run one more handler. Without a limit it returns at once, without a slot. */
-async function waitForSlot(held: HeldRow, waiter: Waiter): Promise<Turn> {
-  const { slots } = held.coordinator;
+/** Waits until this process may run one more handler. Without a limit it returns at once, without a permit. */
+async function waitForPermit(held: HeldRow, waiter: Waiter): Promise<Turn> {
+  const { concurrencyLimit } = held.coordinator;
   const { spec } = held.job;
   const { run } = held.row;
-  // A leader job's term lasts until the host's limit, and would keep its slot from all others.
-  if (slots === undefined || run === undefined || spec.kind === 'always') return {};
-  const { patience, end } = patienceFor(held, waiter, 'noFreeSlot');
-  const slot = await slots.take(startRank(spec, dueOf(spec, run), run.trigger === 'backfill'), patience);
-  return slot === undefined ? { end } : { slot };
+  // A leader job's term lasts until the host's limit, and would keep its permit from all others.
+  if (concurrencyLimit === undefined || run === undefined || spec.kind === 'always') return {};
+  const { patience, end } = patienceFor(held, waiter, 'concurrencyLimit');
+  const permit = await concurrencyLimit.take(startRank(spec, dueOf(spec, run), run.trigger === 'backfill'), patience);
+  return permit === undefined ? { end } : { permit };
 }
 
 /** How long the run may wait, and its end after that. */

@@ -1,7 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { decodeControl, encodeControl, NO_CONTROL } from '../../src/core/control';
-import { type Acknowledgement, type Outcomes, acknowledgeEpisode, episodeOf, isInForce } from '../../src/core/episode';
+import {
+  type Acknowledgement,
+  type Outcomes,
+  acknowledgeIncident,
+  incidentOf,
+  isInForce,
+} from '../../src/core/incident';
 import type { RanOutcome } from '../../src/core/outcome';
 import type { JobName } from '../../src/core/brand';
 import type { JobSpec } from '../../src/core/job';
@@ -29,42 +35,42 @@ function outcomes(recent: readonly Recent[], failures: number, changes: Partial<
   return { recent, failures, lastFailedKey: undefined, lastGoodAt: T0, ...changes };
 }
 
-describe('the episode of a job', () => {
+describe('the incident of a job', () => {
   it('has the failed runs since its last success', () => {
     const recent = [run(1, 'failed'), run(2, 'succeeded'), run(3, 'failed'), run(4, 'cancelled'), run(5, 'timedOut')];
-    expect(episodeOf(outcomes(recent, 2), undefined)).toEqual({
+    expect(incidentOf(outcomes(recent, 2), undefined)).toEqual({
       ...{ since: T0 + 3 * MINUTE, isWhole: true, failures: 2, first: key(3), last: key(5), lastReason: 'timeout' },
     });
-    expect(episodeOf(outcomes([...recent, run(6, 'succeeded')], 0), undefined)).toBeUndefined();
-    expect(episodeOf(outcomes([], 0), undefined)).toBeUndefined();
+    expect(incidentOf(outcomes([...recent, run(6, 'succeeded')], 0), undefined)).toBeUndefined();
+    expect(incidentOf(outcomes([], 0), undefined)).toBeUndefined();
   });
 
   it('counts every failure, also those that the row no longer lists', () => {
     const recent = Array.from({ length: 20 }, (_, index) => run(10 + index, 'failed'));
-    expect(episodeOf(outcomes(recent, 29), undefined)).toMatchObject({
+    expect(incidentOf(outcomes(recent, 29), undefined)).toMatchObject({
       ...{ since: T0 + 10 * MINUTE, isWhole: false, failures: 29, first: key(10), last: key(29) },
     });
-    expect(episodeOf(outcomes([], 3, { lastFailedKey: key(7) }), undefined)).toMatchObject({
+    expect(incidentOf(outcomes([], 3, { lastFailedKey: key(7) }), undefined)).toMatchObject({
       ...{ since: T0 + 7 * MINUTE, isWhole: false, failures: 3, first: key(7), last: key(7) },
     });
     // A row that notes nothing of its failures: they began after it was well.
-    expect(episodeOf(outcomes([], 3), undefined)).toMatchObject({ since: T0, isWhole: false, first: undefined });
+    expect(incidentOf(outcomes([], 3), undefined)).toMatchObject({ since: T0, isWhole: false, first: undefined });
   });
 
   it('begins anew where the list lacks the success that reset the count', () => {
     const recent = [run(1, 'failed'), run(2, undefined), run(3, 'failed')];
-    expect(episodeOf(outcomes(recent, 1), undefined)).toMatchObject({ since: T0 + 3 * MINUTE, failures: 1 });
+    expect(incidentOf(outcomes(recent, 1), undefined)).toMatchObject({ since: T0 + 3 * MINUTE, failures: 1 });
   });
 
   it('has a run whose end is unknown, which is not counted', () => {
-    expect(episodeOf(outcomes([run(1, 'failed')], 0), undefined)).toMatchObject({ failures: 1, first: key(1) });
+    expect(incidentOf(outcomes([run(1, 'failed')], 0), undefined)).toMatchObject({ failures: 1, first: key(1) });
   });
 
   it('is that of a job that is overdue without a failed run, too', () => {
-    const overdue = episodeOf(outcomes([run(1, 'succeeded')], 0), T0 + 9 * MINUTE);
+    const overdue = incidentOf(outcomes([run(1, 'succeeded')], 0), T0 + 9 * MINUTE);
     expect(overdue).toMatchObject({ since: T0 + 9 * MINUTE, isWhole: true, failures: 0, first: undefined });
     const both = outcomes([run(1, 'succeeded'), run(3, 'stalled')], 1);
-    expect(episodeOf(both, T0 + 2 * MINUTE)).toMatchObject({ since: T0 + 3 * MINUTE, lastReason: 'stallAfter' });
+    expect(incidentOf(both, T0 + 2 * MINUTE)).toMatchObject({ since: T0 + 3 * MINUTE, lastReason: 'stallAfter' });
   });
 });
 
@@ -72,9 +78,9 @@ describe('an acknowledgement', () => {
   const recent = [run(1, 'succeeded'), run(2, 'failed'), run(3, 'failed')];
   const at = T0 + 3.5 * MINUTE;
   const made = (changes: Partial<Acknowledgement> = {}): Acknowledgement => {
-    const episode = episodeOf(outcomes(recent, 2), undefined);
-    if (episode === undefined) throw new Error('the job has no episode');
-    return { ...acknowledgeEpisode(episode, { ...ANN, at }), ...changes };
+    const incident = incidentOf(outcomes(recent, 2), undefined);
+    if (incident === undefined) throw new Error('the job has no incident');
+    return { ...acknowledgeIncident(incident, { ...ANN, at }), ...changes };
   };
 
   it('is in force until its end', () => {
@@ -131,10 +137,10 @@ describe('an acknowledgement', () => {
           };
           const now = T0 + (index + 1.5) * MINUTE;
           if (good) expected = false;
-          const episode = episodeOf(state, undefined);
-          expect(episode?.failures ?? 0).toBe(state.failures);
-          if (index === when && episode !== undefined) {
-            acknowledged = acknowledgeEpisode(episode, { ...ANN, at: now });
+          const incident = incidentOf(state, undefined);
+          expect(incident?.failures ?? 0).toBe(state.failures);
+          if (index === when && incident !== undefined) {
+            acknowledged = acknowledgeIncident(incident, { ...ANN, at: now });
             expected = true;
           }
           if (acknowledged !== undefined) expect(isInForce(acknowledged, state, now)).toBe(expected);
@@ -185,16 +191,16 @@ async function failing(fails: (minute: number) => boolean, changes: Partial<JobS
 }
 
 describe('acknowledging a job that fails', () => {
-  it('takes it off the top until its next success, and a later failure is another episode', async () => {
+  it('takes it off the top until its next success, and a later failure is another incident', async () => {
     const { sim, job, status } = await failing((minute) => minute !== 4);
-    expect(await status()).toMatchObject({ episode: { failures: 2, acknowledgement: null } });
+    expect(await status()).toMatchObject({ incident: { failures: 2, acknowledgement: null } });
     expect(needsAttention(await status())).toBe(true);
     const { acknowledgement, before } = await acknowledge(sim.store, { name: job.name, spec: job }, ANN);
     expect([acknowledgement.at, before]).toEqual([T0 + 2.5 * MINUTE, undefined]);
     await sim.clock.advance(MINUTE);
     expect(await status()).toMatchObject({
       failures: 3,
-      episode: {
+      incident: {
         ...{ since: '2026-01-01T00:01:00.000Z', isWhole: true, failures: 3, lastReason: null },
         ...{ firstRunId: 'a-20260101T000100Z', lastRunId: 'a-20260101T000300Z' },
         acknowledgement: { by: 'ann', note: ANN.note, at: '2026-01-01T00:02:30.000Z', until: null },
@@ -202,9 +208,9 @@ describe('acknowledging a job that fails', () => {
     });
     expect(needsAttention(await status())).toBe(false);
     await sim.clock.advance(MINUTE);
-    expect((await status()).episode).toBeNull();
+    expect((await status()).incident).toBeNull();
     await sim.clock.advance(3 * MINUTE);
-    expect((await status()).episode).toMatchObject({ failures: 3, acknowledgement: null });
+    expect((await status()).incident).toMatchObject({ failures: 3, acknowledgement: null });
   });
 
   it('lists it below those that nobody looks after, and above the others', async () => {
@@ -233,7 +239,7 @@ describe('acknowledging a job that fails', () => {
     await pauseJob(sim.store, subject, { by: 'ben', note: 'a test' });
     await sim.clock.advance(2 * MINUTE);
     await resumeJob(sim.store, subject);
-    expect((await status()).episode?.acknowledgement).toMatchObject({ by: 'ann' });
+    expect((await status()).incident?.acknowledgement).toMatchObject({ by: 'ann' });
     await sim.clock.advance(5 * MINUTE);
     await pauseJob(sim.store, subject, { by: 'ben', note: 'another one' });
     const { control } = await sim.store.readControl(job.name);
@@ -248,7 +254,7 @@ describe('acknowledging a job that fails', () => {
     const { before } = await acknowledge(sim.store, subject, { by: 'ben', note: '', until });
     expect(before).toMatchObject({ by: 'ann' });
     expect(await unacknowledge(sim.store, subject)).toMatchObject({ by: 'ben', until });
-    expect((await status()).episode).toMatchObject({ acknowledgement: null });
+    expect((await status()).incident).toMatchObject({ acknowledgement: null });
     await expect(unacknowledge(sim.store, subject)).rejects.toMatchObject({ code: 'NotAcknowledged' });
   });
 
@@ -269,9 +275,9 @@ describe('acknowledging a job that fails', () => {
     const job = jobSpec('a', '@manual', { alertAfterMs: MINUTE });
     const sim = rivalTicks({ jobs: [job], start: T0 });
     await sim.clock.advance(3 * MINUTE);
-    const { episode } = await acknowledge(sim.store, { name: job.name, spec: job }, ANN);
-    expect(episode).toMatchObject({ failures: 0, first: undefined });
+    const { incident } = await acknowledge(sim.store, { name: job.name, spec: job }, ANN);
+    expect(incident).toMatchObject({ failures: 0, first: undefined });
     const [status] = (await readOverview(sim.store, [job])).jobs;
-    expect(status).toMatchObject({ state: 'overdue', episode: { acknowledgement: { by: 'ann' } } });
+    expect(status).toMatchObject({ state: 'overdue', incident: { acknowledgement: { by: 'ann' } } });
   });
 });

@@ -3,13 +3,13 @@ import type { Clock } from '../core/clock';
 import { type Rank, rankedQueue } from '../core/ranked-queue';
 
 /**
- * A free slot is given away this long after it was asked for. The timers of handlers that are due at the same instant
+ * A free permit is given away this long after it was asked for. The timers of handlers that are due at the same instant
  * fire within a few milliseconds, and the first of these must not win against the most important one.
  */
 const TOGETHER_MS: Millis = 5;
 
 /** The permission to run one handler. */
-export interface Slot {
+export interface Permit {
   /** How long it had to be waited for; 0 if one was free. */
   readonly waitedMs: Millis;
   /** May be called again, without effect. */
@@ -22,20 +22,20 @@ export interface Patience {
 }
 
 /** The handlers that this process may run at once. */
-export interface Slots {
+export interface ConcurrencyLimit {
   /**
-   * Waits for a slot, in the order of the ranks.
+   * Waits for a permit, in the order of the ranks.
    *
    * @returns undefined once the signal is aborted or the patience is over. A signal that is aborted right after the
-   *   slot was given leaves the slot with the caller, who gives it back.
+   *   permit was given leaves the permit with the caller, who gives it back.
    */
-  take(rank: Rank, patience: Patience): Promise<Slot | undefined>;
+  take(rank: Rank, patience: Patience): Promise<Permit | undefined>;
 }
 
-export function createSlots(clock: Clock, limit: number): Slots {
+export function createConcurrencyLimit(clock: Clock, limit: number): ConcurrencyLimit {
   const waiting = rankedQueue<() => void>();
   let free = limit;
-  /** Counts the times when slots that were free are given away together. */
+  /** Counts the times when permits that were free are given away together. */
   let round = 0;
   let isGathering = false;
 
@@ -56,7 +56,7 @@ export function createSlots(clock: Clock, limit: number): Slots {
       round += 1;
     });
   };
-  const newSlot = (waitedMs: Millis): Slot => {
+  const newPermit = (waitedMs: Millis): Permit => {
     let isOut = true;
     return {
       waitedMs,
@@ -89,9 +89,9 @@ export function createSlots(clock: Clock, limit: number): Slots {
         };
         const remove = waiting.add(rank, () => {
           leave();
-          resolve(newSlot(ownRound === round ? 0 : Math.round(clock.monotonic() - since)));
+          resolve(newPermit(ownRound === round ? 0 : Math.round(clock.monotonic() - since)));
         });
-        // A slot that is free is given even to a caller without any patience left.
+        // A permit that is free is given even to a caller without any patience left.
         const cancel = clock.after(Math.max(atMostMs, 2 * TOGETHER_MS), giveUp);
         signal.addEventListener('abort', giveUp, { once: true });
         if (free > 0) gather();

@@ -4,9 +4,9 @@ import { shownState } from '../../core/shown-state';
 import { changed, go, pageOf, param } from '../data/address';
 import { coarseNow } from '../data/clock';
 import { useHeldOrder } from '../data/held-order';
-import { AtOnce, Hatching, LanePicture } from '../parts/lane-picture';
-import type { Lane } from '../data/lane-marks';
-import type { Lanes } from '../data/model';
+import { AtOnce, Hatching, JobRuns } from '../parts/timeline-job';
+import type { TimelineJob } from '../data/timeline-marks';
+import type { Timeline } from '../data/model';
 import { pageNumber, Pages } from '../parts/pages';
 import { Badge, Link, Notice, OrderChanged, SearchBox, Skeleton } from '../parts/parts';
 import { FailureNotice } from '../parts/failure-notice';
@@ -14,7 +14,6 @@ import { type Scale, ticksOf } from '../data/scale';
 import { zoneOf } from '../data/time';
 import { useLive, useWidth } from '../data/use-live';
 import { plural, STATE_LABELS } from '../data/words';
-
 const PAGE = 50;
 const HOUR = 3_600_000;
 const LEGEND =
@@ -23,8 +22,8 @@ const REACHES = [1, 3, 12] as const;
 const LABEL = 90;
 const AXIS = 24;
 
-/** The last and the next hours of all jobs, a lane for each. */
-export function LanesPage(): JSX.Element {
+/** The last and the next hours of all jobs, a row for each. */
+export function TimelinePage(): JSX.Element {
   const hours = REACHES.find((one) => String(one) === param('hours')) ?? 12;
   const query = new URLSearchParams({
     hours: String(hours),
@@ -34,30 +33,30 @@ export function LanesPage(): JSX.Element {
       ['tag', 'q'].flatMap((name) => (param(name) === undefined ? [] : [[name, param(name) ?? '']])),
     ),
   });
-  const { body, failure } = useLive(`lanes?${query.toString()}`);
+  const { body, failure } = useLive(`timeline?${query.toString()}`);
   return (
     <>
       <div class="title">
-        <h1>Lanes</h1>
-        <p class="muted">{body === undefined ? '' : countsOf(body as Lanes, hours)}</p>
+        <h1>Timeline</h1>
+        <p class="muted">{body === undefined ? '' : countsOf(body as Timeline, hours)}</p>
         <div class="narrow">
           <SearchBox of="jobs" />
-          <TagSelect lanes={body as Lanes | undefined} />
+          <TagSelect timeline={body as Timeline | undefined} />
           <Reaches hours={hours} />
         </div>
       </div>
       {body !== undefined ? (
-        <Loaded body={body as Lanes} hours={hours} />
+        <Loaded body={body as Timeline} hours={hours} />
       ) : failure === undefined ? (
-        <Skeleton rows={12} what="lanes" />
+        <Skeleton rows={12} what="timeline" />
       ) : (
-        <FailureNotice failure={failure} what="The lanes" />
+        <FailureNotice failure={failure} what="The timeline" />
       )}
     </>
   );
 }
 
-function countsOf({ busy, empty }: Lanes, hours: number): string {
+function countsOf({ busy, empty }: Timeline, hours: number): string {
   const left = empty === 0 ? '' : `, ${empty.toLocaleString('en')} with nothing ${within(hours)} left out`;
   return `${plural(busy, 'job')}${left}`;
 }
@@ -83,10 +82,10 @@ function Reaches({ hours }: { readonly hours: number }): JSX.Element {
   );
 }
 
-function TagSelect({ lanes }: { readonly lanes: Lanes | undefined }): JSX.Element | null {
+function TagSelect({ timeline }: { readonly timeline: Timeline | undefined }): JSX.Element | null {
   const tag = param('tag');
   const tags = [
-    ...new Set([...(lanes?.lanes.flatMap((lane) => lane.tags) ?? []), ...(tag === undefined ? [] : [tag])]),
+    ...new Set([...(timeline?.jobs.flatMap((job) => job.tags) ?? []), ...(tag === undefined ? [] : [tag])]),
   ];
   if (tags.length === 0) return null;
   return (
@@ -105,24 +104,24 @@ function TagSelect({ lanes }: { readonly lanes: Lanes | undefined }): JSX.Elemen
   );
 }
 
-function Loaded({ body, hours }: { readonly body: Lanes; readonly hours: number }): JSX.Element {
-  const { lanes, busy } = body;
-  if (lanes.length === 0) return <Nothing body={body} hours={hours} />;
+function Loaded({ body, hours }: { readonly body: Timeline; readonly hours: number }): JSX.Element {
+  const { jobs, busy } = body;
+  if (jobs.length === 0) return <Nothing body={body} hours={hours} />;
   return (
     <>
-      <Table lanes={lanes} hours={hours} isPart={lanes.length < busy} />
-      <Pages page={pageNumber()} size={PAGE} count={busy} of="lanes" />
+      <Table jobs={jobs} hours={hours} isPart={jobs.length < busy} />
+      <Pages page={pageNumber()} size={PAGE} count={busy} of="jobs" />
     </>
   );
 }
 
-function Nothing({ body: { busy, empty }, hours }: { readonly body: Lanes; readonly hours: number }): JSX.Element {
+function Nothing({ body: { busy, empty }, hours }: { readonly body: Timeline; readonly hours: number }): JSX.Element {
   const isChosen = param('q') !== undefined || param('tag') !== undefined || busy > 0;
   if (isChosen) {
     return (
-      <Notice title="No lane matches">
+      <Notice title="No job matches">
         <p>
-          <Link href={changed({ q: undefined, tag: undefined, page: undefined })}>Show all lanes</Link>
+          <Link href={changed({ q: undefined, tag: undefined, page: undefined })}>Show all jobs</Link>
         </p>
       </Notice>
     );
@@ -130,7 +129,7 @@ function Nothing({ body: { busy, empty }, hours }: { readonly body: Lanes; reado
   if (empty === 0) {
     return (
       <Notice title="There are no jobs yet">
-        <p>Add a job to jobs.json, write its handler, and deploy the app. Its lane appears here with the next tick.</p>
+        <p>Add a job to jobs.json, write its handler, and deploy the app. It appears here with the next tick.</p>
       </Notice>
     );
   }
@@ -145,29 +144,29 @@ function Nothing({ body: { busy, empty }, hours }: { readonly body: Lanes; reado
 }
 
 interface TableProps {
-  readonly lanes: readonly Lane[];
+  readonly jobs: readonly TimelineJob[];
   readonly hours: number;
-  /** Whether there are more lanes, on other pages. */
+  /** Whether there are more jobs, on other pages. */
   readonly isPart: boolean;
 }
 
-function Table({ lanes, hours, isPart }: TableProps): JSX.Element {
+function Table({ jobs, hours, isPart }: TableProps): JSX.Element {
   const [element, width] = useWidth();
   const [pointed, setPointed] = useState('');
   const choice = JSON.stringify([hours, param('q'), param('tag'), param('page')]);
   const held = useHeldOrder(
-    lanes.map(({ name }) => name),
+    jobs.map(({ name }) => name),
     choice,
   );
-  const byName = new Map(lanes.map((lane) => [lane.name, lane]));
+  const byName = new Map(jobs.map((job) => [job.name, job]));
   const now = coarseNow.value;
   const scale = { from: now - hours * HOUR, until: now + hours * HOUR, width };
   const point = ({ target }: TargetedEvent<HTMLElement>): void => {
-    const item = target instanceof Element ? target.closest('.lane a[data-item]') : null;
+    const item = target instanceof Element ? target.closest('.timeline-row a[data-item]') : null;
     setPointed(item?.querySelector('title')?.textContent ?? '');
   };
   return (
-    <div class="panel lanes" onKeyDown={move} onMouseOver={point} onFocusCapture={point}>
+    <div class="panel timeline" onKeyDown={move} onMouseOver={point} onFocusCapture={point}>
       <OrderChanged order={held} />
       <p class="legend muted">
         {LEGEND}
@@ -175,23 +174,23 @@ function Table({ lanes, hours, isPart }: TableProps): JSX.Element {
           <Hatching />
           <rect width={28} height={12} fill="url(#beyond)" />
         </svg>{' '}
-        more than is listed: a lane has the last 20 outcomes and the next 200 due times.
+        more than is listed: a row has the last 20 outcomes and the next 200 due times.
       </p>
-      <div class="lane axis" aria-hidden="true">
-        <span class="muted">Planned at once{isPart ? `, of ${String(lanes.length)} jobs` : ''}</span>
-        <div ref={element}>{width > 0 && <Axis scale={scale} lanes={lanes} />}</div>
+      <div class="timeline-row axis" aria-hidden="true">
+        <span class="muted">Planned at once{isPart ? `, of ${String(jobs.length)} jobs` : ''}</span>
+        <div ref={element}>{width > 0 && <Axis scale={scale} jobs={jobs} />}</div>
       </div>
-      <ol aria-label="Lanes">
+      <ol aria-label="Timeline">
         {held.names.map((name) => {
-          const lane = byName.get(name);
+          const job = byName.get(name);
           return (
-            <li key={name} class="lane">
-              {lane === undefined ? (
+            <li key={name} class="timeline-row">
+              {job === undefined ? (
                 <span class="muted">{name} is no longer on this page</span>
               ) : (
                 <>
-                  <Heading lane={lane} />
-                  {width > 0 && <LanePicture lane={lane} scale={scale} now={now} />}
+                  <Heading job={job} />
+                  {width > 0 && <JobRuns job={job} scale={scale} now={now} />}
                 </>
               )}
             </li>
@@ -205,23 +204,23 @@ function Table({ lanes, hours, isPart }: TableProps): JSX.Element {
   );
 }
 
-function Heading({ lane }: { readonly lane: Lane }): JSX.Element {
+function Heading({ job }: { readonly job: TimelineJob }): JSX.Element {
   return (
     <div>
-      <Link href={pageOf({ job: lane.name })} class="job">
-        {lane.name}
+      <Link href={pageOf({ job: job.name })} class="job">
+        {job.name}
       </Link>
       <span class="second">
-        <Badge label={STATE_LABELS[shownState(lane)]} />
+        <Badge label={STATE_LABELS[shownState(job)]} />
       </span>
     </div>
   );
 }
 
-function Axis({ scale, lanes }: { readonly scale: Scale; readonly lanes: readonly Lane[] }): JSX.Element {
+function Axis({ scale, jobs }: { readonly scale: Scale; readonly jobs: readonly TimelineJob[] }): JSX.Element {
   return (
     <svg width={scale.width} height={56}>
-      <AtOnce lanes={lanes} scale={scale} height={56 - AXIS} />
+      <AtOnce jobs={jobs} scale={scale} height={56 - AXIS} />
       {ticksOf(scale, zoneOf(null), LABEL).map(({ at, x, label }) => (
         <text key={at} x={x} y={52} text-anchor={x < 45 ? 'start' : x > scale.width - 45 ? 'end' : 'middle'}>
           {label}
@@ -231,19 +230,21 @@ function Axis({ scale, lanes }: { readonly scale: Scale; readonly lanes: readonl
   );
 }
 
-/** Up and Down go from lane to lane; Left and Right, within a lane, from run to run. */
+/** Up and Down go from job to job; Left and Right, within a row, from run to run. */
 function move(event: TargetedKeyboardEvent<HTMLElement>): void {
   const { key, currentTarget } = event;
   const focused = document.activeElement;
-  const lane = focused?.closest('li.lane');
-  if (focused === null || lane === null || lane === undefined) return;
+  const row = focused?.closest('li.timeline-row');
+  if (focused === null || row === null || row === undefined) return;
   const next =
     key === 'ArrowDown' || key === 'ArrowUp'
-      ? neighbour([...currentTarget.querySelectorAll('li.lane')], lane, key === 'ArrowDown' ? 1 : -1)?.querySelector(
-          focused.matches('a.job') ? 'a.job' : 'svg[tabindex]',
-        )
+      ? neighbour(
+          [...currentTarget.querySelectorAll('li.timeline-row')],
+          row,
+          key === 'ArrowDown' ? 1 : -1,
+        )?.querySelector(focused.matches('a.job') ? 'a.job' : 'svg[tabindex]')
       : key === 'ArrowRight' || key === 'ArrowLeft'
-        ? itemBeside(lane, focused, key === 'ArrowRight' ? 1 : -1)
+        ? itemBeside(row, focused, key === 'ArrowRight' ? 1 : -1)
         : undefined;
   if (!(next instanceof HTMLElement || next instanceof SVGElement)) return;
   event.preventDefault();
@@ -254,9 +255,9 @@ function neighbour(all: readonly Element[], one: Element, step: number): Element
   return all[all.indexOf(one) + step];
 }
 
-/** From the lane itself, Left leads to the last run, and Right to the next planned one. */
-function itemBeside(lane: Element, focused: Element, step: 1 | -1): Element | undefined {
-  const items = [...lane.querySelectorAll('a[data-item]')];
+/** From the row itself, Left leads to the last run, and Right to the next planned one. */
+function itemBeside(row: Element, focused: Element, step: 1 | -1): Element | undefined {
+  const items = [...row.querySelectorAll('a[data-item]')];
   if (items.includes(focused)) return neighbour(items, focused, step);
   if (!focused.matches('svg')) return undefined;
   const ahead = items.findIndex((item) => item.getAttribute('data-item') === 'planned');

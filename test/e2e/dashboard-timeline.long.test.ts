@@ -37,7 +37,7 @@ async function visit(query: string, options: Parameters<typeof openPage>[1] = {}
 }
 
 function names(page: Page): Promise<string[]> {
-  return page.locator('.lane a.job').allTextContents();
+  return page.locator('.timeline-row a.job').allTextContents();
 }
 
 beforeAll(async () => {
@@ -55,31 +55,31 @@ afterEach(async () => {
 
 afterAll(() => browser.close());
 
-describe('the lanes', () => {
-  it('show what has run and what is planned, with overlaps, and count the jobs without a lane', async () => {
+describe('the timeline', () => {
+  it('show what has run and what is planned, with overlaps, and count the jobs that are left out', async () => {
     await start();
     const page = await visit('');
-    await page.getByRole('link', { name: 'Lanes' }).click();
-    await page.locator('.lane a.job').first().waitFor();
+    await page.getByRole('link', { name: 'Timeline' }).click();
+    await page.locator('.timeline-row a.job').first().waitFor();
     const order = await names(page);
     expect(order[0]).toBe('bad');
     expect(order.toSorted()).toEqual(['bad', 'long', 'often']);
     await page.getByText('3 jobs, 1 with nothing in the last or the next 12 hours left out').waitFor();
-    const laneOf = (name: string) => page.locator('li.lane').filter({ hasText: name });
-    const label = (name: string) => laneOf(name).locator('svg[role=group]').getAttribute('aria-label');
+    const rowOf = (name: string) => page.locator('li.timeline-row').filter({ hasText: name });
+    const label = (name: string) => rowOf(name).locator('svg[role=group]').getAttribute('aria-label');
     await expect.poll(() => label('bad')).toMatch(/^bad: \d failed; \d+ planned, the next \d\d:\d\d$/);
     await expect.poll(() => label('long')).toMatch(/^long: .*overlapped.*; runs overlap \d+ times$/);
     await expect.poll(() => label('often')).toMatch(/^often: 20 succeeded.*; 200 and more planned/);
-    await expect.poll(() => laneOf('long').locator('.overlap').count()).toBeGreaterThan(2);
+    await expect.poll(() => rowOf('long').locator('.overlap').count()).toBeGreaterThan(2);
     // A shift soon after a click counts as wanted, and a busy machine may be late: an opening is without clicks.
     await page.reload();
-    await page.locator('.lane a.job').first().waitFor();
+    await page.locator('.timeline-row a.job').first().waitFor();
     expect(await layoutShift(page)).toBeLessThan(0.02);
   });
 
   it('are left and right, up and down with the keyboard, and each run has a name', async () => {
     await start();
-    const page = await visit('?view=lanes');
+    const page = await visit('?view=timeline');
     const first = page.locator('svg[role=group]').first();
     await first.focus();
     const focused = () => page.evaluate<string>('document.activeElement.textContent');
@@ -101,14 +101,14 @@ describe('the lanes', () => {
 
   it('have their filters in the address', async () => {
     await start();
-    const page = await visit('?view=lanes');
+    const page = await visit('?view=timeline');
     await page.getByRole('link', { name: '±1 h' }).click();
     await page.getByLabel('Tag').selectOption('billing');
     await expect.poll(() => names(page)).toEqual(['bad']);
-    await expect.poll(() => new URL(page.url()).search).toBe('?view=lanes&hours=1&tag=billing');
+    await expect.poll(() => new URL(page.url()).search).toBe('?view=timeline&hours=1&tag=billing');
     await page.getByRole('searchbox').fill('nothing like it');
-    await page.getByRole('heading', { name: 'No lane matches' }).waitFor();
-    await page.getByRole('link', { name: 'Show all lanes' }).click();
+    await page.getByRole('heading', { name: 'No job matches' }).waitFor();
+    await page.getByRole('link', { name: 'Show all jobs' }).click();
     await expect.poll(() => names(page)).toHaveLength(3);
   });
 
@@ -119,23 +119,23 @@ describe('the lanes', () => {
     ['dark', 360],
   ] as const)('are accessible in the %s theme at a width of %i', async (colorScheme, width) => {
     await start();
-    const page = await visit('?view=lanes', { colorScheme, viewport: { width, height: 740 } });
+    const page = await visit('?view=timeline', { colorScheme, viewport: { width, height: 740 } });
     await page.locator('svg[role=group]').first().waitFor();
     expect(await seriousFindings(page)).toEqual([]);
     expect(await pageWidth(page)).toBeLessThanOrEqual(width);
     // axe measures no text of a picture: "planned at once", and the times below.
     expect(await page.locator('.axis text').first().textContent()).toMatch(/^up to \d$/);
-    expect(await leastContrast(page, '.axis text, .axis .muted', '.lane.axis')).toBeGreaterThanOrEqual(4.5);
+    expect(await leastContrast(page, '.axis text, .axis .muted', '.timeline-row.axis')).toBeGreaterThanOrEqual(4.5);
   });
 
   it('draw runs shorter than a pixel as one strip in which others stand out, and hatch what is not listed', async () => {
     await start();
-    const page = await visit('?view=lanes');
-    const laneOf = (name: string) => page.locator('li.lane').filter({ hasText: name });
-    await laneOf('often').locator('rect.bar').nth(19).waitFor();
+    const page = await visit('?view=timeline');
+    const rowOf = (name: string) => page.locator('li.timeline-row').filter({ hasText: name });
+    await rowOf('often').locator('rect.bar').nth(19).waitFor();
     /** All rectangles at one instant: the picture moves on with the time. */
     const drawn = async (name: string) => {
-      const all = await laneOf(name)
+      const all = await rowOf(name)
         .locator('rect')
         .evaluateAll((rects) =>
           rects.map((one) => [
@@ -158,12 +158,12 @@ describe('the lanes', () => {
     expect(bad.marks).toEqual(bad.bad);
     expect(bad.beyond).toEqual([]);
     // Twenty outcomes reach 20 minutes back, and 200 due times 200 minutes ahead.
-    const width = Number(await laneOf('often').locator('svg[role=group]').getAttribute('width'));
+    const width = Number(await rowOf('often').locator('svg[role=group]').getAttribute('width'));
     const [before, after] = often.beyond;
     expect(before).toEqual({ x: 0, width: often.good[0]?.x });
     expect(after?.x).toBeCloseTo(width * (0.5 + 200 / 60 / 24), -1);
     expect((after?.x ?? 0) + (after?.width ?? 0)).toBeCloseTo(width, 3);
-    await page.getByText('more than is listed: a lane has the last 20 outcomes').waitFor();
+    await page.getByText('more than is listed: a row has the last 20 outcomes').waitFor();
     // Nor is it known how many run at once then.
     const [atOnce = []] = await page
       .locator('.axis rect.beyond')
@@ -177,7 +177,7 @@ describe('the lanes', () => {
     await page.getByText('Hatched: before the 50 runs that are listed. Click').waitFor();
     const edge = async (rect: string) =>
       page
-        .locator(`svg.timeline ${rect}`)
+        .locator(`svg.runs-over-time ${rect}`)
         .evaluateAll((all) => all.map((one) => Number(one.getAttribute('x')) + Number(one.getAttribute('width'))));
     const bars = await edge('rect.bar');
     expect(bars).toHaveLength(50);
@@ -185,7 +185,7 @@ describe('the lanes', () => {
     expect(beyond).toBeGreaterThan(100);
     expect(Math.abs(Math.min(...bars) - beyond)).toBeLessThan(4);
     await page.goto(`${server?.url ?? ''}?job=bad&range=6h`);
-    await page.locator('svg.timeline rect.bar').nth(5).waitFor();
+    await page.locator('svg.runs-over-time rect.bar').nth(5).waitFor();
     expect(await edge('rect.beyond')).toEqual([]);
     expect(await page.getByText('Hatched').count()).toBe(0);
   });
@@ -195,11 +195,11 @@ describe('the lanes', () => {
       jobs: Array.from({ length: 1_000 }, (_, index) => jobSpec(`job-${String(index).padStart(4, '0')}`, '@hourly')),
       pastMs: MINUTE,
     });
-    const page = await visit('?view=lanes');
-    await page.locator('.lane a.job').first().waitFor();
+    const page = await visit('?view=timeline');
+    await page.locator('.timeline-row a.job').first().waitFor();
     await expect.poll(() => names(page)).toHaveLength(50);
     await expect
-      .poll(() => page.getByRole('navigation', { name: 'Pages of lanes' }).innerText())
+      .poll(() => page.getByRole('navigation', { name: 'Pages of jobs' }).innerText())
       .toContain('1 to 50 of 1000');
     expect(await layoutShift(page)).toBeLessThan(0.02);
     await page.getByRole('link', { name: 'Next', exact: true }).click();
@@ -212,7 +212,7 @@ describe('the lanes', () => {
     ['nobody is logged in', { role: undefined }, 'You are not logged in'],
   ] as const)('explain themselves where %s', async (_, options, heading) => {
     await start(options);
-    const page = await visit('?view=lanes');
+    const page = await visit('?view=timeline');
     await page.getByRole('heading', { name: heading }).waitFor();
     expect(await seriousFindings(page)).toEqual([]);
   });

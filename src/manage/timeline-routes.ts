@@ -1,21 +1,21 @@
 import * as z from 'zod';
-import { lanesOf } from '../operator/views/lanes';
+import { timelineOf } from '../operator/views/timeline';
 import { entriesOf } from './jobs-routes';
 import { NONE, NOTHING, route } from './route';
-import { Lanes } from './schema';
+import { Timeline } from './schema';
 import { isoOf } from '../core/iso';
 
 const HOUR = 3_600_000;
 
-export const lanesRoutes = [
+export const timelineRoutes = [
   route({
-    id: 'listLanes',
+    id: 'getTimeline',
     method: 'GET',
-    path: 'lanes',
+    path: 'timeline',
     role: 'viewer',
     follow: true,
-    summary: 'list what jobs have done and will do around now, each in its own lane',
-    description: 'Jobs that have nothing in the window have no lane. An answer has up to 200 due times of each job.',
+    summary: 'list what jobs have done and will do around now',
+    description: 'Jobs that have nothing in the window are left out. An answer has up to 200 due times of each job.',
     params: NONE,
     query: z.strictObject({
       hours: z.coerce
@@ -31,10 +31,10 @@ export const lanesRoutes = [
       limit: z.coerce.number().int().min(1).max(100).optional().describe('Default: 50.'),
     }),
     body: NOTHING,
-    answer: Lanes,
+    answer: Timeline,
     async run(office, { query: { hours = 12, tag, q: text, skip = 0, limit = 50 } }) {
       const { now, entries } = await entriesOf(office);
-      return { now: isoOf(now), ...lanesOf(entries, { now, reachMs: hours * HOUR, tag, text, skip, limit }) };
+      return { now: isoOf(now), ...timelineOf(entries, { now, reachMs: hours * HOUR, tag, text, skip, limit }) };
     },
   }),
 ] as const;

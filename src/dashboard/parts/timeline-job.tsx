@@ -1,14 +1,14 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { isBad } from '../../core/shown-state';
 import { pageOf } from '../data/address';
-import { type Lane, type Past, type PlannedMark, atOnce, listedUntil, marksOf } from '../data/lane-marks';
+import { type TimelineJob, type Past, type PlannedMark, atOnce, listedUntil, marksOf } from '../data/timeline-marks';
 import { SvgLink } from './parts';
 import { type Scale, instantAt, positionOf } from '../data/scale';
 import { duration, shortTime, zoneOf } from '../data/time';
 import { outcomeLabel, plural, reasonText } from '../data/words';
 
 const HEIGHT = 44;
-/** Beside a long name the picture is cut off by its lane, not by its own height. */
+/** Beside a long name the picture is cut off by its row, not by its own height. */
 const BEYOND = 100;
 const TOP = 10;
 const BAR = 22;
@@ -32,15 +32,15 @@ export function Hatching(): JSX.Element {
 /** Planned runs with less than this between them are drawn as one. */
 const APART = 2;
 
-interface LanePictureProps {
-  readonly lane: Lane;
+interface JobRunsProps {
+  readonly job: TimelineJob;
   readonly scale: Scale;
   readonly now: number;
 }
 
 /** The runs of one job around now. It is one stop of Tab; the arrow keys go from run to run. */
-export function LanePicture({ lane, scale, now }: LanePictureProps): JSX.Element {
-  const marks = marksOf(lane, now, instantAt(scale, APART) - scale.from);
+export function JobRuns({ job, scale, now }: JobRunsProps): JSX.Element {
+  const marks = marksOf(job, now, instantAt(scale, APART) - scale.from);
   const past = marks.past.filter(({ until }) => until >= scale.from);
   const x = (at: number): number => positionOf(scale, Math.min(scale.until, Math.max(scale.from, at)));
   const today = x(now);
@@ -50,7 +50,7 @@ export function LanePicture({ lane, scale, now }: LanePictureProps): JSX.Element
       height={HEIGHT}
       tabindex={0}
       role="group"
-      aria-label={summary(lane, past, marks.overlaps.length)}
+      aria-label={summary(job, past, marks.overlaps.length)}
     >
       <rect class="ahead" x={today} y={-BEYOND} width={scale.width - today} height={HEIGHT + 2 * BEYOND} />
       {marks.knownFrom !== undefined && marks.knownFrom > scale.from && (
@@ -70,16 +70,16 @@ export function LanePicture({ lane, scale, now }: LanePictureProps): JSX.Element
         <PastItem
           key={`${item.scheduledFor} ${item.kind === 'run' ? item.runId : 'gap'}`}
           item={item}
-          lane={lane}
+          job={job}
           box={[x(from), x(until) - x(from)]}
           due={x(dueAt)}
         />
       ))}
-      {marks.current !== undefined && lane.currentRun !== null && (
+      {marks.current !== undefined && job.currentRun !== null && (
         <Item
           kind="current"
-          href={pageOf({ run: lane.currentRun.runId })}
-          title={`In progress, attempt ${String(lane.currentRun.attempt)}${usually(lane)}`}
+          href={pageOf({ run: job.currentRun.runId })}
+          title={`In progress, attempt ${String(job.currentRun.attempt)}${usually(job)}`}
         >
           <rect class="expected" x={today} y={TOP} width={x(marks.current.expected) - today} height={BAR} />
           <rect
@@ -95,8 +95,8 @@ export function LanePicture({ lane, scale, now }: LanePictureProps): JSX.Element
         <Item
           key={group.from}
           kind="planned"
-          href={pageOf({ job: lane.name, at: new Date(group.first).toISOString() })}
-          title={plannedTitle(group, lane)}
+          href={pageOf({ job: job.name, at: new Date(group.first).toISOString() })}
+          title={plannedTitle(group, job)}
         >
           <rect
             class="planned"
@@ -140,19 +140,19 @@ function Item({ kind, href, title, children }: ItemProps): JSX.Element {
 
 interface PastItemProps {
   readonly item: Past;
-  readonly lane: Lane;
+  readonly job: TimelineJob;
   readonly box: readonly [x: number, width: number];
   readonly due: number;
 }
 
-function PastItem({ item, lane, box: [x, length], due }: PastItemProps): JSX.Element {
+function PastItem({ item, job, box: [x, length], due }: PastItemProps): JSX.Element {
   const { outcome } = item;
   const width = barWidth(length, outcome === 'succeeded');
   // A due time has no length, and a gap of one is still seen.
   const [gapX, gapWidth] = length < 5 ? [x + length / 2 - 2, 5] : [x, length];
-  const href = item.kind === 'run' ? pageOf({ run: item.runId }) : pageOf({ job: lane.name, at: item.scheduledFor });
+  const href = item.kind === 'run' ? pageOf({ run: item.runId }) : pageOf({ job: job.name, at: item.scheduledFor });
   return (
-    <Item kind="past" href={href} title={pastTitle(item, lane)}>
+    <Item kind="past" href={href} title={pastTitle(item, job)}>
       {item.kind === 'gap' ? (
         <>
           <rect class="hit" x={gapX - 1} y={TOP} width={gapWidth + 2} height={HEIGHT - TOP} />
@@ -173,23 +173,23 @@ function PastItem({ item, lane, box: [x, length], due }: PastItemProps): JSX.Ele
   );
 }
 
-function timeOf(at: number, { timeZone }: Lane): string {
+function timeOf(at: number, { timeZone }: TimelineJob): string {
   return shortTime(at, zoneOf(timeZone), Date.now());
 }
 
-function usually({ medianMs }: Lane): string {
+function usually({ medianMs }: TimelineJob): string {
   return medianMs === null ? '' : `, usually takes ${duration(medianMs)}`;
 }
 
-function plannedTitle({ first, last, count }: PlannedMark, lane: Lane): string {
-  const name = `${lane.name}: planned`;
-  if (count === 1) return `${name} ${timeOf(first, lane)}${usually(lane)}`;
-  return `${name} ${plural(count, 'run')} from ${timeOf(first, lane)} to ${timeOf(last, lane)}${usually(lane)}`;
+function plannedTitle({ first, last, count }: PlannedMark, job: TimelineJob): string {
+  const name = `${job.name}: planned`;
+  if (count === 1) return `${name} ${timeOf(first, job)}${usually(job)}`;
+  return `${name} ${plural(count, 'run')} from ${timeOf(first, job)} to ${timeOf(last, job)}${usually(job)}`;
 }
 
-function pastTitle(item: Past, lane: Lane): string {
+function pastTitle(item: Past, job: TimelineJob): string {
   const { word } = outcomeLabel(item.outcome);
-  const head = `${lane.name}: ${word.toLowerCase()} ${timeOf(Date.parse(item.scheduledFor), lane)}`;
+  const head = `${job.name}: ${word.toLowerCase()} ${timeOf(Date.parse(item.scheduledFor), job)}`;
   if (item.kind === 'gap') {
     return `${head}, ${reasonText(item.reason)}${item.count > 1 ? `, ${plural(item.count, 'due time')}` : ''}`;
   }
@@ -197,34 +197,34 @@ function pastTitle(item: Past, lane: Lane): string {
   return `${head}${item.durationMs === null ? '' : `, took ${duration(item.durationMs)}`}${late}`;
 }
 
-function summary(lane: Lane, past: readonly { readonly item: Past }[], overlaps: number): string {
+function summary(job: TimelineJob, past: readonly { readonly item: Past }[], overlaps: number): string {
   const counts = new Map<string, number>();
   for (const { item } of past) {
     const word = outcomeLabel(item.outcome).word.toLowerCase();
     counts.set(word, (counts.get(word) ?? 0) + (item.kind === 'gap' ? item.count : 1));
   }
-  const { planned, isComplete, currentRun } = lane;
+  const { planned, isComplete, currentRun } = job;
   const [next] = planned;
   return [
-    `${lane.name}: ${counts.size === 0 ? 'nothing has run' : [...counts].map(([word, count]) => `${String(count)} ${word}`).join(', ')}`,
+    `${job.name}: ${counts.size === 0 ? 'nothing has run' : [...counts].map(([word, count]) => `${String(count)} ${word}`).join(', ')}`,
     ...(currentRun === null ? [] : ['one run in progress']),
     next === undefined
       ? 'nothing planned'
-      : `${String(planned.length)}${isComplete ? '' : ' and more'} planned, the next ${timeOf(Date.parse(next), lane)}`,
+      : `${String(planned.length)}${isComplete ? '' : ' and more'} planned, the next ${timeOf(Date.parse(next), job)}`,
     ...(overlaps === 0 ? [] : [`runs overlap ${plural(overlaps, 'time')}`]),
   ].join('; ');
 }
 
 interface AtOnceProps {
-  readonly lanes: readonly Lane[];
+  readonly jobs: readonly TimelineJob[];
   readonly scale: Scale;
   readonly height: number;
 }
 
 /** How many of the planned runs are in progress at once, as long as all of them are listed. */
-export function AtOnce({ lanes, scale, height }: AtOnceProps): JSX.Element {
-  const until = listedUntil(lanes, scale.until);
-  const steps = atOnce(lanes, (scale.from + scale.until) / 2).filter(({ at }) => at <= until);
+export function AtOnce({ jobs, scale, height }: AtOnceProps): JSX.Element {
+  const until = listedUntil(jobs, scale.until);
+  const steps = atOnce(jobs, (scale.from + scale.until) / 2).filter(({ at }) => at <= until);
   const end = positionOf(scale, until);
   const most = Math.max(1, ...steps.map(({ count }) => count));
   const today = scale.width / 2;

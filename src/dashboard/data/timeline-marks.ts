@@ -1,7 +1,7 @@
-import type { Lanes } from './model';
+import type { Timeline } from './model';
 
-export type Lane = Lanes['lanes'][number];
-export type Past = Lane['recent'][number];
+export type TimelineJob = Timeline['jobs'][number];
+export type Past = TimelineJob['recent'][number];
 
 /** A stretch of time, in milliseconds. */
 interface Stretch {
@@ -23,7 +23,7 @@ export interface PlannedMark extends Stretch {
   readonly count: number;
 }
 
-/** What is drawn in a lane. */
+/** What is drawn for a job. */
 interface Marks {
   readonly past: readonly PastMark[];
   readonly current: (Stretch & { readonly expected: number }) | undefined;
@@ -40,8 +40,8 @@ interface Marks {
 export const RECENT = 20;
 
 /** @param apartMs planned runs with less than this between them are drawn as one */
-export function marksOf(lane: Lane, now: number, apartMs: number): Marks {
-  const { recent, currentRun, offsetMs, medianMs, isComplete, planned } = lane;
+export function marksOf(job: TimelineJob, now: number, apartMs: number): Marks {
+  const { recent, currentRun, offsetMs, medianMs, isComplete, planned } = job;
   const usual = medianMs ?? 0;
   const past = recent.map((item, index) => pastMark(item, offsetMs, recent[index - 1]));
   const due = planned.map((at) => Date.parse(at));
@@ -107,20 +107,20 @@ function overlapsOf(stretches: readonly Stretch[]): readonly Stretch[] {
   return overlaps;
 }
 
-/** Until when each of the lanes has all of its due times. */
-export function listedUntil(lanes: readonly Lane[], end: number): number {
-  const ends = lanes.flatMap(({ isComplete, planned }) => (isComplete ? [] : [Date.parse(planned.at(-1) ?? '')]));
+/** Until when each of the jobs has all of its due times. */
+export function listedUntil(jobs: readonly TimelineJob[], end: number): number {
+  const ends = jobs.flatMap(({ isComplete, planned }) => (isComplete ? [] : [Date.parse(planned.at(-1) ?? '')]));
   return Math.min(end, ...ends);
 }
 
 /** How many planned runs are in progress at once, from one instant of change to the next. */
 export function atOnce(
-  lanes: readonly Lane[],
+  jobs: readonly TimelineJob[],
   now: number,
 ): readonly { readonly at: number; readonly count: number }[] {
   const steps = new Map<number, number>();
   const add = (at: number, change: number): void => void steps.set(at, (steps.get(at) ?? 0) + change);
-  for (const { planned, medianMs } of lanes) {
+  for (const { planned, medianMs } of jobs) {
     for (const text of planned) {
       const at = Date.parse(text);
       // A run of a moment can still be seen.

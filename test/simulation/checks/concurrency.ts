@@ -3,7 +3,7 @@ import type { LedgerRecord } from '../../../src/core/record';
 import type { SimulatedProcess } from '../world/process';
 import { type ClaimFact, type Execution, type JobFacts, type Report, keyText } from '../world/facts';
 
-/** After a longer wait for a slot, a control that is older than this must be read again. */
+/** After a longer wait for a permit, a control that is older than this must be read again. */
 const CONTROL_AGE_MS = 5_000;
 /** How long that may take, and how old an answer may be. */
 const READ_MS = 3_000;
@@ -15,7 +15,7 @@ const CLOCKS_MS = 5_000;
 const HOST_MS = 150_000;
 const WAIT_AT_LEAST_MS = 10_000;
 
-/** Checks how many handlers and items a process runs. One whose signal is aborted may have lost its slot. */
+/** Checks how many handlers and items a process runs. One whose signal is aborted may have lost its permit. */
 export function checkAtOnce(
   jobs: Iterable<JobFacts>,
   process: SimulatedProcess,
@@ -26,8 +26,8 @@ export function checkAtOnce(
   const running: string[] = [];
   for (const { name, executions, items } of jobs) {
     for (const one of executions) {
-      const takesSlot = one.actor.spec(name)?.kind !== 'always';
-      if (one.process === process && takesSlot && !one.context.signal.aborted) running.push(one.context.runId);
+      const takesPermit = one.actor.spec(name)?.kind !== 'always';
+      if (one.process === process && takesPermit && !one.context.signal.aborted) running.push(one.context.runId);
     }
     for (const one of items) {
       if (one.process === process && !one.context.signal.aborted) running.push(`an item of ${one.context.runId}`);
@@ -38,7 +38,7 @@ export function checkAtOnce(
   }
 }
 
-/** Checks a handler that starts after a wait for its group or for a slot. */
+/** Checks a handler that starts after a wait for its group or for a permit. */
 export function checkWaited(
   facts: JobFacts,
   execution: Execution,
@@ -47,7 +47,7 @@ export function checkWaited(
   report: Report,
 ): void {
   const { actor, process, context } = execution;
-  const waited = facts.slotWaits.get(context.fence.token) ?? 0;
+  const waited = facts.permitWaits.get(context.fence.token) ?? 0;
   const { run, past } = claim.row;
   const spec = actor.spec(facts.name);
   // A process that stood still notices nothing meanwhile.
@@ -87,7 +87,7 @@ export function checkExpired(facts: JobFacts, key: string, record: LedgerRecord,
   const spec = claim && facts.acquisitions.get(claim.leaseId)?.actor.spec(name);
   if (spec === undefined || record.trigger === null) return;
   const due = Date.parse(record.scheduledFor) + (record.trigger === 'manual' ? 0 : spec.offsetMs);
-  const isFull = record.reason === 'noFreeSlot' || (record.reason === 'groupFull' && spec.group !== undefined);
+  const isFull = record.reason === 'concurrencyLimit' || (record.reason === 'groupFull' && spec.group !== undefined);
   if (!isFull || now - due < windowOf(spec, record.trigger) - CLOCKS_MS) {
     report('wrongOutcome', name, `${what} (${String(record.reason)}), and is not older than its window`);
   }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { JobSpec } from '../../src/core/job';
-import type { Lanes } from '../../src/client/types';
+import type { Timeline } from '../../src/client/types';
 import { NonRetryableError } from '../../src/handler/handler';
 import { pauseJob } from '../../src/operator/operations/pause';
 import { jobSpec } from '../support/job';
@@ -11,8 +11,8 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 
 interface Played extends ManageBench {
-  lanes(query?: string): Promise<Lanes>;
-  lane(name: string, query?: string): Promise<Lanes['lanes'][number]>;
+  timeline(query?: string): Promise<Timeline>;
+  job(name: string, query?: string): Promise<Timeline['jobs'][number]>;
 }
 
 function play(jobs: readonly JobSpec[]): Played {
@@ -23,63 +23,63 @@ function play(jobs: readonly JobSpec[]): Played {
       if (job === 'bad') throw new NonRetryableError('no');
     },
   });
-  const lanes = async (query = ''): Promise<Lanes> => {
-    const { status, json, text } = await bench.send({ path: `lanes${query}`, as: 'viewer' });
+  const timeline = async (query = ''): Promise<Timeline> => {
+    const { status, json, text } = await bench.send({ path: `timeline${query}`, as: 'viewer' });
     expect([status, text]).toEqual([200, expect.anything() as unknown]);
-    return json as Lanes;
+    return json as Timeline;
   };
-  const lane = async (name: string, query?: string): Promise<Lanes['lanes'][number]> => {
-    const found = (await lanes(query)).lanes.find((one) => one.name === name);
-    if (found === undefined) throw new Error(`${name} has no lane`);
+  const job = async (name: string, query?: string): Promise<Timeline['jobs'][number]> => {
+    const found = (await timeline(query)).jobs.find((one) => one.name === name);
+    if (found === undefined) throw new Error(`${name} is not in it`);
     return found;
   };
-  return { ...bench, lanes, lane };
+  return { ...bench, timeline, job };
 }
 
 function at(instant: number): string {
   return new Date(instant).toISOString();
 }
 
-describe('the lanes', () => {
+describe('the timeline', () => {
   it('have the runs of a job, its median, and when its due times start, with its spread', async () => {
-    const { sim, lane } = play([jobSpec('a', '0 * * * *', { offsetMs: 5 * MINUTE })]);
+    const { sim, job } = play([jobSpec('a', '0 * * * *', { offsetMs: 5 * MINUTE })]);
     await sim.clock.advance(3 * HOUR + 30 * MINUTE);
-    const found = await lane('a', '?hours=3');
+    const found = await job('a', '?hours=3');
     expect(found).toMatchObject({ medianMs: 2 * MINUTE, offsetMs: 5 * MINUTE, isComplete: true });
     expect(found.recent).toHaveLength(3);
     expect(found.planned).toEqual([4, 5, 6].map((hour) => at(T0 + hour * HOUR + 5 * MINUTE)));
   });
 
   it('end at 200 due times of a job, and state that there are more', async () => {
-    const { sim, lane } = play([jobSpec('a', '* * * * *')]);
+    const { sim, job } = play([jobSpec('a', '* * * * *')]);
     await sim.clock.advance(30_000);
-    const { planned, isComplete } = await lane('a');
+    const { planned, isComplete } = await job('a');
     expect(isComplete).toBe(false);
     expect(planned).toHaveLength(200);
     expect(planned.at(-1)).toBe(at(T0 + 200 * MINUTE));
-    const short = await lane('a', '?hours=3');
+    const short = await job('a', '?hours=3');
     expect(short.isComplete).toBe(true);
     expect(short.planned).toHaveLength(180);
   });
 
   it('plan nothing while a job is paused, and only what follows the end of the pause', async () => {
     const jobs = [jobSpec('a', '0 * * * *'), jobSpec('b', '0 * * * *')];
-    const { sim, lane } = play(jobs);
+    const { sim, job } = play(jobs);
     await sim.clock.advance(65 * MINUTE);
     for (const [index, until] of [undefined, T0 + 4 * HOUR].entries()) {
       const spec = jobs[index];
       if (spec === undefined) throw new Error('there is no such job');
       await pauseJob(sim.store, { name: spec.name, spec }, { by: 'ann', note: 'a test', until });
     }
-    expect(await lane('a', '?hours=5')).toMatchObject({ state: 'paused', planned: [] });
-    expect((await lane('b', '?hours=5')).planned).toEqual([4, 5, 6].map((hour) => at(T0 + hour * HOUR)));
+    expect(await job('a', '?hours=5')).toMatchObject({ state: 'paused', planned: [] });
+    expect((await job('b', '?hours=5')).planned).toEqual([4, 5, 6].map((hour) => at(T0 + hour * HOUR)));
   });
 
   it('keep their order while a run starts and ends', async () => {
-    const { sim, lanes } = play([jobSpec('a', '30 * * * *'), jobSpec('b', '0 * * * *')]);
-    const names = async (): Promise<string[]> => (await lanes()).lanes.map(({ name }) => name);
+    const { sim, timeline } = play([jobSpec('a', '30 * * * *'), jobSpec('b', '0 * * * *')]);
+    const names = async (): Promise<string[]> => (await timeline()).jobs.map(({ name }) => name);
     await sim.clock.advance(61 * MINUTE);
-    expect([await names(), (await lanes()).lanes[1]?.state]).toEqual([['a', 'b'], 'running']);
+    expect([await names(), (await timeline()).jobs[1]?.state]).toEqual([['a', 'b'], 'running']);
     await sim.clock.advance(20 * MINUTE);
     expect(await names()).toEqual(['a', 'b']);
   });
@@ -89,31 +89,31 @@ describe('the lanes', () => {
       ...[jobSpec('bad', '*/5 * * * *'), jobSpec('good', '*/5 * * * *', { tags: ['x'], description: 'Sends mails' })],
       ...[jobSpec('off', '* * * * *', { enabled: false }), jobSpec('yearly', '0 0 2 6 *')],
     ];
-    const { sim, lanes } = play(jobs);
+    const { sim, timeline } = play(jobs);
     await sim.clock.advance(12 * MINUTE);
     const names = async (query?: string): Promise<readonly string[]> =>
-      (await lanes(query)).lanes.map(({ name }) => name);
+      (await timeline(query)).jobs.map(({ name }) => name);
     expect(await names()).toEqual(['bad', 'good']);
-    expect(await lanes()).toMatchObject({ busy: 2, empty: 2 });
+    expect(await timeline()).toMatchObject({ busy: 2, empty: 2 });
     expect(await names('?skip=1&limit=1')).toEqual(['good']);
     expect(await names('?tag=x')).toEqual(['good']);
     expect(await names('?q=MAILS%20send')).toEqual(['good']);
-    expect(await lanes('?q=nothing')).toMatchObject({ lanes: [], busy: 0, empty: 0 });
+    expect(await timeline('?q=nothing')).toMatchObject({ jobs: [], busy: 0, empty: 0 });
   });
 
   it('keep a job whose last run began before the window and ended in it', async () => {
-    const { sim, lanes } = play([jobSpec('bad', '59 11 * * *')]);
+    const { sim, timeline } = play([jobSpec('bad', '59 11 * * *')]);
     await sim.clock.advance(13 * HOUR);
-    expect((await lanes('?hours=1')).lanes).toHaveLength(1);
+    expect((await timeline('?hours=1')).jobs).toHaveLength(1);
     await sim.clock.advance(2 * MINUTE);
-    expect((await lanes('?hours=1')).lanes).toHaveLength(0);
+    expect((await timeline('?hours=1')).jobs).toHaveLength(0);
   });
 
   it('of 1,000 jobs cost one listing, and little time', async () => {
     const jobs = Array.from({ length: 1_000 }, (_, index) => jobSpec(`job-${String(index)}`, '* * * * *'));
-    const { calls, lanes } = play(jobs);
+    const { calls, timeline } = play(jobs);
     const began = performance.now();
-    const { lanes: shown, busy } = await lanes('?limit=100');
+    const { jobs: shown, busy } = await timeline('?limit=100');
     expect(performance.now() - began).toBeLessThan(15_000);
     expect([shown.length, busy]).toEqual([100, 1_000]);
     expect([...calls]).toEqual([['list', 1]]);
@@ -122,9 +122,9 @@ describe('the lanes', () => {
   it('answer 304 while nothing but the time has changed', async () => {
     const { sim, send } = play([jobSpec('a', '0 * * * *')]);
     await sim.clock.advance(MINUTE);
-    const first = await send({ path: 'lanes', as: 'viewer' });
+    const first = await send({ path: 'timeline', as: 'viewer' });
     await sim.clock.advance(MINUTE);
     const headers = { 'if-none-match': first.headers['etag'] ?? '' };
-    expect((await send({ path: 'lanes', as: 'viewer', headers })).status).toBe(304);
+    expect((await send({ path: 'timeline', as: 'viewer', headers })).status).toBe(304);
   });
 });

@@ -2,12 +2,12 @@ import * as z from 'zod';
 import { Instant, list, named } from './common';
 import { Job } from './jobs';
 
-const Lane = named(
-  'Lane',
+const TimelineJob = named(
+  'TimelineJob',
   'A job with what it has done and will do around now.',
   z.object({
     ...Job.pick({ name: true, state: true, detail: true, tags: true, timeZone: true, lastRun: true }).shape,
-    ...Job.pick({ recent: true, failures: true, episode: true, currentRun: true, nextDueAt: true, pause: true }).shape,
+    ...Job.pick({ recent: true, failures: true, incident: true, currentRun: true, nextDueAt: true, pause: true }).shape,
     offsetMs: z.int().describe('The delay of every due time by `spread`.'),
     medianMs: z.int().nullable().describe('The middle one of its last durations. Null: none is known.'),
     planned: list(Instant).describe(
@@ -17,13 +17,13 @@ const Lane = named(
   }),
 );
 
-export const Lanes = named(
-  'Lanes',
+export const Timeline = named(
+  'Timeline',
   'The jobs that have run, or will run, around now.',
   z.object({
     now: Instant.describe("The storage service's time."),
-    lanes: list(Lane).describe('The worst first.'),
+    jobs: list(TimelineJob).describe('The worst first.'),
     busy: z.int().describe('How many of the jobs that were asked for have anything in the window.'),
-    empty: z.int().describe('How many of them have nothing in it, and no lane.'),
+    empty: z.int().describe('How many of them have nothing in it, and are left out.'),
   }),
 );

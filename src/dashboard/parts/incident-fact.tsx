@@ -1,17 +1,16 @@
 import type { JSX } from 'preact';
 import { Ago, Fact, Link, Since, Time } from './parts';
 import type { Job } from '../data/model';
-import { runHref } from './timeline';
+import { runHref } from './runs-over-time';
 import { plural } from '../data/words';
-
-interface EpisodeFactProps {
-  readonly episode: NonNullable<Job['episode']>;
+interface IncidentFactProps {
+  readonly incident: NonNullable<Job['incident']>;
   readonly zone: string | null;
 }
 
 /** The failures of a job until its next success, and who looks after them. */
-export function EpisodeFact({ episode, zone }: EpisodeFactProps): JSX.Element {
-  const { since, isWhole, failures, firstRunId, acknowledgement } = episode;
+export function IncidentFact({ incident, zone }: IncidentFactProps): JSX.Element {
+  const { since, isWhole, failures, firstRunId, acknowledgement } = incident;
   return (
     <>
       <Fact name={failures === 0 ? 'Without success' : 'Failing'}>

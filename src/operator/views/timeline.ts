@@ -8,7 +8,7 @@ import { worstSteadily } from './overview';
 const PLANNED = 200;
 
 /** A job with what it has done and will do around now. Times are ISO 8601 in UTC. */
-export interface Lane extends JobStatus {
+export interface TimelineJob extends JobStatus {
   /** The delay of every due time by `spread`. */
   readonly offsetMs: Millis;
   /** The middle one of the durations that the row has. Null: it has none. */
@@ -19,7 +19,7 @@ export interface Lane extends JobStatus {
   readonly isComplete: boolean;
 }
 
-interface LanesQuery {
+interface TimelineQuery {
   readonly now: EpochMs;
   /** The window reaches this far back and this far ahead. */
   readonly reachMs: Millis;
@@ -32,20 +32,20 @@ interface LanesQuery {
   readonly limit: number;
 }
 
-export interface Lanes {
+export interface Timeline {
   /** {@link worstSteadily}. */
-  readonly lanes: readonly Lane[];
+  readonly jobs: readonly TimelineJob[];
   /** How many of the jobs that were asked for have anything in the window. */
   readonly busy: number;
-  /** How many of them have nothing in it, and no lane. */
+  /** How many of them have nothing in it, and are left out. */
   readonly empty: number;
 }
 
 /** The jobs that have run, or will run, within a window around now. It makes no storage call. */
-export function lanesOf(
+export function timelineOf(
   entries: readonly JobEntry[],
-  { now, reachMs, tag, text = '', skip, limit }: LanesQuery,
-): Lanes {
+  { now, reachMs, tag, text = '', skip, limit }: TimelineQuery,
+): Timeline {
   const [from, until] = [now - reachMs, now + reachMs];
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   const chosen = entries
@@ -57,7 +57,7 @@ export function lanesOf(
   return {
     busy: busy.length,
     empty: chosen.length - busy.length,
-    lanes: busy
+    jobs: busy
       .toSorted((a, b) => worstSteadily(a.status, b.status))
       .slice(skip, skip + limit)
       .map(({ spec, status }) => ({
@@ -88,7 +88,7 @@ function plannedOf(
   spec: JobSpec | undefined,
   { nextDueAt }: JobStatus,
   until: EpochMs,
-): Pick<Lane, 'planned' | 'isComplete'> {
+): Pick<TimelineJob, 'planned' | 'isComplete'> {
   const planned: string[] = [];
   if (spec === undefined || nextDueAt === null) return { planned, isComplete: true };
   let at: EpochMs | undefined = Date.parse(nextDueAt) - spec.offsetMs;

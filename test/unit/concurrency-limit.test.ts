@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { type Slot, type Slots, createSlots } from '../../src/coordinator/slots';
+import { type Permit, type ConcurrencyLimit, createConcurrencyLimit } from '../../src/coordinator/concurrency-limit';
 import { type SettableClock, settableClock } from '../support/clock';
 
 const SECOND = 1_000;
 
 interface Bench {
   readonly clock: SettableClock;
-  readonly slots: Slots;
-  /** The names of those that have a slot, in the order in which they got it. */
+  readonly concurrencyLimit: ConcurrencyLimit;
+  /** The names of those that have a permit, in the order in which they got it. */
   readonly given: string[];
   ask(name: string, priority: number, atMostMs?: number): AbortController;
   end(name: string): void;
@@ -16,18 +16,18 @@ interface Bench {
 
 function bench(limit: number): Bench {
   const clock = settableClock(0);
-  const slots = createSlots(clock, limit);
+  const concurrencyLimit = createConcurrencyLimit(clock, limit);
   const given: string[] = [];
-  const held = new Map<string, Slot | undefined>();
+  const held = new Map<string, Permit | undefined>();
   return {
     clock,
-    slots,
+    concurrencyLimit,
     given,
     ask(name, priority, atMostMs = 60 * SECOND) {
       const asking = new AbortController();
-      void slots.take([-priority], { signal: asking.signal, atMostMs }).then((slot) => {
-        held.set(name, slot);
-        if (slot !== undefined) given.push(name);
+      void concurrencyLimit.take([-priority], { signal: asking.signal, atMostMs }).then((permit) => {
+        held.set(name, permit);
+        if (permit !== undefined) given.push(name);
       });
       return asking;
     },
@@ -36,7 +36,7 @@ function bench(limit: number): Bench {
   };
 }
 
-describe('slots', () => {
+describe('concurrency', () => {
   it('are given to the most important of those that ask within a few milliseconds', async () => {
     const { clock, given, ask, waitedMs } = bench(2);
     ask('low', 0);
@@ -65,7 +65,7 @@ describe('slots', () => {
     await clock.advance(0);
     expect(given).toEqual(['first', 'high']);
     end('high');
-    // Nobody gives a slot back twice.
+    // Nobody gives a permit back twice.
     end('high');
     await clock.advance(0);
     end('higher');
@@ -75,7 +75,7 @@ describe('slots', () => {
     expect(waitedMs('low')).toBe(2 * SECOND);
   });
 
-  it('count the wait of those whom a round of free slots has passed over', async () => {
+  it('count the wait of those whom a round of free permits has passed over', async () => {
     const { clock, ask, end, waitedMs } = bench(1);
     ask('high', 9);
     ask('low', 0);
@@ -107,10 +107,10 @@ describe('slots', () => {
   });
 
   it('are not asked for by an attempt that has ended', async () => {
-    const { clock, slots } = bench(1);
-    const slot = slots.take([0], { signal: AbortSignal.abort(), atMostMs: SECOND });
+    const { clock, concurrencyLimit } = bench(1);
+    const permit = concurrencyLimit.take([0], { signal: AbortSignal.abort(), atMostMs: SECOND });
     await clock.advance(10);
-    expect(await slot).toBeUndefined();
+    expect(await permit).toBeUndefined();
   });
 
   it('leave no timer behind', async () => {

@@ -4,11 +4,10 @@ import { changed, go, pageOf, param } from '../data/address';
 import { now } from '../data/clock';
 import type { DueTimes, RunSummary } from '../data/model';
 import { type Scale, instantAt, positionOf, ticksOf } from '../data/scale';
-import { barWidth, Hatching } from './lane-picture';
+import { barWidth, Hatching } from './timeline-job';
 import { duration, exactTime, fullTime, zoneOf } from '../data/time';
 import { useWidth } from '../data/use-live';
 import { OUTCOME_LABELS, plural, reasonText } from '../data/words';
-
 const HEIGHT = 96;
 const BASE = 64;
 const BAR = 36;
@@ -27,7 +26,7 @@ const RANGES: readonly (readonly [name: string, ms: number])[] = [
 /** The share of the picture that lies in the future. */
 const AHEAD = 0.15;
 
-interface TimelineProps {
+interface RunsOverTimeProps {
   readonly runs: readonly RunSummary[];
   /** Whether there are older ones, which are not listed. */
   readonly isPart: boolean;
@@ -36,7 +35,7 @@ interface TimelineProps {
 }
 
 /** The runs of a job over time. A click asks why, for that instant. */
-export function Timeline({ runs, isPart, due, zone }: TimelineProps): JSX.Element {
+export function RunsOverTime({ runs, isPart, due, zone }: RunsOverTimeProps): JSX.Element {
   const [element, width] = useWidth();
   const chosen = RANGES.find(([name]) => name === param('range')) ?? fitting(runs);
   return (
@@ -78,7 +77,7 @@ function fitting(runs: readonly RunSummary[]): (typeof RANGES)[number] {
   return RANGES.find(([, ms]) => ms >= span) ?? ['30d', 30 * 24 * HOUR];
 }
 
-interface PictureProps extends TimelineProps {
+interface PictureProps extends RunsOverTimeProps {
   readonly width: number;
   readonly lengthMs: number;
 }
@@ -92,7 +91,7 @@ function Picture({ runs, isPart, due, zone, width, lengthMs }: PictureProps): JS
   const listedFrom = positionOf(scale, Math.min(...runs.map(({ scheduledFor }) => Date.parse(scheduledFor))));
   return (
     <svg
-      class="timeline"
+      class="runs-over-time"
       width={width}
       height={HEIGHT}
       role="img"
@@ -211,7 +210,7 @@ function askWhy(
   event: TargetedMouseEvent<SVGSVGElement>,
   scale: Scale,
   runs: readonly RunSummary[],
-  due: TimelineProps['due'],
+  due: RunsOverTimeProps['due'],
 ): void {
   const x = event.clientX - event.currentTarget.getBoundingClientRect().left;
   const times = [...runs.map(({ scheduledFor }) => scheduledFor), ...due.map(({ scheduledFor }) => scheduledFor)];

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Slot, createSlots } from '../../src/coordinator/slots';
+import { type Permit, createConcurrencyLimit } from '../../src/coordinator/concurrency-limit';
 import { type Rank, compareRanks } from '../../src/core/ranked-queue';
 import { settableClock } from '../support/clock';
 
-/** Longer than a free slot waits for others that ask. */
+/** Longer than a free permit waits for others that ask. */
 const TOGETHER_MS = 5;
 
 type Step =
@@ -34,14 +34,14 @@ interface Asking {
   readonly until: number;
 }
 
-describe('slots, whoever asks, ends and leaves', () => {
+describe('concurrencyLimit, whoever asks, ends and leaves', () => {
   it('are never more than the limit, never idle while somebody waits, and given in order', async () => {
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 1, max: 4 }), fc.array(step, { maxLength: 60 }), async (limit, steps) => {
         const clock = settableClock(0);
-        const slots = createSlots(clock, limit);
+        const concurrencyLimit = createConcurrencyLimit(clock, limit);
         const waiting = new Map<number, Asking>();
-        const running = new Map<number, Slot>();
+        const running = new Map<number, Permit>();
         const problems: unknown[] = [];
         let asked = 0;
         const ask = (rank: Rank, atMostMs: number): void => {
@@ -52,9 +52,9 @@ describe('slots, whoever asks, ends and leaves', () => {
             until: clock.monotonic() + atMostMs,
           };
           waiting.set(one.id, one);
-          const taken = slots.take(rank, { signal: one.controller.signal, atMostMs }).then((slot) => {
+          const taken = concurrencyLimit.take(rank, { signal: one.controller.signal, atMostMs }).then((permit) => {
             waiting.delete(one.id);
-            if (slot === undefined) {
+            if (permit === undefined) {
               expect(one.controller.signal.aborted || clock.monotonic() >= one.until).toBe(true);
               return;
             }
@@ -64,7 +64,7 @@ describe('slots, whoever asks, ends and leaves', () => {
               const gone = other.controller.signal.aborted || clock.monotonic() >= other.until;
               if (!gone) expect(compareRanks(one.rank, other.rank) || one.id - other.id).toBeLessThan(0);
             }
-            running.set(one.id, slot);
+            running.set(one.id, permit);
             expect(running.size).toBeLessThanOrEqual(limit);
           });
           taken.catch((problem: unknown) => problems.push(problem));
@@ -73,10 +73,10 @@ describe('slots, whoever asks, ends and leaves', () => {
           if (next.kind === 'ask') ask([-next.priority, next.due], next.atMostMs);
           if (next.kind === 'wait') await clock.advance(next.ms);
           if (next.kind === 'end') {
-            const [id, slot] = [...running][next.which % Math.max(1, running.size)] ?? [];
+            const [id, permit] = [...running][next.which % Math.max(1, running.size)] ?? [];
             running.delete(id ?? 0);
-            slot?.giveBack();
-            // One turn, so that the next one has its slot before anybody else asks.
+            permit?.giveBack();
+            // One turn, so that the next one has its permit before anybody else asks.
             await clock.advance(0);
           }
           if (next.kind === 'leave') {
@@ -86,11 +86,11 @@ describe('slots, whoever asks, ends and leaves', () => {
         }
         await clock.advance(TOGETHER_MS);
         if (running.size < limit) expect(waiting.size).toBe(0);
-        // Everything ends: nobody waits for ever, and no slot is lost.
+        // Everything ends: nobody waits for ever, and no permit is lost.
         while (running.size > 0) {
-          for (const [id, slot] of running) {
+          for (const [id, permit] of running) {
             running.delete(id);
-            slot.giveBack();
+            permit.giveBack();
             await clock.advance(0);
           }
         }
