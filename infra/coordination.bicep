@@ -25,7 +25,7 @@ param location string = resourceGroup().location
 @description('Redundancy of the account: zones of one region, or a copy in the paired region as well.')
 param redundancy 'Standard_ZRS' | 'Standard_GZRS' = 'Standard_ZRS'
 
-@description('Puts a lock on the account: nobody can delete the account before the lock. To create the lock, you need Locks Contributor or Owner.')
+@description('Puts a lock on the account: the lock must be deleted before the account. To create the lock, you need Locks Contributor or Owner.')
 param deleteLock bool = true
 
 @description('The coordination container.')

@@ -52,10 +52,10 @@ param coordinationRedundancy 'Standard_ZRS' | 'Standard_GZRS' = 'Standard_ZRS'
 @maxValue(8)
 param coordinationAccounts int = 1
 
-@description('Puts a lock on each coordination account: nobody can delete the account before the lock. To create the lock, you need Locks Contributor or Owner.')
+@description('Puts a lock on each coordination account: the lock must be deleted before the account. To create the lock, you need Locks Contributor or Owner.')
 param deleteLock bool = true
 
-@description('For how many days an audit entry can be neither changed nor deleted, in an account of its own. 0: there is no such account.')
+@description('For how many days an audit entry can be neither changed nor deleted, in its own account. 0: there is no such account.')
 @minValue(0)
 @maxValue(146000)
 param auditDays int = 0
@@ -74,7 +74,7 @@ param zoneRedundant bool = false
 @maxValue(1000)
 param maximumInstanceCount int = 40
 
-@description('Client id of the Entra application for the API. Empty: the API is closed to everybody.')
+@description('Client id of the Entra application for the API. Empty: the API is closed.')
 param authClientId string = ''
 
 @description('The tenant whose users may call the API.')

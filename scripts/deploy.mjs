@@ -94,11 +94,11 @@ function check({ apps, container, coordination, ...given }) {
     if (!fits) problems.push(`${JSON.stringify(`${group}/${name}`)} is not GROUP/APP`);
   }
   if (new Set(apps.map(({ name }) => name)).size < apps.length) problems.push('an app is named twice');
-  if (!/^[a-z0-9-]{3,63}$/.test(container)) problems.push(`--container ${container} is no container's name`);
+  if (!/^[a-z0-9-]{3,63}$/.test(container)) problems.push(`--container ${container} is not a container's name`);
   if (!given['health-only'] && !/^https:\/\/[a-z0-9]{3,24}\./.test(coordination)) {
     problems.push('--coordination is missing, or not like https://ACCOUNT.blob.core.windows.net');
   }
-  if (!(given.timeoutMs > 0)) problems.push(`--timeout ${given.timeout} is no number of seconds`);
+  if (!(given.timeoutMs > 0)) problems.push(`--timeout ${given.timeout} is not a number of seconds`);
   for (const file of ['cronlease.zip', 'app/jobs.json']) {
     if (!existsSync(path.join(given.package, file)))
       problems.push(`${given.package}/${file} is missing: npm run package`);

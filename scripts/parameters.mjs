@@ -86,7 +86,7 @@ export function problemsOf(source) {
   }
   for (const region of [...listed(regions), ...listed(deployments).map((one) => one?.region)]) {
     if (typeof region !== 'string' || !/^[a-z][a-z0-9]*$/.test(region)) {
-      problems.push(`region ${JSON.stringify(region)}: write its short name, such as northeurope`);
+      problems.push(`region ${JSON.stringify(region)}: use its short name, such as northeurope`);
     }
   }
   for (const one of names) {
@@ -96,7 +96,7 @@ export function problemsOf(source) {
   }
   for (const one of twice([...listed(regions), ...names])) problems.push(`two deployments are called ${one}`);
   for (const range of listed(operatorRanges)) {
-    if (!isRange(range)) problems.push(`operatorRanges: ${JSON.stringify(range)} is no range such as 10.1.0.0/24`);
+    if (!isRange(range)) problems.push(`operatorRanges: ${JSON.stringify(range)} is not a range such as 10.1.0.0/24`);
   }
   return problems;
 }

@@ -35,12 +35,12 @@ function problemsOf(tag, version, sections) {
   const section = sections.get(version);
   const unreleased = sections.get('Unreleased')?.text ?? '';
   if (section === undefined) {
-    problems.push(`CHANGELOG.md has no section for ${version}: write "## [${version}] - YYYY-MM-DD".`);
+    problems.push(`CHANGELOG.md has no section for ${version}: it must be "## [${version}] - YYYY-MM-DD".`);
   } else {
     if (!/^- \d{4}-\d\d-\d\d$/.test(section.rest)) {
-      problems.push(`CHANGELOG.md: [${version}] has no date: write "## [${version}] - YYYY-MM-DD".`);
+      problems.push(`CHANGELOG.md: [${version}] has no date: it must be "## [${version}] - YYYY-MM-DD".`);
     }
-    if (section.text === '') problems.push(`CHANGELOG.md: [${version}] is empty: write what changed.`);
+    if (section.text === '') problems.push(`CHANGELOG.md: [${version}] is empty: describe what changed.`);
   }
   if (unreleased !== '') problems.push(`CHANGELOG.md: [Unreleased] is not empty: move its text to [${version}].`);
   return problems;

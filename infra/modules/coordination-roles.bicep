@@ -25,7 +25,7 @@ var roles = {
   }
   record: {
     id: storageBlobDataContributor
-    reason: 'Creates audit entries. The policy of the container lets nobody change or delete one.'
+    reason: 'Creates audit entries. The policy of the container lets no one change or delete one.'
   }
   read: {
     id: storageBlobDataReader

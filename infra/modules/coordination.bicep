@@ -12,7 +12,7 @@ param location string
 @description('Redundancy of the account.')
 param redundancy 'Standard_ZRS' | 'Standard_GZRS'
 
-@description('Puts a lock on the account: nobody can delete the account before the lock.')
+@description('Puts a lock on the account: the lock must be deleted before the account.')
 param deleteLock bool
 
 @description('The coordination container.')

@@ -5,7 +5,7 @@
 @maxLength(9)
 param name string
 
-@description('Part of the names of this deployment\'s resources: its region, unless it has a name of its own.')
+@description('Part of the names of this deployment\'s resources: its region, unless it has its own name.')
 param deploymentName string
 
 @description('Its region.')
@@ -44,7 +44,7 @@ param jobContainers string[]
 @description('Memory of an instance.')
 param instanceMemoryMB 512 | 2048 | 4096
 
-@description('Spreads the instances and the host account over zones, where the region offers this for this plan.')
+@description('Spreads the instances and the host account over zones, if the region offers this for this plan.')
 param zoneRedundant bool
 
 @description('The most instances that the app may have.')
@@ -68,7 +68,7 @@ param notifyHosts string[]
 @description('The address of the dashboard as people reach it.')
 param publicUrl string
 
-@description('Client id of the Entra application for the API. Empty: closed to everybody.')
+@description('Client id of the Entra application for the API. Empty: the API is closed.')
 param authClientId string
 
 @description('The tenant whose users may call the API.')

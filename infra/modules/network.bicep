@@ -79,7 +79,7 @@ resource endpointRules 'Microsoft.Network/networkSecurityGroups@2025-05-01' = if
       {
         name: 'nothing-else'
         properties: {
-          description: 'Nobody else calls storage, not even from a peered network.'
+          description: 'No other caller reaches storage, not even from a peered network.'
           direction: 'Inbound'
           access: 'Deny'
           priority: 4096

@@ -165,7 +165,7 @@ function named(storage: string): Settings {
   if (url !== null && /\.blob\./.test(url.hostname) && url.pathname !== '/') {
     const container = url.pathname.split('/')[1] ?? '';
     throw new UsageError(
-      `--storage: the URL names more than a service; write --storage ${url.origin} --container ${container}`,
+      `--storage: the URL names more than a service; use --storage ${url.origin} --container ${container}`,
     );
   }
   return { [SERVICE_URI]: storage };

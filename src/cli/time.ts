@@ -52,7 +52,7 @@ export function parseTime(text: string, option: string, where: Direction = 'ago'
   } catch (error) {
     if (!(error instanceof ScheduleError)) throw error;
     throw new UsageError(
-      `${option} ${JSON.stringify(text)} ${error.message}: write it as 2026-12-31T23:00:00Z, with an offset such as ` +
+      `${option} ${JSON.stringify(text)} ${error.message}: must be such as 2026-12-31T23:00:00Z, with an offset such as ` +
         "+02:00 instead of Z, or without either for the job's time zone; as 21:42 or 21:42:40Z for the " +
         (where === 'ago'
           ? 'latest such time, or as 2h for so long ago'

@@ -165,7 +165,7 @@ function readIcal(
       return false;
     };
     const entries = parseIcal(new TextDecoder('utf-8').decode(bytes), isWanted);
-    const remedy = 'write a category or summary that its events have';
+    const remedy = 'use a category or summary that its events have';
     if (unused.select) report.error([...at, 'select'], 'selects no event of the file', remedy);
     else if (unused.exclude)
       report.warning([...at, 'exclude'], 'matches no event of the file', `${remedy}, or leave it out`);

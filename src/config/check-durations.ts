@@ -54,7 +54,7 @@ export function checkDurations(job: CheckedJob, limits: DurationLimits): void {
     report.warning(
       [...path, 'catchUpWindow'],
       `is so short that one failed hand-over lets a due time expire: the next tick claims it only after the lease of ${formatDuration(settings.lease)}`,
-      `write ${formatDuration(reclaim)} or more, or a shorter lease`,
+      `must be ${formatDuration(reclaim)} or more, or the lease shorter`,
     );
   }
   if (hasLease) checkRequireWithin(job, reclaim);
@@ -66,9 +66,9 @@ function checkRequireWithin({ path, settings, wrong, report }: CheckedJob, recla
   if (requireWithin === undefined || wrong.has('requireWithin') || wrong.has('catchUpWindow')) return;
   const place = [...path, 'requireWithin'];
   const window = formatDuration(catchUpWindow);
-  const remedy = `write a catchUpWindow of ${formatDuration(requireWithin + reclaim)} or more, or less here`;
+  const remedy = `set catchUpWindow to ${formatDuration(requireWithin + reclaim)} or more, or use less here`;
   if (requireWithin >= catchUpWindow) {
-    const effect = `has no effect: a due time expires by catchUpWindow (${window}) first, whatever it waits for`;
+    const effect = `has no effect: a due time expires by catchUpWindow (${window}) first, even while it waits`;
     report.warning(place, effect, remedy);
   } else if (requireWithin + reclaim > catchUpWindow) {
     const effect = `leaves little of catchUpWindow (${window}) to claim a due time whose required jobs were late`;
@@ -85,7 +85,7 @@ function checkLeaseLength(
   if (lengths === undefined || (lease >= lengths.least && lease <= lengths.most)) return true;
   const [least, most] = [formatDuration(lengths.least), formatDuration(lengths.most)];
   const problem = lease < lengths.least ? `is shorter than ${least}` : `is longer than ${most}`;
-  report.error([...path, 'lease'], problem, `write ${least} to ${most}`);
+  report.error([...path, 'lease'], problem, `must be ${least} to ${most}`);
   return false;
 }
 
@@ -95,7 +95,7 @@ function checkLease({ path, settings, wrong, report }: CheckedJob): void {
     report.warning(
       [...path, 'lease'],
       'may be shorter than the hand-over from a tick to the instance that runs the attempt, which then starts again',
-      `write ${formatDuration(HAND_OVER)} or more`,
+      `must be ${formatDuration(HAND_OVER)} or more`,
     );
   }
   // The lease is renewed at every third of its length, also while a handler winds down: two thirds always remain.
@@ -105,7 +105,7 @@ function checkLease({ path, settings, wrong, report }: CheckedJob): void {
     report.error(
       [...path, 'grace'],
       `is too long for a lease of ${formatDuration(lease)}: a handler could outlive it`,
-      `write less than ${limitText} (two thirds of the lease, less its margin), or a longer lease`,
+      `must be less than ${limitText} (two thirds of the lease, less its margin), or the lease longer`,
     );
   }
 }
@@ -119,13 +119,13 @@ function checkTimeout({ path, settings, given, wrong, report }: CheckedJob, func
     report.warning(
       [...path, 'stallAfter'],
       `has no effect: the attempt times out first, after ${formatDuration(timeout)}`,
-      'write less than the timeout, or leave it out',
+      'must be less than the timeout, or left out',
     );
   }
   if (functionTimeout === undefined || wrong.has('grace')) return;
   const room = functionTimeout - timeout - grace;
   const limit = `host.json's functionTimeout of ${formatDuration(functionTimeout)}`;
-  const remedy = `write ${formatDuration(Math.max(1000, functionTimeout - grace - ROOM))} or less, or raise functionTimeout`;
+  const remedy = `must be ${formatDuration(Math.max(1000, functionTimeout - grace - ROOM))} or less; or raise functionTimeout`;
   const place = [...path, 'timeout'];
   if (room < 0)
     report.error(place, `${said}does not fit, with a grace of ${formatDuration(grace)}, into ${limit}`, remedy);

@@ -26,7 +26,7 @@ function warnOfWideSpread({ path, settings, wrong, report }: CheckedJob, timetab
     const next = timetable.next(due);
     const gap: Millis = (next ?? Infinity) - due;
     if (gap < spread) {
-      const remedy = `write ${formatDuration(gap)} or less`;
+      const remedy = `must be ${formatDuration(gap)} or less`;
       report.warning(
         [...path, 'spread'],
         `is wider than ${formatDuration(gap)}, the shortest gap of the schedule`,
@@ -46,7 +46,7 @@ function warnOfEarlyAlert({ path, settings, wrong, report }: CheckedJob, timetab
   report.warning(
     [...path, 'alertAfter'],
     `is not longer than ${formatDuration(gap)}, a gap of the schedule: the job becomes overdue in it even if every run succeeds`,
-    `write more than ${formatDuration(gap)}, with room for the run and its retries`,
+    `must be more than ${formatDuration(gap)}, with room for the run and its retries`,
   );
 }
 

@@ -29,7 +29,7 @@ export function checkGroups(
   }
   for (const group of groups) {
     if (used.has(group)) continue;
-    report.warning(['groups', group], 'is the group of no job', `write "group": "${group}" in a job, or leave it out`);
+    report.warning(['groups', group], 'is the group of no job', `set "group": "${group}" in a job, or remove it`);
   }
 }
 

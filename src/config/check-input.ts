@@ -18,7 +18,7 @@ export function checkInput({ path, settings, report }: CheckedJob): void {
     report.error(
       [...place, ...found.path],
       'is an integer beyond 2^53; it was read as this one',
-      'write it as text, in double quotes',
+      'put it in double quotes, as text',
     );
   }
   for (const secret of secretsIn(input, place).slice(0, SECRETS_SHOWN)) {
@@ -34,7 +34,7 @@ export function checkInput({ path, settings, report }: CheckedJob): void {
   report.warning(
     place,
     `has ${Math.ceil(bytes / 1024)} KB of JSON. A run by hand with a changed input may have ${INPUT_BYTES / 1024} KB`,
-    'store it elsewhere, and write its name here',
+    'store it elsewhere, and give its name here',
     '{…}',
   );
 }

@@ -51,14 +51,14 @@ function checkOwn(path: Path, { schedule, overlap }: Requiring, report: IssueRep
     report.error(
       place,
       'cannot be used: the job is due once, so it has no previous due time, from which successes would count',
-      'write a schedule that repeats, or leave it out',
+      'use a schedule that repeats, or leave it out',
     );
   }
   if (overlap === 'cancel') {
     report.error(
       [...path, 'overlap'],
-      'does not go with requires: a due time would cancel the run, and might then wait in vain',
-      'write "skip" or "queue"',
+      'does not go with requires: a due time would cancel the run, and might then never run',
+      'must be "skip" or "queue"',
     );
   }
 }
@@ -90,7 +90,7 @@ function checkRequired(
   } else if (isOnce(other.schedule)) {
     report.error(
       place,
-      'is due only once, so that all later due times would wait in vain',
+      'is due only once, so that all later due times would wait until they expire',
       'give it a schedule that repeats, or "@manual"',
     );
   } else if (!other.enabled && job.enabled) {

@@ -25,7 +25,7 @@ export const exceptedDate = z
     reading((text) => {
       const date = parseMoment(text);
       if (date.kind === 'date') return dateWindow(date);
-      throw new ScheduleError('is a time, not a date', 'write a date such as "2026-12-25", or {"from": …, "to": …}');
+      throw new ScheduleError('is a time, not a date', 'must be a date such as "2026-12-25", or {"from": …, "to": …}');
     }),
   );
 
@@ -54,7 +54,7 @@ export const exceptedYearly = z.strictObject({
         const [, month = 0, day = 0] = (/^(\d\d)-(\d\d)$/.exec(text) ?? []).map(Number);
         // 2024 is a leap year.
         if (dayOf(2024, month, day) !== undefined) return { month, day };
-        throw new ScheduleError('is not a day of a year', 'write month and day, such as "12-25"');
+        throw new ScheduleError('is not a day of a year', 'must be month and day, such as "12-25"');
       }),
     ),
   days: z.int().min(1).max(366).meta({ description: 'The number of days, this one included.' }).prefault(1),

@@ -86,8 +86,7 @@ function unknownHandler(spec: HandledJob, known: readonly string[]): PathIssue {
     path: ['jobs', spec.name, 'handler'],
     value: spec.handler,
     message: `is not in the registry of handlers, which holds ${known.map((name) => `"${name}"`).join(', ') || 'none'}`,
-    remedy:
-      meant === undefined ? 'write a name from the registry, or add the handler to it' : `did you mean "${meant}"?`,
+    remedy: meant === undefined ? 'use a name from the registry, or add the handler to it' : `did you mean "${meant}"?`,
   };
 }
 
@@ -134,7 +133,7 @@ function checkInput(spec: HandledJob, schema: StandardSchema): { errors: readonl
           path: ['jobs', spec.name, 'input', ...path],
           value: valueAt(spec.input, path) ?? null,
           message: spec.input === undefined ? `is missing: ${message}` : message,
-          remedy: `write an input that the schema of handler "${spec.handler}" accepts`,
+          remedy: `use an input that the schema of handler "${spec.handler}" accepts`,
         })),
       };
   }

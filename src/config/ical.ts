@@ -38,7 +38,7 @@ interface Property {
 
 /** A repetition that cannot be read would silently exclude too little, so it is refused. */
 const REFUSED: ReadonlySet<string> = new Set(['RDATE', 'EXDATE', 'EXRULE', 'RECURRENCE-ID']);
-const REMEDY = 'write these days into the calendar of the jobs file instead';
+const REMEDY = 'list these days in the calendar of the jobs file instead';
 /** A jobs file has no times outside of these, in seconds: 1970-01-01 and 9999-12-31. */
 const [FIRST, LAST] = [0, 253_402_214_400];
 /** A longer name of an entry is cut. */
@@ -150,7 +150,7 @@ function timeOf({ name, value, parameters, line }: Property): Time {
   const [, year, month, day, hour, minute = 0, second = 0, utc] = match ?? [];
   const date = dayOf(Number(year), Number(month), Number(day));
   if (match === null || date === undefined || Number(hour ?? 0) > 23 || Number(minute) > 59 || Number(second) > 59) {
-    throw new IcalError(line, `${name} ${JSON.stringify(value)} is not a date or time`, 'write it as 20261225');
+    throw new IcalError(line, `${name} ${JSON.stringify(value)} is not a date or time`, 'must be of the form 20261225');
   }
   if (hour === undefined) return { kind: 'date', second: date * DAY_SECONDS };
   const wall = date * DAY_SECONDS + Number(hour) * 3600 + Number(minute) * 60 + Number(second);

@@ -54,7 +54,11 @@ export function readJob(name: string, raw: unknown, report: IssueReport, limits:
   const path = ['jobs', name];
   const isNamed = isJobName(name);
   if (!isNamed)
-    report.error(path, 'has a name that no job can have', `write 1 to 63 of a-z 0-9 -, such as "${asJobName(name)}"`);
+    report.error(
+      path,
+      'has a name that no job can have',
+      `must be 1 to 63 characters of a-z 0-9 -, such as "${asJobName(name)}"`,
+    );
   if (name === ALL_JOBS)
     report.error(
       path,
@@ -74,7 +78,7 @@ export function readJob(name: string, raw: unknown, report: IssueReport, limits:
       'give it another name, such as "layout"',
     );
   if (!isRecord(raw)) {
-    report.error(path, 'is not an object', 'write an object of settings: {"schedule": "0 3 * * *"}');
+    report.error(path, 'is not an object', 'must be an object of settings: {"schedule": "0 3 * * *"}');
     return {};
   }
   const job = readSettings(path, raw, report);
@@ -294,7 +298,7 @@ function warnOfClockChanges(
   report.warning(
     [...path, 'schedule'],
     changes.map((change) => `on ${change.wall.slice(0, 10)} ${clockNote(change)}`).join('; '),
-    'write "dst" to choose, such as {"gap": "forward", "overlap": "first"}, or another time',
+    'set "dst" to choose, such as {"gap": "forward", "overlap": "first"}, or use another time',
   );
 }
 
@@ -308,7 +312,7 @@ function warnOfPast({ path, settings, wrong, report }: CheckedJob, compiled: Com
     report.warning(
       [...path, 'schedule'],
       `is in the past by more than catchUpWindow (${formatDuration(settings.catchUpWindow)}): it never runs`,
-      'write a later time, or remove the job',
+      'use a later time, or remove the job',
     );
     return;
   }
@@ -317,7 +321,7 @@ function warnOfPast({ path, settings, wrong, report }: CheckedJob, compiled: Com
     report.warning(
       [...path, 'between', 'to'],
       'is in the past: the job is never due again',
-      'write a later time, or remove the job',
+      'use a later time, or remove the job',
     );
   }
 }

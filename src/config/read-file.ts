@@ -70,7 +70,7 @@ function decode(bytes: Uint8Array, file: string): string {
   } catch (error) {
     throw unusable(file, 'the file is not text in UTF-8', 'save it as UTF-8', error);
   }
-  if (text.trim() === '') throw unusable(file, 'the file is empty', `write ${EXAMPLE}`);
+  if (text.trim() === '') throw unusable(file, 'the file is empty', `must be such as ${EXAMPLE}`);
   return text;
 }
 

@@ -43,7 +43,7 @@ export function reading<Raw, Value>(read: (raw: Raw) => Value): (raw: Raw, conte
   };
 }
 
-const DURATION_REMEDY = 'write whole numbers with the units d, h, m, s in that order, such as 45s, 10m, 1h30m or 7d';
+const DURATION_REMEDY = 'must be whole numbers with the units d, h, m, s in that order, such as 45s, 10m, 1h30m or 7d';
 
 export function duration(
   description: string,
@@ -52,8 +52,8 @@ export function duration(
   const { least = 1000, most = Infinity, examples = ['45s', '10m', '1h30m', '7d'] } = options;
   const remedy =
     most === Infinity
-      ? `write ${formatDuration(least)} or more`
-      : `write ${formatDuration(least)} to ${formatDuration(most)}`;
+      ? `must be ${formatDuration(least)} or more`
+      : `must be ${formatDuration(least)} to ${formatDuration(most)}`;
   return z
     .string()
     .meta({ description, pattern: DURATION_PATTERN.source, examples: [...examples] })

@@ -15,7 +15,7 @@ function knownZone(name: string): Zone {
     if (!(error instanceof ScheduleError)) throw error;
     const windows = windowsZone(name);
     if (windows !== undefined)
-      throw new ScheduleError('is the name of a time zone on Windows', `write its IANA name "${windows}"`);
+      throw new ScheduleError('is the name of a time zone on Windows', `use its IANA name "${windows}"`);
     const meant = nearest(name, Intl.supportedValuesOf('timeZone'));
     throw meant === undefined ? error : new ScheduleError(error.message, `did you mean "${meant}"?`);
   }

@@ -78,7 +78,7 @@ async function letExpire(
   report: Report,
 ): Promise<void> {
   const { name, leaseMs } = job.spec;
-  report.log('warn', `job "${name}": somebody has released its lease during a run`);
+  report.log('warn', `job "${name}": its lease was released during a run`);
   await acquire(coordinator, name, { leaseId: coordinator.newId() as LeaseId, leaseMs, etag }, remaining);
 }
 

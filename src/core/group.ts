@@ -141,7 +141,7 @@ export function readGroup(name: string, text: string): Group {
   const refuse = (): never => {
     throw new ForeignGroupError(
       `groups/${name} cannot be read: this version of cronlease did not write it. ` +
-        'While no job of the group runs, delete it; the next run writes it anew.',
+        'While no job of the group runs, delete it; the next run writes it again.',
     );
   };
   if (!isObject(value) || value['format'] !== FORMAT) return refuse();

@@ -11,7 +11,7 @@ import { isSameTerm } from './sightings';
 /** How soon the winner is read after a lost race. */
 const READ_AFTER_RACE_MS = 500;
 
-/** The election was stopped for good. */
+/** The election was stopped permanently. */
 export class ElectionStoppedError extends Error {
   readonly code = 'ElectionStopped';
   override readonly name = 'ElectionStoppedError';

@@ -79,7 +79,7 @@ interface AppSettings {
    */
   readonly CRONLEASE_DEV_SECRET?: string | undefined;
   /**
-   * Whether Azure authenticates the callers of the app. Azure sets it. Logins count only where it is `True`. Default:
+   * Whether Azure authenticates the callers of the app. Azure sets it. Logins count only if it is `True`. Default:
    * none.
    */
   readonly WEBSITE_AUTH_ENABLED?: string | undefined;

@@ -99,7 +99,7 @@ function unreadHub(env: Environment, appFolder: string): readonly ConfigIssue[] 
   const hub = settingOf(env, appFolder, HUB);
   if (name === '' || hub === name || hub?.includes('%TASKHUB_NAME%') === true) return [];
   const message = `has no effect: host.json has ${hub === undefined ? 'no' : 'another'} ${HUB.join('.')}`;
-  return [{ path: 'TASKHUB_NAME', value: name, message, remedy: 'write "%TASKHUB_NAME%" there' }];
+  return [{ path: 'TASKHUB_NAME', value: name, message, remedy: 'set it to "%TASKHUB_NAME%"' }];
 }
 
 /** Warns of a host that cannot hand its task hub to a function. Each tick then fails before cronlease is called. */
@@ -132,7 +132,7 @@ export function limitAdvice(limit: number | undefined, atOnce: number): readonly
       path: 'CRONLEASE_MAX_CONCURRENT_RUNS',
       value: limit,
       message: `has no effect: the host runs ${String(atOnce)} activities at once in one process`,
-      remedy: `write less than ${String(atOnce)}, or raise maxConcurrentActivityFunctions in host.json`,
+      remedy: `must be less than ${String(atOnce)}, or raise maxConcurrentActivityFunctions in host.json`,
     },
   ];
 }

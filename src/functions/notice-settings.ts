@@ -63,7 +63,7 @@ function objectIn(
     // The error of the parser repeats a part of the text, which may be secret.
     throw new SettingError(setting, HIDDEN, `it is not JSON. Write an object such as ${example}`);
   }
-  if (!isObject(value)) throw new SettingError(setting, HIDDEN, `it is no object. Write one such as ${example}`);
+  if (!isObject(value)) throw new SettingError(setting, HIDDEN, `it is not an object such as ${example}`);
   const wrong = Object.keys(value).find((name) => !NAME.test(name));
   if (wrong !== undefined) {
     throw new SettingError(setting, wrong, 'a name has 1 to 63 of the characters a-z, 0-9 and -');
@@ -75,21 +75,21 @@ function receiverOf(place: string, name: string, value: unknown, guard: Guard): 
   const refuse = (member: string, remedy: string): never => {
     throw new SettingError(`${place}${member}`, HIDDEN, remedy);
   };
-  if (!isObject(value)) return refuse('', 'write an object such as {"format": "slack", "url": "https://…"}');
+  if (!isObject(value)) return refuse('', 'must be an object such as {"format": "slack", "url": "https://…"}');
   const { format: given, url, secret, routingKey, ...others } = value;
   const [other] = Object.keys(others);
-  if (other !== undefined) refuse(`.${other}`, 'is no member: use format, url, secret and routingKey');
+  if (other !== undefined) refuse(`.${other}`, 'is not a member: use format, url, secret and routingKey');
   const format: Format = FORMATS.find((one) => one === given) ?? refuse('.format', `use one of ${FORMATS.join(', ')}`);
   const secrets = (Array.isArray(secret) ? secret : secret === undefined ? [] : [secret]).map(
     (one: unknown) =>
       (typeof one === 'string' ? keyOf(one) : undefined) ??
-      refuse('.secret', 'write "whsec_" and the base64 of 24 to 64 random bytes, or a list of two during a rotation'),
+      refuse('.secret', 'must be "whsec_" and the base64 of 24 to 64 random bytes, or a list of two during a rotation'),
   );
   if (format === 'cloudevents' && secrets.length === 0) {
     refuse('.secret', 'is missing: without it the receiver cannot know who sent a notice');
   }
   if (format === 'pagerduty' && !(typeof routingKey === 'string' && /^[A-Za-z0-9]{32}$/.test(routingKey))) {
-    refuse('.routingKey', 'write the integration key of 32 letters and digits');
+    refuse('.routingKey', 'must be the integration key of 32 letters and digits');
   }
   const address = addressOf(`${place}.url`, url ?? (format === 'pagerduty' ? PAGERDUTY : undefined), guard);
   return { name, format, address, secrets, routingKey: typeof routingKey === 'string' ? routingKey : undefined };
@@ -98,7 +98,7 @@ function receiverOf(place: string, name: string, value: unknown, guard: Guard): 
 /** An address that may be called. Where its host leads is checked anew with each call. */
 function addressOf(place: string, value: unknown, guard: Guard): URL {
   const address = typeof value === 'string' ? URL.parse(value) : null;
-  if (address === null) throw new SettingError(place, HIDDEN, 'write an address such as "https://hooks.slack.com/…"');
+  if (address === null) throw new SettingError(place, HIDDEN, 'must be an address such as "https://hooks.slack.com/…"');
   try {
     checkAddress(address, guard);
   } catch (error) {
@@ -118,15 +118,15 @@ function allowedHosts(env: Environment): readonly AllowedHost[] {
       const place = `${setting}, entry ${String(index + 1)}`;
       // It may be a pasted address, which holds a secret.
       if (!/^(\*\.[a-z0-9-]+(\.[a-z0-9-]+)*|[a-z0-9.:-]+)$/.test(pattern)) {
-        const remedy = 'write only the name of a host, such as hooks.slack.com, or *.logic.azure.com, and no address';
+        const remedy = 'must be only the name of a host, such as hooks.slack.com, or *.logic.azure.com, and no address';
         throw new SettingError(place, HIDDEN, remedy);
       }
       if (isOpenToAll(pattern)) {
-        const remedy = 'anybody can get a name there: write the whole name of the host';
+        const remedy = 'anyone can get a name there: use the whole name of the host';
         throw new SettingError(place, pattern, remedy);
       }
       if (networksOf(networks) === undefined) {
-        throw new SettingError(place, HIDDEN, 'write a network after "=", such as alerts.corp.example=10.0.0.0/8');
+        throw new SettingError(place, HIDDEN, 'must have a network after "=", such as alerts.corp.example=10.0.0.0/8');
       }
       return { pattern, networks };
     });
@@ -140,6 +140,6 @@ function publicAddress(env: Environment): URL | undefined {
   throw new SettingError(
     'CRONLEASE_PUBLIC_URL',
     text,
-    'write the address of the dashboard, such as https://APP.azurewebsites.net/api/manage/',
+    'must be the address of the dashboard, such as https://APP.azurewebsites.net/api/manage/',
   );
 }

@@ -58,7 +58,7 @@ function compile(pattern: unknown, place: string): RegExp {
     throw new SettingError(
       place,
       shown,
-      `write a regular expression of up to ${String(LONGEST_PATTERN)} characters as text`,
+      `must be a regular expression of up to ${String(LONGEST_PATTERN)} characters as text`,
     );
   }
   let compiled: RegExp;

@@ -117,7 +117,7 @@ export function defineFanOut<Input = unknown, Item = unknown, Result = unknown>(
 ): FanOutHandler {
   const { concurrency = 10, maxItems = 1_000, onItemFailure = 'failFast', input, plan, each, gather } = options;
   for (const [name, value] of Object.entries({ plan, each, gather })) {
-    if (typeof value !== 'function') throw new InvalidFanOutError(name, value, 'write a function');
+    if (typeof value !== 'function') throw new InvalidFanOutError(name, value, 'must be a function');
   }
   whole('concurrency', concurrency, MOST_AT_ONCE);
   whole('maxItems', maxItems, MOST_ITEMS);

@@ -49,7 +49,7 @@ function itemValues(item: string, text: string, rules: FieldRules): readonly num
   if (openStep === 'toEnd') return steps(from, most, step);
   throw new ScheduleError(
     `has "${item}" for ${rules.name}: some crons read it as ${first}, others as ${first}-${most}/${stepText}`,
-    'write the one that is meant',
+    'use the one that is meant',
   );
 }
 

@@ -38,7 +38,7 @@ export function inBoth(month: readonly number[], week: readonly number[]): Days 
   }
   throw new ScheduleError(
     'is due on days that match both the day of the month and the day of the week, which a job cannot',
-    'write the days of the week in the schedule, such as 1#1 for the first Monday, or check the date in the handler',
+    'list the days of the week in the schedule, such as 1#1 for the first Monday, or check the date in the handler',
   );
 }
 

@@ -24,7 +24,7 @@ export function readCrontabFields(text: string): { readonly values: CronValues; 
   if (random !== undefined) {
     throw new ScheduleError(
       `has "${random}", a random value of each start of cron`,
-      'write a value, and set "spread" to keep jobs apart',
+      'use a value, and set "spread" to keep jobs apart',
     );
   }
   const [minutes = [], hours = [], month = [], months = [], weekdays = []] = RULES.map((rules, index) =>

@@ -119,7 +119,7 @@ const ABOUT_ENVIRONMENT: ReadonlyMap<string, { readonly why: string; readonly re
     'MAILTO',
     {
       why: 'the output of a job is not mailed: its log is kept in the ledger',
-      remedy: 'Set "alertAfter" for jobs that somebody must hear of.',
+      remedy: 'Set "alertAfter" for jobs whose failures you must hear of.',
     },
   ],
   ['SHELL', { why: 'a handler is a function, and no shell runs it', remedy: 'Nothing is to be done.' }],
@@ -152,13 +152,13 @@ function readEntry(reading: Reading, line: string, number: number, comment: stri
   const entry = split(line, options.userColumn);
   if (entry === undefined) {
     const wanted = options.userColumn ? 'five fields, a user and a command' : 'five fields and a command';
-    finds.leaveOut(number, line, `it is no entry: it needs ${wanted}`, 'Correct it, or remove it.');
+    finds.leaveOut(number, line, `it is not an entry, which needs ${wanted}`, 'Correct it, or remove it.');
     return;
   }
   const { when, user, command } = entry;
   const cron = when.startsWith('@') ? MACROS.get(when) : when;
   if (when === '@reboot') {
-    const why = 'a start of the app is no due time: apps start when they scale, and when they are deployed';
+    const why = 'a start of the app is not a due time: apps start when they scale, and when they are deployed';
     finds.leaveOut(number, line, why, 'Do this work where the app starts, or run it with "cronlease run".');
     return;
   }
@@ -167,7 +167,7 @@ function readEntry(reading: Reading, line: string, number: number, comment: stri
     return;
   }
   if (reading.unknownZone !== undefined) {
-    const why = `CRON_TZ is ${JSON.stringify(reading.unknownZone)}, which is no IANA time zone`;
+    const why = `CRON_TZ is ${JSON.stringify(reading.unknownZone)}, which is not an IANA time zone`;
     finds.leaveOut(number, line, why, 'Write its IANA name, such as "Europe/Lisbon".');
     return;
   }

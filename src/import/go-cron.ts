@@ -62,7 +62,7 @@ const RULES: readonly FieldRules[] = [
 function valuesOf(text: string, wanted: 5 | 6): CronValues {
   const fields = text.split(/\s+/);
   if (fields.length !== wanted) {
-    const remedy = wanted === 5 ? 'write five fields' : 'write six fields with seconds first';
+    const remedy = wanted === 5 ? 'must be five fields' : 'must be six fields with seconds first';
     throw new ScheduleError(`has ${fields.length} fields`, `${remedy}, or @daily, @hourly and the like`);
   }
   const six = wanted === 5 ? ['0', ...fields] : fields;
@@ -79,7 +79,7 @@ function daysOf(dayText: string, month: readonly number[], weekdayText: string, 
   if (/[*?]/.test(dayText + weekdayText)) {
     throw new ScheduleError(
       'has a step of all days beside the other day field: versions of its cron disagree whether both must match',
-      'write the days themselves in one of the two fields, and * in the other',
+      'use the days themselves in one of the two fields, and * in the other',
     );
   }
   return inEither(month, week);
@@ -93,7 +93,7 @@ function goDuration(text: string): Millis {
   const parts = [...text.matchAll(/(\d+(?:\.\d*)?|\.\d+)(h|ms|m|s)/g)];
   const ms = parts.reduce((sum, [, number, unit]) => sum + Number(number) * (UNITS.get(unit ?? '') ?? 0), 0);
   if (parts.length === 0 || parts.map(([part]) => part).join('') !== text || ms === 0) {
-    throw new ScheduleError(`has "${text}" after @every`, 'write a duration such as 90s or 1h30m');
+    throw new ScheduleError(`has "${text}" after @every`, 'must be a duration such as 90s or 1h30m');
   }
   return Math.max(1, Math.floor(ms / 1000)) * 1000;
 }

@@ -46,7 +46,7 @@ export function jobsDocument(found: readonly Found[], { revision, functionTimeou
       const { name, file, line, settings } = draft;
       const remedy = `${error.remedy.charAt(0).toUpperCase()}${error.remedy.slice(1)}.`;
       if (error.setting === 'timeout') {
-        const why = `it is left out, since it ${error.message}`;
+        const why = `it is left out, because it ${error.message}`;
         notes.push({ file, line, what: `${name}: timeout ${settings.timeout ?? ''}`, why, remedy, leftOut: false });
         const { timeout: _, ...rest } = settings;
         return [{ ...draft, settings: rest }];

@@ -77,7 +77,7 @@ export function addCronJob(finds: Finds, manifest: Manifest, options: SourceOpti
     const isMissing = issue !== undefined && at(manifest.value, issue.path) === undefined;
     const why = isMissing
       ? `it has no ${path.join('.')}, as a patch has none`
-      : `${path.join('.')}: ${issue?.message ?? 'it is no CronJob'}`;
+      : `${path.join('.')}: ${issue?.message ?? 'it is not a CronJob'}`;
     const remedy = isMissing
       ? 'If it is a patch, render it first: kustomize build FOLDER > FILE'
       : 'Correct the manifest: kubectl apply --dry-run=client -f FILE';

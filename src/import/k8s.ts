@@ -46,7 +46,9 @@ function unreadable({ file, text, line }: Unreadable, error: Error | undefined):
     const message = 'this is a Helm template, not a manifest. Render it first: helm template CHART > FILE';
     return new ImportError({ file, line: template + 1 }, message, { cause: error });
   }
-  return new ImportError({ file, line }, `this is not YAML: ${error?.message ?? 'a key is no text'}`, { cause: error });
+  return new ImportError({ file, line }, `this is not YAML: ${error?.message ?? 'a key is not text'}`, {
+    cause: error,
+  });
 }
 
 /** `{{ .Values.x }}` without quotes is a map in a map's key: valid YAML, but nothing of Kubernetes. */
@@ -96,7 +98,7 @@ function readObject(finds: Finds, manifest: Manifest, options: SourceOptions): v
   } else if (typeof kind === 'string') {
     if (typeof at(value, ['spec', 'schedule']) === 'string') {
       const line = manifest.lineOf(['spec', 'schedule']);
-      finds.leaveOut(line, `${kind} of ${group}`, 'it has a schedule, but is no CronJob', 'Write the job by hand.');
+      finds.leaveOut(line, `${kind} of ${group}`, 'it has a schedule, but is not a CronJob', 'Write the job by hand.');
     }
     const within = { ...manifest, ...contextOf(kind, manifest) };
     for (const path of embeddedIn(finds, within)) readObject(finds, memberOf(within, path), options);
@@ -157,7 +159,7 @@ function embeddedIn(finds: Finds, manifest: Manifest): readonly MemberPath[] {
 
 function noteText(finds: Finds, manifest: Manifest, path: MemberPath): void {
   const why = 'it holds a CronJob as text, which is not read';
-  finds.leaveOut(manifest.lineOf(path), path.join('.'), why, 'Import that text as a file of its own.');
+  finds.leaveOut(manifest.lineOf(path), path.join('.'), why, 'Import that text as its own file.');
 }
 
 /** An object, and not a reference to one. */

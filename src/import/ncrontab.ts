@@ -29,7 +29,7 @@ const RULES: readonly FieldRules[] = [
 export function ncrontab(text: string, timeZone: string, now: EpochMs): Scheduled {
   const fields = text.trim().split(/\s+/);
   if (fields.length !== 5 && fields.length !== 6) {
-    throw new ScheduleError(`has ${fields.length} fields`, 'write 6 fields with seconds first');
+    throw new ScheduleError(`has ${fields.length} fields`, 'must be 6 fields with seconds first');
   }
   const six = fields.length === 5 ? ['0', ...fields] : fields;
   const [seconds = [], minutes = [], hours = [], month = [], months = [], week = []] = RULES.map((rules, index) =>

@@ -29,20 +29,20 @@ const YEAR: FieldRules = { ...COMMON, name: 'year', least: 1970, most: 2099, bac
 export function readQuartz(text: string): QuartzCron {
   const fields = text.trim().split(/\s+/);
   if (fields.length !== 6 && fields.length !== 7) {
-    throw new ScheduleError(`has ${fields.length} fields`, 'write 6 fields with seconds first, or 7 with a year');
+    throw new ScheduleError(`has ${fields.length} fields`, 'must be 6 fields with seconds first, or 7 with a year');
   }
   const [second = '', minute = '', hour = '', day = '', month = '', weekday = '', year = '*'] = fields;
   if ((day === '?') === (weekday === '?')) {
     throw new ScheduleError(
       'is refused by Quartz, which needs ? in one of the two day fields',
-      "write ? for the day field that is not meant; Spring's own expressions count weekdays from 0, and are not read here",
+      "use ? for the day field that is not meant; Spring's own expressions count weekdays from 0, and are not read here",
     );
   }
   const stepped = [month, weekday].find((field) => /[a-z]\/\d/i.test(field));
   if (stepped !== undefined) {
     throw new ScheduleError(
       `has "${stepped}", and Quartz passes over a step after a name`,
-      'write numbers with the step, or the names without it',
+      'use numbers with the step, or the names without it',
     );
   }
   const values = {
@@ -67,7 +67,7 @@ function monthDays(text: string): Days {
   if (/[LW]/.test(text)) {
     throw new ScheduleError(
       `has "${text}" for day-of-month, which a job cannot express`,
-      'write the day, the last day (L), or a weekday such as 5L, or check the date in the handler',
+      'use the day, the last day (L), or a weekday such as 5L, or check the date in the handler',
     );
   }
   return inMonth(readField(fromStart(text), DAY));
@@ -84,7 +84,7 @@ function weekDays(text: string): Days {
   const [day = 1] = readField(name, WEEKDAY);
   if (nth === undefined) return { kind: 'lastOfWeek', day: day - 1 };
   if (Number(nth) < 1 || Number(nth) > 5)
-    throw new ScheduleError(`has "${text}" for day-of-week`, 'after # write 1 to 5');
+    throw new ScheduleError(`has "${text}" for day-of-week`, 'after # use 1 to 5');
   return { kind: 'nthOfWeek', day: day - 1, nth: Number(nth) };
 }
 

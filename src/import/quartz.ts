@@ -24,7 +24,7 @@ function addTrigger(finds: Finds, trigger: QuartzTrigger, options: SourceOptions
     const { differs, ...timing } = scheduled({ values, written, timeZone, rule: 'secondPass' }, options.now);
     if (differs !== undefined) throw new Error(`an expression of Quartz differs: ${differs}`);
     if (years !== undefined && settings.between !== undefined) {
-      throw new ScheduleError('has a year, and its trigger has a start or end time', 'write one of the two');
+      throw new ScheduleError('has a year, and its trigger has a start or end time', 'use one of the two');
     }
     finds.add(line, name, { ...timing, ...settings, ...windowOf(years) });
   } catch (error) {

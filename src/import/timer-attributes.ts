@@ -49,7 +49,7 @@ export function timersInPython(text: string): readonly TimerFind[] {
   }
   const others = tokens.flatMap((token, at): readonly TimerFind[] => {
     if (read.has(at) || !isWord(token, 'timer_trigger') || isWord(tokens[at - 1], 'def')) return [];
-    return [{ kind: 'unread', line: token.line, what: token.value, why: 'it is no decorator of a function' }];
+    return [{ kind: 'unread', line: token.line, what: token.value, why: 'it is not a decorator of a function' }];
   });
   return [...finds, ...others];
 }

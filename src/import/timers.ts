@@ -92,7 +92,7 @@ function readFunctionJson(finds: Finds, file: string, text: string, options: Tim
   const value = jsonOf(file, text);
   const bindings = isRecord(value) && Array.isArray(value['bindings']) ? value['bindings'].filter(isRecord) : undefined;
   if (!isRecord(value) || bindings === undefined) {
-    throw new ImportError({ file, line: 1 }, 'this is no function.json: it has no "bindings"');
+    throw new ImportError({ file, line: 1 }, 'this is not a function.json, because it has no "bindings"');
   }
   const trigger = bindings.find(({ type }) => typeof type === 'string' && type.toLowerCase() === 'timertrigger');
   if (trigger === undefined) return;
@@ -136,7 +136,7 @@ function addTimer(finds: Finds, timer: Timer, options: TimerOptions): void {
     return;
   }
   if (members.get('runOnStartup') === true) {
-    const why = 'a start of the app is no due time: apps start when they scale, and when they are deployed';
+    const why = 'a start of the app is not a due time: apps start when they scale, and when they are deployed';
     finds.note(
       line,
       `${name}: runOnStartup`,
@@ -189,7 +189,7 @@ function timingOf(
 ): Pick<JobInFile, 'schedule' | 'timeZone' | 'dst'> {
   const period = timeSpan(text);
   if (period !== undefined) {
-    if (period === 0) throw new ScheduleError('has a period of 0', 'write a period of 1 s or more');
+    if (period === 0) throw new ScheduleError('has a period of 0', 'must be a period of 1 s or more');
     const why = `the timer counts ${text} from the start of the app and from the end of a long run, the job from 1970`;
     finds.note(line, `${name}: ${text}`, why, 'Check the first due times: cronlease next.');
     return { schedule: `@every ${formatDuration(period)}` };

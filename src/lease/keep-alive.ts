@@ -84,7 +84,7 @@ export function keepAlive(options: KeepAliveOptions): { stop(): void } {
       );
       if (stopped) return;
       if (answer === 'lost') {
-        lose(`the lease of ${whose} is held by somebody else, or was broken`, undefined);
+        lose(`the lease of ${whose} is held by another holder, or was broken`, undefined);
         return;
       }
       if (!trust.renewed(start, leaseMs)) {

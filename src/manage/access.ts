@@ -60,7 +60,7 @@ export function callerOf(settings: AccessSettings, knock: Knock): Caller | Denie
   const principal = knock.header(PRINCIPAL_HEADER);
   if (principal === undefined) return nobody('headers', 'no login and no key was sent');
   if (!settings.platformAuth) {
-    return nobody(PRINCIPAL_HEADER, 'Azure does not authenticate the callers of this app, so anybody can send it');
+    return nobody(PRINCIPAL_HEADER, 'Azure does not authenticate the callers of this app, so any caller can send it');
   }
   return callerByLogin(principal, knock);
 }
@@ -130,7 +130,7 @@ function callerUnderDev({ devSecret }: AccessSettings, secret: string, knock: Kn
   const host = knock.header('host') ?? '';
   const origin = knock.header('origin');
   if (!isLoopback(host) || (origin !== undefined && origin !== `http://${host.toLowerCase()}`)) {
-    return notFromHere('"cronlease dev" answers pages of its own address alone');
+    return notFromHere('"cronlease dev" answers only its own pages');
   }
   return { role: 'admin', payloads: true, actor: 'developer', channel: isBrowser(knock.header) ? 'browser' : 'app' };
 }
@@ -153,7 +153,7 @@ export function mayCall(
       code: 'RoleTooLow',
       place: 'role',
       problem: `the role ${caller.role} may not do this`,
-      remedy: `ask somebody with the role ${needed}`,
+      remedy: `ask a person with the role ${needed}`,
     };
   }
   if (!isChange) return undefined;

@@ -14,8 +14,7 @@ export const acknowledgeRoutes = [
     role: 'operator',
     conditional: true,
     summary: 'acknowledge the failures of a job until its next success',
-    description:
-      'Lists then show the job below those that nobody has acknowledged. Sent again, it replaces the first one.',
+    description: 'Lists then show the job below the unacknowledged ones. Sent again, it replaces the first one.',
     params: oneJob,
     query: NONE,
     body: AcknowledgeBody,

@@ -59,7 +59,7 @@ export const backfillRoutes = [
     status: 202,
     conditional: true,
     summary: 'run past due times again, one after another',
-    description: 'Due times that come meanwhile go first. Each run has a record of its own, beside the first one.',
+    description: 'Due times that come meanwhile go first. Each run has its own record, beside the first one.',
     params: oneJob,
     query: NONE,
     body: schema.BackfillBody,

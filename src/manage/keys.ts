@@ -19,7 +19,7 @@ export interface KeysProblem {
 
 const NAME = /^[a-z0-9][a-z0-9-]{0,39}$/;
 const DIGEST = /^[0-9a-f]{64}$/;
-const FORM = 'write NAME:ROLE:SHA256 entries, separated by commas, such as "ci:operator:<64 hex digits>"';
+const FORM = 'must be NAME:ROLE:SHA256 entries, separated by commas, such as "ci:operator:<64 hex digits>"';
 /** The digest of an empty text, which a pipeline produces from a variable that is not set. */
 const OF_NOTHING = sha256('').toString('hex');
 
@@ -54,7 +54,7 @@ function readKey(entry: string, before: readonly ApiKey[]): ApiKey | Omit<KeysPr
     return { problem: `"${name}" has the SHA-256 of an empty key`, remedy: 'make a key: openssl rand -base64 32' };
   }
   if (before.some((other) => other.name === name)) {
-    return { problem: `there is another key named "${name}"`, remedy: 'give each key a name of its own' };
+    return { problem: `there is another key named "${name}"`, remedy: 'give each key its own name' };
   }
   if (before.some((other) => other.digest.toString('hex') === digest)) {
     return { problem: `"${name}" has the same key as another entry`, remedy: 'make a key for each name' };

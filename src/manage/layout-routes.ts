@@ -13,7 +13,7 @@ export const layoutRoutes = [
     description:
       'While the blob `jobs/-layout/control` of an account cannot be read, nothing is claimed there. The repair removes ' +
       'it where there is one account, and writes the layout of the other accounts where there are several. It leaves ' +
-      'every layout alone that can be read.',
+      'every layout unchanged that can be read.',
     params: NONE,
     query: NONE,
     body: schema.NoteBody,

@@ -12,7 +12,7 @@ export const pokeRoutes = [
     summary: 'start a tick now, as a second clock',
     description:
       'The deployment that answers looks at all jobs and claims what is due. Several pokes at once run one tick, and ' +
-      'those within 5 s of it get its answer. It is not recorded, since it changes nothing that the timer would not.',
+      'those within 5 s of it get its answer. It is not recorded, because it changes nothing that the timer would not.',
     params: NONE,
     query: NONE,
     body: NONE,

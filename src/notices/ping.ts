@@ -44,7 +44,7 @@ export function createPings(clock: Clock, addresses: ReadonlyMap<string, URL>, c
       return;
     }
     if (before !== undefined && before.count >= WAITING) {
-      warn('it is left out, since earlier calls have not been answered');
+      warn('it is left out, because earlier calls have not been answered');
       return;
     }
     const mine = (before?.call ?? Promise.resolve()).then(() => ping(addressOf(base, kind), warn));

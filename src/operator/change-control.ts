@@ -75,7 +75,7 @@ export function changeControl<Result>(
       if (options?.version !== undefined && options.version !== controlVersion(state)) {
         throw new OperatorError(
           'Changed',
-          `somebody has paused, resumed, requested, cancelled or acknowledged job "${subject.name}" meanwhile`,
+          `another person has paused, resumed, requested, cancelled or acknowledged job "${subject.name}" meanwhile`,
         );
       }
       const { control, result } = await change(state);

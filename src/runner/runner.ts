@@ -193,7 +193,7 @@ function finishWithinOf(how: unknown): Millis {
   if (value === undefined) return 0;
   const duration = typeof value === 'string' ? parseDuration(value) : value;
   if (typeof duration !== 'number' || !(duration >= 0 && duration <= 24 * 3_600_000)) {
-    throw new RunnerError(`finishWithin is ${JSON.stringify(value)}: write a duration up to 24h, such as "25s".`);
+    throw new RunnerError(`finishWithin is ${JSON.stringify(value)}: must be a duration up to 24h, such as "25s".`);
   }
   return duration;
 }

@@ -16,7 +16,7 @@ export function withoutInsecure(text: string): { readonly url: string; readonly 
   if (given === null) return { url: text, isAllowed: false };
   if (given[1] !== 'allow') {
     const message =
-      'CRONLEASE_STORAGE has the parameter insecure with a value beside allow: write insecure=allow, or none.';
+      'CRONLEASE_STORAGE has the parameter insecure with a value beside allow: use insecure=allow, or none.';
     throw new StorageSettingsError('StorageInsecure', message);
   }
   const url = text.replace(/([?&])insecure=allow(&?)/, (_, before: string, after: string) =>
@@ -45,7 +45,7 @@ export function checkExposure(
   throw new StorageSettingsError(
     'StorageInsecure',
     `CRONLEASE_STORAGE would send its password, or what jobs do, to ${exposed} ${WITHOUT[tls]}: ${remedy}, or add ` +
-      'insecure=allow to its parameters where nobody else can reach that network.',
+      'insecure=allow to its parameters if no one else can reach that network.',
   );
 }
 

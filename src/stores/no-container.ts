@@ -2,7 +2,7 @@ import { StoreUnavailableError } from '../lease/store';
 
 /** The remedy is the same in every store, since the tick is the same (`tick/missing-container.ts`). */
 const REMEDY =
-  'The container does not exist: check its name. If somebody has deleted it, an app that runs makes it again after 75 s.';
+  'The container does not exist: check its name. If it was deleted, a running app creates it again after 75 s.';
 
 /** @param more what else may be the cause in this store */
 export function noContainer(said: string, cause: Error, more = ''): StoreUnavailableError {

@@ -307,7 +307,7 @@ function consul(url: string, place: Place): OtherStore {
 }
 
 function exposureOf(hosts: readonly string[], { tls }: { readonly tls: object | undefined }, scheme: string): Exposure {
-  return { hosts, tls: tls === undefined ? 'none' : 'verified', remedy: `write ${scheme}://` };
+  return { hosts, tls: tls === undefined ? 'none' : 'verified', remedy: `use ${scheme}://` };
 }
 
 function hostsOf(members: readonly { readonly host: string }[]): readonly string[] {

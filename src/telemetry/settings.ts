@@ -91,7 +91,7 @@ function otlpOf(env: Settings, wanted: Signals): { readonly otlp: Signals; reado
     if (!isWanted || !hasEndpoint(signal)) return false;
     const setting = [`OTEL_EXPORTER_OTLP_${signal}_PROTOCOL`, 'OTEL_EXPORTER_OTLP_PROTOCOL'].find((name) => env[name]);
     if (setting === undefined || env[setting] === PROTOCOL) return true;
-    const problem = `${setting} is ${JSON.stringify(env[setting])}, and cronlease sends ${PROTOCOL} alone`;
+    const problem = `${setting} is ${JSON.stringify(env[setting])}, and cronlease sends only ${PROTOCOL}`;
     problems.push(`no ${signal.toLowerCase()} are sent by OTLP: ${problem}. Set it to ${PROTOCOL}, or remove it`);
     return false;
   };

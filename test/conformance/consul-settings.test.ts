@@ -20,7 +20,7 @@ describe('a URL of Consul', () => {
   });
 
   it.each([
-    ['h#x', /write it as %23/],
+    ['h#x', /must be %23/],
     ['h?cacert=f', /are for consuls:\/\//],
     ['h:0', /port/],
     ['a,,b', /HOST or HOST:PORT/],
@@ -32,7 +32,7 @@ describe('a URL of Consul', () => {
   });
 
   it('is refused if it names a user, which Consul does not know', () => {
-    expect(() => open('consul://s3cret@h')).toThrow(/write the token of the ACL as :TOKEN@\. It looks like consuls:/);
+    expect(() => open('consul://s3cret@h')).toThrow(/give the token of the ACL as :TOKEN@\. It looks like consuls:/);
     expect(() => open('consul://s3cret@h')).not.toThrow(/s3cret/);
   });
 
@@ -50,7 +50,7 @@ describe('an error of Consul', () => {
     [new ConsulError(403, 'Permission denied'), 'role', 'denied', 'sessions on that'],
     [new ConsulError(403, 'ACL not found'), 'credentials', 'denied', 'Check it'],
     [new ConsulError(500, 'No cluster leader'), undefined, 'error', 'may or may not'],
-    [new ConsulError(500, 'Missing node registration'), undefined, 'error', 'restart an app'],
+    [new ConsulError(500, 'Missing node registration'), undefined, 'error', 'Restart an app'],
     [new ConsulError(429, 'Your IP is issuing too many requests'), undefined, 'throttled', 'may or may not'],
     [new ConsulError(413, 'Request body too large'), undefined, 'error', 'txn_max_req_len'],
     [new ConsulError(404, 'no answer of Consul'), undefined, 'error', '1.8 or later'],

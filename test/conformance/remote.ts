@@ -107,7 +107,7 @@ export function remoteStoreConformance(
       const others = Object.entries(callsOf(store)).filter(([method]) => method !== 'prepare');
       await failsWith(store, 'StoreUnavailable', 'container does not exist', Object.fromEntries(others));
       await expect(store.list()).rejects.toMatchObject({ noContainer: true });
-      await expect(store.list()).rejects.toThrow(/The container does not exist: check its name\. If somebody/);
+      await expect(store.list()).rejects.toThrow(/The container does not exist: check its name\. If it was deleted/);
       await CALLS.prepare(store);
       expect((await store.list()).jobs.size).toBe(0);
     });

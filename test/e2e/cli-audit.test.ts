@@ -21,7 +21,7 @@ afterAll(async () => {
 
 describe('audit', () => {
   it('lists what people changed, newest first, in pages', async () => {
-    expect((await fleet.run('audit')).stdout).toMatch(/^Nobody has changed anything yet/);
+    expect((await fleet.run('audit')).stdout).toMatch(/^There are no changes yet/);
     expect(await fleet.run('pause', 'idle', '--note', 'moving \u001b[31mhouse', '--yes')).toMatchObject({ code: 0 });
     expect(await fleet.run('resume', 'idle', '--yes')).toMatchObject({ code: 0 });
     expect((await fleet.run('resume', 'idle', '--yes')).code).toBe(1);

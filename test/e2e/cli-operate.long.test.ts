@@ -19,7 +19,7 @@ describe('cordon and uncordon', () => {
     expect(stdout).toMatch(/ Its jobs are left to green\.\nTo lift the cordon: cronlease uncordon blue\n$/);
     expect((await fleet.run('status')).stdout).toMatch(/\nblue +cordoned .* ann: new disk\n/);
     const again = await fleet.run('cordon', 'blue', '--note', 'x');
-    expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining('is cordoned already, since') as unknown });
+    expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining('has been cordoned since') as unknown });
     const lifted = await fleet.folder.json<object>(fleet.run('uncordon', 'blue', '--json'));
     expect(lifted).toMatchObject({ deployment: 'blue', by: 'ann', note: 'new disk' });
     expect(await fleet.run('uncordon', 'blue')).toMatchObject({ code: 1, stdout: '' });
@@ -83,7 +83,7 @@ describe('pause and resume of several jobs', () => {
     const asked = fleet.folder.inTerminal(['pause', '*', '--note', 'holidays'], fleet.env());
     await vi.waitFor(() => expect(asked.text()).toContain('Type yes to confirm'), { timeout: 60_000 });
     expect(asked.text()).toMatch(/^Pause:\r\n {2}failing\r\n(?: {2}idle\r\n)?/);
-    expect(asked.text()).toMatch(/Left as they are, since paused already:\r\n(?: {2}idle\r\n)? {2}stopped\r\n/);
+    expect(asked.text()).toMatch(/Left as they are \(paused already\):\r\n(?: {2}idle\r\n)? {2}stopped\r\n/);
     asked.type('no\n');
     expect(await asked.ended).toBe(1);
     expect(asked.text()).toContain('nothing was done');

@@ -207,7 +207,7 @@ describe('recover', () => {
     expect(first.stdout).toMatch(/^old-job {2}token 7 -> 1000007, cursor \S+\n {2}not in the jobs file/m);
     expect(first.stdout).toContain('second  not done: the lease of job "second" is held');
     expect(first.stdout).toContain('Not done for 1 of 2: correct the cause');
-    expect(first.stderr).toContain('these deployments ticked lately: east at');
+    expect(first.stderr).toContain('these deployments ticked recently: east at');
     await at.store.release('second' as JobName, leaseId);
     const elections = azureBlobElections(at.container, systemClock);
     await elections.createRow('board' as JobName, encodeElectionRow(newElectionRow(5 as Token)));

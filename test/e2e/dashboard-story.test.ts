@@ -76,7 +76,7 @@ inBrowser('somebody on call', () => {
     await page.getByRole('button', { name: 'Pause' }).click();
     const dialog = page.getByRole('dialog', { name: 'Pause rebuild-search-index?' });
     await expect.poll(() => dialog.innerText()).toContain('production');
-    await dialog.getByLabel('Note, shown to everybody').fill('the index is read-only');
+    await dialog.getByLabel('Note, for others to read').fill('the index is read-only');
     // The announcement goes away by itself, and a click waits for the page that it leads to.
     const announced = page.getByText('rebuild-search-index is paused.').waitFor();
     await dialog.getByRole('button', { name: 'Pause job' }).click();

@@ -220,35 +220,35 @@ describe('a calendar that is wrong', () => {
     [{ calendars: { qq: [] }, jobs: using }, 'use one of qq'],
     [
       { jobs: { job: { schedule: '@daily', except: [{ calendar: 5 }] } } },
-      "jobs.job.except[0].calendar = 5: is not text; write the name of one of the file's calendars",
+      "jobs.job.except[0].calendar = 5: is not text; must be the name of one of the file's calendars",
     ],
-    [{ calendars: [], jobs }, 'calendars = []: is not an object; write an object of lists by name'],
-    [{ calendars: { a: '2026-12-25' }, jobs }, 'calendars.a = "2026-12-25": is not a list; write a list of'],
+    [{ calendars: [], jobs }, 'calendars = []: is not an object; must be an object of lists by name'],
+    [{ calendars: { a: '2026-12-25' }, jobs }, 'calendars.a = "2026-12-25": is not a list; must be a list of'],
     [
       { calendars: { 'A b': [] }, jobs },
-      'calendars["A b"] = []: has a name that is not allowed; write 1 to 63 of a-z 0-9 -',
+      'calendars["A b"] = []: has a name that is not allowed; must be 1 to 63 characters of a-z 0-9 -',
     ],
     [
       { calendars: { holidays: [] }, jobs: { job: { schedule: '@daily', except: ['holidays'] } } },
-      'jobs.job.except[0] = "holidays": is not a date; write a date such as "2026-12-25", ' +
+      'jobs.job.except[0] = "holidays": is not a date; must be a date such as "2026-12-25", ' +
         '{"from": "2026-08-01", "to": "2026-09-01"}, or {"calendar": "holidays"}',
     ],
     [
       { timeZone: 'Europe/Lisbon', jobs },
-      'timeZone = "Europe/Lisbon": is not a setting; it is a setting of a job: write it in each job',
+      'timeZone = "Europe/Lisbon": is not a setting; it is a setting of a job: set it in each job',
     ],
-    [{ calendars: { a: ['christmas'] }, jobs }, 'calendars.a[0] = "christmas": is not a date; write a date such as'],
-    [{ calendars: { a: [5] }, jobs }, 'calendars.a[0] = 5: is neither a date nor an object; write a date such as'],
+    [{ calendars: { a: ['christmas'] }, jobs }, 'calendars.a[0] = "christmas": is not a date; must be a date such as'],
+    [{ calendars: { a: [5] }, jobs }, 'calendars.a[0] = 5: is neither a date nor an object; must be a date such as'],
     [{ calendars: { a: ['2026-02-30'] }, jobs }, 'calendars.a[0] = "2026-02-30": names a date that does not exist'],
-    [{ calendars: { a: [{ from: '2026-12-25' }] }, jobs }, 'calendars.a[0].to: is missing; write a date'],
+    [{ calendars: { a: [{ from: '2026-12-25' }] }, jobs }, 'calendars.a[0].to: is missing; must be a date'],
     [{ calendars: { a: [{ from: '2026-12-25', to: '2026-12-24' }] }, jobs }, 'ends before it begins'],
     [
       { calendars: { a: [{ yearly: '13-01' }] }, jobs },
-      'calendars.a[0].yearly = "13-01": is not a day of a year; write month and day, such as "12-25"',
+      'calendars.a[0].yearly = "13-01": is not a day of a year; must be month and day, such as "12-25"',
     ],
     [
       { calendars: { a: [{ yearly: '12-25', days: 0 }] }, jobs },
-      'calendars.a[0].days = 0: is less than 1; write a whole number from 1 to 366',
+      'calendars.a[0].days = 0: is less than 1; must be a whole number from 1 to 366',
     ],
     [
       { calendars: { a: [{ yearly: '12-25', day: 2 }] }, jobs },
@@ -256,7 +256,7 @@ describe('a calendar that is wrong', () => {
     ],
     [
       { calendars: { a: [{ file: '' }] }, jobs },
-      'calendars.a[0].file = "": is empty; write the path of an iCalendar file',
+      'calendars.a[0].file = "": is empty; must be the path of an iCalendar file',
     ],
     [
       { calendars: { a: [{ file: 'nowhere.ics' }] }, jobs },
@@ -382,15 +382,15 @@ describe('the events of an iCalendar file that count', () => {
     write('mixed.ics', `BEGIN:VCALENDAR\n${mixed}END:VCALENDAR\n`);
     const file = path.join(folder, 'mixed.ics');
     expect(problemsOf({ calendars: { a: [{ file, select: { categories: ['Bank holiday'] } }] }, jobs: {} })).toEqual([
-      'calendars.a[0].select = {"categories":["Bank holiday"]}: selects no event of the file; write a category or summary that its events have',
+      'calendars.a[0].select = {"categories":["Bank holiday"]}: selects no event of the file; use a category or summary that its events have',
     ]);
     const { warnings } = loadJobs({ calendars: { a: [{ file, exclude: { summary: ['x*'] } }] }, jobs: {} });
     expect(warnings[0]).toMatchObject({ path: 'calendars.a[0].exclude', message: 'matches no event of the file' });
     expect(problemsOf({ calendars: { a: [{ file, select: {} }] }, jobs: {} })).toEqual([
-      'calendars.a[0].select = {}: is empty; write {"categories": ["Public holiday"]}, {"summary": ["*(observed)"]}, or both',
+      'calendars.a[0].select = {}: is empty; must be an object such as {"categories": ["Public holiday"]}, {"summary": ["*(observed)"]}, or both',
     ]);
     expect(problemsOf({ calendars: { a: [{ file, select: { categories: 'x' } }] }, jobs: {} })).toEqual([
-      'calendars.a[0].select.categories = "x": is not a list; write a list of categories, such as ["Public holiday"], or leave it out',
+      'calendars.a[0].select.categories = "x": is not a list; must be a list of categories, such as ["Public holiday"], or left out',
     ]);
   });
 });

@@ -64,18 +64,18 @@ describe('groups of jobs in the jobs file', () => {
       {
         path: 'jobs.a.group',
         value: 3,
-        remedy: 'write the name of one of the file\'s groups, such as "db", or leave it out',
+        remedy: 'must be the name of one of the file\'s groups, such as "db", or left out',
       },
     ],
     [
       'no room',
       { groups: { db: { maxParallel: 0 } }, jobs: { a: { ...DAILY, group: 'db' } } },
-      { path: 'groups.db.maxParallel', value: 0, remedy: 'write a whole number from 1 to 1000' },
+      { path: 'groups.db.maxParallel', value: 0, remedy: 'must be a whole number from 1 to 1000' },
     ],
     [
       'no number',
       { groups: { db: 3 }, jobs: { a: { ...DAILY, group: 'db' } } },
-      { path: 'groups.db', value: 3, remedy: 'write {"maxParallel": 3}' },
+      { path: 'groups.db', value: 3, remedy: 'must be an object such as {"maxParallel": 3}' },
     ],
     [
       'a setting that there is not',
@@ -85,7 +85,7 @@ describe('groups of jobs in the jobs file', () => {
     [
       'a list',
       { groups: [], jobs: { a: DAILY } },
-      { path: 'groups', remedy: 'write an object of groups by name: {"db": {"maxParallel": 3}}' },
+      { path: 'groups', remedy: 'must be an object of groups by name: {"db": {"maxParallel": 3}}' },
     ],
   ])('are refused with place, value and remedy: %s', (_, file, issue) => {
     expect(errorsOf(file)).toEqual([expect.objectContaining(issue)]);

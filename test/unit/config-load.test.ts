@@ -31,7 +31,7 @@ describe('a file that is right', () => {
     const settings = (id: string): object =>
       JSON.parse(`{"schedule": "@daily", "input": {"ids": [1, ${id}]}}`) as object;
     expect(() => job(settings('9007199254740993'))).toThrow(
-      'jobs.job.input.ids[1] = 9007199254740992: is an integer beyond 2^53; it was read as this one; write it as text',
+      'jobs.job.input.ids[1] = 9007199254740992: is an integer beyond 2^53; it was read as this one; put it in double quotes, as text',
     );
     expect(() => job(settings('-9007199254740991'))).not.toThrow();
     expect(() => job(settings('1e300'))).not.toThrow();
@@ -216,7 +216,7 @@ describe('a job that is wrong', () => {
     ['priority', { schedule: '@daily', priority: 'high' }, 'high', /not a/, /from 0 to 9/],
     ['spread', { schedule: '@daily', spread: 300 }, 300, /not text/, /"5m"/],
     ['timeout', { schedule: '@daily', timeout: '10 minutes' }, '10 minutes', /not a duration/, /1h30m/],
-    ['timeout', { schedule: '@daily', timeout: null }, null, /not text/, /leave it out/],
+    ['timeout', { schedule: '@daily', timeout: null }, null, /not text/, /left out/],
     ['stallAfter', { schedule: '@daily', stallAfter: '0s' }, '0s', /shorter/, /1s or more/],
     ['grace', { schedule: '@daily', grace: '17s' }, '17s', /lease of 30s/, /less than 17s/],
     ['grace', { schedule: '@daily', grace: '8s', lease: '15s' }, '8s', /lease of 15s/, /less than 8s/],
@@ -264,7 +264,7 @@ describe('a job that is wrong', () => {
     expect(more).toEqual([]);
     expect(error).toMatchObject({
       message: expect.stringMatching(/name/),
-      remedy: expect.stringMatching(/1 to 63 of a-z 0-9 -/),
+      remedy: expect.stringMatching(/1 to 63 characters of a-z 0-9 -/),
     });
   });
 
@@ -361,12 +361,12 @@ describe('every error at once', () => {
     expect(lines.slice(1)).toHaveLength(14);
     // The host grades each line of standard error by such a word: with log level Warning the others are not shown.
     for (const line of lines.slice(1)) expect(line).toMatch(/^error: /);
-    expect(lines).toContain('error: jobs.two.enabled = 1: is not true or false; write true or false');
+    expect(lines).toContain('error: jobs.two.enabled = 1: is not true or false; must be true or false');
   });
 
   it('takes the lengths of leases that the store gives', () => {
     const settings = { schedule: '@daily', lease: '5m', grace: '5s' };
-    expect(errorsOf(settings)).toMatchObject([{ path: 'jobs.job.lease', remedy: 'write 15s to 1m' }]);
+    expect(errorsOf(settings)).toMatchObject([{ path: 'jobs.job.lease', remedy: 'must be 15s to 1m' }]);
     expect(job(settings, { leaseMs: { least: 1_000, most: 600_000 } }).jobsFile.jobs[0]?.leaseMs).toBe(300_000);
     expect(errorsOf(settings, { leaseMs: { least: 1_000, most: 60_000 } })).toHaveLength(1);
   });

@@ -85,7 +85,7 @@ describe('requires', () => {
     [
       'a job, and cancels its runs',
       { extract: DAILY, load: { ...DAILY, requires: ['extract'], overlap: 'cancel' } },
-      { path: 'jobs.load.overlap', value: 'cancel', remedy: 'write "skip" or "queue"' },
+      { path: 'jobs.load.overlap', value: 'cancel', remedy: 'must be "skip" or "queue"' },
     ],
     [
       'a text in place of a list',
@@ -95,7 +95,7 @@ describe('requires', () => {
     [
       'a number',
       { extract: DAILY, load: { ...DAILY, requires: [7] } },
-      { path: 'jobs.load.requires[0]', remedy: 'write the name of a job of this file' },
+      { path: 'jobs.load.requires[0]', remedy: 'must be the name of a job of this file' },
     ],
     [
       'too many jobs',
@@ -170,7 +170,7 @@ describe('requires', () => {
     [
       'a job for nearly as long as its window',
       { extract: DAILY, load: { ...DAILY, requires: ['extract'], requireWithin: '59m30s' } },
-      { path: 'jobs.load.requireWithin', remedy: 'write a catchUpWindow of 1h20s or more, or less here' },
+      { path: 'jobs.load.requireWithin', remedy: 'set catchUpWindow to 1h20s or more, or use less here' },
     ],
   ];
 

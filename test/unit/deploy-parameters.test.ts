@@ -45,7 +45,7 @@ describe('deploy.mjs --parameters', () => {
     ["param name = 'ours' // not 'My-App'\n/* param name = 'My-App' */", []],
     [
       "param operatorRanges = ['10.1.0.0/24', '10.2.0.1', '10.300.0.0/8', '10.0.0.0/33']",
-      [/10\.2\.0\.1" is no range/, /300/, /33/],
+      [/10\.2\.0\.1" is not a range/, /300/, /33/],
     ],
     ["param tags = {\n  note: '''\nparam name = 'My-App'\n'''\n}", []],
     ["param name = readEnvironmentVariable('NAME')", []],
@@ -62,7 +62,7 @@ describe('deploy.mjs --parameters', () => {
     ['param regions = []', [/^give either regions or deployments$/]],
     [`${NORTH}\nparam deployments = [{ name: 'a', region: 'northeurope' }]`, [/^give either/]],
     ["param regions = [\n  'northeurope'\n  'northeurope'\n]", [/^two deployments are called northeurope$/]],
-    ["param regions = ['North Europe']", [/^region "North Europe": write its short name/]],
+    ["param regions = ['North Europe']", [/^region "North Europe": use its short name/]],
     [
       "param deployments = [\n  { name: 'a', region: 'northeurope' }\n  {\n    name: 'b'\n    region: 'northeurope'\n  }\n]",
       [],

@@ -172,7 +172,22 @@ const MARKED: readonly (readonly [pattern: RegExp, instead: string])[] = [
   [/\beach (?:second|minute|hour|day|night|week|month|\d)/gi, 'every'],
   [/, since\b/gi, 'because'],
   [/\bof (?:its|their|your|our|one's) own\b/gi, 'its own, your'],
-  [/(?<!there )\b(?:is|are|was|were) no (?!longer|more\b)[a-z]/gi, 'is not a'],
+  [/(?<!there )\b(?:is|are|was|were) no (?!longer|more\b|older\b|one\b)[a-z]/gi, 'is not a'],
+  [
+    /\b(?:anew|in vain|for good|for ever|mended|seldom|lately|betimes|forthwith)\b/gi,
+    'again, permanently, fixed, rarely',
+  ],
+  [/, also (?:if|of|after|when)\b/gi, 'even if, including'],
+  [/(?:[.,;] )where (?:it|they|one|the|a|there)\b|\b(?:only|also) where\b/gi, 'if'],
+];
+
+/** Also in messages, help texts and descriptions. */
+const IN_SOURCES: readonly RegExp[] = [
+  ...MARKED.map(([pattern]) => pattern).filter((pattern) => !pattern.source.includes('alone')),
+  // A job is left alone.
+  /(?<!left )\balone\b/i,
+  // As a remedy, in place of "must be" or "use".
+  /[;:] write (?!row)|^write (?:an? (?!small app)|it\b|less\b|more\b|whole\b|your\b|\d|["{`<@$])/,
 ];
 
 /** The sentences of a page, without code and the targets of links. */
@@ -191,14 +206,14 @@ const LEFT: Readonly<Record<string, readonly [phrases: number, long: number]>> =
   'docs/tutorials/': [0, 0],
   'docs/explanation/': [0, 0],
   'docs/reference/': [0, 0],
-  'docs/evidence/': [59, 8],
+  'docs/evidence/': [68, 8],
   'docs/decisions/': [1, 3],
   'ARCHITECTURE.md': [1, 1],
   'CHANGELOG.md': [0, 0],
   'CONTRIBUTING.md': [0, 3],
   'examples/README.md': [0, 0],
   'infra/README.md': [0, 4],
-  'test/simulation/README.md': [13, 9],
+  'test/simulation/README.md': [16, 9],
 };
 
 describe.each(Object.entries(LEFT))('the language of %s', (below, [phrases, long]) => {
@@ -218,6 +233,37 @@ describe.each(Object.entries(LEFT))('the language of %s', (below, [phrases, long
 /** Sizes and times that guides have by hand: those of Azure, and estimates. The list may only get shorter. */
 const BY_HAND = ['0.3 ms', '1 KB', '128 KB', '16 KB', '200 KB', '200 ms', '250 ms', '350 MB', '5 GB', '512 MB', '6 KB'];
 
+/** The texts of a source that people read: literals of several words, and elements of pages. */
+function textsOf(file: string): readonly string[] {
+  const code = read(file).replaceAll(/^\s*(?:\/?\*|\/\/).*$/gm, '');
+  const elements = file.endsWith('.tsx') ? code.matchAll(/(>)([^<>{}]{20,})</g) : [];
+  const texts = [...code.matchAll(/(['"`])((?:(?!\1)[^\\\n]|\\.)*)\1/g), ...elements];
+  return texts.map(([, , text = '']) => text).filter((text) => wordsIn(text) > 2 && !text.startsWith('print {'));
+}
+
+describe('the texts of the source', () => {
+  const sources = ['src', 'infra', 'scripts'].flatMap((folder) =>
+    readdirSync(path.join(root, folder), { recursive: true, encoding: 'utf8' })
+      .filter((file) => /\.(?:tsx?|mjs|bicep)$/.test(file))
+      .map((file) => `${folder}/${file}`),
+  );
+
+  it('have none of the phrases that an editor marks, and say what a value must be', () => {
+    expect(sources.length).toBeGreaterThan(700);
+    const found = sources.flatMap((file) =>
+      textsOf(file)
+        .filter((text) => IN_SOURCES.some((pattern) => text.search(pattern) >= 0))
+        .map((text) => `${file}: ${text}`),
+    );
+    expect(found).toEqual([]);
+  });
+
+  it('are found in literals and pages', () => {
+    expect(textsOf('src/config/zod-issues.ts')).toContain('must be true or false');
+    expect(textsOf('src/dashboard/pages/help-page.tsx').join('\n')).toContain('It is always safe to read');
+  });
+});
+
 describe('figures', () => {
   const pages = DOCUMENTS.filter((file) => /^README|^docs\/(?:explanation|how-to|tutorials)\//.test(file));
 
@@ -229,6 +275,16 @@ describe('figures', () => {
     expect(figures.filter((figure) => !limits.includes(`| ${figure} `))).toEqual(BY_HAND);
   });
 });
+
+describe.each(DOCUMENTS.filter((file) => /^README|^docs\/(?:explanation|how-to|reference|tutorials)\//.test(file)))(
+  'a colon of %s',
+  (page) => {
+    it('begins a list or a quotation, and does not stand for "because"', () => {
+      const text = withoutCode(read(page)).replaceAll(/`[^`\n]*`/g, '`');
+      expect(text.match(/.*[a-z)]: (?:it|they|there|nothing|if)\b.*/g) ?? []).toEqual([]);
+    });
+  },
+);
 
 describe.each(DOCUMENTS.filter((file) => file.startsWith('docs/how-to/')))('the language of %s', (page) => {
   it('has none of the phrases that an editor marks', () => {

@@ -145,7 +145,7 @@ describe('doctor, with the login of whoever asks', () => {
       {
         check: 'storage',
         status: 'problem',
-        message: `${ACCOUNT}/cronlease accepts only identities, and nobody is signed in here`,
+        message: `${ACCOUNT}/cronlease accepts only identities, and no one is signed in here`,
         remedy: expect.stringContaining('az login') as unknown,
       },
     ]);

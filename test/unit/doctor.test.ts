@@ -242,7 +242,7 @@ describe('doctor', () => {
     expect(await found({ rows: {}, besides }, 'unseen')).toMatchObject([
       {
         ...{ status: 'problem', subject: 'a' },
-        message: expect.stringMatching(/^has records and no row: somebody has deleted the row/) as unknown,
+        message: expect.stringMatching(/^has records and no row: the row was deleted/) as unknown,
         remedy: expect.stringContaining('cronlease runs a') as unknown,
       },
     ]);

@@ -862,7 +862,7 @@ describe('defineFanOut', () => {
     [{ onItemFailure: 'ignore' }, 'defineFanOut: onItemFailure is "ignore": use "failFast" or "collect"'],
     [{ itemRetry: { factor: 0 } }, 'defineFanOut: itemRetry.factor is 0: use a number from 1'],
     [{ itemRetry: { backoff: 5 } }, 'defineFanOut: itemRetry.backoff is 5: use a duration from 0s to 7d, such as "5m"'],
-    [{ gather: undefined }, 'defineFanOut: gather is undefined: write a function'],
+    [{ gather: undefined }, 'defineFanOut: gather is undefined: must be a function'],
   ])('refuses %j', (wrong, message) => {
     expect(() => defineFanOut({ ...parts, ...wrong } as never)).toThrow(message);
   });

@@ -282,7 +282,7 @@ describe('a group that cannot be read', () => {
     expect(started()).toEqual([]);
     const unhealthy = sim.events.filter(({ event }) => event === 'unhealthy');
     expect([...new Set(unhealthy.map(({ reason }) => reason))]).toEqual([
-      'groups/db cannot be read: this version of cronlease did not write it. While no job of the group runs, delete it; the next run writes it anew.',
+      'groups/db cannot be read: this version of cronlease did not write it. While no job of the group runs, delete it; the next run writes it again.',
     ]);
     expect([...on.coordinator.health.troubles.keys()]).toEqual(['group db']);
     const explained = await explainTime(sim.store, waiter(), 0, DUE);

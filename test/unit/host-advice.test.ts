@@ -79,7 +79,7 @@ describe('the advice on host.json', () => {
   it('warns of a task hub that host.json does not read', () => {
     const env = { TASKHUB_NAME: 'blue' };
     const unread =
-      /^TASKHUB_NAME = "blue": has no effect: host.json has (no|another) extensions.durableTask.hubName; write "%TASKHUB_NAME%" there$/;
+      /^TASKHUB_NAME = "blue": has no effect: host.json has (no|another) extensions.durableTask.hubName; set it to "%TASKHUB_NAME%"$/;
     const about = (hub: object): readonly string[] =>
       hostAdvice(env, folderWith({ extensions: { durableTask: { ...hub, storageProvider: GOOD } } })).warnings.map(
         formatIssue,
@@ -147,7 +147,7 @@ describe('the advice on a limit of handlers', () => {
     expect(others).toEqual([]);
     expect(warning).toContain('CRONLEASE_MAX_CONCURRENT_RUNS');
     expect(warning).toContain('the host runs 20 activities at once in one process');
-    expect(warning).toContain('write less than 20');
+    expect(warning).toContain('must be less than 20');
   });
 });
 

@@ -83,7 +83,7 @@ describe('the entries of a crontab', () => {
   });
 
   it('are left out with the reason where no job can have their times', () => {
-    expect(reasonAgainst('@reboot warm')).toContain('no due time');
+    expect(reasonAgainst('@reboot warm')).toContain('not a due time');
     expect(reasonAgainst('@every_minute warm')).toContain('unknown');
     expect(reasonAgainst('0 0 */2 * 1 both')).toContain('match both the day of the month and the day of the week');
     expect(reasonAgainst('0 9 5/15 * * open')).toContain('some crons read it as 5, others as 5-31/15');

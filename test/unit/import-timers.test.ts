@@ -386,6 +386,6 @@ describe('function.json', () => {
       notes: [],
     });
     expect(() => read('{', {}, file)).toThrow(`${file}:1: this is not JSON`);
-    expect(() => read('{}', {}, file)).toThrow(`${file}:1: this is no function.json`);
+    expect(() => read('{}', {}, file)).toThrow(`${file}:1: this is not a function.json`);
   });
 });

@@ -207,7 +207,7 @@ describe('the settings of access', () => {
     expect(() => accessSettings({ CRONLEASE_MANAGE_READ_ONLY: 'yes' })).toThrow('use "true" or "false"');
     expect(() => accessSettings({ CRONLEASE_DEV_SECRET: 'short' })).toThrow('too short');
     for (const setting of [() => accessSettings({ CRONLEASE_DEV_SECRET: secret, WEBSITE_SITE_NAME: 'app' })]) {
-      expect(setting).toThrow('"cronlease dev" alone');
+      expect(setting).toThrow('only for "cronlease dev"');
       expect(setting).not.toThrow(secret);
     }
     expect(accessSettings({ CRONLEASE_DEV_SECRET: secret }).devSecret).toBe(secret);

@@ -44,11 +44,11 @@ describe('the app settings of notices', () => {
 
   it.each([
     ['{"ops": {"url": "https://hidden-part.example/', /CRONLEASE_RECEIVERS is "…": it is not JSON/],
-    ['[]', /it is no object/],
+    ['[]', /it is not an object/],
     [{ Ops: {} }, /a name has 1 to 63/],
-    [{ ops: 'https://hidden-part.example' }, /CRONLEASE_RECEIVERS.ops is "…": write an object/],
+    [{ ops: 'https://hidden-part.example' }, /CRONLEASE_RECEIVERS.ops is "…": must be an object/],
     [{ ops: { format: 'hidden-part' } }, /ops.format is "…": use one of cloudevents/],
-    [{ ops: { format: 'slack', url: 'hidden-part' } }, /ops.url is "…": write an address/],
+    [{ ops: { format: 'slack', url: 'hidden-part' } }, /ops.url is "…": must be an address/],
     [
       { ops: { format: 'slack', url: 'https://evil.example/hidden-part' } },
       /host "evil.example" is not in CRONLEASE_NOTIFY_HOSTS/,
@@ -57,12 +57,12 @@ describe('the app settings of notices', () => {
     [{ ops: { format: 'cloudevents', url: 'https://alerts.example/hidden-part' } }, /ops.secret is "…": is missing/],
     [
       { ops: { format: 'cloudevents', url: 'https://alerts.example', secret: 'hidden-part' } },
-      /ops.secret is "…": write "whsec_"/,
+      /ops.secret is "…": must be "whsec_"/,
     ],
     [{ ops: { format: 'pagerduty', routingKey: 'hidden-part' } }, /ops.routingKey is "…"/],
     [
       { ops: { format: 'slack', url: 'https://hooks.slack.com/', token: 'hidden-part' } },
-      /ops.token is "…": is no member/,
+      /ops.token is "…": is not a member/,
     ],
   ])('refuse %j, and repeat no secret', (receivers, message) => {
     let error: unknown;
@@ -86,7 +86,7 @@ describe('the app settings of notices', () => {
       '*.cloudapp.net',
       '*.blob.core.windows.net',
     ]) {
-      expect(() => noticeSettings({ CRONLEASE_NOTIFY_HOSTS: hosts }), hosts).toThrow(/anybody can get a name there/);
+      expect(() => noticeSettings({ CRONLEASE_NOTIFY_HOSTS: hosts }), hosts).toThrow(/anyone can get a name there/);
     }
     for (const hosts of ['*.example.co.uk', '*.acme.azurewebsites.net', '*.corp.example', 'acme.azurewebsites.net']) {
       expect(() => noticeSettings({ CRONLEASE_NOTIFY_HOSTS: hosts }), hosts).not.toThrow();

@@ -236,7 +236,7 @@ describe('a cordon', () => {
     await expect(cordonDeployment(sim.store, 'wset', ann)).rejects.toThrow('Did you mean "west"?');
     await expect(uncordonDeployment(sim.store, 'west')).rejects.toThrow('deployment "west" is not cordoned');
     await cordonDeployment(sim.store, 'west', ann);
-    await expect(cordonDeployment(sim.store, 'west', ann)).rejects.toThrow('cordoned already, since 2026-01-01');
+    await expect(cordonDeployment(sim.store, 'west', ann)).rejects.toThrow('cordoned since 2026-01-01');
     await expect(cordonDeployment(sim.store, 'west', { ...ann, note: 'x'.repeat(201) })).rejects.toThrow(
       '201 characters',
     );

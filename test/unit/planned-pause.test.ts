@@ -125,7 +125,7 @@ describe('the due times that a pause passes over', () => {
 });
 
 describe('planned work', () => {
-  it('is shown to everybody until somebody ends it, or its time is over', async () => {
+  it('is shown to everybody until a person ends it, or its time is over', async () => {
     const sim = rivalTicks({ jobs: [], start: T0 });
     const shown = async (): Promise<readonly string[]> =>
       (await readOverview(sim.store, [])).maintenance.map(({ jobs, note }) => `${jobs}: ${note}`);
@@ -189,7 +189,7 @@ describe('planned work', () => {
       code: 'ControlFull',
       message:
         'the record of cordons and planned work is full: it holds 8 KB of notes. Lift the cordons of deployments that are gone, ' +
-        'resume jobs whose planned work is over, or write a shorter note.',
+        'resume jobs whose planned work is over, or use a shorter note.',
     });
   });
 });

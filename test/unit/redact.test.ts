@@ -46,10 +46,10 @@ describe('CRONLEASE_REDACT', () => {
     ['Bearer', /CRONLEASE_REDACT is "Bearer": it is not JSON\. Write a list/],
     ['{"a":1}', /it is not a list\. Write a list/],
     [JSON.stringify(Array(51).fill('a')), /it has 51 patterns\. Write a list of up to 50/],
-    ['["a",5]', /CRONLEASE_REDACT\[1\] is "5": write a regular expression/],
+    ['["a",5]', /CRONLEASE_REDACT\[1\] is "5": must be a regular expression/],
     [
       JSON.stringify(['a'.repeat(1_001)]),
-      /CRONLEASE_REDACT\[0\] is "a{40}…": write a regular expression of up to 1000/,
+      /CRONLEASE_REDACT\[0\] is "a{40}…": must be a regular expression of up to 1000/,
     ],
     ['["ok","(a"]', /CRONLEASE_REDACT\[1\] is "\(a": .*Unterminated group.*flag u/],
     ['["a*"]', /CRONLEASE_REDACT\[0\] is "a\*": it matches the empty text/],

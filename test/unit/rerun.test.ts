@@ -190,7 +190,7 @@ describe('a rerun', () => {
     const { sim } = billing();
     const input: unknown = JSON.parse('{"days": [{"id": 9007199254740993}], "most": 9007199254740991, "far": 1e300}');
     await expect(requestRun(sim.store, JOB, { id: 'r1', input })).rejects.toThrow(
-      'has an integer beyond 2^53 at $.days.0.id, which JavaScript reads as 9007199254740992: write it as text',
+      'has an integer beyond 2^53 at $.days.0.id, which JavaScript reads as 9007199254740992: put it in double quotes, as text',
     );
   });
 

@@ -86,7 +86,7 @@ describe('schedules that are refused', () => {
     ['@dayly', /@dayly/, /@daily/],
     ['@Daily', /@Daily/, /@daily/],
     ['@reboot', /@reboot/, /@always/],
-    ['@daily 3', /"3" after @daily/, /alone/],
+    ['@daily 3', /"3" after @daily/, /use only @daily/],
     ['@every', /no duration/, /90s/],
     ['@every 90', /"90"/, /90s/],
     ['@every 0s', /0s/, /1s/],

@@ -54,7 +54,7 @@ describe('a store at another host', () => {
   it.each(PLAIN)('is refused without TLS that is verified: %s', (url) => {
     expect(opening(url)).toThrow(refused);
     expect(opening(url)).toThrow(/example|10\.0\.0\.1|2001:db8::1/);
-    expect(opening(url)).toThrow(/write (\w+s:\/\/|sslmode=verify-full), or add insecure=allow/);
+    expect(opening(url)).toThrow(/use (\w+s:\/\/|sslmode=verify-full), or add insecure=allow/);
     expect(opening(url)).not.toThrow(/s3cret/);
     const settings = { CRONLEASE_STORAGE: url };
     expect(() => openElectionStore({ settings, container: undefined, clock: systemClock })).toThrow(refused);

@@ -96,7 +96,7 @@ export function addAcknowledgements(program: Command, done: Done): void {
     .option('--until <TIME>', 'when it ends, success or not: a time, or a duration from now such as 2h')
     .option('--by <NAME>', 'name of the person who looks after it (default: your user name)')
     .option('--json', 'print {job, by, note, at, until}')
-    .addHelpText('after', examples('cronlease ack nightly-report --note "the warehouse is being mended" --until 8h'))
+    .addHelpText('after', examples('cronlease ack nightly-report --note "the warehouse is being repaired" --until 8h'))
     .action(async (job: string, options: AckOptions) => done(await (await import('../run/ack.js')).ack(job, options)));
 
   withReason(acting(program, 'unack', 'remove the acknowledgement of a job', 'Removes the acknowledgement of a job.'))

@@ -86,7 +86,7 @@ export function addImport(program: Command, done: Done): void {
     .argument('<FILE...>', 'files, or - for standard input; of timers also folders')
     .option('--out <FILE>', 'write the jobs file here instead of printing it')
     .option('--force', 'let --out replace a file')
-    .option('--time-zone <ZONE>', 'zone of the machine that ran the jobs, where a file names none (default: UTC)')
+    .option('--time-zone <ZONE>', 'zone of the machine that ran the jobs, if a file names none (default: UTC)')
     .option('--system', 'crontab: entries have a user before the command, as in /etc/crontab')
     .option('--settings <FILE>', 'timers: local.settings.json of the app (default: in a folder that is named)')
     .option('--json', 'print {jobsFile, handlers, notes}')

@@ -59,7 +59,7 @@ export function addShards(program: Command, done: Done): void {
       'Shows over which storage accounts the jobs are dealt. With --apply it announces the list in CRONLEASE_SHARDS in each account, so that no run begins, moves each job, and lets the deployments with this list claim. If it is interrupted, run it again.',
     )
     .option('--apply', 'put the list in force (default: only show what is to be done)')
-    .option('--repair', 'replace a layout that something else wrote, where it is certain what was there')
+    .option('--repair', 'replace a layout that something else wrote, if it is certain what was there')
     .option('--leaving <NAME...>', 'settings with the connections of accounts that leave the list')
     .option('--wait <TIME>', 'twice the longest CRONLEASE_SWEEP_INTERVAL of a deployment', '2m')
     .option('--end-runs', 'record runs that are not over as cancelled (default: leave their jobs where they are)')

@@ -39,7 +39,7 @@ export interface DevArguments
 export async function dev({ duration, samples, file, moreJobs, local, ...options }: DevArguments): Promise<number> {
   const durationMs = duration === undefined ? undefined : parseDuration(duration);
   if (duration !== undefined && (durationMs === undefined || durationMs === 0)) {
-    throw new UsageError(`--duration ${JSON.stringify(duration)} is not a duration: write it as 30s, 10m or 1h30m`);
+    throw new UsageError(`--duration ${JSON.stringify(duration)} must be a duration, such as 30s, 10m or 1h30m`);
   }
   if (samples !== undefined && (isServer(options.storage ?? '') || isStoreUrl(options.storage ?? ''))) {
     throw new UsageError('--samples uploads files to blobs, which this storage does not have: leave out --samples');

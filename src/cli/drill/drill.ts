@@ -56,7 +56,7 @@ export async function drill(options: DrillArguments): Promise<number> {
   if (!fs.existsSync(path.dirname(report)))
     throw new UsageError(`--report: there is no folder ${path.dirname(report)}`);
   if (options.withJobs !== true && (options.app ?? options.file) !== undefined) {
-    throw new UsageError('--app and --file name jobs of your own: add --with-jobs to run them');
+    throw new UsageError('--app and --file name your own jobs: add --with-jobs to run them');
   }
   const subject = options.withJobs === true ? ownApp(options) : probeApp();
   const interrupt = watchSignals();

@@ -184,7 +184,7 @@ async function untilAllTick<Records>({ cluster, ledger, say, waitFor }: Scene<Re
   readonly from: EpochMs;
 }> {
   const deployments = cluster.instances().map(({ deployment }) => deployment);
-  say(`${deployments.join(', ')} started, each a process of its own`);
+  say(`${deployments.join(', ')} started, each in its own process`);
   const ticking = await waitFor(TICKS_WITHIN_MS, async () => {
     const found = await ledger.ticking();
     return deployments.every((name) => found.has(name)) ? found : undefined;

@@ -80,9 +80,7 @@ function question({ verb, done }: Action, todo: readonly JobEntry[], chosen: rea
   return [
     `${verb}:`,
     ...todo.map(({ name }) => `  ${name}`),
-    ...(others.length === 0
-      ? []
-      : [`Left as they are, since ${done.state}:`, ...others.map(({ name }) => `  ${name}`)]),
+    ...(others.length === 0 ? [] : [`Left as they are (${done.state}):`, ...others.map(({ name }) => `  ${name}`)]),
   ].join('\n');
 }
 

@@ -75,6 +75,6 @@ async function warnOfOthers(store: LeaseStore, { jobsFile }: LoadedJobs, job: st
   const others = deployments.filter(({ lately, jobs }) => lately && jobs !== hash).map(({ name }) => name);
   if (others.length === 0) return;
   warn(
-    `${others.join(' and ')} ticked lately with another jobs file: if that has "${job}", it counts as a new job there`,
+    `${others.join(' and ')} ticked recently with another jobs file: if that has "${job}", it counts as a new job there`,
   );
 }

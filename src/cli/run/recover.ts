@@ -51,7 +51,7 @@ async function warnOfLive(store: LeaseStore, show: ShowTime): Promise<void> {
   if (live.length === 0) return;
   const when = live.map(({ name, tickedAt }) => `${name} at ${show(tickedAt)}`).join(', ');
   warn(
-    `these deployments ticked lately: ${when}. None may run until the jobs are recovered: make sure they are stopped`,
+    `these deployments ticked recently: ${when}. None may run until the jobs are recovered: make sure they are stopped`,
   );
 }
 

@@ -45,7 +45,7 @@ function readInput(text: string | undefined): unknown {
     return JSON.parse(text) as unknown;
   } catch (error) {
     const problem = error instanceof Error ? error.message : String(error);
-    throw new UsageError(`--input is not JSON (${problem}): write it as '{"day": "2026-01-31"}', in single quotes`);
+    throw new UsageError(`--input is not JSON (${problem}): use '{"day": "2026-01-31"}', in single quotes`);
   }
 }
 

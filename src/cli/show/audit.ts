@@ -29,8 +29,7 @@ export async function audit(options: AuditOptions): Promise<number> {
   }
   const show = timesOf(options);
   for (const entry of page.entries) print(lineOf(entry, show));
-  if (page.entries.length === 0)
-    print('Nobody has changed anything yet, or the entries are older than their retention.');
+  if (page.entries.length === 0) print('There are no changes yet, or the entries are older than their retention.');
   if (page.continuation !== undefined) print(`There are older changes: --cursor ${page.continuation}`);
   return OK;
 }

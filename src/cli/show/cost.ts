@@ -86,7 +86,7 @@ function itemsOf(texts: readonly string[], jobs: readonly JobSpec[]): ReadonlyMa
       const items = Number(number);
       if (items < 1 || items > 10_000 || number === '') {
         throw new UsageError(
-          `--items ${JSON.stringify(text)}: write JOB=N with N from 1 to 10000, such as word-index=50`,
+          `--items ${JSON.stringify(text)}: must be JOB=N with N from 1 to 10000, such as word-index=50`,
         );
       }
       if (!jobs.some(({ name }) => name === job)) throw new UsageError(`--items ${text}: the file has no job "${job}"`);

@@ -119,7 +119,7 @@ async function takeLease(
     return { lease, input };
   }
   const lease = await acquireAgain(coordinator, job, input, under);
-  if (lease === undefined) return 'the row was taken by somebody else meanwhile';
+  if (lease === undefined) return 'another instance took the row meanwhile';
   if (input.kind === 'again') return { lease, input };
   // The lease ends by itself: a free row would say that its run is settled.
   if (isOutdated(input, job, lease)) return 'the record of its run may be gone';

@@ -97,7 +97,7 @@ function tellSilence({ coordinator, board, hubWatch }: TickState, { report }: Fi
   const { version } = board.notes(job.spec.name);
   if (version === undefined || version.silenceTold === true) return;
   board.note(job.spec.name, 'silenceTold', null);
-  report.log('warn', `job "${job.spec.name}": nobody has worked on the items of its run for 45 s`);
+  report.log('warn', `job "${job.spec.name}": no instance has worked on the items of its run for 45 s`);
   if (due.row.incumbent === coordinator.deployment) hubWatch.demandProof();
 }
 

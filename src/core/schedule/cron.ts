@@ -35,7 +35,7 @@ const FIELDS = [
 type SixFields = readonly [string, string, string, string, string, string];
 
 const SHAPE =
-  'write 5 fields (minute hour day-of-month month day-of-week), such as "0 3 * * *", or 6 with seconds first';
+  'must be 5 fields (minute hour day-of-month month day-of-week), such as "0 3 * * *", or 6 with seconds first';
 
 /**
  * Reads a cron expression of 5 fields, or of 6 with seconds first. cron-parser checks the fields' values.
@@ -50,7 +50,7 @@ export function parseCron(text: string): Cron {
   if (!Number.isInteger(nth)) {
     throw new ScheduleError(
       `has "${fields[5]}" for day-of-week`,
-      'after # write 1 to 5, such as 1#3 for the third Monday',
+      'after # use 1 to 5, such as 1#3 for the third Monday',
     );
   }
   return {
@@ -84,19 +84,19 @@ function refuse(fields: SixFields): void {
     if (/(?:^|[,/-])H(?![A-Z])/i.test(field)) {
       throw new ScheduleError(
         `has H in "${field}"`,
-        'write a value, and set "spread" to keep jobs apart: H would be random',
+        'use a value, and set "spread" to keep jobs apart: H would be random',
       );
     }
     if (/W(?![A-Z])/i.test(field)) {
       throw new ScheduleError(
         `has W (the nearest weekday) in "${field}", which is not supported`,
-        'write the day (15), the last day (L), or a weekday (1-5, 5L for the last Friday)',
+        'use the day (15), the last day (L), or a weekday (1-5, 5L for the last Friday)',
       );
     }
     if (/L-\d/i.test(field)) {
       throw new ScheduleError(
         `has "${field}": days before the last one are not supported`,
-        'write L for the last day, or the days themselves',
+        'use L for the last day, or the days themselves',
       );
     }
   }
@@ -127,7 +127,7 @@ function explain(fields: SixFields): ScheduleError {
   if (wrong.length === 0) {
     return new ScheduleError(
       `names a date that never comes: day ${fields[3]} of month ${fields[4]}`,
-      'write a day that one of the months has, or L for the last day',
+      'use a day that one of the months has, or L for the last day',
     );
   }
   return new ScheduleError(
@@ -165,12 +165,12 @@ function warningsFor(fields: SixFields): readonly ScheduleWarning[] {
   if (!/^[*?]$/.test(day) && !/^[*?]$/.test(weekday)) {
     warnings.push({
       message: `sets both day-of-month (${day}) and day-of-week (${weekday}): the job is due on days that match either, as in Vixie cron`,
-      remedy: 'write * for one of them, unless you mean either',
+      remedy: 'use * for one of them, unless you mean either',
     });
   } else if (/^(?:2|FEB)$/i.test(month) && weekday.endsWith('#5')) {
     warnings.push({
       message: 'is due only in leap years, 28 years apart, and due times more than 5 years ahead are never found',
-      remedy: 'write a # of 1 to 4, or another month',
+      remedy: 'use a # of 1 to 4, or another month',
     });
   }
   fields.forEach((text, index) => {
@@ -179,7 +179,7 @@ function warningsFor(fields: SixFields): readonly ScheduleWarning[] {
     if (field === undefined || step <= field.widest) return;
     warnings.push({
       message: `has a step of ${step} for ${field.name}, more than the field spans: only its first value is ever due`,
-      remedy: 'write the value itself, or "@every" for a period that does not restart each hour or day',
+      remedy: 'use the value itself, or "@every" for a period that does not restart every hour or day',
     });
   });
   return warnings;

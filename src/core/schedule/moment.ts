@@ -15,9 +15,9 @@ export type Moment =
 const INSTANT = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.(\d+))?(?:Z|([+-])(\d\d):(\d\d))$/i;
 const LOCAL = /^(\d{4}-\d\d-\d\d)(?:T(\d\d:\d\d(?::\d\d)?))?$/;
 
-const INSTANT_REMEDY = 'write it as RFC 3339 with Z or an offset, such as 2026-12-31T23:00:00Z';
+const INSTANT_REMEDY = 'must be RFC 3339 with Z or an offset, such as 2026-12-31T23:00:00Z';
 const MOMENT_REMEDY =
-  "write a date (2026-12-24), a date and time in the job's zone (2026-12-24T18:00), or RFC 3339 with Z or an offset";
+  "must be a date (2026-12-24), a date and time in the job's zone (2026-12-24T18:00), or RFC 3339 with Z or an offset";
 
 /**
  * Reads an RFC 3339 date-time, to the millisecond.

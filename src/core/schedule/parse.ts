@@ -39,16 +39,16 @@ export function parseSchedule(text: string): Schedule {
     case '@at':
       return { kind: 'at', at: parseOnce(argument) };
   }
-  if (argument !== '') throw new ScheduleError(`has "${argument}" after ${word}`, `write ${word} alone`);
+  if (argument !== '') throw new ScheduleError(`has "${argument}" after ${word}`, `use only ${word}`);
   if (word === '@always') return { kind: 'always' };
   if (word === '@manual') return { kind: 'manual' };
   const cron = MACROS.get(word);
-  if (cron === undefined) throw new ScheduleError(`begins with ${word}, which is unknown`, `write ${WORDS}`);
+  if (cron === undefined) throw new ScheduleError(`begins with ${word}, which is unknown`, `use ${WORDS}`);
   return { kind: 'cron', ...parseCron(cron) };
 }
 
 function parsePeriod(text: string): Millis {
-  const remedy = 'write @every and a duration from 1s to 1825d, such as @every 90s or @every 1h30m';
+  const remedy = 'use @every and a duration from 1s to 1825d, such as @every 90s or @every 1h30m';
   const period = parseDuration(text);
   if (period === undefined)
     throw new ScheduleError(`has ${text === '' ? 'no duration' : `"${text}"`} after @every`, remedy);
@@ -58,6 +58,6 @@ function parsePeriod(text: string): Millis {
 
 function parseOnce(text: string): EpochMs {
   const at = parseInstant(text);
-  if (at < 0) throw new ScheduleError('is before 1970, when nothing is ever due', 'write a later time');
+  if (at < 0) throw new ScheduleError('is before 1970, when nothing is ever due', 'use a later time');
   return at;
 }

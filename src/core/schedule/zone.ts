@@ -59,19 +59,16 @@ const ABBREVIATION =
 
 function resolve(name: string): string {
   if (/^[+-]/.test(name)) {
-    throw new ScheduleError(
-      'is an offset, not a time zone',
-      'write an IANA name such as "Europe/Lisbon" or "Etc/GMT-2"',
-    );
+    throw new ScheduleError('is an offset, not a time zone', 'use an IANA name such as "Europe/Lisbon" or "Etc/GMT-2"');
   }
   if (ABBREVIATION.test(name)) {
-    throw new ScheduleError('is an abbreviation, not an IANA time zone', 'write an IANA name such as "Europe/Lisbon"');
+    throw new ScheduleError('is an abbreviation, not an IANA time zone', 'use an IANA name such as "Europe/Lisbon"');
   }
   try {
     return new Intl.DateTimeFormat('en-US', { timeZone: name }).resolvedOptions().timeZone;
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
-    throw new ScheduleError('is not a time zone that this Node has', 'write an IANA name such as "Europe/Lisbon"');
+    throw new ScheduleError('is not a time zone that this Node has', 'use an IANA name such as "Europe/Lisbon"');
   }
 }
 

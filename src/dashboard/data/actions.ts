@@ -19,7 +19,7 @@ export function pauseJob({ name, controlVersion: version }: Controlled): Action 
     verb: 'Pause job',
     decline: 'Leave it running',
     note: 'needed',
-    until: 'until somebody resumes it',
+    until: 'until a person resumes it',
     async carryOut({ note, until }) {
       await change(`${jobPath(name)}/pause`, { note, until }, { version });
       return `Job ${name} is paused`;
@@ -91,7 +91,7 @@ export function stopBackfill({ name, controlVersion: version }: Controlled): Act
 export function rerun(runId: string, input: OneRun['input']): Action {
   return {
     title: 'Run this due time again?',
-    effect: 'A run of its own is requested. Its handler sees the same due time.',
+    effect: 'Another run is requested. Its handler sees the same due time.',
     verb: 'Run again',
     decline: 'Do not run',
     note: 'possible',
@@ -114,7 +114,7 @@ export function rerunAll(runs: readonly RunSummary[]): Action {
   const jobs = [...counts].map(([job, count]) => `${job}${count === 1 ? '' : ` (${String(count)})`}`).join(', ');
   return {
     title: `Run ${plural(runs.length, 'run')} again?`,
-    effect: `A run of its own is requested for each, with the due time and the input of the earlier one: ${jobs}.`,
+    effect: `Another run is requested for each, with the due time and the input of the earlier one: ${jobs}.`,
     verb: 'Run again',
     decline: 'Do not run',
     note: 'possible',
@@ -152,7 +152,7 @@ export function cancelRun(runId: string): Action {
 export function acknowledge({ name, controlVersion: version }: Controlled): Action {
   return {
     title: `Acknowledge the failures of ${name}?`,
-    effect: 'You look after them: the job is listed below those that nobody looks after, until its next success.',
+    effect: 'You look after them: the job is listed below the unacknowledged ones, until its next success.',
     verb: 'Acknowledge',
     decline: 'Leave it',
     note: 'possible',
@@ -168,13 +168,13 @@ export function acknowledge({ name, controlVersion: version }: Controlled): Acti
 export function unacknowledge({ name, controlVersion: version }: Controlled): Action {
   return {
     title: `Lift the acknowledgement of ${name}?`,
-    effect: 'The job is listed again among those that nobody looks after.',
+    effect: 'The job is listed again among the unacknowledged ones.',
     verb: 'Lift acknowledgement',
     decline: 'Leave it',
     note: 'none',
     async carryOut() {
       await change(`${jobPath(name)}/acknowledgement`, undefined, { version });
-      return `Nobody looks after the failures of ${name}`;
+      return `The acknowledgement of ${name} is removed`;
     },
   };
 }

@@ -70,6 +70,9 @@ export const TRIGGER_WORDS: Readonly<Record<NonNullable<RunSummary['trigger']>, 
   backfill: 'back-fill',
 };
 
+/** What starts a run, for filters: a take-over continues one. */
+export const RUN_TRIGGER_WORDS = Object.entries(TRIGGER_WORDS).filter(([trigger]) => trigger !== 'takeOver');
+
 /** What a reason means, as the end of a sentence without its stop. */
 export function reasonText(reason: string): string {
   const guides: Readonly<Record<string, Guidance>> = REASON_GUIDE;

@@ -83,7 +83,7 @@ function Loaded({
                 ? 'No change matches'
                 : 'No change matches so far'
               : isFirst
-                ? 'Nobody has changed anything yet'
+                ? 'No changes yet'
                 : 'There are no older changes'
           }
         >

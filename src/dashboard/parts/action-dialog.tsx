@@ -137,7 +137,7 @@ interface NoteProps {
 function NoteField({ isNeeded, value, onChange }: NoteProps): JSX.Element {
   return (
     <label>
-      {isNeeded ? 'Note, shown to everybody' : 'Note, if there is one'}
+      {isNeeded ? 'Note, for others to read' : 'Note, if there is one'}
       <input
         value={value}
         onInput={(event) => onChange(event.currentTarget.value)}

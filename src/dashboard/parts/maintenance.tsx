@@ -23,12 +23,12 @@ export function StartMaintenance({ scope }: { readonly scope: Scope }): JSX.Elem
 function start(scope: Scope): Action {
   return {
     title: 'Start maintenance?',
-    effect: 'The chosen jobs start no run until it ends. Runs in progress continue. Everybody sees a banner.',
+    effect: 'The chosen jobs start no run until it ends. Runs in progress continue. All viewers see a banner.',
     verb: 'Pause these jobs',
     decline: 'Change nothing',
     note: 'needed',
     danger: true,
-    until: 'until somebody ends it',
+    until: 'until a person ends it',
     scope,
     async carryOut({ note, until, scope: choice }) {
       const { done, refused } = (await change('pause', { ...choice, note, until })) as PausedMany;

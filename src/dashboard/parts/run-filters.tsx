@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
 import { changed, go, param } from '../data/address';
-import { OUTCOME_LABELS, TRIGGER_WORDS } from '../data/words';
+import { OUTCOME_LABELS, RUN_TRIGGER_WORDS } from '../data/words';
 
 /** The parameters of the address that choose runs. */
 export const FILTERS = ['outcome', 'trigger', 'channel', 'actor', 'note', 'of', 'tag', 'hours'] as const;
@@ -56,12 +56,7 @@ export function RunFilters({ ofAll = false }: { readonly ofAll?: boolean }): JSX
         all="All outcomes"
         options={[['bad', 'Failed in any way'], ...outcomes]}
       />
-      <Choice
-        filter="trigger"
-        label="What started the runs"
-        all="Started by anything"
-        options={Object.entries(TRIGGER_WORDS)}
-      />
+      <Choice filter="trigger" label="What started the runs" all="Started by anything" options={RUN_TRIGGER_WORDS} />
       <Choice
         filter="channel"
         label="From where they were asked for"

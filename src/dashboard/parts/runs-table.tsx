@@ -76,7 +76,7 @@ export function RunsTable({ job, runs, failure, zone }: RunsTableProps): JSX.Ele
       {isPart && (
         <nav class="pages" aria-label="More runs">
           <Link href={changed({ all: '1' })}>More runs of this job</Link>
-          <Link href={pageOf({ view: 'runs', of: job })}>On a page of their own</Link>
+          <Link href={pageOf({ view: 'runs', of: job })}>On their own page</Link>
         </nav>
       )}
     </section>

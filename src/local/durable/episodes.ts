@@ -192,6 +192,6 @@ function checkReplay(event: HistoryEvent, command: Command): void {
   if (was.toLowerCase() === is.toLowerCase()) return;
   throw new Error(
     `Non-deterministic orchestrator: as its task number ${command.id} it first asked for ${was}, now for ${is}. ` +
-      'An orchestrator function must do the same in each replay: no clock, no random numbers, no I/O of its own.',
+      'An orchestrator function must do the same in each replay: no clock, no random numbers, no I/O by itself.',
   );
 }

@@ -142,7 +142,9 @@ export function readHostJson(app: string, cores: number): HostSettings {
   const file = path.join(app, 'host.json');
   const json = readJson(file);
   if (json === undefined) {
-    throw new AppLoadError(`There is no ${file}: write {"version": "2.0"} there, with the settings of your functions.`);
+    throw new AppLoadError(
+      `There is no ${file}: create it with {"version": "2.0"}, with the settings of your functions.`,
+    );
   }
   if (json['version'] !== '2.0') throw new AppLoadError(`"version" in ${file} must be "2.0".`);
   const durable = member(json, 'extensions', 'durableTask');

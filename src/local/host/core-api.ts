@@ -119,8 +119,7 @@ let installed = false;
  * be only one host, and only once.
  */
 export function installCoreApi(registry: AppRegistry, sink: (line: LogLine) => void): void {
-  if (installed)
-    throw new Error('This process is a Functions host already; start another one in a process of its own.');
+  if (installed) throw new Error('This process is a Functions host already; start another one in its own process.');
   installed = true;
   const coreApi = createCoreApi(registry, sink);
   const require = Module.prototype.require;

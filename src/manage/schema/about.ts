@@ -65,7 +65,7 @@ export const Audit = named(
         id: z.string(),
         at: Instant,
         actor: z.string().describe('The person, or the name of the key.'),
-        identity: z.string().nullable().describe('`TENANT/OBJECT` of Entra. Null: Entra has named nobody.'),
+        identity: z.string().nullable().describe('`TENANT/OBJECT` of Entra. Null: Entra has named no one.'),
         proven: z.boolean().describe('Whether Entra or a key has proved who the actor is.'),
         channel: z.string().describe('`browser`, `shell`, `key` or `app`.'),
         note: z.string().nullable().describe('Why, as the person wrote.'),
@@ -73,7 +73,7 @@ export const Audit = named(
         target: z.string().describe('The job or the deployment.'),
         state: z
           .enum(['begun', 'done', 'refused'])
-          .describe('`begun`: nobody knows how it ended, since its writer died, or storage did not answer.'),
+          .describe('`begun`: its end is not known, because its writer died, or storage did not answer.'),
         before: z.unknown().optional().describe('What was there before. Absent: nothing.'),
         after: z.unknown().optional().describe('What was there then. Of a refusal, its reason.'),
       }),
@@ -85,7 +85,7 @@ export const Audit = named(
 
 const Issue = z.object({
   place: z.string().describe('The member, parameter or header.'),
-  value: z.string().nullable().describe('Its value, cut. Null: it was missing, or is secret.'),
+  value: z.string().nullable().describe('Its value, cut. Null if it was missing or is secret.'),
   problem: z.string().describe('What is wrong with it.'),
   remedy: z.string().describe('What to do.'),
 });
@@ -100,6 +100,6 @@ export const Problem = named(
     code: z.string().describe('What went wrong, for programs.'),
     detail: z.string().describe('What went wrong, for people.'),
     ...Issue.pick({ place: true, value: true, remedy: true }).shape,
-    errors: list(Issue).optional().describe('Every error of the request, where it has several.'),
+    errors: list(Issue).optional().describe('Every error of the request, if it has several.'),
   }),
 );

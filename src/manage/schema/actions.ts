@@ -61,14 +61,14 @@ export const Acknowledged = named(
 export const PauseBody = named(
   'PauseBody',
   'The reason of a pause.',
-  z.strictObject({ note: note.describe('The reason, which is shown to everybody.'), until }),
+  z.strictObject({ note: note.describe('The reason, for others to read.'), until }),
 );
 
 export const AcknowledgeBody = named(
   'AcknowledgeBody',
   'An acknowledgement.',
   z.strictObject({
-    note: note.optional().describe('What you do about it, for everybody to read.'),
+    note: note.optional().describe('What you do about it, for others to read.'),
     until: until.describe('When it ends by itself. Default: with the next success.'),
   }),
 );
@@ -104,7 +104,7 @@ export const PauseManyBody = named(
   'PauseManyBody',
   'Jobs to pause: by `jobs`, `tag` or `pattern`, one of them.',
   z
-    .strictObject({ ...choice, note: note.describe('The reason, which is shown to everybody.'), until })
+    .strictObject({ ...choice, note: note.describe('The reason, for others to read.'), until })
     .refine(chooses, ONE_CHOICE),
 );
 

@@ -69,7 +69,7 @@ export const note = z.string().trim().min(1).max(200);
 export const until = z.iso
   .datetime({ offset: true })
   .optional()
-  .describe('When the pause ends by itself. Default: when somebody ends it.');
+  .describe('When the pause ends by itself. Default: when a person ends it.');
 
 export const why = note.optional().describe('Why: shown with the run, and recorded.');
 

@@ -54,5 +54,5 @@ export const RepairedLayout = named(
 export const CordonBody = named(
   'CordonBody',
   'The reason of a cordon.',
-  z.strictObject({ note: note.describe('The reason, which is shown to everybody.') }),
+  z.strictObject({ note: note.describe('The reason, for others to read.') }),
 );

@@ -7,7 +7,7 @@ import { Deployment, Maintenance } from './deployments';
 export const JobState = named(
   'JobState',
   'The state of a job, the first that applies. `unreadable`: something other than cronlease wrote its row or control, ' +
-    'and every deployment leaves the job alone. `paused`, `disabled`: nothing new is claimed. `overdue`: no success for ' +
+    'and no deployment runs the job. `paused`, `disabled`: nothing new is claimed. `overdue`: no success for ' +
     'longer than `alertAfter`. `retrying`: its run waits for its next attempt, or its holder died or lost its lease. `running`. ' +
     '`waiting`: a due time is claimed ahead, or waits to be claimed, or a manual run does. `idle`: none of these.',
   z.enum(JOB_STATES),
@@ -20,7 +20,7 @@ export const Pause = named(
     by: z.string().describe('The person who paused the job.'),
     note: z.string().describe('The reason.'),
     since: Instant,
-    until: Instant.nullable().describe('When it ended, or is to end. Null: when somebody resumes the job.'),
+    until: Instant.nullable().describe('When it ended, or is to end. Null: when a person resumes the job.'),
   }),
 );
 
@@ -47,9 +47,9 @@ const ListedRun = named(
     kind: z.literal('run'),
     runId: z.string(),
     scheduledFor: Instant,
-    outcome: z.enum(RAN_OUTCOMES).nullable().describe('Null: its record alone has it.'),
+    outcome: z.enum(RAN_OUTCOMES).nullable().describe('Null: only its record has it.'),
     latenessMs: Milliseconds.nullable(),
-    durationMs: Milliseconds.nullable().describe("The handler's time in all attempts. Null: its record alone has it."),
+    durationMs: Milliseconds.nullable().describe("The handler's time in all attempts. Null: only its record has it."),
     waitedMs: Milliseconds.describe('How long it waited between its attempts.'),
     attempts: z.int(),
   }),
@@ -99,7 +99,7 @@ const Incident = named(
 const job = {
   name: z.string(),
   state: JobState,
-  detail: z.string().nullable().describe('Why it is in that state, where the state alone does not show it.'),
+  detail: z.string().nullable().describe('Why it is in that state, if the state itself does not show it.'),
   description: z.string().nullable(),
   tags: list(z.string()),
   schedule: z.string().nullable().describe("The schedule as written. Null: the job is not in this app's jobs file."),

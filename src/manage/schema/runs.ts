@@ -27,7 +27,7 @@ const Attempt = named(
     token: z.int(),
     deployment: z.string(),
     startedAt: Instant.nullable().describe('The call of its handler. Null where its holder died or lost its lease.'),
-    claimedAt: Instant.optional().describe('The claim, where its holder died or lost its lease.'),
+    claimedAt: Instant.optional().describe('The claim, if its holder died or lost its lease.'),
     waitedForConcurrencyMs: Milliseconds.optional().describe(
       'How long its handler waited for the concurrency limit of its instance. Absent where it did not.',
     ),
@@ -46,7 +46,7 @@ const runSummary = {
   scheduledFor: Instant.describe(
     'The due time, or the oldest one of several. For a manual run: when it was asked for.',
   ),
-  through: Instant.nullable().describe('The newest due time, where one record covers several.'),
+  through: Instant.nullable().describe('The newest due time, if one record covers several.'),
   count: z.int().nullable().describe('How many due times the record covers. Null: unknown.'),
   outcome: RunOutcome,
   reason: Reason.nullable(),
@@ -57,7 +57,7 @@ const runSummary = {
   origin: z
     .object({ actor: z.string(), channel: z.string(), note: z.string().optional() })
     .nullable()
-    .describe('Who asked for the run, from where and why. Null: the schedule started it, or nobody noted it.'),
+    .describe('Who asked for the run, from where and why. Null: the schedule started it, or it was not noted.'),
   rerunOf: Instant.nullable().describe('The due time of the run that this one repeats: its handler sees that time.'),
   latenessMs: Milliseconds.nullable().describe('From the actual due time to the first call of the handler.'),
   durationMs: Milliseconds.nullable().describe("The handler's time in all attempts, without the waits between them."),
@@ -90,7 +90,7 @@ const Items = named(
   z.object({
     planned: z.int().describe('How many items its plan has.'),
     succeeded: z.int(),
-    failed: z.int().describe('How many of them failed for good. The others have not ended.'),
+    failed: z.int().describe('How many of them failed in their last attempt. The others have not ended.'),
     lines: list(
       z.object({
         index: z.int().describe('Its place in the plan, from 0.'),
@@ -100,7 +100,7 @@ const Items = named(
           "The handler's time in all its calls. Absent: all were lost with their instances.",
         ),
         waitedMs: Milliseconds.optional().describe('How long it waited between its first call and its end.'),
-        error: z.string().optional().describe('The first line of its error, where it failed.'),
+        error: z.string().optional().describe('The first line of its error, if it failed.'),
       }),
     ).describe('The items that have ended, failed ones first, then by index: 64 KB of them at most.'),
     leftOut: z.int().describe('How many items that have ended are not in `lines`.'),
@@ -134,8 +134,8 @@ export const OneRun = named(
         value: z.unknown(),
         from: z
           .enum(['manualRun', 'jobsFile'])
-          .describe('`manualRun`: the run has one of its own. `jobsFile`: that of its job, as the file has it now.'),
-        inFile: z.unknown().optional().describe("The input of the jobs file, where the run's own differs."),
+          .describe('`manualRun`: the run has its own. `jobsFile`: that of its job, as the file has it now.'),
+        inFile: z.unknown().optional().describe("The input of the jobs file, if the run's own differs."),
         isRedacted: z.boolean().describe('Whether a secret in it is hidden.'),
       })
       .optional()
@@ -191,11 +191,11 @@ const LogEntry = named(
         'The number of the line among those of its attempt, from 1. Of progress and an error: of the line before.',
       ),
     at: z.string().describe('When it was said, in RFC 3339.'),
-    attempt: z.int().describe('The attempt; of the item, where there is one.'),
+    attempt: z.int().describe('The attempt; of the item, if there is one.'),
     token: z.int().describe('The fencing token of the attempt.'),
     item: z.int().optional().describe('The item of a fan-out that said it.'),
     level: z.enum(['debug', 'info', 'warn', 'error']).optional().describe('Of a line.'),
-    text: z.string().optional().describe('Of a line: any text. Show it as text alone.'),
+    text: z.string().optional().describe('Of a line: any text. Show it only as text.'),
     progress: Progress.optional(),
     gap: z
       .object({ lines: z.int() })

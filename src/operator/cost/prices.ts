@@ -50,15 +50,15 @@ export class PricesError extends Error {
  * @throws PricesError
  */
 export function readPrices(value: unknown, file: string): Prices {
-  const top = objectAt(value, file, '$', 'write an object as in prices.json of the package');
-  const given = objectAt(top['prices'], file, 'prices', 'write an object of prices by name');
+  const top = objectAt(value, file, '$', 'must be an object as in prices.json of the package');
+  const given = objectAt(top['prices'], file, 'prices', 'must be an object of prices by name');
   const unknown = Object.keys(given).find((name) => !PRICE_NAMES.some((known) => known === name));
   if (unknown !== undefined) {
     throw refused(file, `prices.${unknown}`, given[unknown], 'is not a price', `use ${PRICE_NAMES.join(', ')}`);
   }
-  const asOf = textAt(top['asOf'], file, 'asOf', 'write the day of the prices, such as "2026-11-22"');
+  const asOf = textAt(top['asOf'], file, 'asOf', 'must be the day of the prices, such as "2026-11-22"');
   if (!/^\d{4}-\d\d-\d\d$/.test(asOf)) {
-    throw refused(file, 'asOf', asOf, 'is not a date', 'write the day of the prices, such as "2026-11-22"');
+    throw refused(file, 'asOf', asOf, 'is not a date', 'must be the day of the prices, such as "2026-11-22"');
   }
   if (typeof top['checked'] !== 'boolean') {
     throw refused(
@@ -66,12 +66,12 @@ export function readPrices(value: unknown, file: string): Prices {
       'checked',
       top['checked'],
       'is not true or false',
-      'write true once you have checked the prices',
+      'set it to true once you have checked the prices',
     );
   }
   return {
-    currency: textAt(top['currency'], file, 'currency', 'write a currency, such as "USD"'),
-    region: textAt(top['region'], file, 'region', 'write the region of the prices, such as "East US"'),
+    currency: textAt(top['currency'], file, 'currency', 'must be a currency, such as "USD"'),
+    region: textAt(top['region'], file, 'region', 'must be the region of the prices, such as "East US"'),
     asOf,
     checked: top['checked'],
     prices: Object.fromEntries(
@@ -81,13 +81,13 @@ export function readPrices(value: unknown, file: string): Prices {
 }
 
 function priceAt(value: unknown, file: string, path: string): Price {
-  const entry = objectAt(value, file, path, 'write {"price": 0.4, "per": 1000000, "source": "https://…"}');
+  const entry = objectAt(value, file, path, 'must be such as {"price": 0.4, "per": 1000000, "source": "https://…"}');
   const { price, per, free = 0 } = entry;
-  if (!isAmount(price)) throw refused(file, `${path}.price`, price, 'is not a price', 'write a number from 0');
+  if (!isAmount(price)) throw refused(file, `${path}.price`, price, 'is not a price', 'must be a number from 0');
   if (!isAmount(per) || per === 0)
-    throw refused(file, `${path}.per`, per, 'is not a quantity', 'write a number above 0');
-  if (!isAmount(free)) throw refused(file, `${path}.free`, free, 'is not a quantity', 'write a number from 0');
-  const source = textAt(entry['source'], file, `${path}.source`, 'write the address of the page of this price');
+    throw refused(file, `${path}.per`, per, 'is not a quantity', 'must be a number above 0');
+  if (!isAmount(free)) throw refused(file, `${path}.free`, free, 'is not a quantity', 'must be a number from 0');
+  const source = textAt(entry['source'], file, `${path}.source`, 'must be the address of the page of this price');
   return { price, per, free, source };
 }
 

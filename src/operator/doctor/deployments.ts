@@ -49,7 +49,7 @@ function checkTicks(deployments: readonly Deployment[], now: EpochMs): readonly 
       'deployments',
       name,
       `is ${state}, because it has not reported a tick for ${ago}: ${facts}`,
-      `start it; if it is gone for good, this warning disappears a week after its last tick`,
+      `start it; if it is gone permanently, this warning disappears a week after its last tick`,
     );
   });
 }
@@ -62,8 +62,8 @@ function checkName({ name, hub, instance, rival }: Deployment): readonly Finding
       'names',
       name,
       `two processes tick under this name, ${instance} and ${rival.instance}${where}`,
-      'give each deployment a CRONLEASE_DEPLOYMENT of its own, and each app that shares a host storage account an ' +
-        'AzureFunctionsWebHost__hostid of its own',
+      'give each deployment its own CRONLEASE_DEPLOYMENT, and each app that shares a host storage account its own ' +
+        'AzureFunctionsWebHost__hostid',
     ),
   ];
 }
@@ -76,8 +76,8 @@ function checkHubs(live: readonly Deployment[]): readonly Finding[] {
         'hubs',
         sharers.map(({ name }) => name).join(', '),
         `share task hub ${hub}: an attempt may run in the other app, with its code`,
-        'give each deployment a TASKHUB_NAME of its own, and "extensions.durableTask.hubName": "%TASKHUB_NAME%" in ' +
-          'host.json; or give each a host storage account of its own',
+        'give each deployment its own TASKHUB_NAME, and "extensions.durableTask.hubName": "%TASKHUB_NAME%" in ' +
+          'host.json; or give each its own host storage account',
       ),
     );
 }

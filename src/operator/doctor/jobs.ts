@@ -105,7 +105,7 @@ async function withoutRow(store: LeaseStore, name: JobName, isForgotten: boolean
   return problem(
     'unseen',
     name,
-    'has records and no row: somebody has deleted the row, and with it the token, the cursor and the run in progress',
+    'has records and no row: the row was deleted, and with it the token, the cursor and the run in progress',
     'find out who deletes in the store of cronlease; the next tick creates the row again, with a token above every ' +
       `earlier one: check then with "cronlease runs ${name}" how its last runs ended`,
   );

@@ -38,7 +38,7 @@ export function checkStorage(location: string, trial: Trial): readonly Finding[]
         'storage',
         null,
         message,
-        'check --container; an app creates it when it starts, and 75 s after somebody has deleted it',
+        'check --container; an app creates it when it starts, and 75 s after it was deleted',
       ),
       clock(trial),
     ];
@@ -63,7 +63,7 @@ function lockedOut(location: string, { failures, caller, remedies }: Trial): Fin
     return problem(
       'storage',
       null,
-      `${location} accepts only identities, and nobody is signed in here`,
+      `${location} accepts only identities, and no one is signed in here`,
       remedies.noToken,
     );
   }

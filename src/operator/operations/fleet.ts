@@ -36,7 +36,7 @@ export async function cordonDeployment(
       const known = cordonOf(fleet, deployment);
       if (known !== undefined) {
         const since = new Date(known.since).toISOString();
-        const message = `deployment "${deployment}" is cordoned already, since ${since} by ${known.by}: ${known.note}`;
+        const message = `deployment "${deployment}" has been cordoned since ${since} by ${known.by}: ${known.note}`;
         throw new OperatorError('AlreadyCordoned', message);
       }
       const cordon: Cordon = { deployment, by, note, since: now };
@@ -139,7 +139,7 @@ function changeFleet<Result>(
     full: {
       holds: 'notes',
       remedy:
-        'Lift the cordons of deployments that are gone, resume jobs whose planned work is over, or write a shorter note.',
+        'Lift the cordons of deployments that are gone, resume jobs whose planned work is over, or use a shorter note.',
     },
     async read() {
       const { control, date } = await store.readControl(FLEET, options);

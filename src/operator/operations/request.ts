@@ -107,7 +107,7 @@ function bodyOf({ name }: JobSpec, input: unknown): string {
   if (inexact !== undefined) {
     const message =
       `the input for job "${name}" has an integer beyond 2^53 at ${['$', ...inexact.path].join('.')}, which JavaScript ` +
-      `reads as ${String(inexact.value)}: write it as text, in double quotes`;
+      `reads as ${String(inexact.value)}: put it in double quotes, as text`;
     throw new OperatorError('InexactInput', message);
   }
   const body = JSON.stringify(input);

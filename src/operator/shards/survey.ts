@@ -139,7 +139,7 @@ function wayOf(
   if (copy !== undefined) return copy === to ? (moved[0] ?? copy) : copy;
   return new OperatorError(
     'LostRow',
-    `the row of job "${job}" has moved to ${goals.join(' or ')}, and is not there. Without its token nobody may run the ` +
+    `the row of job "${job}" has moved to ${goals.join(' or ')}, and is not there. Without its token no deployment may run the ` +
       'job: name that account too, or restore the row',
   );
 }

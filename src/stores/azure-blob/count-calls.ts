@@ -79,5 +79,5 @@ export function kindOfCall({ method, url, leaseAction }: BlobRequest): CallKind 
     case 'DELETE':
       return 'delete';
   }
-  throw new Error(`${method} with comp=${comp ?? ''} is no call that can be counted: add it to kindOfCall`);
+  throw new Error(`${method} with comp=${comp ?? ''} is not a call that can be counted: add it to kindOfCall`);
 }

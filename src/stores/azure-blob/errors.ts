@@ -125,7 +125,7 @@ function unavailableRemedy(code: string | undefined): string | undefined {
     case 'ContainerBeingDeleted':
       return 'The container is being deleted, which takes about 30 s. Then an app that runs makes it again.';
     case 'LeaseIdMissing':
-      return 'Somebody holds a lease on this blob. cronlease never does, so break the lease.';
+      return 'Another program holds a lease on this blob. cronlease never does, so break the lease.';
     default:
       return undefined;
   }

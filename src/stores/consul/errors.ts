@@ -61,7 +61,7 @@ function remedyOf(error: unknown): string {
     return 'Check whether this machine can reach the agents, and whether both use TLS or neither does.';
   }
   if (/Missing node registration/.test(error.message)) {
-    return 'Somebody has removed the node of the container from the catalog: restart an app, which registers it again.';
+    return 'The node of the container was removed from the catalog. Restart an app, which registers it again.';
   }
   if (error.status === 413) return 'Leave txn_max_req_len and kv_max_value_size of the agents at 512 KB or more.';
   if (error.status === 404) return 'Use Consul 1.8 or later, and the HTTP port of an agent.';

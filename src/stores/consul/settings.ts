@@ -21,6 +21,6 @@ export function isConsul(text: string): boolean {
 /** @throws StorageSettingsError */
 export function agentsOf(text: string): ConsulCluster {
   const { user, password: token, ...members } = membersOf(FORM, text);
-  if (user !== undefined) throw invalidUrl(FORM, 'it names a user: write the token of the ACL as :TOKEN@');
+  if (user !== undefined) throw invalidUrl(FORM, 'it names a user: give the token of the ACL as :TOKEN@');
   return { ...members, token };
 }

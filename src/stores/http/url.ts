@@ -49,7 +49,7 @@ export function hasScheme({ scheme }: UrlForm, text: string): boolean {
 export function membersOf(form: UrlForm, text: string): Members {
   const invalid = (problem: string): StorageSettingsError => invalidUrl(form, problem);
   const url = text.trim();
-  if (url.includes('#')) throw invalid('it has a "#": write it as %23');
+  if (url.includes('#')) throw invalid('it has a "#", which must be %23');
   const parts = /^([a-z]+):\/\/(?:([^@/?]*)@)?([^@/?]+)(\/[^@?]*)?(?:\?(.*))?$/i.exec(url);
   if (parts === null) throw invalid('it is not a URL: escape special characters of the password with %');
   const [, scheme = '', credentials = '', hosts = '', path = '', query = ''] = parts;
@@ -87,7 +87,7 @@ function decoded(form: UrlForm, part: string): string | undefined {
   try {
     return decodeURIComponent(part);
   } catch {
-    throw invalidUrl(form, 'its user or password has a "%" that escapes nothing: write it as %25');
+    throw invalidUrl(form, 'its user or password has a "%" that escapes nothing and must be %25');
   }
 }
 

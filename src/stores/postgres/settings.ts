@@ -26,14 +26,14 @@ export function databaseOf(text: string): Database {
   // A URL without a host, such as postgres:///app, is legal for pg, and not for URL.
   const url = URL.parse(given.replace(/^postgres(?:ql)?:\/\/(?=\/|$)/i, 'postgres://localhost'));
   if (url === null) throw invalid('it is not a URL: escape special characters of the password with %');
-  if (url.hash !== '') throw invalid('it has a "#": write it as %23');
+  if (url.hash !== '') throw invalid('it has a "#", which must be %23');
   const host = url.searchParams.get('host') ?? url.host;
   const isHostLess = /^postgres(?:ql)?:\/\/(?=\/|\?|$)/i.test(given) && !url.searchParams.has('host');
   if (host.includes(',') || given.split('@').at(-1)?.split('/')[0]?.includes(',') === true) {
     throw invalid('it names several hosts, which pg does not support: name the one that leads to the primary');
   }
   const hosts = [isHostLess ? (pgOwn().PGHOST ?? host) : (url.searchParams.get('host') ?? url.hostname)];
-  const exposure = { hosts: hosts.map(bare), tls: tlsOf(url.searchParams), remedy: 'write sslmode=verify-full' };
+  const exposure = { hosts: hosts.map(bare), tls: tlsOf(url.searchParams), remedy: 'use sslmode=verify-full' };
   return { url: given, location: `postgres://${host}${url.pathname === '/' ? '' : url.pathname}`, exposure };
 }
 

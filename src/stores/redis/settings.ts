@@ -46,12 +46,12 @@ export function serverOf(text: string): RedisServer {
   const url = URL.parse(given);
   if (url === null || url.hostname === '')
     throw invalid('it is not a URL: escape special characters of the password with %');
-  if (url.hash !== '') throw invalid('it has a "#": write it as %23');
+  if (url.hash !== '') throw invalid('it has a "#", which must be %23');
   if (url.hostname.includes(',')) {
     throw invalid('it names several hosts: name the one that leads to the primary, or any node of a cluster');
   }
   const db = /^\/?(\d*)\/?$/.exec(url.pathname)?.[1];
-  if (db === undefined) throw invalid('its path is no number of a database: write /0');
+  if (db === undefined) throw invalid('its path is not the number of a database, such as /0');
   const unknown = [...url.searchParams.keys()].find((name) => !PARAMETERS.includes(name));
   // The parameter itself may be the rest of a password.
   if (unknown !== undefined) throw invalid(`it has a parameter that is none of ${PARAMETERS.join(', ')}`);
@@ -76,14 +76,14 @@ function decoded(part: string): string | undefined {
   try {
     return decodeURIComponent(part);
   } catch {
-    throw invalid('its user or password has a "%" that escapes nothing: write it as %25');
+    throw invalid('its user or password has a "%" that escapes nothing and must be %25');
   }
 }
 
 function waitOf(replicas: string | undefined, ms: string | undefined): RedisServer['wait'] {
   if (replicas === undefined && ms === undefined) return undefined;
-  if (!/^[1-9]\d?$/.test(replicas ?? '')) throw invalid('waitReplicas is no number from 1 to 99');
-  if (ms !== undefined && !/^[1-9]\d{0,3}$/.test(ms)) throw invalid('waitMs is no number from 1 to 9999');
+  if (!/^[1-9]\d?$/.test(replicas ?? '')) throw invalid('waitReplicas is not a number from 1 to 99');
+  if (ms !== undefined && !/^[1-9]\d{0,3}$/.test(ms)) throw invalid('waitMs is not a number from 1 to 9999');
   return { replicas: Number(replicas), ms: ms === undefined ? WAIT_MS : Number(ms) };
 }
 

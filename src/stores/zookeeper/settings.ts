@@ -44,7 +44,7 @@ export function ensembleOf(text: string): Ensemble {
   const url = text.trim();
   const [, scheme = '', authority = '', path = '', query = '', hash] =
     /^(zks?):\/\/([^/?#]*)([^?#]*)(?:\?([^#]*))?(#.*)?$/i.exec(url) ?? [];
-  if (hash !== undefined) throw invalid('it has a "#": write it as %23');
+  if (hash !== undefined) throw invalid('it has a "#", which must be %23');
   const isSecure = scheme.toLowerCase() === 'zks';
   const at = authority.lastIndexOf('@');
   const port = isSecure ? TLS_PORT : PORT;
@@ -56,7 +56,7 @@ export function ensembleOf(text: string): Ensemble {
   // The parameter itself may be the rest of a password.
   if ([...parameters.keys()].some((name) => !PARAMETERS.includes(name)))
     throw invalid(`it has a parameter that is none of ${PARAMETERS.join(', ')}`);
-  if (!isSecure && parameters.size > 0) throw invalid('it names a certificate, and zk:// uses none: write zks://');
+  if (!isSecure && parameters.size > 0) throw invalid('it names a certificate, and zk:// uses none: use zks://');
   const file = (name: string): string | undefined => parameters.get(name) || undefined;
   const chroot = chrootOf(path);
   const places = servers.map(
@@ -76,21 +76,21 @@ function addressOf(text: string, usual: number): Address {
   const [, six, name, port = String(usual)] = /^(?:\[([\da-fA-F:.]+)\]|([\w.-]+))(?::(\d{1,5}))?$/.exec(text) ?? [];
   const host = six ?? name;
   if (host === undefined || Number(port) > 65_535 || Number(port) < 1)
-    throw invalid('its hosts are no list of HOST:PORT: escape special characters of the password with %');
+    throw invalid('its hosts are not a list of HOST:PORT: escape special characters of the password with %');
   return { host, port: Number(port) };
 }
 
 function chrootOf(path: string): string {
   const names = path.replace(/\/$/, '').split('/').slice(1);
   if (names.some((name) => !/^[\w.-]+$/.test(name) || /^\.\.?$/.test(name)))
-    throw invalid('its path is no chroot: use letters, digits, ".", "-" and "_", such as /apps/jobs');
+    throw invalid('its path is not a chroot: use letters, digits, ".", "-" and "_", such as /apps/jobs');
   return names.map((name) => `/${name}`).join('');
 }
 
 function loginOf(text: string | undefined): Ensemble['login'] {
   if (text === undefined) return undefined;
   const [, user = '', password = ''] = /^([^:]*):(.*)$/s.exec(text) ?? [];
-  if (user === '' || password === '') throw invalid('its user has no password: write USER:PASSWORD@HOST');
+  if (user === '' || password === '') throw invalid('its user has no password: use USER:PASSWORD@HOST');
   const login = { user: decoded(user), password: decoded(password) };
   if (login.user.includes(':')) throw invalid('its user has a ":", which ZooKeeper cannot tell from the password');
   return login;
@@ -100,7 +100,7 @@ function decoded(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {
-    throw invalid('its user or password has a "%" that escapes nothing: write it as %25');
+    throw invalid('its user or password has a "%" that escapes nothing and must be %25');
   }
 }
 
