@@ -206,7 +206,7 @@ const LEFT: Readonly<Record<string, readonly [phrases: number, long: number]>> =
   'docs/tutorials/': [0, 0],
   'docs/explanation/': [0, 0],
   'docs/reference/': [0, 0],
-  'docs/evidence/': [68, 8],
+  'docs/evidence/': [58, 8],
   'docs/decisions/': [1, 3],
   'ARCHITECTURE.md': [1, 1],
   'CHANGELOG.md': [0, 0],
