@@ -51,7 +51,7 @@ export function encodeAudit(entry: AuditEntry): Readonly<Record<string, string>>
     ...(identity === undefined ? {} : { identity: identity.slice(0, 100) }),
   };
   const values = { before: bounded(entry.before), after: bounded(entry.after) };
-  return writeMetadata({ format: 1, entry: [{ at, origin, action, target: target.slice(0, 100), state, ...values }] });
+  return writeMetadata({ entry: [{ at, origin, action, target: target.slice(0, 100), state, ...values }] });
 }
 
 function bounded(value: unknown): unknown {
@@ -65,7 +65,6 @@ function bounded(value: unknown): unknown {
 /** Throws {@link ForeignMetadataError} when the metadata is not an entry's. */
 export function decodeAudit(metadata: Readonly<Record<string, string>>): AuditEntry {
   const read = new MetadataReader(metadata);
-  read.oneOf('format', ['1']);
   const [entry] = read.list('entry', readEntry);
   if (entry === undefined) throw new ForeignMetadataError('entry', metadata['entry'], 'a list of one entry');
   return entry;

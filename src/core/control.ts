@@ -50,7 +50,6 @@ export const NO_CONTROL: Control = {
 
 export function encodeControl(control: Control): Readonly<Record<string, string>> {
   return writeMetadata({
-    format: 1,
     pauses: control.pauses,
     cancel: control.cancel,
     manualruns: control.manualRuns,
@@ -67,7 +66,6 @@ export function controlOf(stored: { readonly metadata: Readonly<Record<string, s
 /** Throws `ForeignMetadataError` when the metadata is not a control record's. */
 export function decodeControl(metadata: Readonly<Record<string, string>>): Control {
   const read = new MetadataReader(metadata);
-  read.oneOf('format', ['1']);
   return {
     pauses: read.list('pauses', ({ by, note, since, until }) =>
       typeof by === 'string' &&

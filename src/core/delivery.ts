@@ -112,7 +112,6 @@ export function mayTakeOver(delivery: Delivery, now: EpochMs): boolean {
 
 export function encodeDelivery({ at, by, until, to, doneAt }: Delivery): Readonly<Record<string, string>> {
   return writeMetadata({
-    format: 1,
     at: isoOrUndefined(at),
     by,
     until: isoOrUndefined(until),
@@ -129,7 +128,6 @@ export function encodeDelivery({ at, by, until, to, doneAt }: Delivery): Readonl
 /** Throws `ForeignMetadataError` when the metadata is not a notice's. */
 export function decodeDelivery(metadata: Readonly<Record<string, string>>): Delivery {
   const read = new MetadataReader(metadata);
-  read.oneOf('format', ['1']);
   return {
     at: read.instant('at'),
     by: read.text('by'),

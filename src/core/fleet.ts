@@ -35,13 +35,12 @@ export interface Fleet {
 export const NO_FLEET: Fleet = { cordons: [], maintenance: [] };
 
 export function encodeFleet({ cordons, maintenance }: Fleet): Readonly<Record<string, string>> {
-  return writeMetadata({ format: 1, cordons, maintenance });
+  return writeMetadata({ cordons, maintenance });
 }
 
 /** Throws `ForeignMetadataError` when the metadata is not the fleet's. */
 export function decodeFleet(metadata: Readonly<Record<string, string>>): Fleet {
   const read = new MetadataReader(metadata);
-  read.oneOf('format', ['1']);
   return {
     cordons: read.list('cordons', ({ deployment, by, note, since }) =>
       isText(deployment) && isText(by) && isText(note) && isInstant(since)

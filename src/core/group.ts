@@ -1,6 +1,6 @@
 import type { EpochMs, JobName } from './brand';
 import type { JobSpec } from './job';
-import { isInstant, isObject } from './metadata';
+import { FORMAT, isInstant, isObject } from './metadata';
 import { type Rank, compareRanks } from './ranked-queue';
 import { type Row, type RunRef, dueOf } from './row';
 
@@ -128,8 +128,6 @@ export function inOrder(waiting: readonly WaitingMember[]): readonly WaitingMemb
 export function rankOf({ priority, came }: Pick<WaitingMember, 'priority' | 'came'>): Rank {
   return [-priority, came];
 }
-
-const FORMAT = 1;
 
 export function storeGroup({ running, waiting }: Group): string {
   return JSON.stringify({ format: FORMAT, running, waiting });

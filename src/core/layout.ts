@@ -34,7 +34,6 @@ export type Allowance =
 export function encodeLayout(layout: Layout): Readonly<Record<string, string>> {
   const { version, state, list, before, accounts, left, since } = layout;
   return writeMetadata({
-    format: 1,
     version,
     state,
     list,
@@ -48,7 +47,6 @@ export function encodeLayout(layout: Layout): Readonly<Record<string, string>> {
 /** Throws `ForeignMetadataError` when the metadata is no layout. */
 export function decodeLayout(metadata: Readonly<Record<string, string>>): Layout {
   const read = new MetadataReader(metadata);
-  read.oneOf('format', ['1']);
   return {
     version: read.whole('version'),
     state: read.oneOf('state', ['changing', 'settled']),

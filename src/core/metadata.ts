@@ -34,11 +34,20 @@ export function isInstant(value: unknown): value is EpochMs {
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value < LATEST;
 }
 
+/** Of everything that is stored. A version that changes what is stored raises it: older ones then leave that alone. */
+export const FORMAT = 1;
+
 /** Reads one blob's metadata, field by field. Every method throws {@link ForeignMetadataError}. */
 export class MetadataReader {
-  constructor(private readonly metadata: Readonly<Record<string, string>>) {
+  /** @param why the metadata may have another format */
+  constructor(
+    private readonly metadata: Readonly<Record<string, string>>,
+    why?: string,
+  ) {
     const key = UNLISTABLE_KEYS.find((name) => Object.hasOwn(metadata, name));
     if (key !== undefined) throw new ForeignMetadataError(key, metadata[key], 'no such key');
+    const { format } = metadata;
+    if (format !== String(FORMAT)) throw new ForeignMetadataError('format', format, String(FORMAT), why);
   }
 
   text(key: string): string {
@@ -97,11 +106,11 @@ export class MetadataReader {
   }
 }
 
-/** Omits undefined fields, and writes lists as ASCII JSON, which headers can carry. */
+/** Adds {@link FORMAT}, omits undefined fields, and writes lists as ASCII JSON, which headers can carry. */
 export function writeMetadata(
   fields: Readonly<Record<string, string | number | readonly unknown[] | undefined>>,
 ): Readonly<Record<string, string>> {
-  const metadata: Record<string, string> = {};
+  const metadata: Record<string, string> = { format: String(FORMAT) };
   for (const [key, value] of Object.entries(fields)) {
     if (value === undefined) continue;
     if (typeof value === 'object') {

@@ -1,8 +1,10 @@
+import { FORMAT } from './metadata';
+
 /** A row that changes its storage account, as metadata. Older versions leave these forms alone, as those of a newer one. */
 
 type RowMetadata = Readonly<Record<string, string>>;
 
-const LIVE = '1';
+const LIVE = String(FORMAT);
 const ARRIVING = 'arriving';
 const MOVED = 'moved';
 

@@ -39,7 +39,6 @@ export interface Rival {
 
 export function encodePresence(presence: Presence): Readonly<Record<string, string>> {
   return writeMetadata({
-    format: 1,
     instance: presence.instance,
     hub: presence.hub,
     version: presence.version,
@@ -58,7 +57,6 @@ export function encodePresence(presence: Presence): Readonly<Record<string, stri
 /** Throws {@link ForeignMetadataError} when the metadata is not a presence. */
 export function decodePresence(metadata: Readonly<Record<string, string>>): Presence {
   const read = new MetadataReader(metadata);
-  read.oneOf('format', ['1']);
   const rival = read.optionalText('rival');
   const accounts = read.optionalWhole('accounts');
   const skew = read.text('skew');

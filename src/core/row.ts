@@ -228,7 +228,6 @@ export function firstCursor({ at }: Pick<JobSpec, 'at'>, date: EpochMs): EpochMs
 /** The row as metadata: lowercase keys, printable ASCII. */
 export function encodeRow(row: Row): Readonly<Record<string, string>> {
   return writeMetadata({
-    format: 1,
     token: row.token,
     cursor: isoOrUndefined(row.cursor),
     owed: row.owed.map((stretch) => ({
@@ -286,10 +285,8 @@ function askedMember(run: RunRef): readonly Asked[] {
 
 /** Throws {@link ForeignMetadataError} when the metadata is not a row's. */
 export function decodeRow(metadata: Readonly<Record<string, string>>): Row {
-  const read = new MetadataReader(metadata);
+  const read = new MetadataReader(metadata, notHere(metadata));
   let recent: Row['recent'] | undefined;
-  const format = read.text('format');
-  if (format !== '1') throw new ForeignMetadataError('format', format, '1', notHere(metadata));
   return {
     token: read.whole('token') as Token,
     cursor: read.instant('cursor'),

@@ -1,5 +1,5 @@
 import type { EpochMs, Millis, Token } from '../core/brand';
-import { ForeignMetadataError, MetadataReader, writeMetadata } from '../core/metadata';
+import { MetadataReader, writeMetadata } from '../core/metadata';
 import type { Metadata } from '../lease/store';
 
 /** An election's row: the metadata of `elections/<name>/lease`, which only the lease holder writes. */
@@ -15,15 +15,12 @@ export interface ElectionRow {
   readonly leaseMs: Millis | undefined;
 }
 
-const FORMAT = 1;
-
 export function newElectionRow(token: Token): ElectionRow {
   return { token, leader: undefined, since: undefined, term: undefined, leaseMs: undefined };
 }
 
 export function encodeElectionRow({ token, leader, since, term, leaseMs }: ElectionRow): Metadata {
   return writeMetadata({
-    format: FORMAT,
     token,
     leader,
     since: since === undefined ? undefined : new Date(since).toISOString(),
@@ -35,7 +32,6 @@ export function encodeElectionRow({ token, leader, since, term, leaseMs }: Elect
 /** @throws ForeignMetadataError if something else has written the row */
 export function decodeElectionRow(metadata: Metadata): ElectionRow {
   const read = new MetadataReader(metadata);
-  if (read.whole('format') !== FORMAT) throw new ForeignMetadataError('format', metadata['format'], String(FORMAT));
   return {
     token: read.whole('token') as Token,
     leader: read.optionalText('leader'),
