@@ -30,9 +30,12 @@ export interface CampaignOptions {
   readonly lease?: Duration;
   /** The id of this instance, as others see it. Default: host name, process id and a random part. */
   readonly id?: string;
-  /** How often a follower reads the row, give or take a fifth. Default: a third of the lease. */
+  /** How often a follower reads the row, give or take a fifth: 0.5 s to the lease. Default: a third of the lease. */
   readonly pollInterval?: Duration;
-  /** How long a task may take to obey its signal before the lease is released anyway. Default: `5s`. */
+  /**
+   * How long a task may take to obey its signal before the lease is released anyway. Less than two thirds of the lease
+   * minus its margin, which is 2 s or a tenth of the lease, whichever is longer. Default: `5s`.
+   */
   readonly grace?: Duration;
   /** A leader that calls no `progress()` for this long has stalled, and steps down. Default: never. */
   readonly stallAfter?: Duration;

@@ -106,6 +106,6 @@ export function load(file: string, edits: Readonly<Record<string, string>> = {})
 
 export function loadUnderFence(edits: Readonly<Record<string, string>> = {}): Page['underFence'] {
   const { underFence } = load('under-fence', edits);
-  if (underFence === undefined) throw new Error('docs/how-to/fencing.md exports no underFence');
+  if (underFence === undefined) throw new Error('examples/fencing.md exports no underFence');
   return underFence;
 }

@@ -187,7 +187,7 @@ describe.each(Object.entries(ENGINES))('on %s', (_name, open) => {
         on: () => undefined,
       });
       const { dailyTotals: handler } = load('handler');
-      if (handler === undefined) throw new Error('docs/how-to/fencing.md exports no dailyTotals');
+      if (handler === undefined) throw new Error('examples/fencing.md exports no dailyTotals');
       const totals = async () => (await engine.query('SELECT customer, amount FROM total')).rows;
       const run = (token: number) =>
         runJob(handler, { job: 'daily-totals', token, scheduledFor: '2026-01-01T00:00:00Z' });

