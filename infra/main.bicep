@@ -69,7 +69,12 @@ param instanceMemoryMB 512 | 2048 | 4096 = 2048
 @description('Spreads the instances and the host account of each app over zones. Not every region offers this for this plan. Set it at the start.')
 param zoneRedundant bool = false
 
-@description('The most instances of each app, beside the one that is always ready. Not every region accepts less than 40 yet.')
+@description('How many instances of each app are always ready to take runs. With 0, the first run after a pause waits for an instance to start.')
+@minValue(0)
+@maxValue(20)
+param alwaysReady int = 0
+
+@description('The most instances of each app, beside those that are always ready. Not every region accepts less than 40 yet.')
 @minValue(1)
 @maxValue(1000)
 param maximumInstanceCount int = 40
@@ -107,9 +112,9 @@ param notifyHosts string[] = []
 @description('The address of the dashboard as people reach it, for links in notices. Empty: no links.')
 param publicUrl string = ''
 
-@description('Whether metrics and traces of the jobs go to Application Insights (auto), or none (off).')
+@description('Whether metrics and traces of the jobs go to Application Insights (auto), or none (off). They are billed as logs: about 16 KB a run.')
 @allowed(['auto', 'off'])
-param telemetry string = 'auto'
+param telemetry string = 'off'
 
 @description('Regular expressions for secrets in what the jobs log. What they match is not stored in the logs of runs.')
 param redact string[] = []
@@ -127,8 +132,20 @@ param logWorkspaceId string = ''
 @minValue(1)
 param dailyQuotaGB int = 5
 
-@description('Logs each write to the host accounts with its identity, about 15 KB a run. Writes to the coordination account are always logged.')
+@description('Logs each write to the coordination accounts with its identity, about 4 KB a run. Writes to the audit account are always logged.')
+param logWrites bool = false
+
+@description('Logs each write to the host accounts with its identity, about 15 KB a run.')
 param logHostWrites bool = false
+
+@description('The most logs of writes a day, in GB, apart from those of the apps. -1: no limit.')
+@minValue(-1)
+param writesQuotaGB int = -1
+
+@description('How many places call the health of each app, every 15 minutes. The alert needs a failure from more than half of them. With 0, only the logs show a dead app.')
+@minValue(0)
+@maxValue(5)
+param availabilityPlaces int = 2
 
 @description('The addresses to which alerts are mailed.')
 param alertEmails string[] = []
@@ -220,6 +237,7 @@ module monitoring 'modules/monitoring.bicep' = {
     location: location
     workspaceId: logWorkspaceId
     dailyQuotaGB: dailyQuotaGB
+    writesQuotaGB: writesQuotaGB
     tags: tags
   }
 }
@@ -235,7 +253,7 @@ module coordination 'modules/coordination.bicep' = {
     jobContainers: jobContainers
     keepDays: keepDays
     privateNetwork: privateNetwork
-    workspaceId: monitoring.outputs.evidenceWorkspaceId
+    workspaceId: logWrites ? monitoring.outputs.evidenceWorkspaceId : ''
     tags: tags
   }
 }
@@ -253,7 +271,7 @@ module furtherCoordination 'modules/coordination.bicep' = [
       jobContainers: []
       keepDays: keepDays
       privateNetwork: privateNetwork
-      workspaceId: monitoring.outputs.evidenceWorkspaceId
+      workspaceId: logWrites ? monitoring.outputs.evidenceWorkspaceId : ''
       tags: tags
     }
   }
@@ -297,6 +315,7 @@ module deployed 'modules/deployment.bicep' = [
       containerName: containerName
       jobContainers: jobContainers
       instanceMemoryMB: instanceMemoryMB
+      alwaysReady: alwaysReady
       zoneRedundant: zoneRedundant
       maximumInstanceCount: maximumInstanceCount
       telemetry: telemetry
@@ -319,6 +338,7 @@ module deployed 'modules/deployment.bicep' = [
       workspaceId: monitoring.outputs.workspaceId
       evidenceWorkspaceId: monitoring.outputs.evidenceWorkspaceId
       logHostWrites: logHostWrites
+      availabilityPlaces: availabilityPlaces
       tags: tags
     }
   }
@@ -456,6 +476,7 @@ module alerts 'modules/alerts.bicep' = {
         name: app
         componentId: deployed[i].outputs.componentId
         webTestId: deployed[i].outputs.webTestId
+        failedPlaces: availabilityPlaces / 2 + 1
       }
     ]
     overdueJobs: overdueJobs

@@ -10,6 +10,9 @@ type watchedApp = {
 
   @description('Its availability test. Without it and componentId, no alert watches the health of the app.')
   webTestId: string?
+
+  @description('How many of its places must fail.')
+  failedPlaces: int?
 }
 
 @description('Part of every name.')
@@ -241,7 +244,7 @@ resource unhealthy 'Microsoft.Insights/metricAlerts@2018-03-01' = [
     location: 'global'
     tags: tags
     properties: {
-      description: 'manage/health does not answer 200 to three of five places. An unhealthy line in the log gives the reason.'
+      description: 'manage/health does not answer 200 to more than half of the places that call it. An unhealthy line in the log gives the reason.'
       severity: 1
       enabled: true
       scopes: [app.?webTestId ?? '', app.?componentId ?? '']
@@ -252,7 +255,7 @@ resource unhealthy 'Microsoft.Insights/metricAlerts@2018-03-01' = [
         'odata.type': 'Microsoft.Azure.Monitor.WebtestLocationAvailabilityCriteria'
         webTestId: app.?webTestId ?? ''
         componentId: app.?componentId ?? ''
-        failedLocationCount: 3
+        failedLocationCount: app.?failedPlaces ?? 3
       }
       autoMitigate: true
       actions: map(groups, id => { actionGroupId: id })

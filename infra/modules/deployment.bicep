@@ -44,6 +44,9 @@ param jobContainers string[]
 @description('Memory of an instance.')
 param instanceMemoryMB 512 | 2048 | 4096
 
+@description('How many instances are always ready for Durable.')
+param alwaysReady int
+
 @description('Spreads the instances and the host account over zones, if the region offers this for this plan.')
 param zoneRedundant bool
 
@@ -110,6 +113,9 @@ param evidenceWorkspaceId string
 @description('Whether writes to the host account are logged.')
 param logHostWrites bool
 
+@description('How many places call the health. 0: there is no availability test.')
+param availabilityPlaces int
+
 @description('Tags for every resource.')
 param tags { *: string }
 
@@ -123,6 +129,8 @@ func merged(settings object[], own object) object[] =>
 var healthPath = '/api/manage/health'
 // Below this path the app accepts keys, and no login.
 var keyedPath = '/api/manage/keyed/*'
+// The first ones lie apart, so that no failure of one region's network is taken for the app's.
+var places = ['emea-nl-ams-azr', 'us-va-ash-azr', 'apac-sg-sin-azr', 'emea-gb-db3-azr', 'us-tx-sn1-azr']
 var writes = [
   { category: 'StorageWrite', enabled: true }
   { category: 'StorageDelete', enabled: true }
@@ -384,13 +392,16 @@ resource app 'Microsoft.Web/sites@2025-03-01' = {
       scaleAndConcurrency: {
         instanceMemoryMB: instanceMemoryMB
         maximumInstanceCount: maximumInstanceCount
-        // The tick's instance hands attempts over to one of these: with none ready, a run would start late.
-        alwaysReady: [
-          {
-            name: 'durable'
-            instanceCount: 1
-          }
-        ]
+        // The tick's instance hands attempts over to these. With none ready, Azure starts one for the first run after a
+        // pause, which is late by that start.
+        alwaysReady: alwaysReady == 0
+          ? []
+          : [
+              {
+                name: 'durable'
+                instanceCount: alwaysReady
+              }
+            ]
       }
     }
     siteConfig: {
@@ -517,8 +528,8 @@ resource authentication 'Microsoft.Web/sites/config@2025-03-01' = {
   }
 }
 
-// Flex Consumption has no health check of its own.
-resource availability 'Microsoft.Insights/webtests@2022-06-15' = {
+// Flex Consumption has no health check of its own. Each call from each place is billed.
+resource availability 'Microsoft.Insights/webtests@2022-06-15' = if (availabilityPlaces > 0) {
   name: 'health-${appName}'
   location: location
   tags: union(tags, { 'hidden-link:${component.id}': 'Resource' })
@@ -531,13 +542,7 @@ resource availability 'Microsoft.Insights/webtests@2022-06-15' = {
     Frequency: 900
     Timeout: 30
     RetryEnabled: true
-    Locations: [
-      { Id: 'emea-nl-ams-azr' }
-      { Id: 'emea-gb-db3-azr' }
-      { Id: 'us-va-ash-azr' }
-      { Id: 'us-tx-sn1-azr' }
-      { Id: 'apac-sg-sin-azr' }
-    ]
+    Locations: map(take(places, availabilityPlaces), place => { Id: place })
     Request: {
       RequestUrl: 'https://${app.properties.defaultHostName}${healthPath}'
       HttpVerb: 'GET'
@@ -556,5 +561,5 @@ output hostName string = app.properties.defaultHostName
 @description('Its Application Insights.')
 output componentId string = component.id
 
-@description('Its availability test.')
-output webTestId string = availability.id
+@description('Its availability test. Empty: there is none.')
+output webTestId string = availabilityPlaces > 0 ? availability.id : ''

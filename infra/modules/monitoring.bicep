@@ -12,6 +12,9 @@ param workspaceId string
 @description('The most logs a day, in GB.')
 param dailyQuotaGB int
 
+@description('The most logs of writes a day, in GB. -1: no limit.')
+param writesQuotaGB int
+
 @description('Tags for every resource.')
 param tags { *: string }
 
@@ -35,7 +38,8 @@ resource workspace 'Microsoft.OperationalInsights/workspaces@2025-02-01' = if (e
   }
 }
 
-// Evidence of who wrote to storage has no cap: nobody can use it up by making the apps log, and only writes fill it.
+// Evidence of who wrote to storage has a cap of its own: nobody can use it up by making the apps log, and only writes fill
+// it.
 resource evidence 'Microsoft.OperationalInsights/workspaces@2025-02-01' = {
   name: 'log-${name}-evidence'
   location: location
@@ -45,6 +49,9 @@ resource evidence 'Microsoft.OperationalInsights/workspaces@2025-02-01' = {
       name: 'PerGB2018'
     }
     retentionInDays: 30
+    workspaceCapping: {
+      dailyQuotaGb: writesQuotaGB
+    }
     features: {
       disableLocalAuth: true
     }

@@ -161,11 +161,11 @@ resource "azurerm_monitor_scheduled_query_rules_alert_v2" "log" {
 }
 
 resource "azurerm_monitor_metric_alert" "unhealthy" {
-  for_each = var.deployments
+  for_each = azurerm_application_insights_standard_web_test.health
 
   name                = "alert-${local.app_names[each.key]}-unhealthy"
   resource_group_name = azurerm_resource_group.shared.name
-  description         = "manage/health does not answer 200 to three of five places. An unhealthy line in the log gives the reason."
+  description         = "manage/health does not answer 200 to more than half of the places that call it. An unhealthy line in the log gives the reason."
   severity            = 1
   frequency           = "PT5M"
   # Each place asks every 15 minutes.
@@ -177,7 +177,7 @@ resource "azurerm_monitor_metric_alert" "unhealthy" {
   application_insights_web_test_location_availability_criteria {
     web_test_id           = azurerm_application_insights_standard_web_test.health[each.key].id
     component_id          = azurerm_application_insights.app[each.key].id
-    failed_location_count = 3
+    failed_location_count = floor(var.availability_places / 2) + 1
   }
 
   dynamic "action" {

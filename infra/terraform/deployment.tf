@@ -159,6 +159,7 @@ locals {
         CRONLEASE_DEPLOYMENT                      = local.app_names[name]
         CRONLEASE_ENVIRONMENT                     = var.environment_name
         CRONLEASE_API_KEYS                        = join(",", var.api_keys)
+        CRONLEASE_TELEMETRY                       = var.telemetry
         HANDLERS_CLIENT_ID                        = azurerm_user_assigned_identity.jobs[name].client_id
         TASKHUB_NAME                              = "${var.name}${name}"
       },
@@ -216,8 +217,8 @@ resource "azapi_resource" "app" {
         scaleAndConcurrency = {
           instanceMemoryMB     = var.instance_memory_mb
           maximumInstanceCount = var.maximum_instance_count
-          # The tick's instance hands attempts over to one of these: with none ready, a run would start late.
-          alwaysReady = [{ name = "durable", instanceCount = 1 }]
+          # The tick's instance hands attempts over to these. With none ready, the first run after a pause is late.
+          alwaysReady = var.always_ready == 0 ? [] : [{ name = "durable", instanceCount = var.always_ready }]
         }
       }
       siteConfig = {
@@ -282,7 +283,7 @@ resource "azapi_resource" "authentication" {
 }
 
 resource "azurerm_application_insights_standard_web_test" "health" {
-  for_each = var.deployments
+  for_each = { for name, app in var.deployments : name => app if var.availability_places > 0 }
 
   name                    = "health-${local.app_names[each.key]}"
   resource_group_name     = azurerm_resource_group.deployment[each.key].name
@@ -292,7 +293,7 @@ resource "azurerm_application_insights_standard_web_test" "health" {
   frequency               = 900
   timeout                 = 30
   retry_enabled           = true
-  geo_locations           = ["emea-nl-ams-azr", "emea-gb-db3-azr", "us-va-ash-azr", "us-tx-sn1-azr", "apac-sg-sin-azr"]
+  geo_locations           = slice(["emea-nl-ams-azr", "us-va-ash-azr", "apac-sg-sin-azr", "emea-gb-db3-azr", "us-tx-sn1-azr"], 0, var.availability_places)
   tags                    = var.tags
 
   request {

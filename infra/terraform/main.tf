@@ -43,13 +43,14 @@ resource "azurerm_log_analytics_workspace" "logs" {
   tags                         = var.tags
 }
 
-# Evidence of who wrote to storage has no cap: nobody can use it up by making the apps log.
+# Evidence of who wrote to storage has a cap of its own: nobody can use it up by making the apps log.
 resource "azurerm_log_analytics_workspace" "evidence" {
   name                         = "log-${var.name}-evidence"
   resource_group_name          = azurerm_resource_group.shared.name
   location                     = var.location
   sku                          = "PerGB2018"
   retention_in_days            = 30
+  daily_quota_gb               = var.writes_quota_gb
   local_authentication_enabled = false
   tags                         = var.tags
 }
@@ -159,7 +160,7 @@ resource "azurerm_storage_management_policy" "ledger" {
 }
 
 resource "azurerm_monitor_diagnostic_setting" "shared_writes" {
-  for_each = toset(local.accounts)
+  for_each = toset([for account in local.accounts : account if var.log_writes || account == "audit"])
 
   name                       = "writes"
   target_resource_id         = "${azurerm_storage_account.shared[each.key].id}/blobServices/default"

@@ -90,8 +90,14 @@ variable "zone_redundant" {
   default     = false
 }
 
+variable "always_ready" {
+  description = "How many instances of each app are always ready to take runs. With 0, the first run after a pause waits for an instance to start."
+  type        = number
+  default     = 0
+}
+
 variable "maximum_instance_count" {
-  description = "The most instances of each app, beside the one that is always ready."
+  description = "The most instances of each app, beside those that are always ready."
   type        = number
   default     = 40
 }
@@ -144,10 +150,44 @@ variable "daily_quota_gb" {
   default     = 5
 }
 
+variable "telemetry" {
+  description = "Whether metrics and traces of the jobs go to Application Insights (auto), or none (off). They are billed as logs: about 16 KB a run."
+  type        = string
+  default     = "off"
+
+  validation {
+    condition     = contains(["auto", "off"], var.telemetry)
+    error_message = "telemetry must be auto or off."
+  }
+}
+
+variable "log_writes" {
+  description = "Logs each write to the coordination accounts with its identity, about 4 KB a run. Writes to the audit account are always logged."
+  type        = bool
+  default     = false
+}
+
 variable "log_host_writes" {
   description = "Logs each write to the host accounts with its identity, about 15 KB a run."
   type        = bool
   default     = false
+}
+
+variable "writes_quota_gb" {
+  description = "The most logs of writes a day, in GB, apart from those of the apps. -1: no limit."
+  type        = number
+  default     = -1
+}
+
+variable "availability_places" {
+  description = "How many places call the health of each app, every 15 minutes. The alert needs a failure from more than half of them. With 0, only the logs show a dead app."
+  type        = number
+  default     = 2
+
+  validation {
+    condition     = var.availability_places >= 0 && var.availability_places <= 5
+    error_message = "availability_places must be 0 to 5."
+  }
 }
 
 variable "alert_emails" {

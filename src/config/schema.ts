@@ -245,10 +245,10 @@ export const jobSchema = z
       'How long ledger records and logs are kept after their last write. Then a tick deletes them, within five days on blobs.',
     ).prefault('90d'),
     logs: z
-      .enum(['keep', 'none'])
+      .enum(['keep', 'host', 'none'])
       .meta({
         description:
-          '`keep` stores what the handler writes with `log` and `progress`, for each attempt up to 256 KB or 2,000 lines: the beginning and the end, with the gap named. `none` stores nothing of it. The host logs it either way.',
+          '`keep` stores what the handler writes with `log` and `progress`, for each attempt up to 256 KB or 2,000 lines: the beginning and the end, with the gap named. `none` stores nothing of it. `host`: as `keep`, and the host logs lines and events as warnings, past `host.json`.',
       })
       .prefault('keep'),
     input: z

@@ -74,7 +74,7 @@ const REMEDIES: Readonly<Record<JobMember | keyof typeof topSchema.shape, string
   alertAfter: 'must be a duration such as "1d", or left out',
   ping: 'must be a name of an address in CRONLEASE_PINGS, such as "nightly", or left out',
   keep: 'must be a duration such as "90d"',
-  logs: 'must be "keep" or "none"',
+  logs: 'must be "keep", "host" or "none"',
   input: 'must be JSON that the handler accepts',
   handler: 'must be a name from the registry of handlers, or left out',
   description: 'must be text, or left out',

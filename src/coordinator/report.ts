@@ -9,6 +9,8 @@ export interface Report {
   /** The call of the host, for traces. */
   readonly invocation?: Invocation | undefined;
   readonly log: (level: LogLevel, ...message: unknown[]) => void;
+  /** The level of a job's line in the host's log, which may hide lower ones. Undefined: its own. */
+  readonly raised?: ((level: LogLevel, job: JobName) => LogLevel) | undefined;
   /** Takes the lines of handlers. Undefined: they go to `log`, with the job before them. */
   readonly line?: ((level: LogLevel, speaker: Speaker, message: readonly unknown[]) => void) | undefined;
 }

@@ -90,7 +90,7 @@ export interface JobSpec {
   /** The name of the address that is called when the job starts, succeeds and fails. */
   readonly ping: string | undefined;
   readonly keepMs: Millis;
-  readonly logs: 'keep' | 'none';
+  readonly logs: 'keep' | 'host' | 'none';
   /** The file's value, before the handler's own schema reads it. */
   readonly input: unknown;
   /** Name in the registry of handlers. */

@@ -1,5 +1,6 @@
 import { format } from 'node:util';
 import type { Coordinator, Report, Speaker } from '../coordinator/coordinator';
+import type { JobName } from '../core/brand';
 import { type CoordinatorEvent, formatEvent } from '../core/event';
 import { isoOf } from '../core/iso';
 import type { LogLevel } from '../core/log-entry';
@@ -7,11 +8,14 @@ import type { Feed } from '../telemetry/feed';
 import type { Environment } from './app-settings';
 import { SettingError } from './settings';
 
-/** The events that are logged as warnings. */
+/** The events that are logged as warnings. host.json lets no others of an attempt through: its runs succeed without a line. */
 const TROUBLED = new Set([
+  'retrying',
   'failed',
   'timedOut',
   'stalled',
+  'takenOver',
+  'superseded',
   'overdue',
   'clockSkew',
   'unhealthy',
@@ -46,18 +50,23 @@ export function reportTo(call: HostCall, { coordinator, feed, isJson }: Reportin
     warn: call.warn.bind(call),
     error: call.error.bind(call),
   };
+  const raised = (level: LogLevel, job: JobName): LogLevel =>
+    level === 'info' && coordinator.jobs.get(job)?.spec.logs === 'host' ? 'warn' : level;
   const event = (one: CoordinatorEvent): void => {
     feed?.event(one);
     const traceId = one.runId === undefined ? undefined : feed?.traceId(one.runId);
     const told = traceId === undefined ? one : { ...one, traceId };
-    levels[TROUBLED.has(one.event) ? 'warn' : 'info'](formatEvent(told, deployment));
+    const level = TROUBLED.has(one.event) ? 'warn' : 'info';
+    levels[one.job === undefined ? level : raised(level, one.job)](formatEvent(told, deployment));
   };
   for (const reason of feed?.problems() ?? []) event({ event: 'warning', at: serviceTime.now(), reason });
   const line = (level: LogLevel, speaker: Speaker, message: readonly unknown[]): void => {
-    levels[level](formatLine({ level, at: serviceTime.now(), deployment }, speaker, format(...message)));
+    const text = formatLine({ level, at: serviceTime.now(), deployment }, speaker, format(...message));
+    levels[raised(level, speaker.job)](text);
   };
   return {
     event,
+    raised,
     log: (level, ...message) => {
       levels[level](...message);
     },

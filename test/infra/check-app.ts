@@ -6,6 +6,7 @@ import type { Node } from 'web-tree-sitter';
 import { ROOT, type Templates, childrenOf, literal, member, membersOf, nodesOf } from './bicep';
 import { type Check, resourcesOfType } from './checks';
 import { evaluate } from './evaluate';
+import { hostLogging, isLogged } from '../support/host-levels';
 
 /**
  * What Flex Consumption refuses or ignores:
@@ -222,7 +223,7 @@ export const identity: Check = ({ templates }) =>
     ];
   });
 
-/** A Flex Consumption app on Node 24 with one instance always ready for Durable, and nothing that the plan refuses. */
+/** A Flex Consumption app on Node 24 with the instances always ready for Durable, and nothing that the plan refuses. */
 export const flexConsumption: Check = ({ templates }) => {
   const plans = resourcesOfType(templates, 'Microsoft.Web/serverfarms');
   const sku = plans.map(({ resource }) => literal(member(resource.body, 'sku', 'name')));
@@ -231,16 +232,19 @@ export const flexConsumption: Check = ({ templates }) => {
     const runtime = ['name', 'version'].map((name) => literal(member(config, 'runtime', name))).join(' ');
     const ready = member(config, 'scaleAndConcurrency', 'alwaysReady');
     const template = templates.get(file);
-    const instances = ready === undefined || template === undefined ? undefined : evaluate(template, ready);
+    const instances = [0, 2].map((alwaysReady) =>
+      ready === undefined || template === undefined ? null : evaluate(template, ready, { alwaysReady }),
+    );
     const refused = REFUSED_SETTINGS.filter((name) => new Map(settingsOf(body)).has(name));
     const properties = [
       ...membersOf(member(body, 'properties')).keys(),
       ...membersOf(member(body, 'properties', 'siteConfig')).keys(),
     ].filter((name) => REFUSED_PROPERTIES.includes(name));
-    const one = JSON.stringify([{ name: 'durable', instanceCount: 1 }]);
     return [
       ...(runtime === 'node 24' ? [] : [`${file}: runs ${runtime}`]),
-      ...(JSON.stringify(instances) === one ? [] : [`${file}: always ready is ${JSON.stringify(instances)}`]),
+      ...(JSON.stringify(instances) === JSON.stringify([[], [{ name: 'durable', instanceCount: 2 }]])
+        ? []
+        : [`${file}: always ready is ${JSON.stringify(instances)}`]),
       ...[...refused, ...properties].map((name) => `${file}: Flex Consumption refuses ${name}`),
     ];
   });
@@ -258,18 +262,29 @@ export const flexConsumption: Check = ({ templates }) => {
 export const health: Check = ({ templates }) => {
   const route = /route: '([^']+)'/.exec(read('src/functions/register.ts'))?.[1] ?? '';
   const tests = resourcesOfType(templates, 'Microsoft.Insights/webtests');
-  const places = tests.map(({ resource }) => childrenOf(member(resource.body, 'properties', 'Locations')).length);
-  const failing = resourcesOfType(templates, 'Microsoft.Insights/metricAlerts').map(({ resource }) =>
-    Number(member(resource.body, 'properties', 'criteria', 'failedLocationCount')?.text),
+  const numbers = [1, 2, 3, 4, 5];
+  const askedFrom = tests.map(({ template, resource }) => {
+    const places = member(resource.body, 'properties', 'Locations');
+    return numbers.map((availabilityPlaces) => {
+      const found = places === undefined ? null : evaluate(template, places, { availabilityPlaces });
+      return Array.isArray(found) ? new Set(found.map((place) => JSON.stringify(place))).size : 0;
+    });
+  });
+  const [, limit] = /failedPlaces: (.*)/.exec(templates.get('infra/main.bicep')?.source ?? '') ?? [];
+  const failing = resourcesOfType(templates, 'Microsoft.Insights/metricAlerts').map(
+    ({ resource }) => member(resource.body, 'properties', 'criteria', 'failedLocationCount')?.text,
   );
-  // https://learn.microsoft.com/azure/azure-monitor/app/availability
-  const few = places.some((count) => count < 5 || failing.some((limit) => limit !== count - 2));
+  const few =
+    JSON.stringify(askedFrom) !== JSON.stringify([numbers]) ||
+    limit !== 'availabilityPlaces / 2 + 1' ||
+    failing.join() !== 'app.?failedPlaces ?? 3';
   const name = /http\('(\w+)'/.exec(read('src/functions/register.ts'))?.[1] ?? '';
-  const levels = ['"Host.Results": "Error"', ...[name, 'cronleaseManage'].map((one) => `"Function.${one}": "Warning"`)];
-  const loud = levels.filter((level) => !read('host.json').includes(level));
+  const loud = ['Host.Results', `Function.${name}`, 'Function.cronleaseManage'].filter((category) =>
+    isLogged(hostLogging(), category, 'Information'),
+  );
   return [
-    ...loud.map((level) => `host.json lacks ${level}: the host logs each call, which anybody may make`),
-    ...(few ? ['the alert is not on all but two of at least five places'] : []),
+    ...loud.map((category) => `host.json lets ${category} through: the host logs each call, which anybody may make`),
+    ...(few ? ['the alert is not on more than half of the places'] : []),
     ...(tests.length === 0 ? ['nobody asks for the health'] : []),
     ...tests.flatMap(({ template, resource }) => {
       const at = literal(template.variables.get('healthPath'));

@@ -178,7 +178,7 @@ const BUILT_IN: Readonly<Record<string, Lambda>> = {
   split: (whole, by) => text(whole).split(text(by)),
   trim: (whole) => text(whole).trim(),
   replace: (whole, from, to) => text(whole).replaceAll(text(from), text(to)),
-  take: (whole, count) => text(whole).slice(0, Number(count)),
+  take: (whole = null, count) => (Array.isArray(whole) ? whole : text(whole)).slice(0, Number(count)),
   length: (whole = null) => (Array.isArray(whole) ? whole.length : text(whole).length),
   substring: (whole, start, count) => text(whole).slice(Number(start), Number(start) + Number(count)),
   join: (array, by) => list(array).map(text).join(text(by)),

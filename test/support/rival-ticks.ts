@@ -77,6 +77,8 @@ export interface Instance {
   readonly dead: boolean;
   /** The number of calls of its tick. */
   ticks(): number;
+  /** The time in ms of its ticks that have ended, each with a second at least, as they are billed. */
+  tickingMs(): number;
   /** Starts a tick from outside. */
   poke(): Promise<Poked | undefined>;
   /** The number of calls of each kind to its store. */
@@ -217,10 +219,12 @@ export function rivalTicks(options: SimulationOptions): RivalTicks {
       },
     };
     let ticks = 0;
+    let tickingMs = 0;
     const ticker = createTicker(coordinator);
     const poke = onePokeAtOnce(coordinator, ticker);
     const instance: Instance = {
       ticks: () => ticks,
+      tickingMs: () => tickingMs,
       poke: () => poke(hubFor(instance), report),
       deployment,
       coordinator,
@@ -252,10 +256,12 @@ export function rivalTicks(options: SimulationOptions): RivalTicks {
       ticks += 1;
     };
     if (options.timersDead !== true) {
-      const tick = (nextFire: (after: number) => number): Promise<void> => {
-        if (instance.timerStopped) return Promise.resolve();
+      const tick = async (nextFire: (after: number) => number): Promise<void> => {
+        if (instance.timerStopped) return;
         onTick();
-        return ticker.tick(hubFor(instance), nextFire, report);
+        const from = clock.now();
+        await ticker.tick(hubFor(instance), nextFire, report);
+        tickingMs += Math.max(1_000, clock.now() - from);
       };
       void tickLoop(coordinator, tick, options.ticksEarlyMs ?? 0);
     }

@@ -9,6 +9,7 @@ import { type CostAssumptions, DEFAULT_ASSUMPTIONS as assumed, estimateCost } fr
 import { countDueTimes } from '../../src/operator/cost/frequency';
 import { PRICE_NAMES, readPrices } from '../../src/operator/cost/prices';
 import { jobSpec } from '../support/job';
+import { rivalTicks } from '../support/rival-ticks';
 
 const FROM = Date.UTC(2026, 1, 1);
 const FILE = path.join(__dirname, '../../prices.json');
@@ -22,7 +23,8 @@ const many = (count: number, schedule: string): JobSpec[] =>
 const brief = { deployments: 1, secondsOf: () => 2 };
 
 function lineOf(jobs: readonly JobSpec[], item: string, changes: Partial<CostAssumptions> = {}) {
-  const line = estimate(jobs, changes).shared.find((one) => one.item === item);
+  const { runs, shared } = estimate(jobs, changes);
+  const line = [...runs, ...shared].find((one) => one.item === item || `${one.item} ${one.unit}` === item);
   if (line === undefined) throw new Error(`no line "${item}"`);
   return line;
 }
@@ -59,6 +61,29 @@ describe('the frequency of due times', () => {
     expect(countDueTimes([at('a', 0), at('b', 30_000)], FROM, brief).dueTicks).toBe(86_400);
   });
 
+  it.each([
+    ['@manual', 4],
+    ['* * * * *', 4],
+    ['@every 30s', 4],
+    ['20 * * * * *', 3 + 5],
+    ['12 * * * * *', 3 + 12],
+    ['14 * * * * *', 3 + 14],
+    ['5 * * * * *', 3 + 5],
+    ['@every 2s', 2 * 13 + 2 * 14],
+  ])(
+    'has ticks stay until their last hand-over, as the coordinator does: %s keeps them for %d s a minute',
+    async (schedule, seconds) => {
+      const { tickSeconds } = countDueTimes([jobSpec('a', schedule)], FROM, brief);
+      expect(tickSeconds / 43_200).toBeCloseTo(seconds, 2);
+      const sim = rivalTicks({ jobs: [jobSpec('a', schedule)], start: FROM });
+      await sim.clock.advanceTo(FROM + 600_000);
+      const before = sim.instances[0]?.tickingMs() ?? 0;
+      await sim.clock.advanceTo(FROM + 1_200_000);
+      const ticking = ((sim.instances[0]?.tickingMs() ?? 0) - before) / 10_000;
+      expect(Math.abs(ticking / seconds - 1)).toBeLessThan(0.05);
+    },
+  );
+
   it('bounds its work for many frequent jobs, and says so', () => {
     const jobs = Array.from({ length: 5_000 }, (_, index) => jobSpec(`job-${index}`, '* * * * *', { offsetMs: index }));
     const { dueTimes, extrapolated, dueTicks } = countDueTimes(jobs, FROM, brief);
@@ -85,7 +110,7 @@ describe('the estimate', () => {
 
   it('counts the pages of a sweep: one, or as many as the ranges of a split listing', () => {
     const idle = (count: number) => Array.from({ length: count }, (_, index) => jobSpec(`job-${index}`, '@manual'));
-    const calls = (count: number) => lineOf(idle(count), 'checks, sweeps and presences').quantity;
+    const calls = (count: number) => lineOf(idle(count), 'sweeps and presences').quantity;
     expect(calls(5_000)).toBe(calls(1));
     const perPage = calls(5_001) - calls(5_000);
     expect(perPage).toBeGreaterThan(0);
@@ -107,8 +132,7 @@ describe('the estimate', () => {
     ['one job is in one of two deployments', many(1, '* * * * *'), { deployments: 2 }, 43_200 * 7],
     ['jobs at different times add up', [...many(1, '0 * * * *'), jobSpec('b', '30 * * * *')], {}, 2 * 720 * 7],
     ['runs that overlap in part', [...many(1, '0 * * * *'), jobSpec('b', '1 0 * * * *')], {}, 720 * 8],
-    ['a tick at :10 hands over what is due at :12', many(1, '12 0 * * * *'), {}, 720 * 4],
-    ['nothing waits for what no tick sees ahead', many(1, '20 0 * * * *'), {}, 720 * 2],
+    ['a run waits as long between two ticks', many(1, '12 0 * * * *'), {}, 720 * 7],
     ['a job each 2 s keeps one instance busy', many(1, '@every 2s'), {}, 2_592_000],
     ['a leader job, too', [jobSpec('leader', '@always')], {}, 2_592_000],
     ['an hour of handler each hour', many(3, '@hourly'), { durationMs: 3_600_000 }, 2_592_000],
@@ -141,7 +165,7 @@ describe('the estimate', () => {
 
   it('looks once for a due time and once for its end, in place of the sweep of that minute', () => {
     const presences = 43_200;
-    const quantity = (jobs: readonly JobSpec[]): number => lineOf(jobs, 'checks, sweeps and presences').quantity;
+    const quantity = (jobs: readonly JobSpec[]): number => lineOf(jobs, 'sweeps and presences').quantity;
     expect(quantity([])).toBe(43_200 + presences);
     expect(quantity([minutely])).toBe(86_400 + presences);
     expect(quantity([minutely, jobSpec('other', '* * * * *')])).toBe(86_400 + presences);
@@ -159,28 +183,52 @@ describe('the estimate', () => {
   });
 
   it('has what the idle hours of the real host were measured to be', () => {
-    expect(lineOf([], "Durable's own calls").quantity).toBe(4_452 * 720);
-    expect(lineOf([], "the host's own calls").quantity).toBe(792 * 720);
+    expect(lineOf([], 'polls of Durable').quantity).toBe(4_452 * 720);
+    expect(lineOf([], 'locks of the host').quantity).toBe(792 * 720);
   });
 
-  it('has the lines of a run in the log: its start and its end, and four writes to storage', () => {
-    expect(estimate([minutely]).jobs[0]?.logGb).toBeCloseTo(43_200 * 6 * 1e-6);
+  it('has no record of a run that succeeds, but those of telemetry and of the log of writes', () => {
+    const logGb = (changes: Partial<CostAssumptions>) => (estimate([minutely], changes).jobs[0]?.logGb ?? 0) / 43_200;
+    expect(logGb({})).toBe(0);
+    expect(logGb({ logWrites: true })).toBeCloseTo(4e-6, 12);
+    expect(logGb({ telemetry: true })).toBeCloseTo(16e-6, 12);
+    expect(lineOf([minutely], 'gauges of jobs', { telemetry: true }).quantity).toBeCloseTo(43_200 * 5e-6);
+  });
+
+  it("counts Durable's messages and rows of a run, as its source makes them", () => {
+    // Three messages of four calls; a turn has three calls to tables, the orchestration five more.
+    expect(lineOf([minutely], 'messages of Durable').quantity).toBe(43_200 * (3 * 4 + 2 * 3 + 5));
+  });
+
+  it('counts the rules of the alerts, which grow with the apps', () => {
+    const overdue = jobSpec('a', '@daily', { alertAfterMs: 1 });
+    expect(lineOf([minutely], 'alerts')).toMatchObject({ quantity: 6, cost: 1.5 + 4 * 0.5 + 0.1 });
+    expect(lineOf([overdue], 'alerts', { deployments: 3 }).quantity).toBe(4 + 4 + 3);
+    expect(lineOf([minutely], 'alerts', { availabilityPlaces: 0 }).quantity).toBe(5);
+  });
+
+  it('shows each part with its share of the bill, and the setting that lowers it', () => {
+    const { runs, shared, jobsCost } = estimate([minutely]);
+    const parts = [...runs, ...shared];
+    expect(parts.reduce((sum, { share = 0 }) => sum + share, 0)).toBeCloseTo(1);
+    expect(runs.reduce((sum, { cost }) => sum + cost, 0)).toBeCloseTo(jobsCost);
+    expect(parts.filter(({ cost, lowerBy }) => cost > 0 && lowerBy === undefined)).toEqual([]);
   });
 
   it('bills runs on demand where no instance is always ready', () => {
-    const [job] = estimate([minutely], { alwaysReady: 0 }).jobs;
-    const [ready] = estimate([minutely]).jobs;
+    const [job] = estimate([minutely]).jobs;
+    const [ready] = estimate([minutely], { alwaysReady: 1 }).jobs;
     expect(job?.cost).toBeGreaterThan(ready?.cost ?? Infinity);
-    expect(lineOf([minutely], 'always ready', { alwaysReady: 0 }).cost).toBe(0);
+    expect(lineOf([minutely], 'always ready').cost).toBe(0);
   });
 
   it('has each free grant once for the subscription, and never more than what is used', () => {
     for (const deployments of [1, 2, 10]) {
-      expect(lineOf([minutely], 'free: GB-s on demand', { deployments }).quantity).toBe(100_000);
+      expect(lineOf([minutely], 'free GB-s on demand', { deployments }).quantity).toBe(100_000);
     }
     const { shared, total, jobsCost } = estimate([]);
     const logs = lineOf([], 'logs of ticks').quantity;
-    expect(lineOf([], 'free: GB of logs').quantity).toBeCloseTo(logs);
+    expect(lineOf([], 'free GB of logs').quantity).toBeCloseTo(logs);
     expect(total).toBeCloseTo(shared.reduce((sum, { cost }) => sum + cost, jobsCost));
   });
 
@@ -209,7 +257,14 @@ describe('the text', () => {
 
   it('names its assumptions, and that the prices were not checked', () => {
     const text = costText(estimate([minutely]), basis).join('\n');
-    for (const word of ['1 deployment of 2048 MB', 'no retries', 'no fan-out', 'NOT checked', prices.asOf]) {
+    for (const word of [
+      '1 deployment of 2048 MB',
+      'no retries',
+      'no fan-out',
+      'telemetry off',
+      'NOT checked',
+      prices.asOf,
+    ]) {
       expect(text).toContain(word);
     }
     expect(costText(estimate([]), { assumed, prices: { ...prices, checked: true } }).join('\n')).not.toContain('NOT');

@@ -5,13 +5,8 @@ import { describe, expect, it } from 'vitest';
 import { formatIssue } from '../../src/config/config-error';
 import { hostAdvice, limitAdvice } from '../../src/functions/host-advice';
 import { functionsHost } from '../../src/functions/host-facts';
-import { ATTEMPT, ITEMS, RUN } from '../../src/functions/orchestrator';
 
 const ROOT = path.join(__dirname, '../..');
-
-interface Host {
-  readonly logging: { readonly logLevel: Readonly<Record<string, string>> };
-}
 
 /** What `func init` writes for Node. */
 const STOCK = {
@@ -151,14 +146,3 @@ describe('the advice on a limit of handlers', () => {
   });
 });
 
-it('has levels in host.json that hide what Durable tracks about orchestrators, and no event of cronlease', () => {
-  const { logLevel } = (JSON.parse(readFileSync(path.join(ROOT, 'host.json'), 'utf8')) as Host).logging;
-  // By the longest prefix, as the host finds the level of a category.
-  const levelOf = (category: string): string | undefined => {
-    const prefixes = Object.keys(logLevel).filter((name) => category === name || category.startsWith(`${name}.`));
-    return logLevel[prefixes.toSorted((a, b) => b.length - a.length)[0] ?? 'default'];
-  };
-  for (const name of [RUN, ITEMS]) expect(levelOf(`Function.${name}.User`), name).toBe('Warning');
-  expect(levelOf('Host.Triggers.DurableTask')).toBe('Warning');
-  for (const name of [ATTEMPT, 'cronleaseTick']) expect(levelOf(`Function.${name}.User`), name).toBe('Information');
-});

@@ -6,10 +6,15 @@ import type { CoordinatorEvent } from '../../src/core/event';
 import { duringCall } from '../../src/functions/register';
 import { isJsonLog, reportTo } from '../../src/functions/report';
 import type { Feed } from '../../src/telemetry/feed';
+import { jobLog } from '../../src/coordinator/attempt/run-handler';
+import { NO_LOG } from '../../src/coordinator/attempt/attempt-log';
+import { jobSpec } from '../support/job';
 
 const TRACE = 'a'.repeat(32);
 const JOB = 'nightly' as JobName;
-const coordinator = { deployment: 'eu', serviceTime: { now: () => 0 } } as unknown as Coordinator;
+const LOUD = 'loud' as JobName;
+const jobs = new Map([[LOUD, { spec: jobSpec('loud', '@daily', { logs: 'host' }) }]]);
+const coordinator = { deployment: 'eu', serviceTime: { now: () => 0 }, jobs } as unknown as Coordinator;
 
 /** A report, the lines that it writes, and the events that telemetry gets. */
 function reporting({ isJson = false, hasFeed = true, problems = [] as readonly string[] } = {}) {
@@ -50,6 +55,27 @@ describe('the report of an invocation', () => {
     const { lines } = reporting({ problems: ['metrics and traces are off: a package is missing'] });
     expect(lines).toEqual([['warn', expect.stringContaining('a package is missing')]]);
   });
+
+  it.each([false, true])(
+    'raises what a job with `logs` `host` says to warnings, and nothing else (JSON: %s)',
+    (isJson) => {
+      const { report, lines } = reporting({ hasFeed: false, isJson });
+      for (const job of [JOB, LOUD]) {
+        const log = jobLog({ report, redact: undefined }, { job, runId: 'r', attempt: 1 }, NO_LOG);
+        report.event({ event: 'succeeded', at: 0, job });
+        log('a line');
+        log.debug('a detail');
+        log.error('trouble');
+      }
+      expect(lines.map(([level]) => level)).toEqual([
+        ...['info', 'info', 'debug', 'error'],
+        ...['warn', 'warn', 'debug', 'error'],
+      ]);
+      const said = lines[5]?.[1] ?? '';
+      if (isJson) expect(JSON.parse(said)).toMatchObject({ level: 'info', job: 'loud', message: 'a line' });
+      else expect(said).toBe('[loud] a line');
+    },
+  );
 
   it('leaves events as they are where nothing is exported', () => {
     const { report, lines } = reporting({ hasFeed: false });

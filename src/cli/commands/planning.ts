@@ -45,18 +45,21 @@ export function addPlanning(program: Command, done: Done): void {
     'cost',
     '',
     'estimate what the jobs cost a month on Azure',
-    'Multiplies the due times of 30 days by the storage calls and executions of a run, adds what the jobs share, and prices it. The dearest job comes first.',
+    'Prices the due times of 30 days by counted storage calls and executions, and what the jobs share.',
   )
     .option('--against <REF>', 'print the difference to the file at this git revision')
     .option('--deployments <N>', 'number of function apps with these jobs, 1 to 100', wholeNumber(1, 100), 1)
     .option('--memory <MB>', 'memory of an instance, 512 to 4096', wholeNumber(512, 4096), 2048)
-    .option('--always-ready <N>', 'always-ready instances of each app, 0 to 100', wholeNumber(0, 100), 1)
+    .option('--always-ready <N>', 'always-ready instances of each app, 0 to 100', wholeNumber(0, 100), 0)
+    .option('--places <N>', 'places that ask for the health, 0 to 5', wholeNumber(0, 5), 2)
+    .option('--telemetry', 'with metrics and traces')
+    .option('--log-writes', 'with a log of writes')
     .option('--duration <DURATION>', 'how long a handler runs (default: 1s)', duration)
     .option('--items <JOB=N...>', 'this job fans out into N items')
-    .option('--prices <FILE>', 'prices instead of those of the package, which are not checked (its prices.json)')
+    .option('--prices <FILE>', 'prices instead of the unchecked prices.json of the package')
     .option(
       '--json',
-      'print {prices, assumptions, total, storageCalls, callsPerNotice, jobsCost, jobs, shared}; with --against {before, after}',
+      'print {prices, assumptions, total, storageCalls, callsPerNotice, jobsCost, jobs, runs, shared}; with --against {before, after}',
     )
     .addHelpText(
       'after',

@@ -1,5 +1,5 @@
 import { formatDuration } from '../../core/duration';
-import type { CostAssumptions, CostEstimate, JobCost, SharedCost } from '../../operator/cost/estimate';
+import type { CostAssumptions, CostEstimate, JobCost } from '../../operator/cost/estimate';
 import type { Prices } from '../../operator/cost/prices';
 import { type Column, fittedTable } from '../fit';
 import { style } from '../output';
@@ -16,7 +16,7 @@ const MOST_JOBS = 20;
 
 /** The estimate in at most 80 columns: the total, the jobs with the worst first, what they share, the assumptions. */
 export function costText(estimate: CostEstimate, basis: Basis): readonly string[] {
-  const { jobs, shared, total, jobsCost } = estimate;
+  const { jobs, total, jobsCost } = estimate;
   const money = moneyIn(basis);
   const count = jobs.length === 1 ? '1 job' : `${whole(jobs.length)} jobs`;
   const shown = jobs.slice(0, MOST_JOBS);
@@ -28,7 +28,7 @@ export function costText(estimate: CostEstimate, basis: Basis): readonly string[
     ),
     '',
     ...(shown.length === 0 ? [] : [...jobTable(shown, money), ...restOf(rest, money), '']),
-    ...sharedTable(shared, money),
+    ...partTable(estimate, money),
     '',
     ...assumptions(estimate, basis),
   ];
@@ -107,33 +107,41 @@ function restOf(rest: readonly JobCost[], money: Money): readonly string[] {
   return [`and ${whole(rest.length)} more jobs for ${money(cost)} in all`];
 }
 
-function sharedTable(shared: readonly SharedCost[], money: Money): readonly string[] {
+/** What is billed, the most expensive first, then what is free. Parts that cost nothing are left out. */
+function partTable({ runs, shared }: CostEstimate, money: Money): readonly string[] {
+  const parts = [...runs, ...shared].filter(({ cost }) => cost !== 0).toSorted((a, b) => b.cost - a.cost);
   return fittedTable(
     [
-      column('SHARED', shared, ({ item }) => item),
-      right('QUANTITY', shared, (line) => quantity(line.quantity)),
-      column('UNIT', shared, ({ unit }) => unit),
-      right('A MONTH', shared, ({ cost }) => (cost < 0 ? `-${money(-cost)}` : money(cost))),
+      column('PART', parts, ({ item, unit, ...part }) => `${item}: ${quantity(part.quantity)} ${unit}`),
+      right('A MONTH', parts, ({ cost }) => (cost < 0 ? `-${money(-cost)}` : money(cost))),
+      right('SHARE', parts, ({ share }) => (share === undefined ? '' : `${String(Math.round(share * 100))}%`)),
+      column('LOWERED BY', parts, ({ lowerBy = '' }) => lowerBy),
     ],
-    [['SHARED', 20]],
+    [['PART', 20]],
     WIDTH,
   );
 }
 
 function assumptions({ extrapolated, callsPerNotice }: CostEstimate, { assumed, prices }: Basis): readonly string[] {
-  const { deployments, memoryGb, alwaysReady, durationMs, items } = assumed;
+  const { deployments, memoryGb, alwaysReady, durationMs, items, telemetry, logWrites, availabilityPlaces } = assumed;
   const apps = deployments === 1 ? '1 deployment' : `${deployments} deployments`;
   const fanOut =
     items.size === 0 ? 'no fan-out' : `${whole(items.size)} ${items.size === 1 ? 'job' : 'jobs'} with fan-out`;
   const checked = prices.checked ? '' : ', NOT checked: see --prices';
   return [
     `Assumed: ${apps} of ${memoryGb * 1024} MB, ${alwaysReady} always ready each, handlers of ${formatDuration(durationMs)},`,
-    `no retries, ${fanOut}${callsPerNotice === undefined ? '' : `, no notices (each: ${callsPerNotice} calls)`}.`,
-    'Calls to storage are priced as calls to blobs.',
-    'Alerts, network and stored bytes are left out.',
+    `no retries, ${fanOut}${callsPerNotice === undefined ? '' : `, no notices (each: ${callsPerNotice} calls)`};`,
+    `telemetry ${onOff(telemetry)}, log of writes ${onOff(logWrites)}, health asked from ${availabilityPlaces} places.`,
+    'An instance is billed while it is active, for 1 s at least, however many runs it',
+    'has then. A run waits there up to 5 s for its due time. Cold starts, network and',
+    'stored bytes are left out. Calls to storage are priced as calls to blobs.',
     `Prices: ${prices.currency}, ${prices.region}, of ${prices.asOf}${checked}.`,
     ...(extrapolated === 0 ? [] : [`Due times of ${whole(extrapolated)} jobs were counted for a part of the month.`]),
   ];
+}
+
+function onOff(isOn: boolean): string {
+  return isOn ? 'on' : 'off';
 }
 
 function column<T>(name: string, rows: readonly T[], text: (row: T) => string): Column {

@@ -17,6 +17,9 @@ export interface CostOptions extends FileOptions {
   readonly deployments: number;
   readonly memory: number;
   readonly alwaysReady: number;
+  readonly places: number;
+  readonly telemetry?: boolean | undefined;
+  readonly logWrites?: boolean | undefined;
   /** In ms. Undefined: that of {@link DEFAULT_ASSUMPTIONS}. */
   readonly duration?: number | undefined;
   /** `JOB=N`. */
@@ -34,6 +37,9 @@ export function cost(options: CostOptions): number {
       deployments: options.deployments,
       memoryGb: options.memory / 1024,
       alwaysReady: options.alwaysReady,
+      availabilityPlaces: options.places,
+      telemetry: options.telemetry === true,
+      logWrites: options.logWrites === true,
       durationMs: options.duration ?? DEFAULT_ASSUMPTIONS.durationMs,
       items: itemsOf(options.items ?? [], jobsFile.jobs),
       functionTimeoutMs: functionTimeout(process.env, appFolderOf(file)),
@@ -96,7 +102,7 @@ function itemsOf(texts: readonly string[], jobs: readonly JobSpec[]): ReadonlyMa
 }
 
 function documentOf(estimate: CostEstimate, { assumed, prices }: Basis): object {
-  const { jobs, shared, jobsCost, total, storageCalls, callsPerNotice = null, extrapolated } = estimate;
+  const { jobs, runs, shared, jobsCost, total, storageCalls, callsPerNotice = null, extrapolated } = estimate;
   const { currency, region, asOf, checked } = prices;
   return {
     month: { days: 30 },
@@ -105,6 +111,9 @@ function documentOf(estimate: CostEstimate, { assumed, prices }: Basis): object 
       deployments: assumed.deployments,
       memoryMb: assumed.memoryGb * 1024,
       alwaysReady: assumed.alwaysReady,
+      availabilityPlaces: assumed.availabilityPlaces,
+      telemetry: assumed.telemetry,
+      logWrites: assumed.logWrites,
       duration: formatDuration(assumed.durationMs),
       items: Object.fromEntries(assumed.items),
       retries: 0,
@@ -116,6 +125,7 @@ function documentOf(estimate: CostEstimate, { assumed, prices }: Basis): object 
     callsPerNotice,
     jobsCost,
     jobs,
+    runs,
     shared,
   };
 }

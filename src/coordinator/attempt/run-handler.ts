@@ -221,7 +221,7 @@ export function jobLog(
     (...message: unknown[]): void => {
       const hidden = redact === undefined ? undefined : lineOf(textOf(message), redact);
       const shown = hidden === undefined ? message : [hidden];
-      if (report.line === undefined) report.log(level, prefix, ...shown);
+      if (report.line === undefined) report.log(report.raised?.(level, job) ?? level, prefix, ...shown);
       else report.line(level, speaker, shown);
       log.line(level, () => hidden ?? lineOf(textOf(message), redactNothing));
     };

@@ -20,12 +20,25 @@ const AN_HOUR = {
   presences: 60,
   durableCalls: 4_452,
   hostCalls: 792,
-  /** Five places each 15 minutes. */
-  availabilityTests: 20,
+  /** From each place. */
+  availabilityTests: 4,
 };
-/** A line of a log, and how many lines there are. infra/README.md has the reasons. */
-const LINE_GB = 1e-6;
-const LINES = { ofTick: 2, ofRun: 2, ofWrite: 1 };
+/**
+ * Durable's own calls, by its source (docs/evidence/azure.md#storage-calls-of-a-run). A message is put, received and
+ * deleted, and a poll after it finds nothing; an orchestration has one to start with, and two for each activity. A turn
+ * reads the history, adds to it and updates the instance, whose row is looked up, made, and purged with the history.
+ */
+const DURABLE = { callsOfMessage: 4, tableCallsOfTurn: 3, tableCallsOfOrchestration: 5 };
+/**
+ * A record in a workspace, and how many there are: test/unit/run-log.test.ts. At the levels of host.json, a run that
+ * succeeds has no line. With telemetry it has eight spans, and eight series of its job have news at the next export; a
+ * job's gauges are sent with every export.
+ */
+const RECORD_GB = 1e-6;
+const RECORDS = { ofTick: 2, ofWrite: 1, ofRun: 16, ofGauges: 5 };
+const EXPORTS_AN_HOUR = 60;
+/** Rules that alert on logs in infra/modules/alerts.bicep, besides one every 5 minutes for each app. */
+const ALERTS_EVERY_15_MINUTES = 4;
 /** A page of a listing holds this many blobs. Where one is not enough, ranges of names fill their pages almost. */
 const ROWS_A_PAGE = { only: 5_000, ofSeveral: 4_900 };
 
@@ -41,16 +54,25 @@ export interface CostAssumptions {
   /** The number of items of the jobs that fan out, by job. */
   readonly items: ReadonlyMap<string, number>;
   readonly functionTimeoutMs: Millis;
+  /** From how many places each app is asked for its health. */
+  readonly availabilityPlaces: number;
+  /** Whether metrics and traces go to Application Insights. */
+  readonly telemetry: boolean;
+  /** Whether writes to the coordination account are logged. */
+  readonly logWrites: boolean;
 }
 
 /** What the templates deploy, and handlers that run for no longer than the shortest billed time. */
 export const DEFAULT_ASSUMPTIONS: CostAssumptions = {
   deployments: 1,
   memoryGb: 2,
-  alwaysReady: 1,
+  alwaysReady: 0,
   durationMs: BILLED_SECONDS * 1_000,
   items: new Map(),
   functionTimeoutMs: 1_800_000,
+  availabilityPlaces: 2,
+  telemetry: false,
+  logWrites: false,
 };
 
 type Quantities = Readonly<Partial<Record<PriceName, number>>>;
@@ -66,18 +88,25 @@ export interface JobCost {
   readonly cost: number;
 }
 
-/** A line of the bill that no job has to itself. A free grant has a negative cost. */
-export interface SharedCost {
+/** A line of the bill. A free grant has a negative cost. */
+export interface CostPart {
   readonly item: string;
   readonly quantity: number;
   readonly unit: string;
   readonly cost: number;
+  /** What it is of the total without free grants, from 0 to 1. A free grant has none. */
+  readonly share: number | undefined;
+  /** The setting, or the file, that makes it less. */
+  readonly lowerBy: string | undefined;
 }
 
 export interface CostEstimate {
   /** The worst first. */
   readonly jobs: readonly JobCost[];
-  readonly shared: readonly SharedCost[];
+  /** What all jobs cost together, by what is billed. */
+  readonly runs: readonly CostPart[];
+  /** What no job has to itself. */
+  readonly shared: readonly CostPart[];
   readonly jobsCost: number;
   readonly total: number;
   /** Storage calls of all jobs and deployments. */
@@ -105,13 +134,20 @@ export function estimateCost(
   const bills = specs.map((spec) => jobBill(spec, assumed, { ...frequency, share }));
   const costs = bills.map(({ quantities, ...rest }): JobCost => ({ ...rest, cost: costOf(quantities, prices) }));
   const notifies = specs.some(({ notify }) => notify !== undefined);
-  const shared = [...sharedBill(specs.length, assumed, frequency), ...(notifies ? [noticesBill(assumed)] : [])];
-  const lines = shared.map(({ quantities, ...line }): SharedCost => ({ ...line, cost: costOf(quantities, prices) }));
+  const shared = [...sharedBill(specs, assumed, frequency), ...(notifies ? [noticesBill(assumed)] : [])];
+  const runs = runsBill(bills);
+  const gross = sum([...runs, ...shared].map(({ quantities }) => costOf(quantities, prices)));
+  const partOf = ({ quantities, ...line }: Bill): CostPart => {
+    const cost = costOf(quantities, prices);
+    return { ...line, cost, share: gross === 0 ? 0 : cost / gross };
+  };
+  const lines = shared.map(partOf);
   const grants = freeGrants([...bills, ...shared], prices);
   const jobs = costs.toSorted((a, b) => b.cost - a.cost || (a.job < b.job ? -1 : 1));
   const jobsCost = sum(jobs.map(({ cost }) => cost));
   return {
     jobs,
+    runs: runs.map(partOf),
     shared: [...lines, ...grants],
     jobsCost,
     total: jobsCost + sum([...lines, ...grants].map(({ cost }) => cost)),
@@ -156,16 +192,19 @@ function jobBill(spec: JobSpec, assumed: CostAssumptions, frequency: Frequency &
   const executions = runs * (turns + activities);
   const gbSeconds = (busySeconds.get(spec.name) ?? 0) * share * memoryGb;
   const byPrice = pricedCalls(calls);
-  const lines =
-    runs * LINES.ofRun +
-    LINES.ofWrite * sum(calls.map((counts) => sum(CALL_KINDS.filter(isLogged).map((kind) => counts[kind] ?? 0))));
-  const logGb = lines * LINE_GB;
+  const writes = sum(calls.map((counts) => sum(CALL_KINDS.filter(isLogged).map((kind) => counts[kind] ?? 0))));
+  const records = (assumed.telemetry ? RECORDS.ofRun * runs : 0) + (assumed.logWrites ? RECORDS.ofWrite * writes : 0);
+  const logGb = records * RECORD_GB;
   const work: Quantities =
     alwaysReady > 0
       ? { alwaysReadyExecutionGbSecond: gbSeconds, alwaysReadyExecution: executions }
       : { onDemandGbSecond: gbSeconds, onDemandExecution: executions };
   const storageCalls = sum(calls.map(totalOf));
-  const quantities = { ...byPrice, ...work, logGb };
+  const durable: Quantities = {
+    queueCall: runs * DURABLE.callsOfMessage * (1 + 2 * activities),
+    tableCall: runs * (DURABLE.tableCallsOfOrchestration + DURABLE.tableCallsOfTurn * turns),
+  };
+  const quantities = { ...byPrice, ...work, ...durable, logGb };
   return { job: spec.name, runs, storageCalls, executions, gbSeconds, logGb, quantities };
 }
 
@@ -190,14 +229,52 @@ function groupCalls({ group }: JobSpec, { deployments }: CostAssumptions): CallC
   return group === undefined ? {} : { write: 2, ...(deployments > 1 && { read: 1 }) };
 }
 
-type SharedBill = Omit<SharedCost, 'cost'> & { readonly quantities: Quantities };
+type Bill = Omit<CostPart, 'cost' | 'share'> & { readonly quantities: Quantities };
 
-function sharedBill(jobs: number, assumed: CostAssumptions, { dueTicks }: Frequency): readonly SharedBill[] {
-  const { deployments, memoryGb, alwaysReady } = assumed;
+/** What the jobs are billed for. */
+const OF_RUNS: readonly (Pick<Bill, 'item' | 'unit' | 'lowerBy'> & { readonly prices: readonly PriceName[] })[] = [
+  {
+    item: 'runs',
+    unit: 'GB-s',
+    lowerBy: 'instanceMemoryMB',
+    prices: ['onDemandGbSecond', 'alwaysReadyExecutionGbSecond'],
+  },
+  {
+    item: 'runs',
+    unit: 'executions',
+    lowerBy: 'schedules',
+    prices: ['onDemandExecution', 'alwaysReadyExecution'],
+  },
+  {
+    item: 'rows and records',
+    unit: 'calls',
+    lowerBy: 'schedules',
+    prices: ['blobList', 'blobWrite', 'blobRead', 'blobOther'],
+  },
+  { item: 'messages of Durable', unit: 'calls', lowerBy: 'schedules', prices: ['queueCall', 'tableCall'] },
+  { item: 'logs of runs', unit: 'GB', lowerBy: 'telemetry, logWrites', prices: ['logGb'] },
+];
+
+function runsBill(bills: readonly JobBill[]): readonly Bill[] {
+  return OF_RUNS.map(({ prices, ...part }) => {
+    const quantities: Quantities = Object.fromEntries(
+      prices.map((name) => [name, sum(bills.map((bill) => bill.quantities[name] ?? 0))]),
+    );
+    return { ...part, quantity: sum(Object.values(quantities)), quantities };
+  });
+}
+
+function sharedBill(
+  specs: readonly JobSpec[],
+  assumed: CostAssumptions,
+  { dueTicks, tickSeconds }: Frequency,
+): readonly Bill[] {
+  const { deployments, memoryGb, alwaysReady, availabilityPlaces } = assumed;
+  const jobs = specs.length;
   const each = HOURS * deployments;
   const baseline = alwaysReady * memoryGb * MONTH_SECONDS * deployments;
   const ticks = AN_HOUR.ticks * each;
-  const tests = AN_HOUR.availabilityTests * each;
+  const tests = AN_HOUR.availabilityTests * availabilityPlaces * each;
   const pages = jobs <= ROWS_A_PAGE.only ? 1 : Math.ceil(jobs / ROWS_A_PAGE.ofSeveral);
   const sweeps = Math.max(0, AN_HOUR.sweeps * HOURS - dueTicks) * deployments;
   const coordination = [
@@ -205,49 +282,62 @@ function sharedBill(jobs: number, assumed: CostAssumptions, { dueTicks }: Freque
     times(COUNTED.dueTick.calls, dueTicks * deployments * pages),
     times(COUNTED.presence.calls, AN_HOUR.presences * each),
   ];
-  const onDemand = (executions: number): Quantities => ({
+  const onDemand = (executions: number, seconds: number): Quantities => ({
     onDemandExecution: executions,
-    onDemandGbSecond: executions * BILLED_SECONDS * memoryGb,
+    onDemandGbSecond: seconds * memoryGb,
   });
   const durable = AN_HOUR.durableCalls * each;
   const host = AN_HOUR.hostCalls * each;
-  const logGb = ticks * LINES.ofTick * LINE_GB;
+  const logGb = ticks * RECORDS.ofTick * RECORD_GB;
+  const gaugesGb = assumed.telemetry ? jobs * RECORDS.ofGauges * EXPORTS_AN_HOUR * each * RECORD_GB : 0;
+  const alerts: Quantities = {
+    logAlertEvery5Minutes: deployments + (specs.some(({ alertAfterMs }) => alertAfterMs !== undefined) ? 1 : 0),
+    logAlertEvery15Minutes: ALERTS_EVERY_15_MINUTES,
+    metricAlert: availabilityPlaces > 0 ? deployments : 0,
+  };
+  const bill = (item: string, quantity: number, unit: string, lowerBy: string, quantities: Quantities): Bill => ({
+    ...{ item, quantity, unit, lowerBy, quantities },
+  });
   return [
-    { item: 'always ready', quantity: baseline, unit: 'GB-s', quantities: { alwaysReadyGbSecond: baseline } },
-    { item: 'ticks', quantity: ticks, unit: 'executions', quantities: onDemand(ticks) },
-    { item: 'answers to availability tests', quantity: tests, unit: 'executions', quantities: onDemand(tests) },
-    { item: 'availability tests', quantity: tests, unit: 'tests', quantities: { availabilityTest: tests } },
-    {
-      item: 'checks, sweeps and presences',
-      quantity: sum(coordination.map(totalOf)),
-      unit: 'calls',
-      quantities: pricedCalls(coordination),
-    },
-    { item: "Durable's own calls", quantity: durable, unit: 'calls', quantities: { queueOrTableCall: durable } },
-    { item: "the host's own calls", quantity: host, unit: 'calls', quantities: { hostBlobWrite: host } },
-    { item: 'logs of ticks', quantity: logGb, unit: 'GB', quantities: { logGb } },
+    bill('always ready', baseline, 'GB-s', 'alwaysReady', { alwaysReadyGbSecond: baseline }),
+    bill('ticks', ticks, 'executions', 'instanceMemoryMB', onDemand(ticks, tickSeconds * deployments)),
+    bill('availability tests', tests, 'tests', 'availabilityPlaces', {
+      ...onDemand(tests, tests * BILLED_SECONDS),
+      availabilityTest: tests,
+    }),
+    bill('alerts', sum(Object.values(alerts)), 'rules', 'modules/alerts.bicep', alerts),
+    bill(
+      ...(['sweeps and presences', sum(coordination.map(totalOf)), 'calls'] as const),
+      ...(['CRONLEASE_SWEEP_INTERVAL', pricedCalls(coordination)] as const),
+    ),
+    bill('polls of Durable', durable, 'calls', 'maxQueuePollingInterval', { queueCall: durable }),
+    bill('locks of the host', host, 'calls', 'CRONLEASE_TICK', { hostBlobWrite: host }),
+    bill('logs of ticks', logGb, 'GB', 'CRONLEASE_TICK', { logGb }),
+    ...(gaugesGb > 0 ? [bill('gauges of jobs', gaugesGb, 'GB', 'CRONLEASE_METRICS_JOBS', { logGb: gaugesGb })] : []),
   ];
 }
 
 /** Each sweep lists the notices, also where a due time took the place of the sweep of rows. */
-function noticesBill({ deployments }: CostAssumptions): SharedBill {
+function noticesBill({ deployments }: CostAssumptions): Bill {
   const calls = times(COUNTED.noticeSweep.calls, AN_HOUR.sweeps * HOURS * deployments);
   const quantities = pricedCalls([calls]);
-  return { item: 'listings of notices', quantity: totalOf(calls), unit: 'calls', quantities };
+  const lowerBy = 'CRONLEASE_SWEEP_INTERVAL';
+  return { item: 'listings of notices', quantity: totalOf(calls), unit: 'calls', lowerBy, quantities };
 }
 
 /** A subscription has each free grant once, however many deployments there are. */
-function freeGrants(bills: readonly { readonly quantities: Quantities }[], { prices }: Prices): readonly SharedCost[] {
-  return PRICE_NAMES.flatMap((name): readonly SharedCost[] => {
+function freeGrants(bills: readonly { readonly quantities: Quantities }[], { prices }: Prices): readonly CostPart[] {
+  return PRICE_NAMES.flatMap((name): readonly CostPart[] => {
     const { free, price, per } = prices[name];
     const used = sum(bills.map(({ quantities }) => quantities[name] ?? 0));
     const quantity = Math.min(free, used);
     if (quantity === 0) return [];
-    return [{ item: `free: ${FREE_UNITS[name] ?? name}`, quantity, unit: '', cost: (-quantity * price) / per }];
+    const cost = (-quantity * price) / per;
+    return [{ item: 'free', quantity, unit: GRANTS[name] ?? name, cost, share: undefined, lowerBy: undefined }];
   });
 }
 
-const FREE_UNITS: Readonly<Partial<Record<PriceName, string>>> = {
+const GRANTS: Readonly<Partial<Record<PriceName, string>>> = {
   onDemandGbSecond: 'GB-s on demand',
   onDemandExecution: 'executions on demand',
   logGb: 'GB of logs',

@@ -8,7 +8,12 @@ const MONTH_SECONDS = MONTH_MS / 1_000;
 const YEAR_MS = 365 * DAY_MS;
 /** Ticks fire this often. */
 export const TICK_MS: Millis = 15_000;
-/** The templates' ticks fire at :10, :25, :40 and :55, and hand over what is due within so many seconds. */
+/** In a month. */
+export const MONTH_TICKS = MONTH_MS / TICK_MS;
+/**
+ * The templates' ticks fire at :10, :25, :40 and :55, and hand over what is due within so many seconds. A tick stays until
+ * the last of them before the next tick, and an attempt waits in its activity from then to its due time.
+ */
 const TICKS = { everySeconds: 15, atSecond: 10, lookAheadSeconds: 5 };
 /** A job with fewer due times in the next month is counted over a year. */
 const SELDOM = 4;
@@ -20,6 +25,8 @@ export interface Frequency {
   readonly dueTimes: ReadonlyMap<string, number>;
   /** How many ticks a month find something due. */
   readonly dueTicks: number;
+  /** For how many seconds a month the ticks of a deployment keep their instance busy, each for a second at least. */
+  readonly tickSeconds: number;
   /** Jobs that are due so often that only the first part of the month was counted. */
   readonly extrapolated: number;
   /** For how many seconds a month the runs of a job keep an instance busy, by job. */
@@ -70,9 +77,12 @@ export function countDueTimes(specs: readonly JobSpec[], after: EpochMs, load: L
     month.busy(0, MONTH_SECONDS, 1);
     busySeconds.set(name, MONTH_SECONDS);
   }
+  const counted = month.ticks();
+  const dueTicks = Math.max(counted.due, Math.round(busiest));
   return {
     dueTimes,
-    dueTicks: Math.max(month.dueTicks(), Math.round(busiest)),
+    dueTicks,
+    tickSeconds: MONTH_TICKS - dueTicks + (counted.due === 0 ? 0 : (counted.seconds / counted.due) * dueTicks),
     extrapolated,
     busySeconds,
     activeSeconds: month.activeSeconds(load.deployments),
@@ -91,16 +101,24 @@ function alike(specs: readonly JobSpec[], { secondsOf }: Load): ReadonlyMap<stri
   return groups;
 }
 
-/** The ticks that find something due, and how many runs keep an instance busy in each second. */
+/** The ticks that find something due, with the seconds for which they stay, and how many runs keep an instance busy. */
 class Month {
-  readonly #ticks = new Uint8Array(MONTH_MS / TICK_MS);
+  readonly #ticks = new Uint8Array(MONTH_TICKS);
   /** The change of the number of busy runs at each second. */
   readonly #changes = new Int32Array(MONTH_SECONDS + 1);
 
-  constructor(readonly after: EpochMs) {}
+  readonly #first: number;
+
+  constructor(readonly after: EpochMs) {
+    this.#first = tickAt(Math.floor(after / 1_000) - TICKS.lookAheadSeconds);
+  }
 
   due(at: EpochMs): void {
-    this.#ticks[Math.floor((at - this.after) / TICK_MS) % this.#ticks.length] = 1;
+    const claimed = Math.floor(at / 1_000) - TICKS.lookAheadSeconds;
+    const tick = tickAt(claimed);
+    const stays = Math.max(1, claimed - secondOf(tick));
+    const index = (tick - this.#first) % this.#ticks.length;
+    this.#ticks[index] = Math.max(this.#ticks[index] ?? 0, stays);
   }
 
   /** @param from seconds after the start of the month */
@@ -111,8 +129,12 @@ class Month {
     this.#changes[last] = (this.#changes[last] ?? 0) - jobs;
   }
 
-  dueTicks(): number {
-    return this.#ticks.reduce((sum, tick) => sum + tick, 0);
+  /** Those that find something due. */
+  ticks(): { readonly due: number; readonly seconds: number } {
+    return {
+      due: this.#ticks.filter((stays) => stays > 0).length,
+      seconds: this.#ticks.reduce((sum, stays) => sum + stays, 0),
+    };
   }
 
   /** Runs of one second go to as many deployments as there are, and those of one deployment to one instance. */
@@ -143,9 +165,9 @@ function countOf(spec: JobSpec, { month, budget, seconds, jobs }: Counting): Cou
     count += 1;
     const at = actualTime(spec, due);
     month.due(at);
-    const [start, wait] = [Math.floor((at - after) / 1_000), waitSeconds(at)];
-    month.busy(start - wait, start + seconds, jobs);
-    busySeconds += wait + seconds;
+    const start = Math.floor((at - after) / 1_000);
+    month.busy(start - TICKS.lookAheadSeconds, start + seconds, jobs);
+    busySeconds += TICKS.lookAheadSeconds + seconds;
     if (count >= budget) {
       month.busy(start + seconds, MONTH_SECONDS, jobs);
       const factor = MONTH_MS / (due - after);
@@ -158,10 +180,13 @@ function countOf(spec: JobSpec, { month, budget, seconds, jobs }: Counting): Cou
   return { ...rare, busySeconds: rare.perMonth * (TICKS.lookAheadSeconds + seconds) };
 }
 
-/** How long an attempt waits in its activity for the due time. */
-function waitSeconds(due: EpochMs): number {
-  const ahead = (Math.floor(due / 1_000) - TICKS.atSecond) % TICKS.everySeconds;
-  return ahead <= TICKS.lookAheadSeconds ? ahead : 0;
+/** The number of the tick that serves a second, since 1970. */
+function tickAt(second: number): number {
+  return Math.floor((second - TICKS.atSecond) / TICKS.everySeconds);
+}
+
+function secondOf(tick: number): number {
+  return tick * TICKS.everySeconds + TICKS.atSecond;
 }
 
 function seldom({ timetable }: JobSpec, after: EpochMs, budget: number): Omit<Count, 'busySeconds'> {

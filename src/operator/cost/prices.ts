@@ -10,9 +10,13 @@ export const PRICE_NAMES = [
   'blobRead',
   'blobOther',
   'hostBlobWrite',
-  'queueOrTableCall',
+  'queueCall',
+  'tableCall',
   'logGb',
   'availabilityTest',
+  'logAlertEvery5Minutes',
+  'logAlertEvery15Minutes',
+  'metricAlert',
 ] as const;
 
 export type PriceName = (typeof PRICE_NAMES)[number];
