@@ -174,6 +174,8 @@ interface AppSettings {
    * Default: made by the host.
    */
   readonly AzureFunctionsWebHost__hostid?: string | undefined;
+  /** Overrides this level of host.json. Default: none. */
+  readonly AzureFunctionsJobHost__logging__logLevel__Function?: string | undefined;
   /** Overrides `functionTimeout` of host.json, for the host and for cronlease. Default: none. */
   readonly AzureFunctionsJobHost__functionTimeout?: string | undefined;
   /**

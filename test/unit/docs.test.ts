@@ -231,7 +231,7 @@ describe.each(Object.entries(LEFT))('the language of %s', (below, [phrases, long
 });
 
 /** Sizes and times that guides have by hand: those of Azure, and estimates. The list may only get shorter. */
-const BY_HAND = ['0.3 ms', '1 KB', '128 KB', '16 KB', '200 KB', '200 ms', '250 ms', '350 MB', '5 GB', '512 MB'];
+const BY_HAND = ['0.3 ms', '1 KB', '128 KB', '16 KB', '200 ms', '250 ms', '5 GB', '512 MB'];
 
 /** The texts of a source that people read: literals of several words, and elements of pages. */
 function textsOf(file: string): readonly string[] {

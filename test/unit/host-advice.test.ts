@@ -145,4 +145,3 @@ describe('the advice on a limit of handlers', () => {
     expect(warning).toContain('must be less than 20');
   });
 });
-

@@ -45,7 +45,7 @@ export function addPlanning(program: Command, done: Done): void {
     'cost',
     '',
     'estimate what the jobs cost a month on Azure',
-    'Prices the due times of 30 days by counted storage calls and executions, and what the jobs share.',
+    'Prices the due times of 30 days, and what the jobs share.',
   )
     .option('--against <REF>', 'print the difference to the file at this git revision')
     .option('--deployments <N>', 'number of function apps with these jobs, 1 to 100', wholeNumber(1, 100), 1)

@@ -296,7 +296,11 @@ function sharedBill(
     metricAlert: availabilityPlaces > 0 ? deployments : 0,
   };
   const bill = (item: string, quantity: number, unit: string, lowerBy: string, quantities: Quantities): Bill => ({
-    ...{ item, quantity, unit, lowerBy, quantities },
+    item,
+    quantity,
+    unit,
+    lowerBy,
+    quantities,
   });
   return [
     bill('always ready', baseline, 'GB-s', 'alwaysReady', { alwaysReadyGbSecond: baseline }),
