@@ -46,8 +46,7 @@ export class MetadataReader {
   ) {
     const key = UNLISTABLE_KEYS.find((name) => Object.hasOwn(metadata, name));
     if (key !== undefined) throw new ForeignMetadataError(key, metadata[key], 'no such key');
-    const { format } = metadata;
-    if (format !== String(FORMAT)) throw new ForeignMetadataError('format', format, String(FORMAT), why);
+    checkFormat(metadata, why);
   }
 
   text(key: string): string {
@@ -104,6 +103,10 @@ export class MetadataReader {
       return value;
     });
   }
+}
+
+function checkFormat({ format }: Readonly<Record<string, string>>, why: string | undefined): void {
+  if (format !== String(FORMAT)) throw new ForeignMetadataError('format', format, String(FORMAT), why);
 }
 
 /** Adds {@link FORMAT}, omits undefined fields, and writes lists as ASCII JSON, which headers can carry. */

@@ -107,7 +107,7 @@ describe.concurrent('cronlease cost', () => {
     const document = await folder.json<Estimate>(cost('--json', '--duration', '5m'));
     expect(document).toMatchObject({
       prices: { checked: false },
-      assumptions: { deployments: 1, memoryMb: 2048, alwaysReady: 1, duration: '5m', retries: 0 },
+      assumptions: { deployments: 1, memoryMb: 2048, alwaysReady: 0, duration: '5m', retries: 0 },
     });
     expect(document.jobs.find(({ job }) => job === 'often')?.runs).toBe(8_640);
   });
@@ -136,8 +136,8 @@ describe.concurrent('cronlease cost', () => {
   it.each([
     [['--against', 'no-such-branch'], 1, 'git knows no such commit'],
     [['--against', '--output=x'], 2, 'is not a git revision'],
-    [['--items', 'often'], 2, 'write JOB=N'],
-    [['--items', 'often=0'], 2, 'write JOB=N'],
+    [['--items', 'often'], 2, 'must be JOB=N'],
+    [['--items', 'often=0'], 2, 'must be JOB=N'],
     [['--items', 'none=3'], 2, 'the file has no job "none"'],
     [['--duration', 'long'], 2, 'It must be a duration'],
     [['--memory', '1'], 2, 'from 512 to 4096'],

@@ -52,7 +52,7 @@ export const PEOPLE_FAULTS: readonly Planted[] = [
     name: 'foreign-row-read',
     what: 'a row of a newer format is read like any other',
     mix: 'foreign',
-    edits: [become('core/row.ts:decodeRow', test(), "$ && format !== '2'")],
+    edits: [become('core/metadata.ts:checkFormat', test(), "$ && format !== '2'")],
   },
   {
     name: 'unreadable-unsaid',
