@@ -27,5 +27,5 @@ export const SERVERS: Readonly<Record<ServerName, KindOfServer>> = {
 };
 
 export function isServer(name: string): name is ServerName {
-  return name in SERVERS;
+  return Object.hasOwn(SERVERS, name);
 }
