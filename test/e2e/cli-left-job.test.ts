@@ -3,7 +3,7 @@ import type { JobName, Token } from '../../src/core/brand';
 import { recordKey } from '../../src/core/key';
 import type { Row } from '../../src/core/row';
 import type { LeaseStore } from '../../src/lease/store';
-import type { Overview } from '../../src/operator/views/overview';
+import type { Overview } from '../../src/manage/schema/jobs';
 import type { Ended } from '../support/cli-build';
 import { addRow, type CliFleet, cliFleet } from '../support/cli-fleet';
 

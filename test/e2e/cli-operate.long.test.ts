@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import type { Overview } from '../../src/operator/views/overview';
+import type { Overview } from '../../src/manage/schema/jobs';
 import type { Ended } from '../support/cli-build';
 import { addRow, type CliFleet, cliFleet, ran } from '../support/cli-fleet';
 

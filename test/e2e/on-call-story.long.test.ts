@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type Client, createClient } from '../../src/client/index';
-import type { Overview } from '../../src/operator/views/overview';
+import type { Overview } from '../../src/manage/schema/jobs';
 import { type CliFolder, type Ended, cliFolder } from '../support/cli-build';
 import { type CoordinatedApp, coordinatedApp } from '../support/coordinated';
 import { endAll, startDev } from '../support/dev-run';

@@ -16,7 +16,8 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'coordinator/tick': ['core', 'lease', 'handler', 'coordinator/*'],
   'coordinator/attempt': ['core', 'lease', 'handler', 'coordinator/*'],
   notices: ['core', 'lease', 'coordinator/outlet', 'coordinator/report'],
-  operator: ['core', 'lease', 'config/suggest', 'coordinator/ledger'],
+  // Its answers are those of the HTTP API.
+  operator: ['core', 'lease', 'config/suggest', 'coordinator/ledger', 'manage/schema'],
   telemetry: ['core', 'lease', 'coordinator/telemetry', 'operator'],
   manage: [
     'core',
@@ -69,6 +70,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'stores/limits',
     'stores/azure-blob/connection',
     'operator',
+    'manage/schema',
     'import',
     'local',
     'functions/settings',

@@ -6,14 +6,18 @@ import { type Sight, type Watched, openScreen, watch } from '../../src/cli/show/
 import { type StatusView, statusLines } from '../../src/cli/show/status-text';
 import { timesOf } from '../../src/cli/time';
 import { StoreUnavailableError } from '../../src/lease/store';
-import type { JobStatus, ListedGap, ListedRun } from '../../src/operator/views/job-status';
+import type { DeploymentStatus } from '../../src/manage/schema/deployments';
+import type { JobStatus, Overview } from '../../src/manage/schema/jobs';
 import { needsAttention } from '../../src/core/shown-state';
-import { type DeploymentStatus, type Overview, worstFirst } from '../../src/operator/views/overview';
+import { worstFirst } from '../../src/operator/views/overview';
 import { type SettableClock, settableClock } from '../support/clock';
 
 const NOW = Date.UTC(2026, 10, 22, 3, 0, 0);
 const MINUTE = 60_000;
 const at = (minutes: number): string => new Date(NOW + minutes * MINUTE).toISOString();
+
+type ListedRun = NonNullable<JobStatus['lastRun']>;
+type ListedGap = Exclude<JobStatus['recent'][number], ListedRun>;
 
 const run = (minutesAgo: number, outcome: ListedRun['outcome'] = 'succeeded', durationMs = 1_200): ListedRun => ({
   ...{

@@ -14,7 +14,7 @@ import type { JobSpec } from '../../src/core/job';
 import { recordKey } from '../../src/core/key';
 import { type Recent, withRun } from '../../src/core/recent';
 import { acknowledge, unacknowledge } from '../../src/operator/operations/acknowledge';
-import type { JobStatus } from '../../src/operator/views/job-status';
+import type { JobStatus } from '../../src/manage/schema/jobs';
 import { needsAttention } from '../../src/core/shown-state';
 import { readOverview } from '../../src/operator/views/overview';
 import { pauseJob, resumeJob } from '../../src/operator/operations/pause';

@@ -1,10 +1,11 @@
+import type { Paused, PausedMany } from '../../manage/schema/actions';
 import type { EpochMs } from '../../core/brand';
 import type { Control } from '../../core/control';
 import type { LeaseStore } from '../../lease/store';
 import { type JobEntry, listJobs } from '../../operator/views/list-jobs';
 import { OperatorError, type OperatorProblem } from '../../operator/operator-error';
 import type { Acting } from '../../operator/audit';
-import type { Chosen, PausedJob, PausedMany } from '../../operator/operations/pause';
+import type { Chosen } from '../../operator/operations/pause';
 import { type Subject, unknownAnywhere } from '../../operator/subject';
 import { UsageError } from '../cli-error';
 import { confirmYes } from './confirm';
@@ -28,9 +29,9 @@ export interface Action {
   isDone(control: Control, now: EpochMs): boolean;
   /** What is then to be reported of it. */
   readonly done: { readonly code: OperatorProblem; readonly state: string };
-  one(acting: Acting, subject: Subject): Promise<PausedJob>;
+  one(acting: Acting, subject: Subject): Promise<Paused>;
   many(acting: Acting, chosen: Chosen): Promise<PausedMany>;
-  text(target: Target, pause: PausedJob['pause']): Promise<string>;
+  text(target: Target, pause: Paused['pause']): Promise<string>;
 }
 
 /**
@@ -97,13 +98,14 @@ async function tell(
   if (options.json) printJson(done.map(shape));
   else {
     for (const { job, pause } of done) {
-      print(await text({ store, subject: { name: job, spec: chosen.find(({ name }) => name === job)?.spec } }, pause));
+      const subject = chosen.find(({ name }) => name === job);
+      if (subject !== undefined) print(await text({ store, subject }, pause));
     }
   }
   return trouble.length === 0 ? OK : NO;
 }
 
-function shape({ job, pause: { by, note, since, until } }: PausedJob): object {
+function shape({ job, pause: { by, note, since, until } }: Paused): object {
   return { job, by, note, since, until };
 }
 

@@ -6,7 +6,7 @@ import { type LeaseStore, StoreUnavailableError } from '../../lease/store';
 import type { Acting } from '../../operator/audit';
 import { type Explanation, explainManualRun } from '../../operator/views/explain';
 import * as operations from '../../operator/operations/run';
-import type { Requested } from '../../operator/operations/run';
+import type { Requested } from '../../manage/schema/actions';
 import { systemClock } from '../../system-clock';
 import { UsageError } from '../cli-error';
 import { jobIn, loadFile } from '../jobs-file';

@@ -2,8 +2,9 @@ import type { EpochMs } from '../../core/brand';
 import { shortSpan, showAge, showSpan } from '../../core/show-time';
 import { oneLine } from '../../core/text';
 import { SHOWN_STATES, type ShownState, isFailing, needsAttention, shownState } from '../../core/shown-state';
-import type { JobStatus } from '../../operator/views/job-status';
-import { type DeploymentStatus, type Overview } from '../../operator/views/overview';
+
+import type { DeploymentStatus } from '../../manage/schema/deployments';
+import type { JobStatus, Overview } from '../../manage/schema/jobs';
 import { type Column, type Concession, type Span, fitLine, fittedTable, paint, wordLines, wrapped } from '../fit';
 import type { Style } from '../output';
 import type { ShowTime } from '../time';

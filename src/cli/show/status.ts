@@ -3,8 +3,9 @@ import { showAge } from '../../core/show-time';
 import { printableJson } from '../../core/text';
 import { durationSetting } from '../../functions/settings';
 import { needsAttention } from '../../core/shown-state';
-import { type Overview, readOverview } from '../../operator/views/overview';
-import type { JobStatus } from '../../operator/views/job-status';
+import type { JobStatus, Overview } from '../../manage/schema/jobs';
+import { readOverview } from '../../operator/views/overview';
+
 import { type FileAtHand, unknownAnywhere } from '../../operator/subject';
 import { systemClock } from '../../system-clock';
 import { type FileOptions, atHand, jobsWithTag, loadFile, loadFileIfAny } from '../jobs-file';

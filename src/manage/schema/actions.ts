@@ -15,6 +15,7 @@ export const Requested = named(
     ...change,
   }),
 );
+export type Requested = z.output<typeof Requested>;
 
 export const Cancelled = named(
   'Cancelled',
@@ -32,8 +33,10 @@ export const Cancelled = named(
     ...change,
   }),
 );
+export type Cancelled = z.output<typeof Cancelled>;
 
 export const Paused = named('Paused', 'A job that was paused.', z.object({ job: z.string(), pause: Pause, ...change }));
+export type Paused = z.output<typeof Paused>;
 
 export const Resumed = named(
   'Resumed',
@@ -51,6 +54,7 @@ export const PausedMany = named(
     ),
   }),
 );
+export type PausedMany = z.output<typeof PausedMany>;
 
 export const Acknowledged = named(
   'Acknowledged',

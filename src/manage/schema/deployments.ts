@@ -21,6 +21,8 @@ export const Deployment = named(
   }),
 );
 
+export type DeploymentStatus = z.output<typeof Deployment>;
+
 export const Maintenance = named(
   'Maintenance',
   'Planned work during which jobs are paused.',
@@ -44,6 +46,7 @@ export const Cordoned = named(
   'A deployment that was cordoned, or whose cordon was lifted.',
   z.object({ deployment: z.string(), cordon: Cordon, ...change }),
 );
+export type Cordoned = z.output<typeof Cordoned>;
 
 export const RepairedLayout = named(
   'RepairedLayout',

@@ -23,6 +23,7 @@ export const Pause = named(
     until: Instant.nullable().describe('When it ended, or is to end. Null: when a person resumes the job.'),
   }),
 );
+export type Pause = z.output<typeof Pause>;
 
 const CurrentRun = named(
   'CurrentRun',
@@ -77,6 +78,7 @@ export const Acknowledgement = named(
     until: Instant.nullable().describe('When it ends by itself. Null: with the next success.'),
   }),
 );
+export type Acknowledgement = z.output<typeof Acknowledgement>;
 
 const Incident = named(
   'Incident',
@@ -123,6 +125,9 @@ const job = {
 
 export const Job = named('Job', 'A job, as a list shows it.', z.object(job));
 
+/** A job as lists show it. */
+export type JobStatus = z.output<typeof Job>;
+
 export const Jobs = named(
   'Jobs',
   'One state of everything.',
@@ -134,6 +139,9 @@ export const Jobs = named(
     problems: list(z.string()).describe('What could not be read.'),
   }),
 );
+
+/** One state of everything, from two listings. */
+export type Overview = z.output<typeof Jobs>;
 
 const Settings = named(
   'Settings',

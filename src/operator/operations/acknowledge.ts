@@ -7,7 +7,8 @@ import type { JobState } from '../job-state';
 import { OperatorError } from '../operator-error';
 import type { Subject } from '../subject';
 import { type JobIncident, jobIncident, outcomesOf, overdueFrom } from '../views/incident';
-import { type ListedAcknowledgement, listedAcknowledgement } from '../views/job-status';
+import type { Acknowledgement as ListedAcknowledgement } from '../../manage/schema/jobs';
+import { listedAcknowledgement } from '../views/job-status';
 
 interface Answer {
   readonly job: JobName;

@@ -1,7 +1,8 @@
 import type { JobName } from '../../core/brand';
 import { isoOf } from '../../core/iso';
 import type { LeaseStore } from '../../lease/store';
-import { type Acting, type Recorded, operate } from '../audit';
+import type { Cancelled } from '../../manage/schema/actions';
+import { type Acting, operate } from '../audit';
 import { type ChangeOptions, changeControl } from '../change-control';
 import { currentRun, stateIn } from '../job-state';
 import { OperatorError } from '../operator-error';
@@ -9,8 +10,6 @@ import type { Subject } from '../subject';
 import { endRunOf } from './forget';
 import { missingNotices } from './left-notices';
 import { type Desk, letGo, takeLease, writeStretches } from './take-lease';
-
-type Cancelled = Recorded<Omit<CancelledRun, 'requestedAt'> & { readonly job: JobName; readonly requestedAt: string }>;
 
 export interface CancelTerms {
   /** The run that must be the one in progress. Default: any. */

@@ -1,13 +1,8 @@
 import { isoOf } from '../../core/iso';
 import type { Cordon } from '../../core/fleet';
-import { type Acting, type Recorded, operate } from '../audit';
+import type { Cordoned } from '../../manage/schema/deployments';
+import { type Acting, operate } from '../audit';
 import { cordonDeployment, uncordonDeployment } from './fleet';
-
-interface ShownCordon extends Pick<Cordon, 'by' | 'note'> {
-  readonly since: string;
-}
-
-type Cordoned = Recorded<{ readonly deployment: string; readonly cordon: ShownCordon }>;
 
 /**
  * Cordons a deployment: see `cordonDeployment`.
@@ -30,6 +25,6 @@ export function uncordon(acting: Acting, deployment: string): Promise<Cordoned> 
   });
 }
 
-function shown({ by, note, since }: Cordon): ShownCordon {
+function shown({ by, note, since }: Cordon): Cordoned['cordon'] {
   return { by, note, since: isoOf(since) };
 }

@@ -1,11 +1,13 @@
-import type { EpochMs, JobName, Millis } from '../../core/brand';
+import type { EpochMs, Millis } from '../../core/brand';
 import { type Control, type Pause, currentPause } from '../../core/control';
 import { READS_CONTROL_AGAIN_MS, READ_CONTROL_MS } from '../../core/early-claim';
 import { inParallel } from '../../core/in-parallel';
 import { isoOf, isoOrNull } from '../../core/iso';
 import { type JobSpec, actualTime, nextDue } from '../../core/job';
 import type { CallOptions, LeaseStore } from '../../lease/store';
-import { type Acting, type Recorded, operate } from '../audit';
+import type { Paused, PausedMany } from '../../manage/schema/actions';
+import type { Pause as ShownPause } from '../../manage/schema/jobs';
+import { type Acting, operate } from '../audit';
 import { type ChangeOptions, changeControl, checkNote } from '../change-control';
 import { currentRun, readState } from '../job-state';
 import { OperatorError } from '../operator-error';
@@ -16,14 +18,6 @@ import { endMaintenance, startMaintenance } from './fleet';
 
 /** The most due times that are counted. */
 const COUNTED = 10_000;
-
-/** A pause as answers and audit entries have it. */
-export interface ShownPause extends Pick<Pause, 'by' | 'note'> {
-  readonly since: string;
-  readonly until: string | null;
-}
-
-export type PausedJob = Recorded<{ readonly job: JobName; readonly pause: ShownPause }>;
 
 export interface PauseTerms {
   /** Default: the actor. */
@@ -37,7 +31,7 @@ export function shownPause({ by, note, since, until }: Pause): ShownPause {
 }
 
 /** Pauses a job: see `pauseJob`. */
-export function pause(acting: Acting, subject: Subject, terms: PauseTerms): Promise<PausedJob> {
+export function pause(acting: Acting, subject: Subject, terms: PauseTerms): Promise<Paused> {
   return operate(acting, 'pause', subject.name, async () => {
     const until = terms.untilIn(subject.spec?.timeZone ?? 'UTC');
     const made = shownPause(await pauseJob(acting.store, subject, { ...whoOf(acting, terms), until }, acting));
@@ -46,7 +40,7 @@ export function pause(acting: Acting, subject: Subject, terms: PauseTerms): Prom
 }
 
 /** Ends the pause of a job: see `resumeJob`. */
-export function resume(acting: Acting, subject: Subject): Promise<PausedJob> {
+export function resume(acting: Acting, subject: Subject): Promise<Paused> {
   return operate(acting, 'resume', subject.name, async () => {
     const ended = await resumeJob(acting.store, subject, acting);
     const after = shownPause(ended);
@@ -58,11 +52,6 @@ export function resume(acting: Acting, subject: Subject): Promise<PausedJob> {
 export interface Chosen {
   readonly jobs: readonly Subject[];
   readonly choice: Parameters<typeof choiceInWords>[0];
-}
-
-export interface PausedMany {
-  readonly done: readonly PausedJob[];
-  readonly refused: readonly { readonly job: JobName; readonly code: string; readonly problem: string }[];
 }
 
 /** Pauses several jobs, and shows that to everybody as planned work if at least one of them was paused. */
@@ -91,10 +80,7 @@ function whoOf({ origin: { actor, note = '' } }: Acting, { by = actor }: PauseTe
 }
 
 /** Acts on the jobs, several at a time. A refusal about one of them stops none of the others. */
-async function forEachJob(
-  jobs: readonly Subject[],
-  act: (subject: Subject) => Promise<PausedJob>,
-): Promise<PausedMany> {
+async function forEachJob(jobs: readonly Subject[], act: (subject: Subject) => Promise<Paused>): Promise<PausedMany> {
   const ends = await inParallel(new Set(jobs), async (subject) => ({
     job: subject.name,
     end: await orRefusal(() => act(subject)),

@@ -1,15 +1,12 @@
 import { given } from '../../core/given';
-import type { EpochMs, JobName } from '../../core/brand';
+import type { EpochMs } from '../../core/brand';
 import { isoOf } from '../../core/iso';
 import type { JobSpec } from '../../core/job';
-import { type Acting, type Recorded, operate } from '../audit';
+import type { Requested } from '../../manage/schema/actions';
+import { type Acting, operate } from '../audit';
 import { type Named, once } from './once';
 import { type RequestedRun, requestRun, shortId } from './request';
 import { rerun as requestRerun } from './rerun';
-
-export type Requested = Recorded<
-  Omit<RequestedRun, 'requestedAt'> & { readonly job: JobName; readonly requestedAt: string }
->;
 
 export interface RunTerms {
   /** In the place of the job's own input, or of the input of the earlier run. */

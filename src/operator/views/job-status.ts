@@ -1,7 +1,6 @@
 import type { EpochMs } from '../../core/brand';
 import { type Pause, pauseAt, pendingManualRuns } from '../../core/control';
 import type { Acknowledgement } from '../../core/incident';
-import type { Reason, Trigger } from '../../core/outcome';
 import { type JobSpec, actualTime, nextDue } from '../../core/job';
 import { isoOf, isoOrNull } from '../../core/iso';
 import { runIdAt, runIdOf } from '../../core/key';
@@ -11,105 +10,11 @@ import { type Row, isAtRest } from '../../core/row';
 import { type JobIncident, jobIncident, outcomesOf, overdueFrom } from './incident';
 import type { JobState } from '../job-state';
 import type { JobEntry } from './list-jobs';
+import type { Acknowledgement as ListedAcknowledgement, JobStatus } from '../../manage/schema/jobs';
 
-/** A run in progress. Times are ISO 8601 in UTC. */
-export interface CurrentRun {
-  readonly runId: string;
-  readonly scheduledFor: string;
-  readonly trigger: Trigger;
-  /** The number of its current attempt, or of the last one. */
-  readonly attempt: number;
-  /** When the handler of that attempt was, or will be, called. Null while no attempt runs. */
-  readonly startedAt: string | null;
-  /** When its next attempt may begin. Null while an attempt runs. */
-  readonly retryAt: string | null;
-  /** The deployment that runs it. Null while no attempt runs. */
-  readonly holder: string | null;
-}
-
-/** A run that is over, in a list. */
-export interface ListedRun extends Omit<
-  RecentRun,
-  'scheduledFor' | 'request' | 'outcome' | 'latenessMs' | 'durationMs'
-> {
-  readonly runId: string;
-  readonly scheduledFor: string;
-  /** Null: it was cancelled, or it ended before it could be. Its record has the outcome. */
-  readonly outcome: Exclude<RecentRun['outcome'], undefined> | null;
-  readonly latenessMs: number | null;
-  /** Null: its record alone has it. */
-  readonly durationMs: number | null;
-}
-
-/** Due times that did not run, in a list. */
-export interface ListedGap extends Omit<RecentGap, 'scheduledFor'> {
-  /** The newest of them. */
-  readonly scheduledFor: string;
-}
-
-/** The failures of a job until its next success, in a list. */
-export interface ListedIncident {
-  /** The due time of its first failed run that is known; if no run has failed, when the job became overdue. */
-  readonly since: string;
-  /** False: it began before `since`, and the job's row no longer has its first failed run. */
-  readonly isWhole: boolean;
-  /** How many runs have failed. 0: the job is overdue, and no run has failed since its last success. */
-  readonly failures: number;
-  readonly firstRunId: string | null;
-  readonly lastRunId: string | null;
-  /** Null: the record of its last run has it. */
-  readonly lastReason: Reason | null;
-  /** The acknowledgement that is in force. */
-  readonly acknowledgement: ListedAcknowledgement | null;
-}
-
-/** The note of a person who looks after an incident, in a list. */
-export interface ListedAcknowledgement {
-  readonly by: string;
-  readonly note: string;
-  readonly at: string;
-  /** When it ends by itself. Null: with the next success. */
-  readonly until: string | null;
-}
-
-/** A job as lists show it. Times are ISO 8601 in UTC, and null where there is none. */
-export interface JobStatus {
-  readonly name: string;
-  readonly state: JobStateName;
-  /** Why it is in that state, where the state alone does not show it. */
-  readonly detail: string | null;
-  readonly description: string | null;
-  readonly tags: readonly string[];
-  /** The schedule as the file has it. Null: this file does not have the job. */
-  readonly schedule: string | null;
-  readonly timeZone: string | null;
-  /** Its last run that is over. */
-  readonly lastRun: ListedRun | null;
-  /** Its last outcomes, oldest first: up to 20 runs, and due times that did not run. */
-  readonly recent: readonly (ListedRun | ListedGap)[];
-  /** How many runs in a row have failed. */
-  readonly failures: number;
-  /** Null: it neither fails nor is overdue. */
-  readonly incident: ListedIncident | null;
-  readonly currentRun: CurrentRun | null;
-  /**
-   * The next due time after now, with `spread`. Null: there is none, or none runs while the job is paused or disabled.
-   */
-  readonly nextDueAt: string | null;
-  /** The oldest due time that has come and waits to be claimed. */
-  readonly dueSince: string | null;
-  readonly overdueSince: string | null;
-  readonly pause: {
-    readonly by: string;
-    readonly note: string;
-    readonly since: string;
-    readonly until: string | null;
-  } | null;
-  /** How many manual runs wait. */
-  readonly manualRuns: number;
-  /** The deployment whose tick won the job last. */
-  readonly lastHolder: string | null;
-}
+type Run = NonNullable<JobStatus['currentRun']>;
+type Incident = NonNullable<JobStatus['incident']>;
+type ListedRun = NonNullable<JobStatus['lastRun']>;
 
 const NOT_IN_FILE = 'not in this jobs file';
 
@@ -173,7 +78,7 @@ const UNKNOWN = {
 interface Facts {
   readonly entry: JobEntry;
   readonly state: JobState;
-  readonly currentRun: CurrentRun | null;
+  readonly currentRun: Run | null;
   readonly pause: Pause | undefined;
   readonly manualRuns: number;
   readonly dueSince: EpochMs | undefined;
@@ -213,7 +118,7 @@ function waitingDetail({ spec }: JobEntry): string {
   return requires.length === 0 ? 'due, and not claimed yet' : `due, and requires a success of ${requires.join(', ')}`;
 }
 
-function currentRunOf({ name }: JobEntry, row: Row, { lease, now }: JobState): CurrentRun | null {
+function currentRunOf({ name }: JobEntry, row: Row, { lease, now }: JobState): Run | null {
   const { run, phase, recent } = row;
   if (run === undefined || isAtRest(row, lease)) return null;
   const common = {
@@ -253,7 +158,7 @@ function nextDueAt(spec: JobSpec, row: Row | undefined, pause: Pause | undefined
   return due === undefined ? undefined : actualTime(spec, due);
 }
 
-function listedIncident(name: JobEntry['name'], incident: JobIncident): ListedIncident {
+function listedIncident(name: JobEntry['name'], incident: JobIncident): Incident {
   const { since, isWhole, failures, first, last, lastReason, acknowledgement } = incident;
   const runId = (key: string | undefined): string | null => (key === undefined ? null : runIdOf(name, key));
   return {
@@ -284,6 +189,6 @@ function listedRun(name: JobEntry['name'], run: RecentRun): ListedRun {
   };
 }
 
-function listedGap(gap: RecentGap): ListedGap {
+function listedGap(gap: RecentGap): JobStatus['recent'][number] {
   return { ...gap, scheduledFor: isoOf(gap.scheduledFor) };
 }

@@ -2,52 +2,14 @@ import { type Fleet, NO_FLEET, cordonOf, decodeFleet, maintenanceAt } from '../.
 import { isoOf } from '../../core/iso';
 import type { JobSpec } from '../../core/job';
 import { ForeignMetadataError } from '../../core/metadata';
-import type { PresenceState } from '../../core/presence-state';
 import { isFailing, shownState } from '../../core/shown-state';
 import type { CallOptions, JobRowStore, ListedControl, PresenceStore } from '../../lease/store';
 import { type Deployment, deploymentsOf } from './deployments';
-import { type JobStatus, statusOf } from './job-status';
+import { statusOf } from './job-status';
 import { layoutTroubles } from './layouts';
 import { listJobs } from './list-jobs';
-
-/** A deployment as lists show it. Times are ISO 8601 in UTC. */
-export interface DeploymentStatus {
-  readonly name: string;
-  /** Whether it has reported its ticks as often as it should: once a minute. */
-  readonly state: PresenceState;
-  /** The last tick that it reported. */
-  readonly tickedAt: string;
-  readonly version: string;
-  /** The revision of its jobs file. */
-  readonly revision: number;
-  /** How far its clock is ahead of the service's; 0 below 2 s. It corrects that itself. */
-  readonly skewMs: number;
-  /** Whether its task hub had shown that it runs orchestrations. Null: its version does not report that. */
-  readonly hubProven: boolean;
-  /** Why it claims nothing new. */
-  readonly cordon: { readonly by: string; readonly note: string; readonly since: string } | null;
-}
-
-/** Planned work during which jobs are paused. */
-export interface MaintenanceStatus {
-  readonly by: string;
-  readonly note: string;
-  readonly since: string;
-  readonly until: string | null;
-  readonly jobs: string;
-}
-
-/** One state of everything, from two listings. */
-export interface Overview {
-  /** The storage service's time. */
-  readonly now: string;
-  /** The jobs of the file and those in storage, {@link worstFirst}. */
-  readonly jobs: readonly JobStatus[];
-  readonly deployments: readonly DeploymentStatus[];
-  readonly maintenance: readonly MaintenanceStatus[];
-  /** What could not be read. */
-  readonly problems: readonly string[];
-}
+import type { JobStatus, Overview } from '../../manage/schema/jobs';
+import type { DeploymentStatus } from '../../manage/schema/deployments';
 
 /**
  * Reads the state of all jobs and deployments, by one listing of each.

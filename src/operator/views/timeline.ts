@@ -1,7 +1,8 @@
 import type { EpochMs, Millis } from '../../core/brand';
 import { type JobSpec, actualTime } from '../../core/job';
 import type { JobEntry } from './list-jobs';
-import { type JobStatus, statusOf } from './job-status';
+import type { JobStatus } from '../../manage/schema/jobs';
+import { statusOf } from './job-status';
 import { worstSteadily } from './overview';
 
 /** The most due times of one job. */
