@@ -414,3 +414,26 @@ export const ERROR_GUIDE: Readonly<Record<string, ErrorGuidance>> = {
 export function guidanceText({ meaning, next }: Guidance): string {
   return (next === undefined ? meaning : `${meaning} ${next}`).replaceAll('`', '"');
 }
+
+/** The names of outcomes, states, triggers and events that are not words already. */
+const WORDS: Readonly<Record<string, string>> = {
+  timedOut: 'timed out',
+  takenOver: 'taken over',
+  fannedOut: 'fanned out',
+  clockSkew: 'clock skew',
+  catchUp: 'catch-up',
+  takeOver: 'take-over',
+  manual: 'manual run',
+  backfill: 'back-fill',
+};
+
+export function wordOf(name: string): string {
+  return WORDS[name] ?? name;
+}
+
+/** What a reason means, as the end of a sentence without its stop. */
+export function reasonText(reason: string): string {
+  const guides: Readonly<Record<string, Guidance>> = REASON_GUIDE;
+  const [first = '', ...rest] = (guides[reason]?.meaning ?? reason).replaceAll('`', '"').replace(/\.$/, '');
+  return first.toLowerCase() + rest.join('');
+}

@@ -1,3 +1,4 @@
+import { REASON_GUIDE, reasonText, wordOf } from '../core/guide';
 import { isoOf } from '../core/iso';
 import type { Notice } from '../core/notice';
 import { showSpan } from '../core/show-time';
@@ -31,7 +32,7 @@ export function titleOf(notice: Notice): string {
   const forLong = since === undefined || since >= at ? '' : ` for ${showSpan(at - since)}`;
   switch (change) {
     case 'failed':
-      return `${job} ${verbOf(notice)}${failures > 1 ? `: ${runs} in a row` : ''}`;
+      return `${job} ${wordOf(notice.outcome ?? 'failed')}${failures > 1 ? `: ${runs} in a row` : ''}`;
     case 'recovered':
       return `${job} has recovered after ${runs}${forLong === '' ? '' : ` and ${showSpan(at - (since ?? at))}`}`;
     case 'paused':
@@ -53,17 +54,6 @@ export function titleOf(notice: Notice): string {
   }
 }
 
-function verbOf({ outcome }: Notice): string {
-  switch (outcome) {
-    case 'timedOut':
-      return 'timed out';
-    case 'stalled':
-      return 'stalled';
-    default:
-      return 'failed';
-  }
-}
-
 function factsOf(notice: Notice): Words['facts'] {
   const { change, at, since, failures, skipped, attempts, reason, runId, description, notices = [] } = notice;
   const fact = (label: string, value: string | number | undefined): Words['facts'] =>
@@ -82,9 +72,15 @@ function factsOf(notice: Notice): Words['facts'] {
     ...fact('Failed runs', isRun || change === 'recovered' || change === 'reminder' ? failures : undefined),
     ...fact('Due times that did not run', skipped),
     ...fact('Attempts of the last run', isRun ? attempts : undefined),
-    ...fact('Reason', change === 'recovered' ? undefined : reason),
+    ...fact('Reason', change === 'recovered' || reason === undefined ? undefined : reasonOf(reason)),
     ...notices.map((one): readonly [string, string] => [time(one.at) ?? '', titleOf(one)]),
   ];
+}
+
+/** A code means little at night. Its name stays, for the search in the documentation. */
+function reasonOf(reason: string): string {
+  const text = reasonText(reason);
+  return reason in REASON_GUIDE ? `${text} (${reason})` : reason;
 }
 
 /** The page of the run, or that of the job. */

@@ -173,7 +173,7 @@ describe('the table of status', () => {
     expect(lineOf('nightly')).toContain('✓o!✗');
     expect(lineOf('word-index')).toContain('✓TS>');
     expect(lines().join('\n')).toMatch(
-      /\n✓ succeeded  ✗ failed  T timed out  S stalled  c cancelled  ! missed\no overlapped  · did not run  > runs now\n/,
+      /\n✓ succeeded  ✗ failed  T timed out  S stalled  c cancelled  ! expired\no overlapped  · did not run  > runs now\n/,
     );
     const few = lines({ ...OVERVIEW, jobs: [job('greet')] });
     expect(few.filter((line) => line.startsWith('✓'))).toEqual(['✓ succeeded']);

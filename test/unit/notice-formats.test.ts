@@ -54,6 +54,15 @@ const anyNotice: fc.Arbitrary<Notice> = fc.record(
 );
 
 describe('the words of a notice', () => {
+  it('say what a reason means, with its name for the documentation', () => {
+    const { facts } = wordsOf({ ...failed, outcome: 'stalled', reason: 'stallAfter' }, origin);
+    expect(Object.fromEntries(facts)['Reason']).toBe(
+      'the last attempt reported no progress for longer than "stallAfter" (stallAfter)',
+    );
+    const foreign = wordsOf({ ...failed, change: 'unreadable', reason: 'Metadata key format is 7' }, origin);
+    expect(Object.fromEntries(foreign.facts)['Reason']).toBe('Metadata key format is 7');
+  });
+
   it('name the job, what happened, and how often', () => {
     const titles = CHANGES.map((change) => titleOf({ ...failed, change, of: 7 }));
     expect(titles).toEqual([

@@ -1,3 +1,4 @@
+import { wordOf } from '../../core/guide';
 import { RAN_OUTCOMES } from '../../core/outcome';
 import { showDay, showSpan, showTimeOfDay } from '../../core/show-time';
 import { oneLine } from '../../core/text';
@@ -9,14 +10,10 @@ export interface LineOptions {
   readonly verbose: boolean;
 }
 
-/** The terminal's names of events that do not keep their own. */
+/** The terminal's names of events that only a local cluster has. */
 const NAMES: Readonly<Record<string, string>> = {
   instanceExited: 'exited',
   instanceStarted: 'restarted',
-  takenOver: 'taken over',
-  timedOut: 'timed out',
-  fannedOut: 'fanned out',
-  clockSkew: 'clock skew',
 };
 /** A start later than this is marked as late. */
 const LATE_MS = 1000;
@@ -25,7 +22,7 @@ export const ATTEMPT_ENDS: readonly string[] = [...RAN_OUTCOMES, 'retrying', 'fa
 const RUN_ENDS: readonly string[] = RAN_OUTCOMES;
 
 export function eventName(event: string): string {
-  return NAMES[event] ?? event;
+  return NAMES[event] ?? wordOf(event);
 }
 
 /** Describes each event for people, with the help of the events before it. */

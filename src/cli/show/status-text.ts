@@ -1,8 +1,8 @@
 import type { EpochMs } from '../../core/brand';
+import { wordOf } from '../../core/guide';
 import { shortSpan, showAge, showSpan } from '../../core/show-time';
 import { oneLine } from '../../core/text';
 import { SHOWN_STATES, type ShownState, isFailing, needsAttention, shownState } from '../../core/shown-state';
-
 import type { DeploymentStatus } from '../../manage/schema/deployments';
 import type { JobStatus, Overview } from '../../manage/schema/jobs';
 import { type Column, type Concession, type Span, fitLine, fittedTable, paint, wordLines, wrapped } from '../fit';
@@ -41,19 +41,20 @@ const STATE_FORMATS: Readonly<Record<ShownState, Style | undefined>> = {
 interface Mark {
   readonly sign: string;
   readonly format: Style;
-  readonly meaning: string;
+  /** Default: its word. */
+  readonly meaning?: string;
 }
 
 /** Each has a shape of its own, since colours may be missing. */
 const MARKS: Readonly<Record<string, Mark>> = {
-  succeeded: { sign: '✓', format: 'green', meaning: 'succeeded' },
-  failed: { sign: '✗', format: 'red', meaning: 'failed' },
-  timedOut: { sign: 'T', format: 'red', meaning: 'timed out' },
-  stalled: { sign: 'S', format: 'red', meaning: 'stalled' },
-  cancelled: { sign: 'c', format: 'yellow', meaning: 'cancelled' },
+  succeeded: { sign: '✓', format: 'green' },
+  failed: { sign: '✗', format: 'red' },
+  timedOut: { sign: 'T', format: 'red' },
+  stalled: { sign: 'S', format: 'red' },
+  cancelled: { sign: 'c', format: 'yellow' },
   unknown: { sign: '?', format: 'yellow', meaning: 'ended' },
-  expired: { sign: '!', format: 'yellow', meaning: 'missed' },
-  overlapped: { sign: 'o', format: 'yellow', meaning: 'overlapped' },
+  expired: { sign: '!', format: 'yellow' },
+  overlapped: { sign: 'o', format: 'yellow' },
   unrun: { sign: '·', format: 'dim', meaning: 'did not run' },
   running: { sign: '>', format: 'cyan', meaning: 'runs now' },
 };
@@ -211,7 +212,7 @@ function lastRunCell({ lastRun }: JobStatus, { now }: StatusView): readonly Span
   if (lastRun === null) return [{ text: '-' }];
   const outcome = lastRun.outcome ?? 'unknown';
   const ago = `${showAge(now - Date.parse(lastRun.scheduledFor))} ago`;
-  return [{ text: lastRun.outcome ?? 'ended', format: MARKS[outcome]?.format }, { text: ` ${ago}` }];
+  return [{ text: wordOf(lastRun.outcome ?? 'ended'), format: MARKS[outcome]?.format }, { text: ` ${ago}` }];
 }
 
 function nextCell({ nextDueAt }: JobStatus, { now }: StatusView): readonly Span[] {
@@ -323,7 +324,7 @@ function legendLines({ jobs }: Overview, view: StatusView): readonly string[] {
   const used = new Set(jobs.flatMap(markNames));
   const marks = Object.entries(MARKS).filter(([name]) => used.has(name));
   if (marks.length === 0) return [];
-  const groups = marks.map(([, { sign, format, meaning }]): readonly Span[] => [
+  const groups = marks.map(([name, { sign, format, meaning = wordOf(name) }]): readonly Span[] => [
     { text: sign, format },
     { text: ` ${meaning}`, format: 'dim' },
   ]);

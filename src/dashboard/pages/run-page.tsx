@@ -16,7 +16,8 @@ import { mayAct } from '../data/session';
 import { duration, exactTime, span, zoneOf } from '../data/time';
 import { runHref } from '../parts/runs-over-time';
 import { useLive, useRead } from '../data/use-live';
-import { type Label, OUTCOME_LABELS, plural, reasonText } from '../data/words';
+import { type Label, OUTCOME_LABELS, plural } from '../data/words';
+import { reasonText } from '../../core/guide';
 
 /** Due times that a run overlapped have their records when the next run ends, at the latest. */
 const RECORDS_LATEST_MS = 3_600_000;

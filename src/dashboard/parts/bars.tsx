@@ -3,7 +3,8 @@ import { isBad } from '../../core/shown-state';
 import { go, pageOf } from '../data/address';
 import type { Job, RecentOutcome } from '../data/model';
 import { duration, fullTime, zoneOf } from '../data/time';
-import { outcomeLabel, plural, reasonText } from '../data/words';
+import { reasonText } from '../../core/guide';
+import { outcomeLabel, plural } from '../data/words';
 
 const SLOTS = 20;
 const STEP = 8;

@@ -1,6 +1,8 @@
 import type { JSX } from 'preact';
+import { RUN_TRIGGERS } from '../../core/outcome';
 import { changed, go, param } from '../data/address';
-import { OUTCOME_LABELS, RUN_TRIGGER_WORDS } from '../data/words';
+import { wordOf } from '../../core/guide';
+import { OUTCOME_LABELS, capital } from '../data/words';
 
 /** The parameters of the address that choose runs. */
 export const FILTERS = ['outcome', 'trigger', 'channel', 'actor', 'note', 'of', 'tag', 'hours'] as const;
@@ -56,7 +58,12 @@ export function RunFilters({ ofAll = false }: { readonly ofAll?: boolean }): JSX
         all="All outcomes"
         options={[['bad', 'Failed in any way'], ...outcomes]}
       />
-      <Choice filter="trigger" label="What started the runs" all="Started by anything" options={RUN_TRIGGER_WORDS} />
+      <Choice
+        filter="trigger"
+        label="What started the runs"
+        all="Started by anything"
+        options={RUN_TRIGGERS.map((trigger) => [trigger, wordOf(trigger)])}
+      />
       <Choice
         filter="channel"
         label="From where they were asked for"
@@ -107,7 +114,7 @@ function Choice({ filter, label, all, options }: ChoiceProps): JSX.Element {
       <option value="">{all}</option>
       {options.map(([value, word]) => (
         <option key={value} value={value}>
-          {word.slice(0, 1).toUpperCase() + word.slice(1)}
+          {capital(word)}
         </option>
       ))}
     </select>

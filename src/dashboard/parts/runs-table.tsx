@@ -11,10 +11,11 @@ import { FailureNotice } from './failure-notice';
 import { duration, fullTime, zoneOf } from '../data/time';
 import { runHref, runTitle } from './runs-over-time';
 import { FILTERS, NO_FILTER, RunFilters } from './run-filters';
-import { OUTCOME_LABELS, TRIGGER_WORDS, plural, reasonText } from '../data/words';
+import { reasonText, wordOf } from '../../core/guide';
+import { OUTCOME_LABELS, plural } from '../data/words';
 
 export function triggerWord(trigger: RunSummary['trigger']): string {
-  return trigger === null ? '' : TRIGGER_WORDS[trigger];
+  return trigger === null ? '' : wordOf(trigger);
 }
 
 /**

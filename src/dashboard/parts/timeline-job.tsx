@@ -5,7 +5,8 @@ import { type TimelineJob, type Past, type PlannedMark, atOnce, listedUntil, mar
 import { SvgLink } from './parts';
 import { type Scale, instantAt, positionOf } from '../data/scale';
 import { duration, shortTime, zoneOf } from '../data/time';
-import { outcomeLabel, plural, reasonText } from '../data/words';
+import { reasonText } from '../../core/guide';
+import { outcomeLabel, plural } from '../data/words';
 
 const HEIGHT = 44;
 /** Beside a long name the picture is cut off by its row, not by its own height. */
