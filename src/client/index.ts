@@ -4,6 +4,8 @@
  * @packageDocumentation
  */
 import { type CallOptions, type Change, type ClientOptions, createTransport } from './transport';
+import type * as z from 'zod';
+import type * as schema from '../manage/schema';
 import type {
   Acknowledged,
   Audit,
@@ -29,11 +31,9 @@ import type {
   Requested,
   Resumed,
   RunLog,
-  RunOutcome,
   Runs,
   StartedBackfill,
   StoppedBackfill,
-  Trigger,
   Version,
   Why,
 } from './types';
@@ -45,26 +45,15 @@ export type * from './types';
 /** An instant, as a `Date` or in RFC 3339. */
 export type Time = Date | string;
 
-/** Selects runs of the ledger. */
-export interface RunsQuery {
-  readonly job?: string | undefined;
-  readonly tag?: string | undefined;
-  readonly outcome?: RunOutcome | undefined;
-  /** Runs that failed, timed out or stalled. */
-  readonly failed?: true | undefined;
-  readonly trigger?: Trigger | undefined;
-  /** The person, or the name of the key, who asked for the run. */
-  readonly actor?: string | undefined;
-  /** From where the run was asked for. */
-  readonly channel?: 'schedule' | 'shell' | 'browser' | 'key' | 'app' | undefined;
-  /** A text in the note with which the run was asked for. */
-  readonly note?: string | undefined;
-  readonly since?: Time | undefined;
-  readonly until?: Time | undefined;
-  readonly limit?: number | undefined;
-  /** The `cursor` of the page before, with the same filter. */
-  readonly cursor?: string | undefined;
-}
+/** Selects runs of the ledger, as the query of `GET runs` does. */
+export type RunsQuery = Readonly<
+  Omit<z.output<typeof schema.RunsQuery>, 'failed' | 'since' | 'until'> & {
+    /** Runs that failed, timed out or stalled. */
+    failed?: true | undefined;
+    since?: Time | undefined;
+    until?: Time | undefined;
+  }
+>;
 
 /** Selects jobs, and the hours around now. */
 export interface TimelineQuery {

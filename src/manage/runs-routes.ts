@@ -1,42 +1,26 @@
 import { given } from '../core/given';
 import * as z from 'zod';
 import type { JobName } from '../core/brand';
-import { RUN_TRIGGERS, TRIGGERS } from '../core/outcome';
+import { TRIGGERS } from '../core/outcome';
 import { parseRecordKey, parseRunId } from '../core/key';
-import { CHANNELS } from '../core/origin';
 import { tookMs } from '../core/record';
 import type { ShownRecord } from '../operator/views/list-runs';
 import { readLog } from '../operator/views/read-log';
 import { errorLine, errorLines } from '../operator/views/run-errors';
-import { FAILED_OUTCOMES, type ListedRun, type PageStart, pageOfRuns, pagedJob } from '../operator/views/run-pages';
+import { type ListedRun, type PageStart, pageOfRuns, pagedJob } from '../operator/views/run-pages';
 import { type ShownInput, inputOfRun } from '../operator/views/run-input';
 import { showRequestedRun, showRun } from '../operator/views/show-run';
 import { readCursor, writeCursor, wrongCursor } from './cursor';
 import { entriesOf, entryOf } from './jobs-routes';
 import { RequestError } from './problem';
 import { NOTHING, NONE, route } from './route';
-import { OUTCOMES, OneRun, RunLog, type RunSummary, Runs, instant, jobName, runId } from './schema';
+import { OneRun, RunLog, type RunSummary, Runs, RunsQuery, runId } from './schema';
 import { isoOf, isoOrNull } from '../core/iso';
 
 export const oneRun = z.strictObject({ run: runId });
 
 /** Handlers' lines are written every 2 s at most. */
 const LOG_POLL_MS = 2_000;
-
-const runsQuery = z.strictObject({
-  job: jobName.optional(),
-  tag: z.string().min(1).max(100).optional().describe('Runs of jobs with this tag.'),
-  outcome: z.enum(OUTCOMES).optional(),
-  failed: z.enum(['true']).optional().describe('Runs that failed, timed out or stalled.'),
-  trigger: z.enum(RUN_TRIGGERS).optional().describe('Runs that this started.'),
-  actor: z.string().min(1).max(100).optional().describe('Runs that this person, or the key of this name, asked for.'),
-  channel: z.enum(CHANNELS).optional().describe('Runs that were asked for from there.'),
-  note: z.string().min(1).max(200).optional().describe('Runs that were asked for with this text in the note.'),
-  since: instant.optional().describe('Due at this time or later.'),
-  until: instant.optional().describe('Due before this time.'),
-  limit: z.coerce.number().int().min(1).max(500).optional().describe('Default: 50.'),
-  cursor: z.string().max(300).optional().describe('The `cursor` of the page before, with the same filter.'),
-});
 
 export const runsRoutes = [
   route({
@@ -47,20 +31,18 @@ export const runsRoutes = [
     follow: true,
     summary: 'list runs, and due times that did not run, newest first',
     params: NONE,
-    query: runsQuery,
+    query: RunsQuery,
     body: NOTHING,
     answer: Runs,
     async run(office, { query, signal }) {
       const { now, entries } = await entriesOf(office);
-      const { job, tag, outcome, failed, since, until, trigger, actor, channel, note, limit = 50, cursor } = query;
+      const { job, tag, outcome, failed, limit = 50, cursor, ...filter } = query;
       const named = job === undefined ? entries : [entryOf(entries, job)];
       const chosen = named.filter(({ spec }) => tag === undefined || spec?.tags.includes(tag));
-      const wanted = failed === undefined ? undefined : FAILED_OUTCOMES;
-      const outcomes = outcome === undefined ? wanted : [outcome].filter((one) => wanted?.includes(one) ?? true);
       const page = await pageOfRuns(
         office.store,
         chosen.map(pagedJob),
-        { outcomes: outcomes && new Set(outcomes), since, until, trigger, actor, channel, note },
+        { ...filter, outcomes: outcome && [outcome], failed: failed && true },
         { limit, start: cursor === undefined ? undefined : pageStart(cursor) },
         { signal },
       );

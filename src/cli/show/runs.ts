@@ -9,7 +9,7 @@ import { inParallel } from '../../core/in-parallel';
 import { stateIn } from '../../operator/job-state';
 import { jobsIn } from '../../operator/views/list-jobs';
 import type { ShownRecord } from '../../operator/views/list-runs';
-import { FAILED_OUTCOMES, type PageStart, type PagedJob, pageOfRuns, pagedJob } from '../../operator/views/run-pages';
+import { type PageStart, type PagedJob, type StartFilter, pageOfRuns, pagedJob } from '../../operator/views/run-pages';
 import { errorLine } from '../../operator/views/run-errors';
 import { withItems } from '../../operator/views/run-items';
 import { recordsOf } from '../../operator/views/run-records';
@@ -22,15 +22,11 @@ import { askedBy, attemptsMade, colourOf, deployment, lateness, recordInput, str
 import { type StorageOptions, openStore } from '../storage';
 import { type ShowTime, type TimeOptions, parseTime, timeIn, timesOf } from '../time';
 
-export interface RunsOptions extends FileOptions, StorageOptions, TimeOptions {
+export interface RunsOptions extends FileOptions, StorageOptions, TimeOptions, StartFilter {
   readonly limit: number;
   readonly tag?: string | undefined;
   readonly failed?: boolean | undefined;
   readonly outcome?: readonly string[] | undefined;
-  readonly trigger?: string | undefined;
-  readonly actor?: string | undefined;
-  readonly channel?: string | undefined;
-  readonly note?: string | undefined;
   readonly since?: string | undefined;
   readonly until?: string | undefined;
   readonly cursor?: string | undefined;
@@ -52,15 +48,7 @@ export async function runs(job: string | undefined, options: RunsOptions): Promi
   // Its records may outlive its row.
   const paged = entries.length > 0 || job === undefined ? entries.map(pagedJob) : [withoutRow(job as JobName)];
   const zone = entries.length === 1 ? entries[0]?.spec?.timeZone : undefined;
-  const filter = {
-    outcomes: outcomesOf(options),
-    since: since?.(zone),
-    until: until?.(zone),
-    trigger: options.trigger,
-    actor: options.actor,
-    channel: options.channel,
-    note: options.note,
-  };
+  const filter = { ...options, outcomes: options.outcome, since: since?.(zone), until: until?.(zone) };
   const page = await pageOfRuns(store, paged, filter, { limit: options.limit, start });
   const { records, problems } = await recordsOf(store, page.runs, listing);
   for (const problem of problems) warn(problem);
@@ -100,11 +88,6 @@ function nothing(job: string | undefined, cursor: string | null, filtered: boole
   if (cursor !== null) return 'No such run among those that were searched.';
   if (filtered) return 'No such run.';
   return job === undefined ? 'Nothing has run yet.' : `Job "${job}" has not run yet.`;
-}
-
-function outcomesOf({ failed, outcome }: RunsOptions): ReadonlySet<string> | undefined {
-  if (failed) return new Set(FAILED_OUTCOMES);
-  return outcome === undefined ? undefined : new Set(outcome);
 }
 
 /** A time of the command line. Without an offset it is in the job's zone, or UTC. */

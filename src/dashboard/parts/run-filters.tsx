@@ -8,17 +8,7 @@ import { OUTCOME_LABELS, capital } from '../data/words';
 export const FILTERS = ['outcome', 'trigger', 'channel', 'actor', 'note', 'of', 'tag', 'hours'] as const;
 type Filter = (typeof FILTERS)[number];
 
-export const NO_FILTER = {
-  outcome: undefined,
-  trigger: undefined,
-  channel: undefined,
-  actor: undefined,
-  note: undefined,
-  of: undefined,
-  tag: undefined,
-  hours: undefined,
-  cursor: undefined,
-};
+export const NO_FILTER = Object.fromEntries([...FILTERS, 'cursor'].map((name) => [name, undefined]));
 
 const CHANNELS = {
   schedule: 'the schedule',

@@ -1,6 +1,7 @@
 import * as z from 'zod';
-import { RAN_OUTCOMES } from '../../core/outcome';
-import { Instant, list, Milliseconds, named, OUTCOMES, Reason, RunOutcome, Trigger } from './common';
+import { CHANNELS } from '../../core/origin';
+import { RAN_OUTCOMES, RUN_TRIGGERS } from '../../core/outcome';
+import { Instant, instant, jobName, list, Milliseconds, named, OUTCOMES, Reason, RunOutcome, Trigger } from './common';
 
 const ErrorOfHandler = named(
   'ErrorOfHandler',
@@ -222,3 +223,19 @@ export const RunLog = named(
     leftOut: z.int().describe('How many logs of items were left out: `item` reads those of one.'),
   }),
 );
+
+/** Selects runs of the ledger. */
+export const RunsQuery = z.strictObject({
+  job: jobName.optional(),
+  tag: z.string().min(1).max(100).optional().describe('Runs of jobs with this tag.'),
+  outcome: z.enum(OUTCOMES).optional(),
+  failed: z.enum(['true']).optional().describe('Runs that failed, timed out or stalled.'),
+  trigger: z.enum(RUN_TRIGGERS).optional().describe('Runs that this started.'),
+  actor: z.string().min(1).max(100).optional().describe('Runs that this person, or the key of this name, asked for.'),
+  channel: z.enum(CHANNELS).optional().describe('Runs that were asked for from there.'),
+  note: z.string().min(1).max(200).optional().describe('Runs that were asked for with this text in the note.'),
+  since: instant.optional().describe('Due at this time or later.'),
+  until: instant.optional().describe('Due before this time.'),
+  limit: z.coerce.number().int().min(1).max(500).optional().describe('Default: 50.'),
+  cursor: z.string().max(300).optional().describe('The `cursor` of the page before, with the same filter.'),
+});

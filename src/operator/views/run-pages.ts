@@ -32,21 +32,27 @@ export interface ListedRun {
   readonly rerunOf: EpochMs | undefined;
 }
 
-export interface RunFilter {
-  /** Undefined: any. */
-  readonly outcomes: ReadonlySet<string> | undefined;
-  /** Due at this time or later. */
-  readonly since: EpochMs | undefined;
-  /** Due before this time. */
-  readonly until: EpochMs | undefined;
-  /** Started by this; undefined: whether or not anything ran. */
-  readonly trigger: string | undefined;
+/** Who or what started a run, and why. Undefined: whether or not anything did. */
+export interface StartFilter {
+  /** Started by this. */
+  readonly trigger?: string | undefined;
   /** Asked for by this person, or by the key of this name. */
-  readonly actor: string | undefined;
+  readonly actor?: string | undefined;
   /** Asked for from there: `schedule`, or a channel of {@link Origin}. */
-  readonly channel: string | undefined;
+  readonly channel?: string | undefined;
   /** Asked for with this text in the note, in upper or lower case. */
-  readonly note: string | undefined;
+  readonly note?: string | undefined;
+}
+
+export interface RunFilter extends StartFilter {
+  /** Undefined: any. */
+  readonly outcomes?: readonly string[] | undefined;
+  /** Failed, timed out or stalled. */
+  readonly failed?: boolean | undefined;
+  /** Due at this time or later. */
+  readonly since?: EpochMs | undefined;
+  /** Due before this time. */
+  readonly until?: EpochMs | undefined;
 }
 
 /** The job of a page, with what is known about it. */
@@ -239,15 +245,17 @@ function isOver(key: string, { since }: RunFilter): boolean {
 }
 
 /** Whether records in between may not pass, so that a page takes more of them than it shows. */
-function isSelective({ outcomes, trigger, actor, channel, note }: RunFilter): boolean {
-  return [outcomes, trigger, actor, channel, note].some((wanted) => wanted !== undefined);
+function isSelective({ outcomes, failed, trigger, actor, channel, note }: RunFilter): boolean {
+  return [outcomes, failed, trigger, actor, channel, note].some((wanted) => wanted !== undefined);
 }
 
-function passes(run: ListedRun, { outcomes, since, until, trigger, actor, channel, note }: RunFilter): boolean {
+function passes(run: ListedRun, filter: RunFilter): boolean {
+  const { outcomes, failed, since, until, trigger, actor, channel, note } = filter;
   const newestOf = run.through ?? run.scheduledFor;
   const origin = run.origin ?? (run.trigger === undefined || run.trigger === 'manual' ? undefined : SCHEDULED);
   return (
-    (outcomes === undefined || outcomes.has(run.outcome)) &&
+    (outcomes === undefined || outcomes.includes(run.outcome)) &&
+    (failed !== true || FAILED_OUTCOMES.includes(run.outcome)) &&
     (since === undefined || newestOf >= since) &&
     (until === undefined || run.scheduledFor < until) &&
     (trigger === undefined || run.trigger === trigger) &&
