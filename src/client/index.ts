@@ -3,6 +3,7 @@
  *
  * @packageDocumentation
  */
+import { OPERATIONS, type Operation, routeOf } from './operations';
 import { type CallOptions, type Change, type ClientOptions, createTransport } from './transport';
 import type * as z from 'zod';
 import type * as schema from '../manage/schema';
@@ -196,49 +197,13 @@ export interface Client {
   pollMs(): number | undefined;
 }
 
-/** Each operation: its method, its path, and its arguments after those of the path. `...` is an object of several. */
-const OPERATIONS: Readonly<Record<Exclude<keyof Client, 'pollMs'>, string>> = {
-  listJobs: 'GET jobs ...',
-  getJob: 'GET jobs/{job}',
-  listDueTimes: 'GET next ...',
-  getTimeline: 'GET timeline ...',
-  explain: 'GET jobs/{job}/why time',
-  listRuns: 'GET runs ...',
-  getRun: 'GET runs/{run}',
-  getLog: 'GET runs/{run}/log ...',
-  getCalendar: 'GET jobs/{job}/calendar ...',
-  listDeployments: 'GET deployments',
-  runJob: 'POST jobs/{job}/runs',
-  rerun: 'POST runs/{run}/rerun',
-  planBackfill: 'GET jobs/{job}/backfill/plan ...',
-  startBackfill: 'POST jobs/{job}/backfill ...',
-  getBackfill: 'GET jobs/{job}/backfill',
-  stopBackfill: 'DELETE jobs/{job}/backfill',
-  cancelRun: 'POST runs/{run}/cancel',
-  pauseJob: 'POST jobs/{job}/pause note',
-  resumeJob: 'POST jobs/{job}/resume',
-  acknowledge: 'POST jobs/{job}/acknowledgement',
-  unacknowledge: 'DELETE jobs/{job}/acknowledgement',
-  pauseJobs: 'POST pause ... note',
-  resumeJobs: 'POST resume ...',
-  cordonDeployment: 'POST deployments/{deployment}/cordon note',
-  uncordonDeployment: 'POST deployments/{deployment}/uncordon',
-  repairLayout: 'POST layout/repair',
-  poke: 'POST poke',
-  listAudit: 'GET audit ...',
-  getMe: 'GET me',
-  getVersion: 'GET version',
-  getReady: 'GET health/ready',
-  getLive: 'GET health/live',
-};
-
 /** Makes a client for the address of one app, with a key, a token, or the login of a browser. */
 export function createClient(options: ClientOptions): Client {
   const { call, pollMs } = createTransport(options);
-  const methods = Object.entries(OPERATIONS).map(([id, operation]) => {
-    const [method = '', path = '', ...names] = operation.split(' ');
+  const methods = Object.keys(OPERATIONS).map((id) => {
     const run = (...args: unknown[]): Promise<unknown> => {
-      const to = path.replaceAll(/\{\w+\}/g, () => encodeURIComponent(String(args.shift())));
+      const inPath = OPERATIONS[id as Operation].match(/\{/g)?.length ?? 0;
+      const [method, to, ...names] = routeOf(id as Operation, args.splice(0, inPath).map(String));
       const content = names.map((name) => (name === '...' ? args.shift() : { [name]: args.shift() }));
       // The other options belong to the content.
       const { signal, ifVersion, idempotencyKey, ...more } = (args[0] ?? {}) as Change;

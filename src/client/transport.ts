@@ -1,4 +1,5 @@
 import { ApiError } from './api-error';
+import { queryText } from './operations';
 import type { Problem } from './types';
 
 /** The options of {@link createClient}. */
@@ -73,15 +74,6 @@ export function createTransport({ baseUrl, key, getToken, fetch: given }: Client
     },
     pollMs: () => pollMs,
   };
-}
-
-function queryText(query: Readonly<Record<string, string | number | boolean | Date | undefined>>): string {
-  const search = new URLSearchParams();
-  for (const [name, value] of Object.entries(query)) {
-    if (value !== undefined) search.set(name, value instanceof Date ? value.toISOString() : String(value));
-  }
-  const text = search.toString();
-  return text === '' ? '' : `?${text}`;
 }
 
 async function valueOf(answer: Response): Promise<unknown> {

@@ -27,13 +27,15 @@ describe('the rooms of the source', () => {
   });
 });
 
-it('the dashboard takes nothing but types from the server, and modules of the core that need no others', () => {
+it('the dashboard takes nothing but types from the server, and modules of the core and of the client that need no others', () => {
   const imports = /^(?:import|export) (?!type ).* from '(\.[^']*)'/gm;
   const taken = files
     .filter(({ file }) => file.startsWith('dashboard/'))
     .flatMap(({ file, text }) => [...text.matchAll(imports)].map(([, from = '']) => path.posix.join(file, '..', from)))
     .filter((from) => !from.startsWith('dashboard/'));
-  const alone = files.filter(({ file, text }) => file.startsWith('core/') && [...text.matchAll(imports)].length === 0);
+  const alone = files.filter(
+    ({ file, text }) => /^(?:core|client)\//.test(file) && [...text.matchAll(imports)].length === 0,
+  );
   expect(taken.filter((from) => !alone.some(({ file }) => file === `${from}.ts`))).toEqual([]);
 });
 

@@ -3,8 +3,6 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { HELP, anchorOf, topicOf, topicOfError, topicOfState } from '../../src/dashboard/data/help-topics';
 import { REASON_GUIDE } from '../../src/core/guide';
-import { RUN_TRIGGERS } from '../../src/core/outcome';
-import { RUN_TRIGGER_WORDS } from '../../src/dashboard/data/words';
 import { SHOWN_STATES } from '../../src/core/shown-state';
 import { OUTCOMES } from '../../src/manage/schema';
 
@@ -58,10 +56,6 @@ describe('the help of the dashboard', () => {
       expect(see.filter((other) => anchorOf(other) === undefined)).toEqual([]);
     }
   });
-});
-
-it('the filter of runs offers every trigger that a record can have, and no take-over', () => {
-  expect(RUN_TRIGGER_WORDS.map(([trigger]) => trigger)).toEqual([...RUN_TRIGGERS]);
 });
 
 it('the settings in words promise no take-over by the lease alone, because a tick must see its end', () => {

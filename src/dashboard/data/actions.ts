@@ -2,13 +2,9 @@ import { given } from '../../core/given';
 import type { Action, Given } from './action';
 import { ApiError, change } from './api';
 import { go, pageOf } from './address';
-import type { Job, OneJob, OneRun, Poked, Resumed, RunSummary } from './model';
+import type { Job, OneJob, OneRun, RunSummary } from './model';
 import { reportPassedOver } from '../pages/passed-over';
 import { plural } from './words';
-
-function jobPath(job: string): string {
-  return `jobs/${encodeURIComponent(job)}`;
-}
 
 type Controlled = Pick<OneJob, 'name' | 'controlVersion'>;
 
@@ -21,7 +17,7 @@ export function pauseJob({ name, controlVersion: version }: Controlled): Action 
     note: 'needed',
     until: 'until a person resumes it',
     async carryOut({ note, until }) {
-      await change(`${jobPath(name)}/pause`, { note, until }, { version });
+      await change('pauseJob', [name], { note, until }, { version });
       return `Job ${name} is paused`;
     },
   };
@@ -35,7 +31,7 @@ export function resumeJob({ name, controlVersion: version }: Controlled): Action
     decline: 'Leave it paused',
     note: 'possible',
     async carryOut({ note }) {
-      const { pause } = (await change(`${jobPath(name)}/resume`, bodyOf({ note }), { version })) as Resumed;
+      const { pause } = await change('resumeJob', [name], bodyOf({ note }), { version });
       await reportPassedOver([{ job: name, pause }], `job=${encodeURIComponent(name)}`);
       return `Job ${name} is resumed`;
     },
@@ -51,7 +47,7 @@ export function runJob({ name }: Pick<Job, 'name'>): Action {
     note: 'possible',
     input: 'the input of the job',
     async carryOut(given) {
-      const { runId } = (await change(`${jobPath(name)}/runs`, bodyOf(given), given)) as { readonly runId: string };
+      const { runId } = await change('runJob', [name], bodyOf(given), given);
       go(pageOf({ run: runId }));
       return `A run of ${name} is requested`;
     },
@@ -67,7 +63,7 @@ export function startBackfill(name: string, span: object, runs: number): Action 
     decline: 'Do not run',
     note: 'possible',
     async carryOut({ note }) {
-      await change(`${jobPath(name)}/backfill`, { ...span, ...bodyOf({ note }) });
+      await change('startBackfill', [name], { ...span, ...bodyOf({ note }) });
       return `The back-fill of ${name} is started`;
     },
   };
@@ -81,7 +77,7 @@ export function stopBackfill({ name, controlVersion: version }: Controlled): Act
     decline: 'Let it run',
     note: 'none',
     async carryOut() {
-      await change(`${jobPath(name)}/backfill`, undefined, { version });
+      await change('stopBackfill', [name], {}, { version });
       return `The back-fill of ${name} is stopped`;
     },
   };
@@ -99,8 +95,7 @@ export function rerun(runId: string, input: OneRun['input']): Action {
     // Masks must not become an input.
     ...(input !== undefined && !input.isRedacted && { filled: JSON.stringify(input.value, undefined, 2) }),
     async carryOut(given) {
-      const path = `${runPath(runId)}/rerun`;
-      const answer = (await change(path, bodyOf(given), given)) as { readonly runId: string };
+      const answer = await change('rerun', [runId], bodyOf(given), given);
       go(pageOf({ run: answer.runId }));
       return 'The run is requested';
     },
@@ -122,7 +117,7 @@ export function rerunAll(runs: readonly RunSummary[]): Action {
       let requested = 0;
       try {
         for (const { runId } of runs) {
-          await change(`${runPath(runId)}/rerun`, bodyOf({ note }), { key: `${key}-${runId}` });
+          await change('rerun', [runId], bodyOf({ note }), { key: `${key}-${runId}` });
           requested += 1;
         }
       } catch (error) {
@@ -143,7 +138,7 @@ export function cancelRun(runId: string): Action {
     danger: true,
     note: 'possible',
     async carryOut({ note }) {
-      await change(`${runPath(runId)}/cancel`, bodyOf({ note }));
+      await change('cancelRun', [runId], bodyOf({ note }));
       return 'The cancel is requested';
     },
   };
@@ -159,7 +154,7 @@ export function acknowledge({ name, controlVersion: version }: Controlled): Acti
     until: 'until its next success',
     async carryOut({ note, until }) {
       const body = { ...(note === '' ? {} : { note }), until };
-      await change(`${jobPath(name)}/acknowledgement`, body, { version });
+      await change('acknowledge', [name], body, { version });
       return `The failures of ${name} are acknowledged`;
     },
   };
@@ -173,7 +168,7 @@ export function unacknowledge({ name, controlVersion: version }: Controlled): Ac
     decline: 'Leave it',
     note: 'none',
     async carryOut() {
-      await change(`${jobPath(name)}/acknowledgement`, undefined, { version });
+      await change('unacknowledge', [name], {}, { version });
       return `The acknowledgement of ${name} is removed`;
     },
   };
@@ -188,7 +183,7 @@ export function poke(deployment: string): Action {
     decline: 'Leave it',
     note: 'none',
     async carryOut() {
-      const { due, handedOver, hubProven, cordoned } = (await change('poke', {})) as Poked;
+      const { due, handedOver, hubProven, cordoned } = await change('poke', [], {});
       if (cordoned) return `Deployment ${deployment} has ticked. It is cordoned, and claims nothing new`;
       if (!hubProven) return `Deployment ${deployment} has ticked. Its task hub did not answer in time: poke again`;
       return `Deployment ${deployment} has ticked: ${plural(due, 'job was', 'jobs were')} due, and it has started ${plural(handedOver, 'run')}`;
@@ -204,7 +199,7 @@ export function cordon(deployment: string): Action {
     decline: 'Leave it',
     note: 'needed',
     async carryOut({ note }) {
-      await change(`deployments/${encodeURIComponent(deployment)}/cordon`, { note });
+      await change('cordonDeployment', [deployment], { note });
       return `Deployment ${deployment} is cordoned`;
     },
   };
@@ -218,14 +213,10 @@ export function uncordon(deployment: string): Action {
     decline: 'Leave it',
     note: 'possible',
     async carryOut({ note }) {
-      await change(`deployments/${encodeURIComponent(deployment)}/uncordon`, bodyOf({ note }));
+      await change('uncordonDeployment', [deployment], bodyOf({ note }));
       return `Deployment ${deployment} claims again`;
     },
   };
-}
-
-function runPath(runId: string): string {
-  return `runs/${encodeURIComponent(runId)}`;
 }
 
 /** Without the members that a person left empty. */

@@ -1,4 +1,6 @@
 import { given } from '../../core/given';
+import type { Client } from '../../client';
+import { type Operation, routeOf } from '../../client/operations';
 import type { Problem } from './model';
 
 /** The least that a page must know of an answer that is no success. */
@@ -50,28 +52,26 @@ interface ChangeOptions {
   readonly key?: string;
 }
 
-/**
- * Sends a change.
- *
- * @param body undefined: what the path names is removed
- */
-export async function change(
-  path: string,
-  body: object | undefined,
+/** Makes a change. What a DELETE removes has no body. */
+export async function change<Id extends Operation>(
+  id: Id,
+  names: readonly string[],
+  body: object,
   { version, key }: ChangeOptions = {},
-): Promise<unknown> {
+): Promise<Awaited<ReturnType<Client[Id]>>> {
+  const [method, path] = routeOf(id, names);
   const response = await send(path, {
-    method: body === undefined ? 'DELETE' : 'POST',
+    method,
     headers: {
-      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      'content-type': 'application/json',
       // No form and no other site can send it.
       'x-cronlease-request': '1',
       ...(version === undefined ? {} : { 'if-match': `"${version}"` }),
       ...given({ 'idempotency-key': key }),
     },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    ...(method === 'POST' && { body: JSON.stringify(body) }),
   });
-  return response.json();
+  return response.json() as Promise<Awaited<ReturnType<Client[Id]>>>;
 }
 
 async function send(path: string, init: RequestInit): Promise<Response> {

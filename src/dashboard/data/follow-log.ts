@@ -1,4 +1,5 @@
 import { given } from '../../core/given';
+import { pathOf } from '../../client/operations';
 import { useEffect, useState } from 'preact/hooks';
 import { ApiError, type Failure, read } from './api';
 import type { RunLog } from './model';
@@ -60,10 +61,9 @@ function followLog(
   const ask = async (): Promise<void> => {
     if (state !== 'waiting' || document.hidden) return;
     state = 'asking';
-    const query = new URLSearchParams({ ...of, ...given({ from }) }).toString();
     let waitMs: number;
     try {
-      const { body, leastPollMs } = await read(`runs/${encodeURIComponent(runId)}/log${query && `?${query}`}`);
+      const { body, leastPollMs } = await read(pathOf('getLog', [runId], { ...of, ...given({ from }) }));
       const { entries, next, ended, progress, leftOut } = body as RunLog;
       if (isOver()) return;
       const isMore = next !== from && entries.length > 0;

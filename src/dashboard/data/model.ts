@@ -14,7 +14,6 @@ export type {
   OneJob,
   OneRun,
   PausedMany,
-  Poked,
   Problem,
   Resumed,
   RunOutcome as Outcome,

@@ -1,4 +1,5 @@
 import { computed, signal } from '@preact/signals';
+import { pathOf } from '../../client/operations';
 import { ApiError, type Failure, read } from './api';
 import type { Me, Version } from './model';
 
@@ -29,7 +30,7 @@ export async function loadSession(): Promise<void> {
   if (loading || session.peek() !== undefined) return;
   loading = true;
   try {
-    const [me, version] = await Promise.all([read('me'), read('version')]);
+    const [me, version] = await Promise.all([read(pathOf('getMe')), read(pathOf('getVersion'))]);
     session.value = { me: me.body as Me, version: version.body as Version };
     sessionFailure.value = undefined;
   } catch (error) {

@@ -1,4 +1,5 @@
 import { given } from '../../core/given';
+import { pathOf } from '../../client/operations';
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { changed, pageOf, param } from '../data/address';
@@ -27,7 +28,7 @@ export function AuditPage(): JSX.Element {
     limit: '50',
     ...given({ q, cursor }),
   });
-  const { body, failure } = useLive(`audit?${query.toString()}`);
+  const { body, failure } = useLive(`${pathOf('listAudit')}?${query.toString()}`);
   return (
     <>
       <div class="title">

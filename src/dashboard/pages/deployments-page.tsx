@@ -1,4 +1,5 @@
 import type { ComponentChildren, JSX } from 'preact';
+import { pathOf } from '../../client/operations';
 import { confirm } from '../data/action';
 import { cordon as askCordon, poke, uncordon } from '../data/actions';
 import { deploymentLabel, hasOldFile, skewText } from '../parts/deployments';
@@ -13,7 +14,7 @@ import { plural } from '../data/words';
 
 /** The deployments, and what is wrong with each. */
 export function DeploymentsPage(): JSX.Element {
-  const { body, failure } = useLive('deployments');
+  const { body, failure } = useLive(pathOf('listDeployments'));
   return (
     <>
       <div class="title">

@@ -1,4 +1,5 @@
 import type { JSX } from 'preact';
+import { pathOf } from '../../client/operations';
 import { shownState } from '../../core/shown-state';
 import { confirm } from '../data/action';
 import { acknowledge, pauseJob, resumeJob, runJob, unacknowledge } from '../data/actions';
@@ -29,7 +30,7 @@ const DUE_TIMES = 10;
 
 /** One job: its runs, its next due times, its settings. */
 export function JobPage({ name }: { readonly name: string }): JSX.Element {
-  const { body, failure } = useLive(`jobs/${encodeURIComponent(name)}`);
+  const { body, failure } = useLive(pathOf('getJob', [name]));
   if (body !== undefined) return <Loaded job={body as OneJob} />;
   return (
     <>
@@ -62,10 +63,7 @@ function Loaded({ job }: { readonly job: OneJob }): JSX.Element {
   const { name, timeZone } = job;
   const runs = useRead<Runs>(runsPath(name, RUNS), job);
   const inFile = job.settings !== null;
-  const next = useRead<Due>(
-    inFile ? `next?job=${encodeURIComponent(name)}&count=${String(DUE_TIMES)}` : undefined,
-    job,
-  );
+  const next = useRead<Due>(inFile ? pathOf('listDueTimes', [], { job: name, count: DUE_TIMES }) : undefined, job);
   const due = next.body?.jobs[0];
   const hasCome = [runs, ...(inFile ? [next] : [])].every(({ body, failure }) => (body ?? failure) !== undefined);
   return (

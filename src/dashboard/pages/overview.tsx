@@ -1,4 +1,5 @@
 import type { JSX } from 'preact';
+import { pathOf } from '../../client/operations';
 import { SHOWN_STATES, type ShownState, needsAttention, shownState } from '../../core/shown-state';
 import { changed, go, param } from '../data/address';
 import { Deployments } from '../parts/deployments';
@@ -18,7 +19,7 @@ const FOLDED_ROWS = 12;
 
 /** All jobs, those that need a person first. */
 export function Overview(): JSX.Element {
-  const { body, failure } = useLive('jobs');
+  const { body, failure } = useLive(pathOf('listJobs'));
   if (body !== undefined) return <Loaded all={body as Jobs} />;
   return (
     <>

@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals';
+import { pathOf } from '../../client/operations';
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { ApiError, type Failure, read } from '../data/api';
@@ -56,7 +57,7 @@ async function passedOver(
   const pauses = new Map(ended.map(({ job, pause }) => [job, pause]));
   const from = Math.min(...ended.map(({ pause }) => Date.parse(pause.since))) - 1;
   const until = Math.max(...ended.map(({ pause }) => Date.parse(pause.until ?? pause.since)));
-  const query = `next?${which}&from=${new Date(from).toISOString()}&until=${new Date(until).toISOString()}`;
+  const query = `${pathOf('listDueTimes')}?${which}&from=${new Date(from).toISOString()}&until=${new Date(until).toISOString()}`;
   try {
     const { body } = await read(`${query}&count=${String(ASKED)}`);
     const jobs = (body as DueTimes).jobs.map(({ job, timeZone, due, complete }) => {

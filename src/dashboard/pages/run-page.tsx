@@ -1,4 +1,5 @@
 import type { JSX } from 'preact';
+import { pathOf } from '../../client/operations';
 import { confirm } from '../data/action';
 import { cancelRun, rerun } from '../data/actions';
 import { Log } from '../parts/log';
@@ -25,7 +26,7 @@ const READ_AGAIN_MS = 10_000;
 
 /** One run: how it went, attempt by attempt. */
 export function RunPage({ id }: { readonly id: string }): JSX.Element {
-  const { body, failure } = useLive(`runs/${encodeURIComponent(id)}`);
+  const { body, failure } = useLive(pathOf('getRun', [id]));
   if (body !== undefined) return <Loaded run={body as OneRun} />;
   return (
     <>
@@ -166,7 +167,7 @@ function Facts({ run }: { readonly run: OneRun }): JSX.Element {
 function OverlappedFact({ run: { job, startedAt, scheduledFor }, until }: OverlappedProps): JSX.Element {
   const query = new URLSearchParams({ job, outcome: 'overlapped', since: startedAt ?? scheduledFor, until });
   const version = now.value - Date.parse(until) < RECORDS_LATEST_MS ? Math.floor(now.value / READ_AGAIN_MS) : undefined;
-  const { body, failure } = useRead<Runs>(`runs?${query.toString()}`, version);
+  const { body, failure } = useRead<Runs>(`${pathOf('listRuns')}?${query.toString()}`, version);
   return (
     <Fact name="Overlapped">
       {failure !== undefined ? 'not known now' : body === undefined ? '…' : <Overlapped job={job} found={body} />}

@@ -1,4 +1,5 @@
 import type { JSX, TargetedEvent, TargetedKeyboardEvent } from 'preact';
+import { pathOf } from '../../client/operations';
 import { useState } from 'preact/hooks';
 import { shownState } from '../../core/shown-state';
 import { changed, go, pageOf, param } from '../data/address';
@@ -33,7 +34,7 @@ export function TimelinePage(): JSX.Element {
       ['tag', 'q'].flatMap((name) => (param(name) === undefined ? [] : [[name, param(name) ?? '']])),
     ),
   });
-  const { body, failure } = useLive(`timeline?${query.toString()}`);
+  const { body, failure } = useLive(`${pathOf('getTimeline')}?${query.toString()}`);
   return (
     <>
       <div class="title">

@@ -1,4 +1,5 @@
 import type { JSX } from 'preact';
+import { pathOf } from '../../client/operations';
 import { useState } from 'preact/hooks';
 import { confirm } from '../data/action';
 import { startBackfill, stopBackfill } from '../data/actions';
@@ -26,7 +27,7 @@ const STATES = {
 /** The last back-fill of a job, and the form for another one. */
 export function BackfillPanel({ job }: { readonly job: OneJob }): JSX.Element {
   const { name, timeZone, backfillId } = job;
-  const path = backfillId === null ? undefined : `jobs/${encodeURIComponent(name)}/backfill`;
+  const path = backfillId === null ? undefined : pathOf('getBackfill', [name]);
   const { body, failure } = useRead<OneBackfill>(path, job);
   const backfill = body?.backfill;
   return (
@@ -137,10 +138,7 @@ function wantedOf(form: FormData, zone: string): Wanted | undefined {
 }
 
 function planPath(job: string, { from, to, order, includeSucceeded }: Wanted): string {
-  const query = new URLSearchParams({ from, order });
-  if (to !== undefined) query.set('to', to);
-  if (includeSucceeded) query.set('includeSucceeded', 'true');
-  return `jobs/${encodeURIComponent(job)}/backfill/plan?${query.toString()}`;
+  return pathOf('planBackfill', [job], { from, to, order, includeSucceeded: includeSucceeded || undefined });
 }
 
 function summaryOf({ running, passedOver }: BackfillPlan): string {

@@ -1,4 +1,5 @@
 import type { JSX } from 'preact';
+import { pathOf } from '../../client/operations';
 import { isBad } from '../../core/shown-state';
 import { now } from '../data/clock';
 import { type Calendar, type Outcome } from '../data/model';
@@ -23,7 +24,7 @@ type Day = Calendar['days'][number];
 /** The outcomes of the last thirteen weeks, day by day in the job's zone. */
 export function HeatMap({ job }: { readonly job: string }): JSX.Element {
   // It costs a listing of the ledger: once, and anew on another day.
-  const { body, failure } = useRead<Calendar>(`jobs/${encodeURIComponent(job)}/calendar`, dayOf(now.value, 'UTC'));
+  const { body, failure } = useRead<Calendar>(pathOf('getCalendar', [job]), dayOf(now.value, 'UTC'));
   return (
     <section>
       <div class="section-head">

@@ -31,7 +31,7 @@ function start(scope: Scope): Action {
     until: 'until a person ends it',
     scope,
     async carryOut({ note, until, scope: choice }) {
-      const { done, refused } = (await change('pause', { ...choice, note, until })) as PausedMany;
+      const { done, refused } = await change('pauseJobs', [], { ...choice, note, until });
       return `${plural(done.length, 'job is', 'jobs are')} paused${leftOf(refused)}`;
     },
   };
@@ -84,11 +84,11 @@ function end(work: Work, jobs: readonly Job[]): Action {
     decline: 'Leave them paused',
     note: 'possible',
     async carryOut({ note }) {
-      const answer = (await change('resume', {
+      const answer = await change('resumeJobs', [], {
         ...choice,
         maintenance: work.jobs,
         ...bodyOf({ note }),
-      })) as PausedMany;
+      });
       // Somebody may have resumed one of them before.
       const refused = answer.refused.filter(({ code }) => code !== 'NotPaused');
       await reportPassedOver(answer.done, 'tag' in choice ? `tag=${encodeURIComponent(choice.tag)}` : '', refused);

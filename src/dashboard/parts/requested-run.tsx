@@ -1,4 +1,5 @@
 import type { JSX } from 'preact';
+import { pathOf } from '../../client/operations';
 import { live } from '../data/live';
 import type { OneJob } from '../data/model';
 import { Badge, Link, Notice } from './parts';
@@ -17,7 +18,7 @@ export function RunWithoutRecord({ id, code }: { readonly id: string; readonly c
 
 function Requested({ job, id }: { readonly job: string; readonly id: string }): JSX.Element {
   // Each further question after the run asks for its job, too.
-  const { body } = useRead<OneJob>(`jobs/${encodeURIComponent(job)}`, live.value);
+  const { body } = useRead<OneJob>(pathOf('getJob', [job]), live.value);
   const current = body?.currentRun?.runId;
   return (
     <Notice title="">

@@ -1,4 +1,5 @@
 import { given } from '../../core/given';
+import { pathOf } from '../../client/operations';
 import type { JSX } from 'preact';
 import { changed, pageOf, param } from '../data/address';
 import { now } from '../data/clock';
@@ -36,7 +37,7 @@ export function runsPath(job: string | undefined, limit: number, until = now.pee
   }
   const cursor = param('cursor');
   if (cursor !== undefined) query.set('cursor', cursor);
-  return `runs?${query.toString()}`;
+  return `${pathOf('listRuns')}?${query.toString()}`;
 }
 
 function addScope(query: URLSearchParams, until: number): void {

@@ -1,4 +1,5 @@
 import type { JSX } from 'preact';
+import { pathOf } from '../../client/operations';
 import { useEffect, useRef } from 'preact/hooks';
 import { changed, go, param } from '../data/address';
 import type { Why } from '../data/model';
@@ -20,7 +21,7 @@ interface WhyProps {
 export function WhyPanel({ job, zone, version }: WhyProps): JSX.Element {
   const at = param('at');
   const isTime = at !== undefined && !Number.isNaN(Date.parse(at));
-  const path = isTime ? `jobs/${encodeURIComponent(job)}/why?time=${encodeURIComponent(at)}` : undefined;
+  const path = isTime ? pathOf('explain', [job], { time: at }) : undefined;
   const { body, failure } = useRead<Why>(path, version);
   const shownZone = zoneOf(zone);
   return (
