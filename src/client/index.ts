@@ -46,7 +46,7 @@ export type * from './types';
 /** An instant, as a `Date` or in RFC 3339. */
 export type Time = Date | string;
 
-/** Selects runs of the ledger, as the query of `GET runs` does. */
+/** The query of `GET runs`. */
 export type RunsQuery = Readonly<
   Omit<z.output<typeof schema.RunsQuery>, 'failed' | 'since' | 'until'> & {
     /** Runs that failed, timed out or stalled. */
