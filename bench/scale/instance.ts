@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { dispatch } from '../../src/coordinator/attempt/dispatch';
-import { type Coordinator, type Hub, type Report, createCoordinator } from '../../src/coordinator/coordinator';
-import type { AttemptInput } from '../../src/coordinator/message';
+import { runTogether } from '../../src/coordinator/attempt/together';
+import { type Hub, type Report, createCoordinator } from '../../src/coordinator/coordinator';
 import { createTicker } from '../../src/coordinator/tick/tick';
 import { type Clock, sleep } from '../../src/core/clock';
 import type { JobSpec } from '../../src/core/job';
@@ -58,7 +58,16 @@ export function scaleInstance({ deployment, jobs, store, clock, sweepIntervalMs 
     async start(id, input) {
       if (started.has(id)) return;
       started.add(id);
-      void play(coordinator, input, report);
+      void playOrchestration(
+        {
+          activity: (next) =>
+            next.kind === 'together'
+              ? runTogether(next, () => ({ coordinator, report }), hub)
+              : dispatch(coordinator, next, report),
+          timer: (at) => sleep(clock, at.getTime() - clock.now()),
+        },
+        input,
+      );
     },
     status: async () => 'completed',
     purge: async () => undefined,
@@ -73,15 +82,4 @@ export function scaleInstance({ deployment, jobs, store, clock, sweepIntervalMs 
       return runs;
     },
   };
-}
-
-async function play(coordinator: Coordinator, input: AttemptInput, report: Report): Promise<unknown> {
-  const { clock } = coordinator;
-  return playOrchestration(
-    {
-      activity: (next) => dispatch(coordinator, next, report),
-      timer: (at) => sleep(clock, at.getTime() - clock.now()),
-    },
-    input,
-  );
 }

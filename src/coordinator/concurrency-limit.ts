@@ -23,6 +23,7 @@ export interface Patience {
 
 /** The handlers that this process may run at once. */
 export interface ConcurrencyLimit {
+  readonly limit: number;
   /**
    * Waits for a permit, in the order of the ranks.
    *
@@ -70,6 +71,7 @@ export function createConcurrencyLimit(clock: Clock, limit: number): Concurrency
   };
 
   return {
+    limit,
     take: (rank, { signal, atMostMs }) =>
       new Promise((resolve) => {
         if (signal.aborted) {

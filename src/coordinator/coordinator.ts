@@ -13,11 +13,11 @@ import { type ServiceTime, serviceTime } from '../lease/service-time';
 import type { LeaseStore } from '../lease/store';
 import type { RunningCall } from './bounded';
 import { HandOvers } from './hand-overs';
-import type { AttemptInput } from './message';
 import type { Outlet } from './outlet';
 import type { ConcurrencyLimit } from './concurrency-limit';
 import type { Telemetry } from './telemetry';
 
+export type { Hub } from './hub';
 export type { Report, Speaker } from './report';
 
 /** A job as this process can run it. */
@@ -144,17 +144,6 @@ export interface PresenceFacts {
   readonly hubAccount: string | undefined;
   /** The longest time between two fires of its timer. */
   readonly tickEveryMs: Millis;
-}
-
-/** The part of Durable that the tick uses: one task hub. */
-export interface Hub {
-  /** Undefined where it is not known. */
-  readonly name?: string;
-  /** Starts the orchestration, unless one with this id has been started already. */
-  start(orchestration: string, input: AttemptInput): Promise<void>;
-  status(orchestration: string): Promise<'pending' | 'completed' | 'failed' | 'unknown'>;
-  /** Deletes the histories of finished orchestrations that were created in this span. */
-  purge(span: { readonly from: Date; readonly to: Date }): Promise<void>;
 }
 
 /** One cause for which this instance is not well. */

@@ -52,6 +52,30 @@ export type HandedOver = Extract<AttemptInput, { kind: 'handedOver' }>;
 /** A message that leads to a claim. */
 export type ClaimInput = HandedOver | Extract<AttemptInput, { kind: 'again' }>;
 
+/** Claims that one activity makes side by side. */
+export interface Together {
+  readonly kind: 'together';
+  readonly claims: readonly HandedOver[];
+}
+
+/** Claims that a tick has acquired together, in one orchestration. */
+export interface Batch {
+  readonly kind: 'batch';
+  readonly activities: readonly Together[];
+}
+
+/** A run of a batch that is not over after its attempt. */
+export interface Continued {
+  readonly kind: 'continued';
+  readonly result: Extract<AttemptResult, { kind: 'again' | 'fanOut' }>;
+}
+
+/** The message with which an orchestration of runs starts. */
+export type OrchestrationInput = AttemptInput | Batch | Continued;
+
+/** The message of an activity. */
+export type ActivityInput = AttemptInput | Together;
+
 /** Items of one run that are worked on one after another. */
 export interface Lane {
   readonly job: string;

@@ -1,6 +1,7 @@
 import { type DurableClient, OrchestrationRuntimeStatus } from 'durable-functions';
-import type { Hub } from '../coordinator/coordinator';
-import { RUN } from './orchestrator';
+import type { Hub } from '../coordinator/hub';
+import type { OrchestrationInput } from '../coordinator/message';
+import { BATCH, CONTINUED, RUN } from './orchestrator';
 
 const FINISHED = [
   OrchestrationRuntimeStatus.Completed,
@@ -8,7 +9,13 @@ const FINISHED = [
   OrchestrationRuntimeStatus.Terminated,
 ];
 
-/** This app's task hub, for the tick. */
+/** By the kind of the input. */
+const ORCHESTRATORS: Readonly<Partial<Record<OrchestrationInput['kind'], string>>> = {
+  batch: BATCH,
+  continued: CONTINUED,
+};
+
+/** This app's task hub, for ticks and attempts. */
 export function durableHub(client: DurableClient): Hub {
   const runtimeStatus = async (id: string): Promise<OrchestrationRuntimeStatus | undefined> => {
     try {
@@ -23,7 +30,7 @@ export function durableHub(client: DurableClient): Hub {
     name: client.taskHubName,
     async start(id, input) {
       try {
-        await client.startNew(RUN, { instanceId: id, input });
+        await client.startNew(ORCHESTRATORS[input.kind] ?? RUN, { instanceId: id, input });
       } catch (error) {
         // After a lost answer, the first start may have succeeded. A repeat is then no error.
         if ((await runtimeStatus(id)) === undefined) throw error;

@@ -1,29 +1,48 @@
 import type { OrchestrationContext } from 'durable-functions';
-import type { AttemptInput, AttemptResult, ItemInput, Lane } from '../coordinator/message';
+import type { AttemptInput, AttemptResult, Batch, Continued, ItemInput, Lane } from '../coordinator/message';
 import type { PlannedItem } from '../core/fan-out';
 import type { LedgerRecord } from '../core/record';
 
-/** The orchestrator's name. A second version gets a new name, and the old one stays registered for a release. */
+/** The orchestrators' names. A second version gets a new name, and the old one stays registered for a release. */
 export const RUN = 'cronleaseRun';
+/** A run that began in a batch. */
+export const CONTINUED = 'cronleaseContinued';
+export const BATCH = 'cronleaseBatch';
 export const ITEMS = 'cronleaseItems';
+/** The activities' names. */
 export const ATTEMPT = 'cronleaseAttempt';
+export const ATTEMPTS = 'cronleaseAttempts';
 
 /** Durable replays an orchestration's whole history with each answer, so a longer lane is split into parts. */
 const ITEMS_AT_ONCE = 100;
 
 type Yielded = ReturnType<OrchestrationContext['df']['callActivity']>;
 
+type RunEnd = LedgerRecord | { readonly lost: string } | 'proven';
+
 /**
  * One run: attempt, durable timer, next attempt. It is deterministic and thin: the attempts decide everything.
  *
  * @returns the ledger record, or the reason why this orchestration is done with the run
  */
-export function* orchestrateRun(
-  context: OrchestrationContext,
-): Generator<Yielded, LedgerRecord | { readonly lost: string } | 'proven', AttemptResult> {
-  let input: AttemptInput = context.df.getInput<AttemptInput>();
+export function* orchestrateRun(context: OrchestrationContext): Generator<Yielded, RunEnd, AttemptResult> {
+  return yield* goOn(context, yield context.df.callActivity(ATTEMPT, context.df.getInput<AttemptInput>()));
+}
+
+/** A run whose first attempt was made in a batch. */
+export function* orchestrateContinued(context: OrchestrationContext): Generator<Yielded, RunEnd, AttemptResult> {
+  return yield* goOn(context, context.df.getInput<Continued>().result);
+}
+
+/** Claims that are due together. A run that is not over after its attempt continues in an orchestration of its own. */
+export function* orchestrateBatch(context: OrchestrationContext): Generator<Yielded, unknown, unknown> {
+  const { activities } = context.df.getInput<Batch>();
+  return yield context.df.Task.all(activities.map((claims) => context.df.callActivity(ATTEMPTS, claims)));
+}
+
+function* goOn(context: OrchestrationContext, first: AttemptResult): Generator<Yielded, RunEnd, AttemptResult> {
+  let result = first;
   for (;;) {
-    const result: AttemptResult = yield context.df.callActivity(ATTEMPT, input);
     switch (result.kind) {
       case 'ended':
         return result.record;
@@ -33,15 +52,14 @@ export function* orchestrateRun(
         return 'proven';
       case 'again':
         yield context.df.createTimer(new Date(result.notBefore));
-        input = result.next;
         break;
       case 'fanOut':
         yield context.df.Task.all(result.lanes.map((lane) => context.df.callSubOrchestrator(ITEMS, lane)));
-        input = result.next;
         break;
       case 'item':
         throw new Error('an attempt of a run returned the result of an item');
     }
+    result = yield context.df.callActivity(ATTEMPT, result.next);
   }
 }
 

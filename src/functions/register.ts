@@ -1,9 +1,10 @@
 import { type InvocationContext, type Timer, app } from '@azure/functions';
 import * as df from 'durable-functions';
 import { dispatch } from '../coordinator/attempt/dispatch';
+import { runTogether } from '../coordinator/attempt/together';
 import type { Coordinator, Report } from '../coordinator/coordinator';
 import { drain } from '../coordinator/drain';
-import type { AttemptInput, AttemptResult } from '../coordinator/message';
+import type { AttemptInput, AttemptResult, Together } from '../coordinator/message';
 import type { LogLevel } from '../core/log-entry';
 import { systemClock } from '../system-clock';
 import { allSettledOrThrow } from './all-settled';
@@ -13,7 +14,18 @@ import { functionsHost } from './host-facts';
 import { durableHub } from './hub';
 import { METHODS, manageHandler } from './manage';
 import { accessSettings, environmentSetting } from './manage-settings';
-import { ATTEMPT, ITEMS, RUN, orchestrateItems, orchestrateRun } from './orchestrator';
+import {
+  ATTEMPT,
+  ATTEMPTS,
+  BATCH,
+  CONTINUED,
+  ITEMS,
+  RUN,
+  orchestrateBatch,
+  orchestrateContinued,
+  orchestrateItems,
+  orchestrateRun,
+} from './orchestrator';
 import { type HostCall, type LevelLog, isJsonLog, reportTo } from './report';
 import { tickSchedule } from './settings';
 import { closeTelemetry, connectTelemetry, openTelemetry } from './telemetry';
@@ -25,9 +37,9 @@ const MOST_LATE = 200;
 const NOT_LOADED = 'the app did not load: see the error at its start';
 
 /**
- * Makes this function app a coordinator of the jobs: registers `cronleaseTick`, `cronleaseRun`, `cronleaseItems`,
- * `cronleaseAttempt`, `cronleaseHealth` and `cronleaseManage`. Call it once, while the app loads. It reads the file and the app settings
- * at once.
+ * Makes this function app a coordinator of the jobs: registers tick, orchestrators, activities,
+ * `cronleaseHealth` and `cronleaseManage`. Call it once, while the app loads. It reads the file and the app
+ * settings at once.
  *
  * @throws ConfigError (code `InvalidJobs`) with every error of the file, so that the host refuses to start
  * @throws SettingError, StorageSettingsError if an app setting cannot be used
@@ -54,7 +66,6 @@ export function registerCoordinator(options: CoordinatorOptions): void {
   const feed = openTelemetry(process.env);
   const isJson = isJsonLog(process.env);
   const late: LateLines = [];
-  type ReportOf = (coordinator: Coordinator) => Report;
   const reporting = <Result>(context: HostCall, work: (reportOf: ReportOf) => Promise<Result>): Promise<Result> =>
     duringCall(context, late, (call) => work((coordinator) => reportTo(call, { coordinator, feed, isJson })));
   // Keys of the host would be the same for everybody. `src/manage/access.ts` decides who may call.
@@ -94,18 +105,47 @@ export function registerCoordinator(options: CoordinatorOptions): void {
       await reporting(context, (reportOf) => tickers().tick(hub, tick.nextFire, reportOf));
     },
   });
-  df.app.orchestration(RUN, orchestrateRun);
-  df.app.orchestration(ITEMS, orchestrateItems);
-  df.app.activity(ATTEMPT, {
-    handler: async (input: AttemptInput, context: InvocationContext): Promise<AttemptResult> => {
+  registerDurable({
+    placeOf: (job, reportOf) => {
+      const coordinator = coordinators().of(job);
+      return { coordinator, report: reportOf(coordinator) };
+    },
+    reporting: async (context, work) => {
       await connected;
-      const coordinator = coordinators().of(input.kind === 'probe' ? '' : input.job);
-      return reporting(context, (reportOf) => dispatch(coordinator, input, reportOf(coordinator)));
+      return reporting(context, work);
     },
   });
   app.hook.appTerminate(async () => {
     await allSettledOrThrow(all.map(drain));
     if (feed !== undefined) await closeTelemetry(feed);
+  });
+}
+
+type ReportOf = (coordinator: Coordinator) => Report;
+
+interface DurableOptions {
+  readonly placeOf: (job: string, reportOf: ReportOf) => { readonly coordinator: Coordinator; readonly report: Report };
+  readonly reporting: <Result>(context: HostCall, work: (reportOf: ReportOf) => Promise<Result>) => Promise<Result>;
+}
+
+function registerDurable({ placeOf, reporting }: DurableOptions): void {
+  df.app.orchestration(RUN, orchestrateRun);
+  df.app.orchestration(CONTINUED, orchestrateContinued);
+  df.app.orchestration(BATCH, orchestrateBatch);
+  df.app.orchestration(ITEMS, orchestrateItems);
+  df.app.activity(ATTEMPT, {
+    handler: (input: AttemptInput, context: InvocationContext): Promise<AttemptResult> =>
+      reporting(context, (reportOf) => {
+        const { coordinator, report } = placeOf(input.kind === 'probe' ? '' : input.job, reportOf);
+        return dispatch(coordinator, input, report);
+      }),
+  });
+  df.app.activity(ATTEMPTS, {
+    extraInputs: [df.input.durableClient()],
+    handler: (input: Together, context: InvocationContext): Promise<readonly string[]> => {
+      const hub = durableHub(df.getClient(context));
+      return reporting(context, (reportOf) => runTogether(input, (job) => placeOf(job, reportOf), hub));
+    },
   });
 }
 

@@ -1,8 +1,8 @@
 import type { Hub } from '../coordinator/coordinator';
-import type { AttemptInput, AttemptResult, Lane } from '../coordinator/message';
+import type { ActivityInput, Lane, OrchestrationInput } from '../coordinator/message';
 import type { EpochMs } from '../core/brand';
 import { type Clock, sleep } from '../core/clock';
-import { orchestrateItems, orchestrateRun } from '../functions/orchestrator';
+import { orchestrateBatch, orchestrateContinued, orchestrateItems, orchestrateRun } from '../functions/orchestrator';
 
 /**
  * A task hub in the memory of this process. It keeps nothing: when the process ends, the rows of its runs remain, and a
@@ -15,8 +15,8 @@ export interface ProcessHub extends Hub {
 
 interface ProcessHubOptions {
   readonly clock: Clock;
-  /** Makes one attempt, or works on one item. */
-  readonly run: (input: AttemptInput) => Promise<AttemptResult>;
+  /** Makes attempts, or works on one item. */
+  readonly run: (input: ActivityInput) => Promise<unknown>;
   /** Told of an orchestration that an error ended. The row of its run then shows a holder that died. */
   readonly onFailure: (id: string, error: unknown) => void;
 }
@@ -37,7 +37,7 @@ export function createProcessHub({ clock, run, onFailure }: ProcessHubOptions): 
   const contextOf = (input: unknown) => ({
     df: {
       getInput: () => input,
-      callActivity: (_name: string, attempt: AttemptInput) => run(attempt),
+      callActivity: (_name: string, activity: ActivityInput) => run(activity),
       createTimer: (at: Date) => sleep(clock, at.getTime() - clock.now(), signal),
       callSubOrchestrator: (_name: string, lane: Lane) => drive(orchestrateItems(contextOf(lane) as never)),
       Task: { all: (tasks: readonly Promise<unknown>[]) => Promise.all(tasks) },
@@ -67,7 +67,7 @@ export function createProcessHub({ clock, run, onFailure }: ProcessHubOptions): 
       if (orchestrations.has(id)) return;
       const orchestration: Orchestration = { createdAt: clock.now(), status: 'pending' };
       orchestrations.set(id, orchestration);
-      void drive(orchestrateRun(contextOf(input) as never) as Steps).then(
+      void drive(orchestratorOf(input)(contextOf(input) as never)).then(
         () => {
           orchestration.status = 'completed';
         },
@@ -87,4 +87,9 @@ export function createProcessHub({ clock, run, onFailure }: ProcessHubOptions): 
       closing.abort();
     },
   };
+}
+
+function orchestratorOf({ kind }: OrchestrationInput): (context: never) => Generator<unknown, unknown, never> {
+  if (kind === 'batch') return orchestrateBatch;
+  return kind === 'continued' ? orchestrateContinued : orchestrateRun;
 }

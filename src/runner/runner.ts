@@ -1,5 +1,6 @@
 import type { Coordinator, Report } from '../coordinator/coordinator';
 import { dispatch } from '../coordinator/attempt/dispatch';
+import { runTogether } from '../coordinator/attempt/together';
 import { drain } from '../coordinator/drain';
 import type { EpochMs, Millis } from '../core/brand';
 import { sleep } from '../core/clock';
@@ -127,11 +128,16 @@ function partsOf(options: RunnerOptions): Parts {
   const feed = openTelemetry(env);
   const coordinators = createCoordinators(options, { env, host: ownHost(env), feed });
   const reportOf = (coordinator: Coordinator): Report => reportTo(log, { coordinator, feed, isJson });
-  const hub = createProcessHub({
+  const hub: ProcessHub = createProcessHub({
     clock: systemClock,
     run: (input) => {
-      const coordinator = coordinators.of(input.kind === 'probe' ? '' : input.job);
-      return dispatch(coordinator, input, reportOf(coordinator));
+      const placeOf = (job: string) => {
+        const coordinator = coordinators.of(job);
+        return { coordinator, report: reportOf(coordinator) };
+      };
+      if (input.kind === 'together') return runTogether(input, placeOf, hub);
+      const { coordinator, report } = placeOf(input.kind === 'probe' ? '' : input.job);
+      return dispatch(coordinator, input, report);
     },
     onFailure: (id, error) => {
       log.error(`orchestration ${id} failed:`, error);

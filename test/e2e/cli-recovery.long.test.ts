@@ -11,6 +11,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadJobs } from '../../src/config/load';
 import { dispatch } from '../../src/coordinator/attempt/dispatch';
 import { type Hub, type Report, createCoordinator } from '../../src/coordinator/coordinator';
+import type { HandedOver } from '../../src/coordinator/message';
 import { createTicker } from '../../src/coordinator/tick/tick';
 import type { ETag, JobName, LeaseId, Token } from '../../src/core/brand';
 import type { JobSpec, JobsFile } from '../../src/core/job';
@@ -130,7 +131,7 @@ async function tickUntil({ store }: Place, calls: Call[], count: number): Promis
   const attempts: Promise<unknown>[] = [];
   const hub: Hub = {
     start: async (_id, input) => {
-      attempts.push(dispatch(coordinator, input, report));
+      attempts.push(dispatch(coordinator, input as HandedOver, report));
     },
     status: async () => 'completed',
     purge: async () => undefined,

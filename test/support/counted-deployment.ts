@@ -2,8 +2,9 @@ import type { RequestPolicyFactory } from '@azure/storage-blob';
 import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { dispatch } from '../../src/coordinator/attempt/dispatch';
+import { runTogether } from '../../src/coordinator/attempt/together';
 import { type Hub, type Report, createCoordinator } from '../../src/coordinator/coordinator';
-import type { AttemptInput } from '../../src/coordinator/message';
+import type { ActivityInput } from '../../src/coordinator/message';
 import { createTicker } from '../../src/coordinator/tick/tick';
 import type { JobSpec } from '../../src/core/job';
 import type { CallKind } from '../../src/core/storage-call';
@@ -27,7 +28,7 @@ export interface CountedCall {
 export interface CountedDeployment {
   readonly calls: CountedCall[];
   /** The inputs of its activities, in order. */
-  readonly activities: AttemptInput[];
+  readonly activities: ActivityInput[];
   /** How often its orchestrations were called: with each start, and with each answer or timer. */
   turns: number;
   /** Makes one tick, and waits until the runs that it started are over. */
@@ -101,7 +102,7 @@ export function countedDeployment(options: CountedOptions): CountedDeployment {
   coordinator.outlet = options.receiver?.outlet(coordinator);
   const runs: Promise<unknown>[] = [];
   const ticker = createTicker(coordinator);
-  const activities: AttemptInput[] = [];
+  const activities: ActivityInput[] = [];
   const counted: CountedDeployment = {
     calls,
     activities,
@@ -110,8 +111,9 @@ export function countedDeployment(options: CountedOptions): CountedDeployment {
       const hub: Hub = {
         start: async (_id, input) => {
           const durable = {
-            activity: (next: AttemptInput) => {
+            activity: (next: ActivityInput) => {
               activities.push(next);
+              if (next.kind === 'together') return runTogether(next, () => ({ coordinator, report }), hub);
               return dispatch(coordinator, next, report);
             },
             timer: (at: Date) => setTimeout(Math.max(0, at.getTime() - Date.now())),

@@ -1,15 +1,20 @@
-import type { AttemptInput, AttemptResult, Lane } from '../../src/coordinator/message';
-import { orchestrateItems, orchestrateRun } from '../../src/functions/orchestrator';
+import type { ActivityInput, AttemptInput, Lane, OrchestrationInput } from '../../src/coordinator/message';
+import {
+  orchestrateBatch,
+  orchestrateContinued,
+  orchestrateItems,
+  orchestrateRun,
+} from '../../src/functions/orchestrator';
 
 /** The requests of an orchestrator that {@link playOrchestration} supports. */
 type Action =
-  | { readonly kind: 'activity'; readonly input: AttemptInput }
+  | { readonly kind: 'activity'; readonly input: ActivityInput }
   | { readonly kind: 'timer'; readonly at: Date }
   | { readonly kind: 'sub'; readonly input: Lane }
   | { readonly kind: 'all'; readonly actions: readonly Action[] };
 
-export interface Durable {
-  activity(input: AttemptInput): Promise<AttemptResult>;
+export interface Durable<Input = AttemptInput> {
+  activity(input: Input): Promise<unknown>;
   timer(at: Date): Promise<void>;
   /** Works on a lane, or on a part of one, instead of its own orchestration. */
   lane?(lane: Lane): Promise<unknown>;
@@ -17,9 +22,10 @@ export interface Durable {
   onTurn?(): void;
 }
 
-/** Plays a run's orchestration with the real orchestrators. Messages pass through JSON, as in Durable. */
-export async function playOrchestration(durable: Durable, input: AttemptInput): Promise<unknown> {
-  return play(durable, orchestrateRun as never, input);
+/** Plays an orchestration with the real orchestrators. Messages pass through JSON, as in Durable. */
+export async function playOrchestration(durable: Durable<ActivityInput>, input: OrchestrationInput): Promise<unknown> {
+  if (input.kind === 'batch') return play(durable, orchestrateBatch as never, input);
+  return play(durable, (input.kind === 'continued' ? orchestrateContinued : orchestrateRun) as never, input);
 }
 
 /** Plays the orchestration of one lane of items. */
@@ -28,14 +34,14 @@ export async function playLane(durable: Durable, lane: Lane): Promise<unknown> {
 }
 
 async function play(
-  durable: Durable,
+  durable: Durable<ActivityInput>,
   orchestrator: (context: unknown) => Generator<Action, unknown, unknown>,
   input: unknown,
 ): Promise<unknown> {
   const steps = orchestrator({
     df: {
       getInput: () => copy(input),
-      callActivity: (_name: string, next: AttemptInput): Action => ({ kind: 'activity', input: copy(next) }),
+      callActivity: (_name: string, next: ActivityInput): Action => ({ kind: 'activity', input: copy(next) }),
       createTimer: (at: Date): Action => ({ kind: 'timer', at }),
       callSubOrchestrator: (_name: string, next: Lane): Action => ({ kind: 'sub', input: copy(next) }),
       Task: { all: (actions: readonly Action[]): Action => ({ kind: 'all', actions }) },

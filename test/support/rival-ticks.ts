@@ -6,6 +6,7 @@ import { type LedgerRecord, parseRecord } from '../../src/core/record';
 import { type Control, NO_CONTROL, decodeControl, encodeControl } from '../../src/core/control';
 import { type Row, decodeRow } from '../../src/core/row';
 import { dispatch } from '../../src/coordinator/attempt/dispatch';
+import { runTogether } from '../../src/coordinator/attempt/together';
 import {
   type Coordinator,
   type Hub,
@@ -18,7 +19,7 @@ import type { Outlet } from '../../src/coordinator/outlet';
 import type { JobContext, JobHandler } from '../../src/handler/handler';
 import type { FanOutHandler } from '../../src/handler/define-fan-out';
 import { createConcurrencyLimit } from '../../src/coordinator/concurrency-limit';
-import type { AttemptInput, AttemptResult } from '../../src/coordinator/message';
+import type { ActivityInput, OrchestrationInput } from '../../src/coordinator/message';
 import { onePokeAtOnce } from '../../src/coordinator/tick/poke';
 import { createTicker } from '../../src/coordinator/tick/tick';
 import type { Poked } from '../../src/core/poked';
@@ -98,7 +99,14 @@ export interface Instance {
   /** Its timer fires no more. A tick that is under way goes on. */
   timerStopped: boolean;
   /** Sets the time that its task hub takes to deliver a message. */
-  hubLateMs: (input: AttemptInput) => number;
+  hubLateMs: (input: ActivityInput) => number;
+}
+
+/** What the task hubs of a simulation did, probes left out. */
+export interface HubLog {
+  readonly orchestrations: { readonly id: string; readonly input: OrchestrationInput; readonly at: number }[];
+  readonly activities: ActivityInput[];
+  turns: number;
 }
 
 export interface RivalTicks {
@@ -108,6 +116,8 @@ export interface RivalTicks {
   readonly events: (CoordinatorEvent & { deployment: string })[];
   /** What is logged as a warning or an error. */
   readonly trouble: string[];
+  /** What its task hubs did. */
+  readonly hubs: HubLog;
   /** A handle for the test itself. */
   readonly store: LeaseStore & LeaseBreaking;
   readonly service: MemoryService;
@@ -134,11 +144,12 @@ export function rivalTicks(options: SimulationOptions): RivalTicks {
   const instances: Instance[] = [];
   let ids = 0;
 
+  const hubLog: HubLog = { orchestrations: [], activities: [], turns: 0 };
   const hubs = new Map<string, (instance: Instance) => Hub>();
   const hubFor = (instance: Instance): Hub => {
     const { deployment } = instance;
     const hub =
-      hubs.get(deployment) ?? hubOf(clock, () => instances.filter((other) => other.deployment === deployment));
+      hubs.get(deployment) ?? hubOf(clock, hubLog, () => instances.filter((other) => other.deployment === deployment));
     hubs.set(deployment, hub);
     return hub(instance);
   };
@@ -275,6 +286,7 @@ export function rivalTicks(options: SimulationOptions): RivalTicks {
     calls,
     events,
     trouble,
+    hubs: hubLog,
     store,
     service,
     startInstance,
@@ -319,10 +331,10 @@ async function tickLoop(
 const REDELIVERED_AFTER_MS = 20_000;
 
 /** One deployment's task hub in memory: its instances take turns at its activities. */
-function hubOf(clock: Clock, workers: () => readonly Instance[]): (instance: Instance) => Hub {
+function hubOf(clock: Clock, log: HubLog, workers: () => readonly Instance[]): (instance: Instance) => Hub {
   const orchestrations = new Map<string, 'pending' | 'completed' | 'failed'>();
   let turn = 0;
-  const deliver = async (input: AttemptInput, lateMs: number): Promise<AttemptResult> => {
+  const deliver = async (input: ActivityInput, lateMs: number): Promise<unknown> => {
     await sleep(clock, lateMs);
     for (;;) {
       const able = workers().filter(
@@ -331,7 +343,10 @@ function hubOf(clock: Clock, workers: () => readonly Instance[]): (instance: Ins
       turn += 1;
       const worker = able[turn % Math.max(1, able.length)];
       if (worker !== undefined) {
-        const answer = dispatch(worker.coordinator, input, worker.report);
+        const answer =
+          input.kind === 'together'
+            ? runTogether(input, () => worker, hubFor(worker))
+            : dispatch(worker.coordinator, input, worker.report);
         const result = await Promise.race([answer, gone(worker)]);
         if (result !== undefined) return result;
       }
@@ -342,13 +357,21 @@ function hubOf(clock: Clock, workers: () => readonly Instance[]): (instance: Ins
     while (!worker.dead) await sleep(clock, REDELIVERED_AFTER_MS);
     return undefined;
   };
-  return (instance) => ({
+  const hubFor = (instance: Instance): Hub => ({
     start: async (id, input) => {
       if (orchestrations.has(id)) return;
       orchestrations.set(id, 'pending');
       if (instance.hubDead) return;
+      const isLogged = input.kind !== 'probe';
+      if (isLogged) log.orchestrations.push({ id, input, at: clock.now() });
       const durable = {
-        activity: (next: AttemptInput) => deliver(next, instance.hubLateMs(next)),
+        activity: (next: ActivityInput) => {
+          if (isLogged) log.activities.push(next);
+          return deliver(next, instance.hubLateMs(next));
+        },
+        onTurn: () => {
+          if (isLogged) log.turns += 1;
+        },
         timer: (at: Date) => sleep(clock, at.getTime() - clock.now()),
       };
       playOrchestration(durable, input).then(
@@ -359,6 +382,7 @@ function hubOf(clock: Clock, workers: () => readonly Instance[]): (instance: Ins
     status: async (id) => orchestrations.get(id) ?? 'unknown',
     purge: async () => undefined,
   });
+  return hubFor;
 }
 
 interface Life {

@@ -44,9 +44,9 @@ describe('a hand-over through the task hub', () => {
       await sim.clock.advanceTo(now);
       const claim = claimOf(decide(situation(spec, now, { row: decodeRow(metadata) })));
       const started: AttemptInput[] = [];
-      const hub: Hub = { ...quietHub, start: async (_id, input) => void started.push(input) };
+      const hub: Hub = { ...quietHub, start: async (_id, input) => void started.push(input as AttemptInput) };
       const leaseId = on.coordinator.newId() as LeaseId;
-      await handOver(on.coordinator, hub, runnableJob(on, A), {
+      await handOver(on.coordinator, hub.start, runnableJob(on, A), {
         claim,
         etag,
         lease: 'available',
@@ -81,7 +81,7 @@ describe('a hand-over through the task hub', () => {
     });
     const leaseId = on.coordinator.newId() as LeaseId;
     const race = { claim, etag, lease, before, leaseId, leaseMs: spec.leaseMs, releases };
-    expect(await handOver(on.coordinator, quietHub, runnableJob(on, A), race)).toBe(false);
+    expect(await handOver(on.coordinator, quietHub.start, runnableJob(on, A), race)).toBe(false);
     expect((await listedRow(sim, A)).lease).toBe(expected);
   });
 });
@@ -114,7 +114,7 @@ describe('a release that takes 75 s to the service', () => {
       throw new StoreUnavailableError('no answer');
     });
     const started: AttemptInput[] = [];
-    const hub: Hub = { ...quietHub, start: async (_id, input) => void started.push(input) };
+    const hub: Hub = { ...quietHub, start: async (_id, input) => void started.push(input as AttemptInput) };
     const leaseId = on.coordinator.newId() as LeaseId;
     let released = 0;
     const race = {
@@ -123,7 +123,7 @@ describe('a release that takes 75 s to the service', () => {
         released += 1;
       },
     };
-    const first = expect(handOver(on.coordinator, hub, runnableJob(on, A), race)).rejects.toThrow('no answer');
+    const first = expect(handOver(on.coordinator, hub.start, runnableJob(on, A), race)).rejects.toThrow('no answer');
     await sim.clock.advance(65 * SECOND);
     await first;
     expect(released).toBe(1);
@@ -134,7 +134,7 @@ describe('a release that takes 75 s to the service', () => {
 
   it('ends no claim that was made under the same lease id meanwhile', async () => {
     const { sim, on, race, hub, started, arrived } = await released();
-    expect(await handOver(on.coordinator, hub, runnableJob(on, A), race)).toBe(true);
+    expect(await handOver(on.coordinator, hub.start, runnableJob(on, A), race)).toBe(true);
     const attempts = started.map((input) => dispatch(on.coordinator, input, on.report));
     await sim.clock.advance(20 * SECOND);
     expect(arrived).toEqual(['lost']);
@@ -216,7 +216,7 @@ describe('a claim whose store answers absurd times', () => {
     await sim.clock.advanceTo(T0 + HOUR + 50 * MINUTE);
     const claim = claimOf(decide(situation(spec, sim.clock.now(), { row })));
     const started: AttemptInput[] = [];
-    const hub: Hub = { ...quietHub, start: async (_id, input) => void started.push(input) };
+    const hub: Hub = { ...quietHub, start: async (_id, input) => void started.push(input as AttemptInput) };
     interceptStore(on, 'acquire', (acquire) => (...given) => {
       acquiredAt = sim.clock.now();
       return acquire(...given);
@@ -228,7 +228,7 @@ describe('a claim whose store answers absurd times', () => {
     interceptStore(on, 'renew', () => () => Promise.reject(new StoreUnavailableError('no answer')));
     const leaseId = on.coordinator.newId() as LeaseId;
     const race = { claim, etag, lease: 'available', before, leaseId, leaseMs: LEASE_MS, releases } as const;
-    await handOver(on.coordinator, hub, runnableJob(on, A), race);
+    await handOver(on.coordinator, hub.start, runnableJob(on, A), race);
     await sim.clock.advance(late);
     const attempts = started.map((input) => dispatch(on.coordinator, input, on.report));
     await sim.clock.advance(10 * MINUTE);
@@ -278,10 +278,10 @@ describe('a hand-over that is given back', () => {
     const seen = lease === 'available' ? { row } : { row, lease, record: 'none' as const };
     const claim = claimOf(decide(situation(spec, sim.clock.now(), seen)));
     const started: AttemptInput[] = [];
-    const hub: Hub = { ...quietHub, start: async (_id, input) => void started.push(input) };
+    const hub: Hub = { ...quietHub, start: async (_id, input) => void started.push(input as AttemptInput) };
     const leaseId = on.coordinator.newId() as LeaseId;
     const race = { claim, etag, lease, before, leaseId, leaseMs: spec.leaseMs, releases };
-    await handOver(on.coordinator, hub, runnableJob(on, A), race);
+    await handOver(on.coordinator, hub.start, runnableJob(on, A), race);
     const attempt = (): Promise<unknown> =>
       Promise.all(started.map((input) => dispatch(on.coordinator, input, on.report)));
     return { sim, on, etag, attempt };

@@ -9,7 +9,11 @@ const PROVEN: AttemptResult = { kind: 'proven' };
 function hubThat(run: (input: AttemptInput) => Promise<AttemptResult>) {
   const clock = settableClock();
   const failures: string[] = [];
-  const hub = createProcessHub({ clock, run, onFailure: (id, error) => void failures.push(`${id}: ${String(error)}`) });
+  const hub = createProcessHub({
+    clock,
+    run: run as never,
+    onFailure: (id, error) => void failures.push(`${id}: ${String(error)}`),
+  });
   return { clock, failures, hub };
 }
 

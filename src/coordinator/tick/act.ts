@@ -124,7 +124,7 @@ function waitsFor(
 
 /** Returns false if somebody else was faster. */
 async function write(
-  { coordinator, board, overdue, hubWatch }: TickState,
+  { coordinator, batches, board, overdue, hubWatch }: TickState,
   { hub, report, untilNext }: Fire,
   job: RunnableJob,
   { decision, etag, lease, row: before }: Due,
@@ -153,9 +153,17 @@ async function write(
   };
   const { invocation } = report;
   const terms = { etag, lease, before, leaseId, leaseMs, releases, invocation };
-  const won = await handOver(coordinator, hub, job, { claim, ...terms });
-  if (won) hubWatch.handedOver(name, untilNext());
-  return won;
+  const member = batches.join();
+  try {
+    const begin: Parameters<typeof handOver>[1] = (...own) =>
+      // A term lasts as long as its host allows, and so would its activity.
+      claim.run.kind === 'term' ? hub.start(...own) : member.start(hub, ...own);
+    const won = await handOver(coordinator, begin, job, { claim, ...terms });
+    if (won) hubWatch.handedOver(name, untilNext());
+    return won;
+  } finally {
+    member.leave();
+  }
 }
 
 function dueTime(decision: Due['decision']): EpochMs {

@@ -2,6 +2,7 @@ import type { JobName, Millis } from '../../core/brand';
 import type { Coordinator, Hub, Report } from '../coordinator';
 import type { Gate } from '../gate';
 import type { Background } from './background';
+import type { Batches } from './batches';
 import type { BackfillWatch } from '../backfills';
 import type { Board } from './board';
 import type { ClaimRate } from './claim-rate';
@@ -34,6 +35,7 @@ export interface TickState {
   readonly background: Background;
   /** Limits how many storage calls of checks and claims run side by side. Others wait by the ranks of their jobs. */
   readonly gate: Gate;
+  readonly batches: Batches;
   readonly hubWatch: HubWatch;
   readonly overdue: OverdueWatch;
   readonly required: RequiredWatch;

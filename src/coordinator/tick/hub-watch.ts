@@ -1,12 +1,12 @@
 import type { JobName, LeaseId, Millis } from '../../core/brand';
-import { type Clock, sleep } from '../../core/clock';
+import { sleep } from '../../core/clock';
 import type { JobSpec } from '../../core/job';
 import { brief } from '../../core/text';
-import { within } from '../../lease/deadline';
 import { type ListedRow, StoreError } from '../../lease/store';
 import type { Coordinator, Hub, Report, RunnableJob } from '../coordinator';
 import { giveBack } from '../give-back';
 import type { HandOver } from '../hand-overs';
+import { withinHub } from '../hub';
 import { storageTroubled, troubled } from '../reachability';
 
 const POLL_FIRST_MS = 50;
@@ -14,8 +14,6 @@ const POLL_AT_MOST_MS = 1_000;
 const PROBE_AGAIN_MS = 30_000;
 /** Within this, the first check of a tick has shown the rows that are in flight. */
 const SHOWN_AFTER_MS = 2_000;
-/** A host that does not answer must not block the tick for ever. */
-const HUB_ANSWERS_WITHIN_MS = 10_000;
 
 /**
  * Keeps a deployment whose task hub is dead out of the race: after a start, and after each hand-over whose claim was
@@ -50,14 +48,6 @@ export interface HubWatch {
   readonly mayRace: boolean;
   /** Raises a doubt, because an orchestration could not be started. */
   failed(job: RunnableJob, error: unknown, report: Report): void;
-}
-
-/**
- * Makes one call to the hub with a time limit. Rejects with `StoreUnavailableError`: the call may or may not have taken
- * effect.
- */
-export function withinHub<T>(clock: Clock, call: () => Promise<T>): Promise<T> {
-  return within(clock, HUB_ANSWERS_WITHIN_MS, call, 'the task hub');
 }
 
 type GivenBack = Map<JobName, { readonly turn: string; readonly at: Millis }>;

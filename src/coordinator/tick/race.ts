@@ -5,12 +5,12 @@ import type { Row } from '../../core/row';
 import { acquire, release } from '../../lease/acquire';
 import { itemsAreSilent } from '../beat';
 import { completeRow } from '../complete-row';
-import type { Coordinator, Hub, RunnableJob } from '../coordinator';
+import type { Coordinator, RunnableJob } from '../coordinator';
 import { turnOf } from '../give-back';
 import type { HandOver } from '../hand-overs';
-import { type AttemptInput, packRow } from '../message';
+import { withinHub } from '../hub';
+import { type HandedOver, packRow } from '../message';
 import type { Invocation } from '../telemetry';
-import { withinHub } from './hub-watch';
 import { withLastRun } from './last-run';
 import { type RaceTrace, traceRace } from './trace-race';
 
@@ -39,6 +39,9 @@ export interface Race {
   readonly invocation?: Invocation | undefined;
 }
 
+/** Starts an orchestration, its own or one with other claims. */
+type Begin = (orchestration: string, input: HandedOver) => Promise<void>;
+
 /**
  * The race: acquires the job's lease, if the row has not changed since the decision, and hands it over to an
  * orchestration. From then on the lease id travels in the orchestration's input.
@@ -46,7 +49,7 @@ export interface Race {
  * @returns false if another instance was faster, or nothing is claimed after all
  * @throws HandOverError if the task hub does not accept the orchestration
  */
-export async function handOver(coordinator: Coordinator, hub: Hub, job: RunnableJob, race: Race): Promise<boolean> {
+export async function handOver(coordinator: Coordinator, begin: Begin, job: RunnableJob, race: Race): Promise<boolean> {
   const { clock, serviceTime } = coordinator;
   const { claim, lease } = race;
   const { name } = job.spec;
@@ -70,7 +73,7 @@ export async function handOver(coordinator: Coordinator, hub: Hub, job: Runnable
     }
     return false;
   }
-  return start(coordinator, hub, job, { ...race, trace }, acquired.date);
+  return start(coordinator, begin, job, { ...race, trace }, acquired.date);
 }
 
 /**
@@ -80,7 +83,7 @@ export async function handOver(coordinator: Coordinator, hub: Hub, job: Runnable
  */
 async function start(
   coordinator: Coordinator,
-  hub: Hub,
+  begin: Begin,
   { spec: { name } }: RunnableJob,
   { claim, etag, lease, before, leaseId, leaseMs, trace }: Race & { readonly trace: RaceTrace },
   acquiredAt: EpochMs,
@@ -95,7 +98,7 @@ async function start(
   }
   const handOverTrace = trace.won(row.run?.key ?? '');
   const sent = handOverTrace.sent();
-  const input: AttemptInput = {
+  const input: HandedOver = {
     kind: 'handedOver',
     job: name,
     leaseId,
@@ -115,7 +118,7 @@ async function start(
   const pending: HandOver = { ...handedOver, at: clock.monotonic() };
   handOvers.note(name, pending);
   try {
-    await withinHub(clock, () => hub.start(orchestration, input));
+    await withinHub(clock, () => begin(orchestration, input));
     handOverTrace.end(false);
   } catch (cause) {
     handOverTrace.end(true);

@@ -10,6 +10,7 @@ import type { Coordinator, Hub, Report } from '../coordinator';
 import { createGate } from '../gate';
 import { sayTroublesAgain, storageAnswers, storageTroubled } from '../reachability';
 import { createBackground } from './background';
+import { createBatches } from './batches';
 import { backfillWatch } from '../backfills';
 import { Board } from './board';
 import { ClaimRate } from './claim-rate';
@@ -71,6 +72,7 @@ export function createTicker(coordinator: Coordinator): Ticker {
     board: new Board(inClaimOrder(coordinator)),
     background: createBackground(clock),
     gate: createGate(CLAIMS_AT_ONCE),
+    batches: createBatches(coordinator),
     hubWatch: hubWatch(coordinator),
     ...watches(coordinator),
     required: requiredWatch(coordinator),

@@ -1,7 +1,9 @@
+import { type HubWork, handOverWork } from '../../core/batch';
 import type { EpochMs, Millis } from '../../core/brand';
 import { type JobSpec, TERM_RESERVE_MS } from '../../core/job';
 import { CALL_KINDS, type CallCounts, type CallKind } from '../../core/storage-call';
 import { COUNTED_CALLS as COUNTED } from './counted-calls';
+import { durableCalls } from './durable-calls';
 import { type Frequency, type Load, MONTH_DAYS, countDueTimes } from './frequency';
 import { PRICE_NAMES, type PriceName, type Prices } from './prices';
 
@@ -23,12 +25,6 @@ const AN_HOUR = {
   /** From each place. */
   availabilityTests: 4,
 };
-/**
- * Durable's own calls, by its source (docs/evidence/azure.md#storage-calls-of-a-run). A message is put, received and
- * deleted, and a poll after it finds nothing; an orchestration has one to start with, and two for each activity. A turn
- * reads the history, adds to it and updates the instance, whose row is looked up, made, and purged with the history.
- */
-const DURABLE = { callsOfMessage: 4, tableCallsOfTurn: 3, tableCallsOfOrchestration: 5 };
 /**
  * A record in a workspace, and how many there are: test/unit/run-log.test.ts. At the levels of host.json, a run that
  * succeeds has no line. With telemetry it has eight spans, and eight series of its job have news at the next export; a
@@ -170,7 +166,7 @@ type JobBill = Omit<JobCost, 'cost'> & { readonly quantities: Quantities };
 
 /** @param frequency with the billed part of a second for which a job's run keeps its instance busy */
 function jobBill(spec: JobSpec, assumed: CostAssumptions, frequency: Frequency & { readonly share: number }): JobBill {
-  const { dueTimes, busySeconds, share } = frequency;
+  const { dueTimes, busySeconds, share, handOver } = frequency;
   const { memoryGb, alwaysReady, deployments } = assumed;
   const termMs = spec.timeoutMs ?? assumed.functionTimeoutMs - TERM_RESERVE_MS;
   const isLeader = spec.kind === 'always' && spec.enabled;
@@ -186,26 +182,32 @@ function jobBill(spec: JobSpec, assumed: CostAssumptions, frequency: Frequency &
     waitCalls(spec, assumed),
     groupCalls(spec, assumed),
   ].map((counts) => times(counts, runs));
-  const fan = items === undefined ? undefined : { ...COUNTED.fannedOut, items };
-  const turns = fan === undefined ? COUNTED.won.turns : fan.turns + fan.items * COUNTED.item.turns;
-  const activities = fan === undefined ? COUNTED.won.activities : fan.activities + fan.items * COUNTED.item.activities;
-  const executions = runs * (turns + activities);
+  const work = items === undefined ? (isLeader ? handOverWork(1) : handOver) : fanOutWork(items);
+  const executions = runs * (work.turns + work.activities);
   const gbSeconds = (busySeconds.get(spec.name) ?? 0) * share * memoryGb;
   const byPrice = pricedCalls(calls);
   const writes = sum(calls.map((counts) => sum(CALL_KINDS.filter(isLogged).map((kind) => counts[kind] ?? 0))));
   const records = (assumed.telemetry ? RECORDS.ofRun * runs : 0) + (assumed.logWrites ? RECORDS.ofWrite * writes : 0);
   const logGb = records * RECORD_GB;
-  const work: Quantities =
+  const instance: Quantities =
     alwaysReady > 0
       ? { alwaysReadyExecutionGbSecond: gbSeconds, alwaysReadyExecution: executions }
       : { onDemandGbSecond: gbSeconds, onDemandExecution: executions };
   const storageCalls = sum(calls.map(totalOf));
-  const durable: Quantities = {
-    queueCall: runs * DURABLE.callsOfMessage * (1 + 2 * activities),
-    tableCall: runs * (DURABLE.tableCallsOfOrchestration + DURABLE.tableCallsOfTurn * turns),
-  };
-  const quantities = { ...byPrice, ...work, ...durable, logGb };
+  const { queue, table } = durableCalls(work);
+  const durable: Quantities = { queueCall: runs * queue, tableCall: runs * table };
+  const quantities = { ...byPrice, ...instance, ...durable, logGb };
   return { job: spec.name, runs, storageCalls, executions, gbSeconds, logGb, quantities };
+}
+
+/** A run that fans out, as if it were handed over alone. */
+function fanOutWork(items: number): HubWork {
+  const { activities, turns } = COUNTED.fannedOut;
+  return {
+    orchestrations: 1,
+    activities: activities + items * COUNTED.item.activities,
+    turns: turns + items * COUNTED.item.turns,
+  };
 }
 
 /** While its required job runs, a tick checks a due time this often. */

@@ -1,4 +1,5 @@
 import type { EpochMs, Millis } from '../../core/brand';
+import { type HubWork, handOverWork } from '../../core/batch';
 import { type JobSpec, actualTime } from '../../core/job';
 
 const DAY_MS: Millis = 86_400_000;
@@ -33,6 +34,8 @@ export interface Frequency {
   readonly busySeconds: ReadonlyMap<string, number>;
   /** For how many seconds a month instances are busy with runs. What runs at the same time on one instance counts once. */
   readonly activeSeconds: number;
+  /** What the task hubs do for one run, on average: what is due in the same second is handed over together. */
+  readonly handOver: HubWork;
 }
 
 /** How long runs take, and over how many deployments they spread. */
@@ -86,6 +89,7 @@ export function countDueTimes(specs: readonly JobSpec[], after: EpochMs, load: L
     extrapolated,
     busySeconds,
     activeSeconds: month.activeSeconds(load.deployments),
+    handOver: month.handOver(load.deployments),
   };
 }
 
@@ -107,13 +111,17 @@ class Month {
   /** The change of the number of busy runs at each second. */
   readonly #changes = new Int32Array(MONTH_SECONDS + 1);
 
+  /** The runs that are due in each second. */
+  readonly #runs = new Int32Array(MONTH_SECONDS + 1);
   readonly #first: number;
 
   constructor(readonly after: EpochMs) {
     this.#first = tickAt(Math.floor(after / 1_000) - TICKS.lookAheadSeconds);
   }
 
-  due(at: EpochMs): void {
+  due(at: EpochMs, jobs: number): void {
+    const second = Math.floor((at - this.after) / 1_000);
+    if (second >= 0 && second < this.#runs.length) this.#runs[second] = (this.#runs[second] ?? 0) + jobs;
     const claimed = Math.floor(at / 1_000) - TICKS.lookAheadSeconds;
     const tick = tickAt(claimed);
     const stays = Math.max(1, claimed - secondOf(tick));
@@ -147,6 +155,25 @@ class Month {
     }
     return active;
   }
+
+  /** The work for one run: each deployment hands over its share of what is due in a second. */
+  handOver(deployments: number): HubWork {
+    const all = { runs: 0, orchestrations: 0, activities: 0, turns: 0 };
+    const seconds = new Map<number, number>();
+    for (const due of this.#runs) if (due > 0) seconds.set(due, (seconds.get(due) ?? 0) + 1);
+    for (const [due, count] of seconds) {
+      all.runs += count * due;
+      for (let index = 0; index < deployments; index += 1) {
+        const work = handOverWork(Math.floor((due + index) / deployments));
+        all.orchestrations += count * work.orchestrations;
+        all.activities += count * work.activities;
+        all.turns += count * work.turns;
+      }
+    }
+    if (all.runs === 0) return handOverWork(1);
+    const { runs, orchestrations, activities, turns } = all;
+    return { orchestrations: orchestrations / runs, activities: activities / runs, turns: turns / runs };
+  }
 }
 
 interface Counting {
@@ -164,7 +191,7 @@ function countOf(spec: JobSpec, { month, budget, seconds, jobs }: Counting): Cou
   for (let due = spec.timetable.next(after); due !== undefined && due <= after + MONTH_MS;) {
     count += 1;
     const at = actualTime(spec, due);
-    month.due(at);
+    month.due(at, jobs);
     const start = Math.floor((at - after) / 1_000);
     month.busy(start - TICKS.lookAheadSeconds, start + seconds, jobs);
     busySeconds += TICKS.lookAheadSeconds + seconds;

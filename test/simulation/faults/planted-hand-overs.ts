@@ -4,6 +4,16 @@ import type { Planted } from './planted';
 /** Rules of what was handed over and not claimed. */
 export const HAND_OVER_FAULTS: readonly Planted[] = [
   {
+    name: 'one-batch-id',
+    what: 'claims that are handed over together use the orchestration id of the last ones',
+    edits: [become('coordinator/tick/batches.ts:startAll', call('newId'), "''")],
+  },
+  {
+    name: 'batch-leaves-one-out',
+    what: 'a batch leaves its last claim out',
+    edits: [become('coordinator/tick/batches.ts:startAll', argument('dealt', 0), '$.slice(0, -1)')],
+  },
+  {
     name: 'late-kept',
     what: 'a late hand-over is not given back',
     mix: 'draining',

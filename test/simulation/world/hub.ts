@@ -1,6 +1,11 @@
-import type { AttemptInput, AttemptResult, Lane } from '../../../src/coordinator/message';
+import type { ActivityInput, Lane, OrchestrationInput } from '../../../src/coordinator/message';
 import type { Hub } from '../../../src/coordinator/coordinator';
-import { orchestrateItems, orchestrateRun } from '../../../src/functions/orchestrator';
+import {
+  orchestrateBatch,
+  orchestrateContinued,
+  orchestrateItems,
+  orchestrateRun,
+} from '../../../src/functions/orchestrator';
 import type { Fault, FaultStream, HubFault } from '../faults/faults';
 import type { SimulatedProcess } from './process';
 import type { Random } from '../faults/random';
@@ -10,7 +15,7 @@ import type { Trace } from './trace';
 /** A process that can run activities. */
 export interface Worker {
   readonly process: SimulatedProcess;
-  run(input: AttemptInput): Promise<AttemptResult>;
+  run(input: ActivityInput): Promise<unknown>;
   /** Whether it takes no new work any longer. */
   readonly leaving: boolean;
 }
@@ -39,8 +44,15 @@ interface Orchestration {
   step: number;
   /** Whose sub-orchestration it is, and at which place among those that run side by side. */
   readonly parent: { readonly orchestration: Orchestration; readonly step: number; readonly place: number } | undefined;
-  /** The results of its sub-orchestrations, and the number of open ones. */
-  children: { readonly results: unknown[]; left: number };
+  /** The results of what it waits for side by side, activities or sub-orchestrations, and the number of open ones. */
+  children: { readonly results: Map<number, unknown>; left: number };
+}
+
+/** What asked for an activity: the step of its orchestration, and the place among those that run side by side. */
+interface Asked {
+  readonly orchestration: Orchestration;
+  readonly step: number;
+  readonly place: number | undefined;
 }
 
 interface TaskHubOptions {
@@ -53,7 +65,7 @@ interface TaskHubOptions {
 }
 
 type Action =
-  | { readonly kind: 'activity'; readonly input: AttemptInput }
+  | { readonly kind: 'activity'; readonly input: ActivityInput }
   | { readonly kind: 'timer'; readonly at: Date }
   | { readonly kind: 'lane'; readonly lane: Lane }
   | { readonly kind: 'all'; readonly actions: readonly Action[] };
@@ -119,15 +131,15 @@ export function createTaskHub(options: TaskHubOptions): TaskHub {
     });
   }
 
-  function start(id: string, input: AttemptInput): void {
+  function start(id: string, input: OrchestrationInput): void {
     if (orchestrations.has(id)) return;
     if (input.kind === 'probe') latestProbe = { id, at: timeline.now() };
     else trace?.add(options.name, `orchestration ${id} starts`);
-    begin(id, orchestrateRun(contextOf(input) as never), undefined);
+    begin(id, orchestratorOf(input)(contextOf(input) as never), undefined);
   }
 
   function begin(id: string, steps: Orchestration['steps'], parent: Orchestration['parent']): void {
-    const children = { results: [], left: 0 };
+    const children = { results: new Map(), left: 0 };
     const orchestration: Orchestration = { id, status: 'pending', steps, step: 0, parent, children };
     orchestrations.set(id, orchestration);
     advance(orchestration, undefined);
@@ -145,7 +157,7 @@ export function createTaskHub(options: TaskHubOptions): TaskHub {
     const action = yielded.value as Action;
     switch (action.kind) {
       case 'activity':
-        send(orchestration, action.input);
+        send(orchestration, undefined, action.input);
         return;
       case 'timer':
         sendTimer(orchestration, action.at);
@@ -153,7 +165,7 @@ export function createTaskHub(options: TaskHubOptions): TaskHub {
       case 'lane':
         throw new Error('a lane is begun beside others only');
       case 'all':
-        beginLanes(orchestration, action.actions);
+        beginAll(orchestration, action.actions);
     }
   }
 
@@ -168,14 +180,19 @@ export function createTaskHub(options: TaskHubOptions): TaskHub {
     });
   }
 
-  function beginLanes(orchestration: Orchestration, actions: readonly Action[]): void {
-    orchestration.children = { results: [], left: actions.length };
+  function beginAll(orchestration: Orchestration, actions: readonly Action[]): void {
+    orchestration.children = { results: new Map(), left: actions.length };
     for (const [place, action] of actions.entries()) {
-      if (action.kind !== 'lane') throw new Error(`${action.kind} is not begun beside others`);
-      const id = `${orchestration.id}:${String(orchestration.step)}:${String(place)}`;
-      const parent = { orchestration, step: orchestration.step, place };
-      begin(id, orchestrateItems(contextOf(action.lane) as never), parent);
+      if (action.kind === 'activity') send(orchestration, place, action.input);
+      else if (action.kind === 'lane') beginLane(orchestration, place, action.lane);
+      else throw new Error(`${action.kind} is not begun beside others`);
     }
+  }
+
+  function beginLane(orchestration: Orchestration, place: number, lane: Lane): void {
+    const id = `${orchestration.id}:${String(orchestration.step)}:${String(place)}`;
+    const parent = { orchestration, step: orchestration.step, place };
+    begin(id, orchestrateItems(contextOf(lane) as never), parent);
   }
 
   function tellParent({ parent }: Orchestration, value: unknown): void {
@@ -184,12 +201,28 @@ export function createTaskHub(options: TaskHubOptions): TaskHub {
     const { random } = next([], orchestration.id);
     timeline.after(hiddenFor(orchestration) + random.whole(2, 20), () => {
       whenAlive(() => {
-        if (!isCurrent(orchestration) || orchestration.step !== step) return;
-        orchestration.children.results[place] = value;
-        orchestration.children.left -= 1;
-        if (orchestration.children.left === 0) advance(orchestration, orchestration.children.results);
+        childDone(orchestration, step, place, value);
       });
     });
+  }
+
+  function childDone(orchestration: Orchestration, step: number, place: number, value: unknown): void {
+    if (!waitsFor(orchestration, step, place)) return;
+    const { children } = orchestration;
+    children.results.set(place, value);
+    children.left -= 1;
+    if (children.left > 0) return;
+    const inOrder = [...children.results].toSorted(([one], [other]) => one - other);
+    advance(
+      orchestration,
+      inOrder.map(([, result]) => result),
+    );
+  }
+
+  /** @param place among those that run side by side */
+  function waitsFor(orchestration: Orchestration, step: number, place: number | undefined): boolean {
+    const isDone = place !== undefined && orchestration.children.results.has(place);
+    return isCurrent(orchestration) && orchestration.step === step && !isDone;
   }
 
   /** The time for which a message to a fan-out's orchestrations stays hidden after its host died. */
@@ -202,19 +235,19 @@ export function createTaskHub(options: TaskHubOptions): TaskHub {
     return orchestrations.get(orchestration.id) === orchestration;
   }
 
-  function send(orchestration: Orchestration, input: AttemptInput): void {
+  function send(orchestration: Orchestration, place: number | undefined, input: ActivityInput): void {
     const { step } = orchestration;
     const { fault, random } = next(['dropped', 'late'], orchestration.id);
     const once = next(['again', 'afterwards'], orchestration.id);
     if (fault?.kind !== 'dropped') {
       const late = input.kind === 'probe' ? 0 : hub.lateMs;
       timeline.after(late + (fault?.kind === 'late' ? fault.ms : random.whole(3, 40)), () => {
-        deliver(orchestration, step, input, random);
+        deliver({ orchestration, step, place }, input, random);
       });
     }
     if (once.fault !== undefined) {
       timeline.after(once.fault.ms, () => {
-        deliver(orchestration, step, input, once.random, once.fault?.kind === 'afterwards');
+        deliver({ orchestration, step, place }, input, once.random, once.fault?.kind === 'afterwards');
       });
     }
   }
@@ -228,17 +261,12 @@ export function createTaskHub(options: TaskHubOptions): TaskHub {
   }
 
   /** @param late a second copy of the message, which is carried out although its orchestration has moved on */
-  function deliver(
-    orchestration: Orchestration,
-    step: number,
-    input: AttemptInput,
-    random: Random,
-    late = false,
-  ): void {
-    if (!late && (!isCurrent(orchestration) || orchestration.step !== step)) return;
+  function deliver(asked: Asked, input: ActivityInput, random: Random, late = false): void {
+    const { orchestration, step, place } = asked;
+    if (!late && !waitsFor(orchestration, step, place)) return;
     const again = (delay: number): void => {
       timeline.after(delay, () => {
-        deliver(orchestration, step, input, random);
+        deliver(asked, input, random);
       });
     };
     // A process that has just been stopped may have fetched the message before.
@@ -257,7 +285,7 @@ export function createTaskHub(options: TaskHubOptions): TaskHub {
     const guard = (): void => {
       timeline.after(redeliverAfter, () => {
         if (over) return;
-        if (worker.process.dead) deliver(orchestration, step, input, random);
+        if (worker.process.dead) deliver(asked, input, random);
         else guard();
       });
     };
@@ -268,7 +296,8 @@ export function createTaskHub(options: TaskHubOptions): TaskHub {
           over = true;
           timeline.after(hiddenFor(orchestration) + random.whole(2, 20), () => {
             whenAlive(() => {
-              if (isCurrent(orchestration) && orchestration.step === step) advance(orchestration, copy(result));
+              if (place !== undefined) childDone(orchestration, step, place, copy(result));
+              else if (waitsFor(orchestration, step, place)) advance(orchestration, copy(result));
             });
           });
         },
@@ -282,13 +311,18 @@ export function createTaskHub(options: TaskHubOptions): TaskHub {
   }
 }
 
+function orchestratorOf({ kind }: OrchestrationInput): (context: never) => Orchestration['steps'] {
+  if (kind === 'batch') return orchestrateBatch;
+  return kind === 'continued' ? orchestrateContinued : orchestrateRun;
+}
+
 /** An orchestrator's view of Durable. */
 function contextOf(input: unknown): object {
   const message = copy(input);
   return {
     df: {
       getInput: () => message,
-      callActivity: (_name: string, given: AttemptInput): Action => ({ kind: 'activity', input: copy(given) }),
+      callActivity: (_name: string, given: ActivityInput): Action => ({ kind: 'activity', input: copy(given) }),
       createTimer: (at: Date): Action => ({ kind: 'timer', at }),
       callSubOrchestrator: (_name: string, lane: Lane): Action => ({ kind: 'lane', lane: copy(lane) }),
       Task: { all: (actions: readonly Action[]): Action => ({ kind: 'all', actions }) },

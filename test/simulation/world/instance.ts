@@ -1,5 +1,6 @@
 import { longestWait } from '../../../src/core/early-claim';
 import { dispatch } from '../../../src/coordinator/attempt/dispatch';
+import { runTogether } from '../../../src/coordinator/attempt/together';
 import {
   type Coordinator,
   createCoordinator,
@@ -7,6 +8,7 @@ import {
   type Report,
   type RunnableJob,
 } from '../../../src/coordinator/coordinator';
+import type { HandedOver, OrchestrationInput } from '../../../src/coordinator/message';
 import { drain } from '../../../src/coordinator/drain';
 import { createConcurrencyLimit } from '../../../src/coordinator/concurrency-limit';
 import { createTicker } from '../../../src/coordinator/tick/tick';
@@ -46,6 +48,8 @@ export interface Instance extends Worker {
   ticksSince: number;
 }
 
+/** How a line ends that tells of an error of one claim among others. */
+const FAILED = 'its attempt failed:';
 export const LOOK_AHEAD_MS = 5_000;
 const TICK_MS = 15_000;
 const TICK_OFFSET_MS = 10_000;
@@ -118,6 +122,7 @@ export function startInstance(options: InstanceOptions): Instance {
     },
     log: (_level, ...message) => {
       for (const job of unreadIn(String(message[0]))) options.controlUnread(job);
+      if (String(message[0]).endsWith(FAILED)) broken('threw', `an attempt threw ${text(message[1])}`);
       const mistake = mistakeIn(message);
       if (mistake !== undefined) broken('crashed', `it logged ${mistake}`);
     },
@@ -130,10 +135,12 @@ export function startInstance(options: InstanceOptions): Instance {
     ticksSince: Infinity,
     leaving: false,
     run: (input) =>
-      dispatch(coordinator, input, report).catch((error: unknown) => {
-        broken(kindOfThrown(error), `an attempt threw ${text(error)}`);
-        throw error;
-      }),
+      input.kind === 'together'
+        ? runTogether(input, () => ({ coordinator, report }), deployment.hub.for(process))
+        : dispatch(coordinator, input, report).catch((error: unknown) => {
+            broken(kindOfThrown(error), `an attempt threw ${text(error)}`);
+            throw error;
+          }),
     drain: () => drain(coordinator),
   };
   deployment.instances.push(instance);
@@ -147,7 +154,7 @@ export function startInstance(options: InstanceOptions): Instance {
     return {
       ...hub,
       start: (id, input) => {
-        if (input.kind === 'handedOver') options.handedOver(input.job, input.leaseId);
+        for (const { job, leaseId } of claimsIn(input)) options.handedOver(job, leaseId);
         return hub.start(id, input);
       },
     };
@@ -163,6 +170,11 @@ export function startInstance(options: InstanceOptions): Instance {
       if (!instance.leaving && options.mayTick(instance)) await ticker.tick(watchedHub(), nextFire, report);
     }
   }
+}
+
+function claimsIn(input: OrchestrationInput): readonly HandedOver[] {
+  if (input.kind === 'batch') return input.activities.flatMap(({ claims }) => claims);
+  return input.kind === 'handedOver' ? [input] : [];
 }
 
 function hex(random: Random): string {

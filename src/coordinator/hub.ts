@@ -1,0 +1,26 @@
+import type { Millis } from '../core/brand';
+import type { Clock } from '../core/clock';
+import { within } from '../lease/deadline';
+import type { OrchestrationInput } from './message';
+
+/** A host that does not answer must not block its caller for ever. */
+const HUB_ANSWERS_WITHIN_MS: Millis = 10_000;
+
+/** The part of Durable that ticks and attempts use: one task hub. */
+export interface Hub {
+  /** Undefined where it is not known. */
+  readonly name?: string;
+  /** Starts the orchestration, unless one with this id has been started already. */
+  start(orchestration: string, input: OrchestrationInput): Promise<void>;
+  status(orchestration: string): Promise<'pending' | 'completed' | 'failed' | 'unknown'>;
+  /** Deletes the histories of finished orchestrations that were created in this span. */
+  purge(span: { readonly from: Date; readonly to: Date }): Promise<void>;
+}
+
+/**
+ * Makes one call to the hub with a time limit. Rejects with `StoreUnavailableError`: the call may or may not have taken
+ * effect.
+ */
+export function withinHub<T>(clock: Clock, call: () => Promise<T>): Promise<T> {
+  return within(clock, HUB_ANSWERS_WITHIN_MS, call, 'the task hub');
+}
