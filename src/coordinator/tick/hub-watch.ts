@@ -57,7 +57,7 @@ export interface HubWatch {
  * effect.
  */
 export function withinHub<T>(clock: Clock, call: () => Promise<T>): Promise<T> {
-  return within(clock, HUB_ANSWERS_WITHIN_MS, call, 'the task hub');
+  return within(clock, HUB_ANSWERS_WITHIN_MS, call, { whose: 'the task hub' });
 }
 
 type GivenBack = Map<JobName, { readonly turn: string; readonly at: Millis }>;
