@@ -22,5 +22,5 @@ export interface Hub {
  * effect.
  */
 export function withinHub<T>(clock: Clock, call: () => Promise<T>): Promise<T> {
-  return within(clock, HUB_ANSWERS_WITHIN_MS, call, 'the task hub');
+  return within(clock, HUB_ANSWERS_WITHIN_MS, call, { whose: 'the task hub' });
 }

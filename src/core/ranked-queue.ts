@@ -40,8 +40,9 @@ export function rankedQueue<T>(): RankedQueue<T> {
 
 export function compareRanks(one: Rank, other: Rank): number {
   for (let index = 0; index < Math.max(one.length, other.length); index += 1) {
-    const difference = (one[index] ?? 0) - (other[index] ?? 0);
-    if (difference !== 0) return difference;
+    const [a, b] = [one[index] ?? 0, other[index] ?? 0];
+    // Not their difference: that of two infinite ones is none.
+    if (a !== b) return a < b ? -1 : 1;
   }
   return 0;
 }

@@ -13,7 +13,7 @@ export async function healthProblem(settings: ElectionSettings, clock: Clock): P
   const { healthCheck, healthTimeoutMs } = settings;
   if (healthCheck === undefined) return undefined;
   try {
-    const healthy = await within(clock, healthTimeoutMs, async () => healthCheck(), 'the health check');
+    const healthy = await within(clock, healthTimeoutMs, async () => healthCheck(), { whose: 'the health check' });
     return healthy ? undefined : { message: 'the health check failed' };
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);

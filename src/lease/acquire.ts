@@ -41,10 +41,11 @@ export async function acquire(
   remaining: () => Millis,
 ): Promise<Acquired | undefined> {
   let sent = moment(asker.clock);
-  const answer = await untilAnswered(asker, remaining, (signal) => {
+  const ask = (signal: AbortSignal): ReturnType<RowStore['acquire']> => {
     sent = moment(asker.clock);
     return asker.store.acquire(name, { leaseId, leaseMs, ifMatch: etag }, { signal });
-  });
+  };
+  const answer = await untilAnswered(asker, remaining, ask, { isHeld: false });
   return answer.kind === 'lost' ? undefined : { date: answer.date, sent };
 }
 

@@ -8,6 +8,30 @@ export const CALL_LIMIT_MS = 5_000;
 const ASK_AGAIN_MS = 250;
 const ASK_AGAIN_AT_MOST_MS = 2_000;
 
+interface WithinOptions {
+  /** Who is asked, for messages. Default: storage. */
+  readonly whose?: string;
+  /** What is left of the lease under which the call is made. */
+  readonly leftMs?: Millis;
+}
+
+/** When the trust ends under which a call is made, on the monotonic clock, by the signal of the call. */
+const DEADLINES = new WeakMap<object, Millis>();
+
+/**
+ * When the answer of a call comes too late, on the monotonic clock: the lease is over under which it is made. Infinity: it
+ * is made under none.
+ */
+export function deadlineOf(signal: object | undefined): Millis {
+  return (signal && DEADLINES.get(signal)) ?? Infinity;
+}
+
+/** The call with this signal has the deadline of the other one, for which it is made. */
+export function takeDeadline(signal: AbortSignal, from: AbortSignal | undefined): void {
+  const deadline = from && DEADLINES.get(from);
+  if (deadline !== undefined) DEADLINES.set(signal, deadline);
+}
+
 /**
  * Makes a call that ends in time, whatever the other side does. After `limit` its signal is aborted, and the call
  * rejects with {@link StoreUnavailableError}. The call may or may not have taken effect.
@@ -16,9 +40,10 @@ export async function within<T>(
   clock: Clock,
   limit: Millis,
   call: (signal: AbortSignal) => Promise<T>,
-  whose = 'storage',
+  { whose = 'storage', leftMs }: WithinOptions = {},
 ): Promise<T> {
   const controller = new AbortController();
+  if (leftMs !== undefined) DEADLINES.set(controller.signal, clock.monotonic() + leftMs);
   let cancel = (): void => undefined;
   const expired = new Promise<never>((_, reject) => {
     cancel = clock.after(Math.max(0, limit), () => {
@@ -38,11 +63,14 @@ export async function within<T>(
  * Repeats a call until there is an answer. A refusal of the caller is none: roles and keys that are changed take a while
  * to arrive everywhere, and a finished run must not be thrown away for it. When no time is left it rejects with the last
  * error. The waits between calls grow, but never take more than half of the remaining time.
+ *
+ * @param isHeld whether the calls are made under a lease that ends when no time is left
  */
 export async function untilAnswered<T>(
   { clock, random }: Asking,
   remaining: () => Millis,
   call: (signal: AbortSignal) => Promise<T>,
+  { isHeld = true }: { readonly isHeld?: boolean } = {},
 ): Promise<T> {
   const again = backOff(random, ASK_AGAIN_MS, ASK_AGAIN_AT_MOST_MS);
   let last: StoreError = new StoreUnavailableError('no time is left to ask storage');
@@ -50,7 +78,7 @@ export async function untilAnswered<T>(
     const left = remaining();
     if (left <= 0) throw last;
     try {
-      return await within(clock, Math.min(left, CALL_LIMIT_MS), call);
+      return await within(clock, Math.min(left, CALL_LIMIT_MS), call, isHeld ? { leftMs: left } : {});
     } catch (error) {
       if (!(error instanceof StoreError) || remaining() <= ASK_AGAIN_MS) throw error;
       last = error;

@@ -79,8 +79,12 @@ export function keepAlive(options: KeepAliveOptions): { stop(): void } {
     }
     const start = moment(clock);
     try {
-      const answer = await within(clock, Math.min(trust.remaining(), leaseMs / 3), (signal) =>
-        store.renew(job, leaseId, { signal }),
+      const leftMs = trust.remaining();
+      const answer = await within(
+        clock,
+        Math.min(leftMs, leaseMs / 3),
+        (signal) => store.renew(job, leaseId, { signal }),
+        { leftMs },
       );
       if (stopped) return;
       if (answer === 'lost') {

@@ -1,5 +1,6 @@
 import type { Millis } from '../core/brand';
 import type { Clock } from '../core/clock';
+import { takeDeadline } from '../lease/deadline';
 import { StoreUnavailableError } from '../lease/store';
 
 /** A service that is asked over a network. */
@@ -19,6 +20,7 @@ export async function limited<T>(
 ): Promise<T> {
   signal?.throwIfAborted();
   const controller = new AbortController();
+  takeDeadline(controller.signal, signal);
   const given = Promise.withResolvers<never>();
   const giveUp = (reason: unknown): void => {
     given.reject(reason);

@@ -72,7 +72,9 @@ export function createFeed(plan: TelemetryPlan, clock: Clock): Feed {
       return found;
     },
     async shutdown() {
-      await within(clock, SHUTDOWN_LIMIT_MS, async () => loaded?.shutdown(), 'the receiver of metrics and traces');
+      await within(clock, SHUTDOWN_LIMIT_MS, async () => loaded?.shutdown(), {
+        whose: 'the receiver of metrics and traces',
+      });
     },
   };
 }

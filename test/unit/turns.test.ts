@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createTurns } from '../../src/stores/azure-blob/turns';
+import { type Urgency, createTurns } from '../../src/stores/azure-blob/turns';
 
 /** Calls that note their names when they are sent, on a clock that moves by hand. */
 function line(limit: number) {
@@ -10,8 +10,8 @@ function line(limit: number) {
   const settled = async (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
   return {
     sent,
-    async call(name: string, signal?: AbortSignal): Promise<void> {
-      turns.take(signal).then(
+    async call(name: string, signal?: AbortSignal, urgency?: Urgency): Promise<void> {
+      turns.take(signal, urgency).then(
         () => sent.push(name),
         () => sent.push(`${name} gave up`),
       );
@@ -47,6 +47,21 @@ describe('turns to send calls', () => {
     await call('new');
     for (let left = 3; left > 0; left -= 1) await end();
     expect(sent).toEqual(['a', 'new', 'old', 'less old']);
+  });
+
+  it('go first to the calls whose leases end first, and last to those that begin something', async () => {
+    const { call, end, pass, sent } = line(1);
+    await call('a');
+    await call('begins', undefined, { begins: true });
+    await call('has time');
+    await call('later', undefined, { deadline: 20_000 });
+    await call('sooner', undefined, { deadline: 10_000 });
+    await call('as soon', undefined, { deadline: 10_000 });
+    pass(3_001);
+    await call('begins too', undefined, { begins: true });
+    await call('latest', undefined, { deadline: 30_000 });
+    for (let left = 8; left > 0; left -= 1) await end();
+    expect(sent).toEqual(['a', 'latest', 'sooner', 'as soon', 'later', 'has time', 'begins too', 'begins']);
   });
 
   it('are not given to a call whose caller has given up', async () => {

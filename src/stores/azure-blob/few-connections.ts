@@ -2,15 +2,16 @@ import http from 'node:http';
 import type { RequestPolicyFactory } from '@azure/storage-blob';
 import type { Millis } from '../../core/brand';
 import type { CallKind } from '../../core/storage-call';
+import { deadlineOf } from '../../lease/deadline';
 import { kindOfRequest } from './count-calls';
-import { type Turns, createTurns } from './turns';
+import { type Turns, type Urgency, createTurns } from './turns';
 
 /** Calls that do not wait for each other. */
-type Lane = 'renewals' | 'listings' | 'others';
+type Lane = 'listings' | 'others';
 
 /**
- * How many calls of each lane are sent side by side, each over a connection of its own. Two kinds must not wait behind
- * the calls of a burst: a lease runs out while its renewal waits, and every job waits for a listing.
+ * How many calls of each lane are sent side by side, each over a connection of its own. Every job waits for a listing, so
+ * that must not wait behind the calls of a burst.
  */
 type Limits = Readonly<Record<Lane, number>>;
 
@@ -18,7 +19,7 @@ type Limits = Readonly<Record<Lane, number>>;
  * The emulator accepts one new connection in each turn of its event loop, after all requests that are ready. Where a
  * burst of calls opened a connection for each, those waited for up to 5 s while calls on older connections were served.
  */
-const EMULATOR: Limits = { renewals: 4, listings: 2, others: 10 };
+const EMULATOR: Limits = { listings: 2, others: 14 };
 
 /**
  * An instance may open 128 connections to one address before it has to wait for more ports, and its host needs some of
@@ -26,13 +27,14 @@ const EMULATOR: Limits = { renewals: 4, listings: 2, others: 10 };
  *
  * @see https://learn.microsoft.com/azure/app-service/troubleshoot-intermittent-outbound-connection-errors
  */
-const AZURE: Limits = { renewals: 20, listings: 8, others: 72 };
+const AZURE: Limits = { listings: 8, others: 92 };
 
 /** The SDK sends calls to Azure through the proxy that the environment names. The emulator needs none. */
 const noProxy = new http.Agent({ keepAlive: true });
 
 /**
- * Sends calls over a few connections. Where all are in use, a call waits for one.
+ * Sends calls over a few connections. Where all are in use, a call waits for one: what ends a run or keeps its lease goes
+ * before what begins another run, and the lease that is over first goes first.
  *
  * @param service the emulator without TLS, or one account
  * @param now on a monotonic clock, which measures how long calls wait
@@ -40,17 +42,15 @@ const noProxy = new http.Agent({ keepAlive: true });
 export function fewConnections(service: 'emulator' | 'azure', now: () => Millis = () => 0): RequestPolicyFactory {
   const limits = service === 'emulator' ? EMULATOR : AZURE;
   const lane = (name: Lane): Turns => createTurns(limits[name], now);
-  const lanes: Readonly<Record<Lane, Turns>> = {
-    renewals: lane('renewals'),
-    listings: lane('listings'),
-    others: lane('others'),
-  };
+  const lanes: Readonly<Record<Lane, Turns>> = { listings: lane('listings'), others: lane('others') };
   return {
     create: (next) => ({
       async sendRequest(request) {
         if (service === 'emulator') request.agent = noProxy;
-        const turns = lanes[laneOf(kindOfRequest(request))];
-        await turns.take(request.abortSignal);
+        const { abortSignal } = request;
+        const kind = kindOfRequest(request);
+        const turns = lanes[kind === 'listing' ? 'listings' : 'others'];
+        await turns.take(abortSignal, urgencyOf(kind, abortSignal));
         try {
           return await next.sendRequest(request);
         } finally {
@@ -61,7 +61,8 @@ export function fewConnections(service: 'emulator' | 'azure', now: () => Millis 
   };
 }
 
-function laneOf(kind: CallKind): Lane {
-  if (kind === 'renew') return 'renewals';
-  return kind === 'listing' ? 'listings' : 'others';
+/** An acquisition that is not made under a lease begins what costs further calls. */
+function urgencyOf(kind: CallKind, signal: object | undefined): Urgency {
+  const deadline = deadlineOf(signal);
+  return { deadline, begins: kind === 'acquire' && deadline === Infinity };
 }
