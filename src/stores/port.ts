@@ -1,7 +1,17 @@
 import type { EpochMs, ETag, JobName } from '../core/brand';
 import type { CallKind } from '../core/storage-call';
+import type { JobRowStore } from '../lease/port/job-rows';
+import type { LeaseBreaking, RowStore } from '../lease/port/rows';
 import type { CallOptions, Metadata, Strays } from '../lease/store';
 import { checkBody } from './limits';
+
+type OfTheStore = 'location' | 'limits' | 'prepare';
+
+/** The calls for rows, of jobs or elections. */
+export type RowCalls = Omit<RowStore, OfTheStore> & Required<LeaseBreaking>;
+
+/** The calls for the rows of jobs, which are listed with their controls. */
+export type JobRowCalls = Omit<JobRowStore & LeaseBreaking, OfTheStore>;
 
 /** What a listing shows of an entry. */
 export interface Head {

@@ -1,11 +1,11 @@
 import type { EpochMs, JobName, LeaseId } from '../core/brand';
 import type { Clock } from '../core/clock';
 import type { ListedRow, RowStore } from '../lease/store';
-import { type Remedies, type StoreNouns, type Trial, startTrying } from '../lease/trial';
+import { type Remedies, startTrying, type StoreNouns, type Trial } from '../lease/trial';
 
 const LEASE_MS = 15_000;
 
-interface Tried {
+export interface Tried {
   readonly rows: Pick<RowStore, 'createRow' | 'readRow' | 'acquire' | 'writeRow' | 'release'>;
   readonly clock: Clock;
   /** The first call: whether the container exists, and the server's time, which is `cutMs` behind on average. */

@@ -1,7 +1,7 @@
 import { isRestError, type RestError } from '@azure/storage-blob';
 import { brief } from '../../core/text';
 import { type Denial, StoreDeniedError, StoreUnavailableError } from '../../lease/store';
-import { noContainer } from '../no-container';
+import { noContainer } from '../client-error';
 
 const BLOB_GONE = ['BlobNotFound', 'ResourceNotFound'];
 const CHANGED = ['ConditionNotMet'];

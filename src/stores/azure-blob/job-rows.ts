@@ -1,6 +1,7 @@
 import type { ContainerClient } from '@azure/storage-blob';
-import type { ControlStore, JobRowStore, LeaseBreaking } from '../../lease/store';
+import type { ControlStore } from '../../lease/store';
 import { STORE_LIMITS } from '../limits';
+import type { JobRowCalls } from '../port';
 import type { Ask } from './ask';
 import { NO } from './errors';
 import { gatherer } from './gather';
@@ -14,7 +15,7 @@ export function jobRowsIn(
   ask: Ask,
   pages: Pages,
   readControl: ControlStore['readControl'],
-): Omit<JobRowStore & LeaseBreaking, 'location' | 'limits' | 'prepare'> {
+): JobRowCalls {
   const listAll = listerOfAll(pages, readControl);
   return {
     ...rowCalls(container, ask, (job) => partName(job, 'lease')),

@@ -1,7 +1,6 @@
 import type { CallResult } from '../../core/storage-call';
 import { type Denial, StoreDeniedError, StoreError, StoreUnavailableError } from '../../lease/store';
-import { causeOf } from '../client-error';
-import { noContainer } from '../no-container';
+import { causeOf, noContainer } from '../client-error';
 
 /** An agent has answered that it has not done what it was asked. */
 export class ConsulError extends Error {

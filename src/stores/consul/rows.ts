@@ -3,6 +3,7 @@ import type { Clock } from '../../core/clock';
 import type { CallOptions, LeaseBreaking, ListedRow, Metadata, RowStore } from '../../lease/store';
 import { listedLease, mayAcquire, mayRenew, mayWrite, type SeenLease } from '../lease-automaton';
 import { checkMetadata, leaseSeconds } from '../limits';
+import type { RowCalls } from '../port';
 import { type Ask, type Calls, type Dated, DISTURBED, untilUndisturbed } from './ask';
 import { rowKeys } from './keys';
 import { leftOf } from './sessions';
@@ -47,7 +48,7 @@ interface Place {
   readonly folder: string;
 }
 
-export function rowCalls(place: Place): Omit<RowStore, 'location' | 'limits' | 'prepare'> & Required<LeaseBreaking> {
+export function rowCalls(place: Place): RowCalls {
   return { ...readAndWrite(place), ...leases(place), ...breaking(place) };
 }
 

@@ -2,6 +2,7 @@ import type { ETag, JobName } from '../../core/brand';
 import type { CallOptions, LeaseBreaking, ListedRow, Metadata, RowStore } from '../../lease/store';
 import { listedLease } from '../lease-automaton';
 import { checkMetadata, leaseSeconds } from '../limits';
+import type { RowCalls } from '../port';
 import type { Ask, Question } from './ask';
 import type { RowKeys } from './keys';
 import {
@@ -30,10 +31,7 @@ function namesIn({ rows, holders, terms, locks }: RowKeys, job: JobName): Names 
 }
 
 /** @param keys of rows with leases: those of jobs, or of elections */
-export function rowCalls(
-  ask: Ask,
-  keys: RowKeys,
-): Omit<RowStore, 'location' | 'limits' | 'prepare'> & Required<LeaseBreaking> {
+export function rowCalls(ask: Ask, keys: RowKeys): RowCalls {
   return {
     ...readAndWrite(ask, keys),
     acquire: acquisition(ask, keys),

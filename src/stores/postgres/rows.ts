@@ -1,6 +1,7 @@
 import type { JobName } from '../../core/brand';
 import type { CallOptions, LeaseBreaking, LeaseState, ListedRow, RowStore } from '../../lease/store';
 import { checkMetadata, leaseSeconds, STORE_LIMITS } from '../limits';
+import type { RowCalls } from '../port';
 import type { Ask, Fields } from './ask';
 import { DATE, etagIn, metadataIn, numberIn, versionOf } from './tables';
 
@@ -20,10 +21,7 @@ export const STATE = `case
 const LASTS = `clock_timestamp() + $3::integer * interval '1 ms'`;
 
 /** @param table of rows with leases: those of jobs, or of elections */
-export function rowCalls(
-  ask: Ask,
-  table: string,
-): Omit<RowStore, 'location' | 'limits' | 'prepare'> & Required<LeaseBreaking> {
+export function rowCalls(ask: Ask, table: string): RowCalls {
   return { ...readAndWrite(ask, table), ...leases(ask, table) };
 }
 

@@ -1,7 +1,6 @@
-import type { JobRowStore, LeaseBreaking } from '../../lease/store';
 import { listingOf } from '../facets/listing';
+import { dateOf, type JobRowCalls } from '../port';
 import type { Ask } from './ask';
-import { dateOf } from '../port';
 import { headIn, pairs } from './entries';
 import type { Keys } from './keys';
 import { rowCalls, rowIn } from './rows';
@@ -22,10 +21,7 @@ return found`,
 );
 
 /** The rows of jobs. One script lists them with their controls, as they are at one instant. */
-export function jobRowsIn(
-  ask: Ask,
-  { jobs: rows, controls: controlKeys }: Keys,
-): Omit<JobRowStore & LeaseBreaking, 'location' | 'limits' | 'prepare'> {
+export function jobRowsIn(ask: Ask, { jobs: rows, controls: controlKeys }: Keys): JobRowCalls {
   return {
     ...rowCalls(ask, rows),
     async list(options) {

@@ -1,21 +1,27 @@
-import type { Millis } from '../../core/brand';
-import type { Clock } from '../../core/clock';
-import type { CallOutcome } from '../../core/storage-call';
-import type { ElectionStore, LeaseBreaking, LeaseStore, Retention } from '../../lease/store';
 import type { Trial } from '../../lease/trial';
-import { facetsIn } from '../facets/facets';
-import { STORE_LIMITS } from '../limits';
-import { asker, type Server } from './ask';
+import { type Adapter, adapterOf, type AdapterOptions } from '../adapter';
+import { asker, type Server, told } from './ask';
 import { connectionsOf } from './connections';
+import { durabilityIn } from './durability';
 import { entriesIn } from './entries';
 import { jobRowsIn } from './job-rows';
-import { type Keys, keysIn } from './keys';
-import { prepareLayout } from './layout';
+import { keysIn } from './keys';
+import { lookForLayout, prepareLayout } from './layout';
 import { logsIn } from './logs';
 import { retentionIn } from './retention';
 import { allRows, rowCalls } from './rows';
+import { script } from './scripts';
 import type { RedisServer } from './settings';
-import { trialOn } from './trial';
+
+const DELETE = script('shrink', `return redis.call('HDEL', KEYS[2], ARGV[1]) + redis.call('HDEL', KEYS[3], ARGV[1])`);
+
+const REMEDIES: Trial['remedies'] = {
+  noToken: 'sign in with "az login", or name a URL with a password',
+  network: 'let this address through the firewall of the server',
+  credentials: 'check the user and the password of the URL',
+  role: 'grant this user the commands and keys that docs/reference/stores.md names',
+  versions: 'none: keys have no versions',
+};
 
 /**
  * The rows, controls, ledger and logs in hashes and sorted sets of Redis 7 or later, or Valkey. All keys of a container
@@ -49,58 +55,46 @@ import { trialOn } from './trial';
  * advance alike. Notifications of keys and streams would need a connection of their own for each instance, and one that
  * is lost needs the sweep anyway.
  */
-export function redisStore(options: RedisStoreOptions): LeaseStore & LeaseBreaking & Retention {
-  const { server, keys } = serverOf(options);
-  const ask = asker(server);
-  return {
-    location: server.location,
-    limits: STORE_LIMITS,
-    prepare: (call) => prepareLayout(ask, options.container, call),
-    ...jobRowsIn(ask, keys),
-    ...facetsIn(entriesIn(ask), keys),
-    ...logsIn(ask, keys),
-    ...retentionIn(ask, keys),
-  };
-}
-
-/** The rows of elections, beside those of jobs. */
-export function redisElections(options: RedisStoreOptions): ElectionStore {
-  const { server, keys } = serverOf(options);
-  const ask = asker(server);
-  const { breakLease: _, ...rows } = rowCalls(ask, keys.elections);
-  return {
-    location: server.location,
-    limits: STORE_LIMITS,
-    prepare: (call) => prepareLayout(ask, options.container, call),
-    ...rows,
-    listRows: (call) => allRows(ask, keys.elections, call),
-  };
-}
-
-export interface RedisStoreOptions {
-  readonly server: RedisServer;
-  /** The container's name, with which all keys begin. */
-  readonly container: string;
-  readonly clock: Clock;
-  /** A call without an answer fails after this long. */
-  readonly callTimeoutMs: Millis;
-  readonly token?: (() => Promise<string>) | undefined;
-  readonly onOutcome?: ((outcome: CallOutcome) => void) | undefined;
-}
-
-function serverOf({ server, container, clock, callTimeoutMs, token, onOutcome }: RedisStoreOptions): {
-  readonly server: Server;
-  readonly keys: Keys;
-} {
+export function redis({
+  server: at,
+  container,
+  clock,
+  callTimeoutMs,
+  token,
+  onOutcome,
+}: AdapterOptions<RedisServer>): Adapter {
   const keys = keysIn(container);
-  const { wait } = server;
-  const connection = connectionsOf({ server, clock, connectMs: callTimeoutMs, token });
-  const location = `${server.location}/${container}`;
-  return { server: { location, clock, callTimeoutMs, connection, layout: keys.layout, wait, onOutcome }, keys };
-}
-
-/** Tries each kind of call on a row of its own among the elections, which no tick reads, and removes that. */
-export function redisTrial(options: RedisStoreOptions, id: string): Promise<Trial> {
-  const { server, keys } = serverOf(options);
-  return trialOn(server, keys.elections, id);
+  const { layout, elections } = keys;
+  const connection = connectionsOf({ server: at, clock, connectMs: callTimeoutMs, token });
+  const location = `${at.location}/${container}`;
+  const server: Server = { location, clock, callTimeoutMs, connection, layout, wait: at.wait, onOutcome };
+  const ask = asker(server);
+  return adapterOf({
+    location,
+    clock,
+    prepare: (call) => prepareLayout(ask, container, call),
+    jobs: jobRowsIn(ask, keys),
+    entries: entriesIn(ask),
+    keys,
+    logs: logsIn(ask, keys),
+    retention: retentionIn(ask, keys),
+    elections: rowCalls(ask, elections),
+    listElections: (call) => allRows(ask, elections, call),
+    nouns: { object: 'row', place: 'container' },
+    remedies: REMEDIES,
+    async look() {
+      const { isThere, now } = await lookForLayout(ask);
+      return { isThere, date: now, cutMs: 0 };
+    },
+    deleteRow: (name) => {
+      const question = {
+        what: 'delete the row of a trial',
+        kind: 'delete',
+        keys: elections,
+        options: undefined,
+      } as const;
+      return ask({ ...question, script: DELETE, args: [name] });
+    },
+    durability: async () => durabilityIn(await told(server, 'read the settings of the server', 'INFO')),
+  });
 }

@@ -1,7 +1,8 @@
 import type { JobName } from '../../core/brand';
-import type { JobRowStore, LeaseBreaking, ListedControl } from '../../lease/store';
+import type { ListedControl } from '../../lease/store';
 import { listingOf } from '../facets/listing';
-import { type Ask, asOfNow, dateOf } from './ask';
+import { dateOf, type JobRowCalls } from '../port';
+import { type Ask, asOfNow } from './ask';
 import { contentIn } from './bodies';
 import { etagOf } from './entries';
 import { namesIn } from './folders';
@@ -10,10 +11,7 @@ import { rowCalls, rowsIn } from './rows';
 import type { Session } from './session';
 
 /** The rows of jobs. A listing asks for the names, and then for all rows and controls without waiting in between. */
-export function jobRowsIn(
-  ask: Ask,
-  paths: Paths,
-): Omit<JobRowStore & LeaseBreaking, 'location' | 'limits' | 'prepare'> {
+export function jobRowsIn(ask: Ask, paths: Paths): JobRowCalls {
   return {
     ...rowCalls(ask, paths, paths.jobs),
     list: (options) =>

@@ -2,7 +2,8 @@ import type { EpochMs, JobName, Millis } from '../../core/brand';
 import type { CallOptions, LeaseBreaking, ListedRow, Metadata, RowStore } from '../../lease/store';
 import { listedLease, mayAcquire, mayRenew, mayWrite, type SeenLease } from '../lease-automaton';
 import { checkMetadata, leaseSeconds, STORE_LIMITS } from '../limits';
-import { type Ask, asOfNow, dateOf, DISTURBED, untilUndisturbed } from './ask';
+import { dateOf, type RowCalls } from '../port';
+import { type Ask, asOfNow, DISTURBED, untilUndisturbed } from './ask';
 import { etagOf } from './entries';
 import { CODE, NoContainerError } from './errors';
 import { timeOf } from './now';
@@ -34,11 +35,7 @@ interface Seen {
 }
 
 /** @param folder of the rows: those of jobs, or of elections */
-export function rowCalls(
-  ask: Ask,
-  paths: Paths,
-  folder: string,
-): Omit<RowStore, 'location' | 'limits' | 'prepare'> & Required<LeaseBreaking> {
+export function rowCalls(ask: Ask, paths: Paths, folder: string): RowCalls {
   const place = { ask, paths, folder };
   return { ...readAndWrite(place), ...leases(place), ...breaking(place) };
 }

@@ -1,19 +1,13 @@
-import type { Millis } from '../../core/brand';
-import type { Clock } from '../../core/clock';
-import type { CallOutcome } from '../../core/storage-call';
-import type { ElectionStore, LeaseBreaking, LeaseStore, Retention } from '../../lease/store';
 import type { Trial } from '../../lease/trial';
-import { facetsIn } from '../facets/facets';
-import { STORE_LIMITS } from '../limits';
-import { tryRows } from '../row-trial';
-import { type Ask, type Server, asOfNow, asker } from './ask';
+import { type Adapter, adapterOf, type AdapterOptions } from '../adapter';
+import { asker, asOfNow } from './ask';
 import { connectionsOf } from './connections';
 import { entriesIn } from './entries';
 import { namesIn } from './folders';
 import { jobRowsIn } from './job-rows';
 import { lookForLayout, prepareLayout } from './layout';
 import { logsIn } from './logs';
-import { type Paths, pathsIn } from './paths';
+import { pathsIn } from './paths';
 import { NO_VERSION } from './protocol';
 import { retentionIn } from './retention';
 import { nodesOf, rowCalls, rowsIn } from './rows';
@@ -61,89 +55,45 @@ const REMEDIES: Trial['remedies'] = {
  * Its end would take row and token along, or leave no sign that a run was interrupted. Watches would tell each instance
  * of each change; a tick lists once instead.
  */
-export function zooKeeperStore(options: ZooKeeperStoreOptions): LeaseStore & LeaseBreaking & Retention {
-  const { server, paths } = serverOf(options);
-  const ask = asker(server);
-  return {
-    location: server.location,
-    limits: STORE_LIMITS,
-    prepare: (call) => prepareLayout(ask, paths, call),
-    ...jobRowsIn(ask, paths),
-    ...facetsIn(entriesIn(ask, paths), paths),
-    ...logsIn(ask, paths),
-    ...retentionIn(ask, paths),
-  };
-}
-
-/** The rows of elections, beside those of jobs. */
-export function zooKeeperElections(options: ZooKeeperStoreOptions): ElectionStore {
-  const { server, paths } = serverOf(options);
-  const ask = asker(server);
-  const { breakLease: _, ...rows } = rowCalls(ask, paths, paths.elections);
-  return {
-    location: server.location,
-    limits: STORE_LIMITS,
-    prepare: (call) => prepareLayout(ask, paths, call),
-    ...rows,
-    listRows: (call) =>
-      ask({ what: 'list elections', kind: 'listing', options: call }, async (session) => {
-        const [, names] = await asOfNow(session, paths.now, () => namesIn(session, paths.elections));
-        return rowsIn(session, paths, paths.elections, names);
-      }),
-  };
-}
-
-export interface ZooKeeperStoreOptions {
-  readonly ensemble: Ensemble;
-  /** The container's name, a node below the chroot. */
-  readonly container: string;
-  readonly clock: Clock;
-  /** A call without an answer fails after this long. */
-  readonly callTimeoutMs: Millis;
-  readonly onOutcome?: ((outcome: CallOutcome) => void) | undefined;
-}
-
-function serverOf({ ensemble, container, clock, callTimeoutMs, onOutcome }: ZooKeeperStoreOptions): {
-  readonly server: Server;
-  readonly paths: Paths;
-} {
+export function zooKeeper({
+  server: ensemble,
+  container,
+  clock,
+  callTimeoutMs,
+  onOutcome,
+}: AdapterOptions<Ensemble>): Adapter {
   const withSession = connectionsOf({ ensemble, clock, connectMs: callTimeoutMs });
   const location = `${ensemble.location}/${container}`;
-  return {
-    server: { location, clock, callTimeoutMs, withSession, onOutcome },
-    paths: pathsIn(ensemble.chroot, container),
-  };
-}
-
-/** Tries each kind of call on a row of its own among the elections, which no tick reads, and removes that. */
-export function zooKeeperTrial(options: ZooKeeperStoreOptions, id: string): Promise<Trial> {
-  const { server, paths } = serverOf(options);
-  return trialOn(server, paths, id);
-}
-
-/** Tries each kind of call on a row of its own among the elections, which no tick reads, and removes that. */
-function trialOn(server: Server, paths: Paths, id: string): Promise<Trial> {
-  const ask = asker(server);
-  return tryRows(
-    {
-      rows: rowCalls(ask, paths, paths.elections),
-      clock: server.clock,
-      nouns: { object: 'node', place: 'container' },
-      remedies: REMEDIES,
-      look: () => lookAt(ask, server, paths),
-      deleteRow: (name) =>
-        ask({ what: 'delete the row of a trial', kind: 'delete', options: undefined }, (session) => {
-          const { row, lease } = nodesOf(paths.elections, name);
-          return session.multi([lease, row].map((path) => ({ kind: 'delete', path, version: NO_VERSION })));
-        }),
+  const paths = pathsIn(ensemble.chroot, container);
+  const { elections } = paths;
+  const ask = asker({ location, clock, callTimeoutMs, withSession, onOutcome });
+  return adapterOf({
+    location,
+    clock,
+    prepare: (call) => prepareLayout(ask, paths, call),
+    jobs: jobRowsIn(ask, paths),
+    entries: entriesIn(ask, paths),
+    keys: paths,
+    logs: logsIn(ask, paths),
+    retention: retentionIn(ask, paths),
+    elections: rowCalls(ask, paths, elections),
+    listElections: (options) =>
+      ask({ what: 'list elections', kind: 'listing', options }, async (session) => {
+        const [, names] = await asOfNow(session, paths.now, () => namesIn(session, elections));
+        return rowsIn(session, paths, elections, names);
+      }),
+    nouns: { object: 'node', place: 'container' },
+    remedies: REMEDIES,
+    async look() {
+      const question = { what: 'look for the container', kind: 'listing', options: undefined } as const;
+      const now = await ask(question, (session) => lookForLayout(session, paths));
+      // Without a container there is nothing to write, and so no time.
+      return { isThere: now !== undefined, date: now ?? clock.now(), cutMs: 0 };
     },
-    id,
-  );
-}
-
-async function lookAt(ask: Ask, { clock }: Server, paths: Paths) {
-  const question = { what: 'look for the container', kind: 'listing', options: undefined } as const;
-  const now = await ask(question, (session) => lookForLayout(session, paths));
-  // Without a container there is nothing to write, and so no time.
-  return { isThere: now !== undefined, date: now ?? clock.now(), cutMs: 0 };
+    deleteRow: (name) =>
+      ask({ what: 'delete the row of a trial', kind: 'delete', options: undefined }, (session) => {
+        const { row, lease } = nodesOf(elections, name);
+        return session.multi([lease, row].map((path) => ({ kind: 'delete', path, version: NO_VERSION })));
+      }),
+  });
 }
