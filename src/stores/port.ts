@@ -98,6 +98,43 @@ export function bodyOf(what: string, body: string | undefined): string {
   return checkBody(what, body);
 }
 
+/** The version of a store's own, in quotes. */
+export function etagOf(version: string): ETag {
+  return `"${version}"` as ETag;
+}
+
+/** Without the quotes. Another text fits nothing. */
+export function versionOf(etag: ETag): string {
+  return etag.replaceAll('"', '');
+}
+
+/** Ids are printable ASCII, and sorted by bytes: this follows every id with the prefix. */
+export function afterPrefix(prefix: string): string {
+  return `${prefix}\u007f`;
+}
+
+/** A page of items, of which one more than `limit` was asked for. */
+export function pageOf<T extends { readonly id: string }>(
+  found: readonly T[],
+  limit: number,
+): { readonly items: readonly T[]; readonly continuation: string | undefined } {
+  const items = found.slice(0, limit);
+  return { items, continuation: found.length > limit ? items.at(-1)?.id : undefined };
+}
+
+/** What the head of an entry has in a store without metadata and times of its own: the writer's estimate of the store's. */
+export interface HeadData {
+  readonly at: EpochMs;
+  readonly metadata: Metadata;
+}
+
+/** @throws Error if the head is not one of ours: a fault of the adapter, or of somebody who writes its keys */
+export function headOf(key: string, value: string, version: string): Head {
+  const { at, metadata } = JSON.parse(value) as Partial<HeadData>;
+  if (at === undefined || metadata === undefined) throw new Error(`the key ${key} of cronlease has foreign content`);
+  return { etag: etagOf(version), writtenMs: at, metadata };
+}
+
 /** The port's `date`: cut to whole seconds. */
 export function dateOf(ms: EpochMs): EpochMs {
   return Math.floor(ms / 1000) * 1000;

@@ -1,9 +1,9 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { RAN_OUTCOMES, RUN_TRIGGERS, UNRUN_OUTCOMES } from '../../core/outcome';
 import { CHANNELS } from '../../core/origin';
+import { RAN_OUTCOMES, RUN_TRIGGERS, UNRUN_OUTCOMES } from '../../core/outcome';
+import { NO } from '../output';
 import type { AuditOptions } from '../show/audit';
 import type { LogsOptions } from '../show/logs';
-import { NO } from '../output';
 import type { RunsOptions } from '../show/runs';
 import type { StatusOptions } from '../show/status';
 import type { WhyOptions } from '../show/why';

@@ -1,6 +1,6 @@
 import { Argument, type Command } from 'commander';
-import type { NotifyTestOptions } from '../run/notify-test';
 import { NO } from '../output';
+import type { NotifyTestOptions } from '../run/notify-test';
 import { type Done, examples } from './command';
 
 /** Commands for notices. */

@@ -6,7 +6,7 @@ import { readJsonFile } from '../../config/read-file';
 import { isRecord } from '../../config/readers';
 import { valueAt } from '../../config/value-at';
 import type { EpochMs } from '../../core/brand';
-import { type JobsFile, actualTime } from '../../core/job';
+import { actualTime, type JobsFile } from '../../core/job';
 import { STORE_LIMITS } from '../../stores/limits';
 import { UsageError } from '../cli-error';
 import { DEFAULT_FILE } from '../jobs-file';

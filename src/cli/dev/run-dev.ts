@@ -1,7 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readLocalSettings, readPackage } from '../../local/host/app-folder';
 import {
   type Cluster,
   type ClusterOptions,
@@ -11,16 +10,17 @@ import {
   SWEEP_INTERVAL,
 } from '../../local/cluster/cluster';
 import type { ClusterEvent } from '../../local/cluster/deployment';
-import { SERVERS, isServer } from '../../local/servers/servers';
+import { FIRST_PORT, freePorts } from '../../local/cluster/ports';
+import { readLocalSettings, readPackage } from '../../local/host/app-folder';
+import { isServer, SERVERS } from '../../local/servers/servers';
 import { UsageError } from '../cli-error';
 import { FORCED, style } from '../output';
 import { type DevFile, refuseSecondCluster, writeDevFile } from './dev-file';
 import type { DevJobs } from './dev-jobs';
 import { killHint } from './hint';
 import { warnedOnce } from './news';
-import { FIRST_PORT, freePorts } from '../../local/cluster/ports';
-import { reloadOnChange, watchApp } from './reload';
 import { humanPrinter, jsonPrinter, type Printer } from './print';
+import { reloadOnChange, watchApp } from './reload';
 
 /** The options of `cronlease dev`, with their defaults. */
 export interface DevOptions {

@@ -1,24 +1,24 @@
-import { isoOf } from '../../core/iso';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import type { Millis } from '../../core/brand';
 import { parseDuration } from '../../core/duration';
+import { isoOf } from '../../core/iso';
 import type { JobsFile } from '../../core/job';
 import { decodePresence } from '../../core/presence';
 import { tickSchedule } from '../../functions/settings';
-import { type DrillLedger, type Drilled, playDrill } from './play';
 import { readLocalSettings } from '../../local/host/app-folder';
 import { listRuns } from '../../operator/views/list-runs';
 import { DEFAULT_CONTAINER } from '../../stores/open';
 import { VERSION } from '../../version';
 import { UsageError } from '../cli-error';
-import { type Records, judge, undecided } from './judge';
-import { createProbeApp, LONG_JOB } from './probe';
-import { type DrillReport, reportText, stepShape } from './report';
 import { DEFAULT_FILE, loadFile } from '../jobs-file';
 import { NO, OK, print, printJson, style, table } from '../output';
 import { openStore } from '../storage';
+import { judge, type Records, undecided } from './judge';
+import { type Drilled, type DrillLedger, playDrill } from './play';
+import { createProbeApp, LONG_JOB } from './probe';
+import { type DrillReport, reportText, stepShape } from './report';
 
 export interface DrillArguments {
   readonly report: string;

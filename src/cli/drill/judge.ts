@@ -1,11 +1,11 @@
 import type { EpochMs, Millis } from '../../core/brand';
-import { RAN_OUTCOMES } from '../../core/outcome';
 import { formatDuration } from '../../core/duration';
-import { type JobSpec, actualTime } from '../../core/job';
+import { actualTime, type JobSpec } from '../../core/job';
+import { RAN_OUTCOMES } from '../../core/outcome';
 import type { LedgerRecord } from '../../core/record';
-import type { ShownRecord } from '../../operator/views/list-runs';
 import type { ClusterEvent } from '../../local/cluster/deployment';
-import { type Drilled, type Span, goingOn, nextClaim } from './play';
+import type { ShownRecord } from '../../operator/views/list-runs';
+import { type Drilled, goingOn, nextClaim, type Span } from './play';
 
 export type Records = readonly (Pick<
   LedgerRecord,

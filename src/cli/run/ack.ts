@@ -1,8 +1,8 @@
 import * as operations from '../../operator/operations/acknowledge';
-import { type OperateOptions, type ReasonedOptions, targetOf } from './operate';
 import { OK, print, printJson } from '../output';
-import { actingOn } from './person';
 import { plannedEnd, timesOf } from '../time';
+import { type OperateOptions, type ReasonedOptions, targetOf } from './operate';
+import { actingOn } from './person';
 
 export interface AckOptions extends OperateOptions {
   readonly note?: string | undefined;

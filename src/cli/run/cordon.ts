@@ -1,11 +1,11 @@
 import { showSpan } from '../../core/show-time';
-import { claimingDeployments } from '../../operator/operations/fleet';
 import * as operations from '../../operator/operations/cordon';
+import { claimingDeployments } from '../../operator/operations/fleet';
 import { UsageError } from '../cli-error';
 import { OK, print, printJson, warn } from '../output';
-import { actingOn } from './person';
-import { type StorageOptions, openStore, withinSweep } from '../storage';
+import { openStore, type StorageOptions, withinSweep } from '../storage';
 import { type TimeOptions, timesOf } from '../time';
+import { actingOn } from './person';
 
 export interface UncordonOptions extends StorageOptions, TimeOptions {
   readonly note?: string | undefined;

@@ -2,11 +2,11 @@ import { showSpan } from '../../core/show-time';
 import type { LeaseStore } from '../../lease/store';
 import * as operations from '../../operator/operations/cancel';
 import { type Subject, subjectOf } from '../../operator/subject';
-import { type FileOptions, fileAtHand } from '../jobs-file';
+import { fileAtHand, type FileOptions } from '../jobs-file';
 import { OK, print, printJson } from '../output';
-import { actingOn } from './person';
-import { type StorageOptions, openStore } from '../storage';
+import { openStore, type StorageOptions } from '../storage';
 import type { TimeOptions } from '../time';
+import { actingOn } from './person';
 
 export interface OperateOptions extends FileOptions, StorageOptions, TimeOptions {
   readonly json?: boolean | undefined;

@@ -2,11 +2,11 @@ import type { EpochMs } from '../../core/brand';
 import { currentPause } from '../../core/control';
 import { showSpan } from '../../core/show-time';
 import * as operations from '../../operator/operations/pause';
-import { type StillRuns, passedOver, stillRuns } from '../../operator/operations/pause';
+import { passedOver, type StillRuns, stillRuns } from '../../operator/operations/pause';
 import type { Subject } from '../../operator/subject';
-import { type ManyOptions, actOnJobs } from './act-on-jobs';
 import { UsageError } from '../cli-error';
-import { type ShowTime, plannedEnd, timesOf } from '../time';
+import { plannedEnd, type ShowTime, timesOf } from '../time';
+import { actOnJobs, type ManyOptions } from './act-on-jobs';
 
 export interface PauseOptions extends ManyOptions {
   readonly note: string;

@@ -1,14 +1,14 @@
 import { isoOf } from '../../core/iso';
 import type { Stretch } from '../../core/outcome';
-import { deploymentsOf } from '../../operator/views/deployments';
-import { type JobRecovery, recoverJobs } from '../../operator/operations/recover-jobs';
-import { type ElectionRecovery, recoverElections } from '../../operator/operations/recover-elections';
 import type { LeaseStore } from '../../lease/store';
+import { type ElectionRecovery, recoverElections } from '../../operator/operations/recover-elections';
+import { type JobRecovery, recoverJobs } from '../../operator/operations/recover-jobs';
+import { deploymentsOf } from '../../operator/views/deployments';
 import { UsageError } from '../cli-error';
 import { type FileOptions, loadFile } from '../jobs-file';
 import { NO, OK, print, printJson, style, warn } from '../output';
-import { type StorageOptions, openDesk, openElections } from '../storage';
-import { type ShowTime, type TimeOptions, parseTime, timeIn, timesOf } from '../time';
+import { openDesk, openElections, type StorageOptions } from '../storage';
+import { parseTime, type ShowTime, timeIn, type TimeOptions, timesOf } from '../time';
 
 export interface RecoverOptions extends FileOptions, StorageOptions, TimeOptions {
   readonly until?: string | undefined;

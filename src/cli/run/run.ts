@@ -3,20 +3,20 @@ import { sleep } from '../../core/clock';
 import type { JobSpec } from '../../core/job';
 import { parseRecordKey, parseRunId } from '../../core/key';
 import { type LeaseStore, StoreUnavailableError } from '../../lease/store';
-import type { Acting } from '../../operator/audit';
-import { type Explanation, explainManualRun } from '../../operator/views/explain';
-import * as operations from '../../operator/operations/run';
 import type { Requested } from '../../manage/schema/actions';
+import type { Acting } from '../../operator/audit';
+import * as operations from '../../operator/operations/run';
+import { explainManualRun, type Explanation } from '../../operator/views/explain';
 import { systemClock } from '../../system-clock';
 import { UsageError } from '../cli-error';
 import { jobIn, loadFile } from '../jobs-file';
-import { followLog } from '../show/logs';
-import type { ReasonedOptions } from './operate';
 import { OK, print, printJson, UNSUCCESSFUL, warn } from '../output';
-import { actingOn } from './person';
+import { followLog } from '../show/logs';
 import { lastError, paintOutcome, took } from '../show/record-text';
 import { openStore, withinSweep } from '../storage';
 import { parseTime, timeIn, timesOf } from '../time';
+import type { ReasonedOptions } from './operate';
+import { actingOn } from './person';
 
 export interface RunOptions extends ReasonedOptions {
   readonly input?: string | undefined;

@@ -1,16 +1,16 @@
 import type { Millis } from '../../core/brand';
 import { parseDuration } from '../../core/duration';
 import { formOf } from '../../core/moved-row';
-import { dealtStore } from '../../lease/dealt-store';
 import { shardNames } from '../../functions/settings';
+import { dealtStore } from '../../lease/dealt-store';
 import { operate } from '../../operator/audit';
-import { type Applied, type ShardChange, applyShards } from '../../operator/shards/apply';
 import { repairLayout } from '../../operator/operations/repair-layout';
+import { type Applied, applyShards, type ShardChange } from '../../operator/shards/apply';
 import { type AccountSeen, type Misplaced, type Survey, surveyAccounts } from '../../operator/shards/survey';
 import { CliError, UsageError } from '../cli-error';
 import { NO, OK, print, printJson, style } from '../output';
-import { actingOn } from './person';
 import { deskOf, openAccounts } from '../storage';
+import { actingOn } from './person';
 
 export interface ShardsOptions {
   readonly container?: string | undefined;

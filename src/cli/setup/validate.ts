@@ -3,9 +3,9 @@ import { loadJobs } from '../../config/load';
 import { ISSUES_SHOWN } from '../../config/report';
 import { hostAdvice } from '../../functions/host-advice';
 import { functionTimeout } from '../../functions/settings';
-import { DEFAULT_FILE, type FileOptions, appFolderOf, isUnread, printWarnings } from '../jobs-file';
-import { NO, OK, print, printError, printJson, warn } from '../output';
 import { STORE_LIMITS } from '../../stores/limits';
+import { appFolderOf, DEFAULT_FILE, type FileOptions, isUnread, printWarnings } from '../jobs-file';
+import { NO, OK, print, printError, printJson, warn } from '../output';
 
 interface Findings {
   readonly jobs: number;

@@ -4,12 +4,12 @@ import { ConfigError, type ConfigIssue, placeText } from '../../config/config-er
 import { ISSUES_SHOWN } from '../../config/report';
 import { hostAdvice } from '../../functions/host-advice';
 import { checkAudit } from '../../operator/doctor/audit';
-import { type FileSeen, diagnose } from '../../operator/doctor/diagnose';
-import { type Finding, type Severity, orOk, problem, warning } from '../../operator/doctor/finding';
-import { DEFAULT_FILE, type FileOptions, appFolderOf, isNoJobsFile, loadFile } from '../jobs-file';
+import { diagnose, type FileSeen } from '../../operator/doctor/diagnose';
+import { type Finding, orOk, problem, type Severity, warning } from '../../operator/doctor/finding';
+import { appFolderOf, DEFAULT_FILE, type FileOptions, isNoJobsFile, loadFile } from '../jobs-file';
 import { NO, OK, print, printJson, style } from '../output';
-import { type StorageOptions, openSecondAudit, openStore, tryStorage } from '../storage';
-import { type TimeOptions, textIn, timesOf } from '../time';
+import { openSecondAudit, openStore, type StorageOptions, tryStorage } from '../storage';
+import { textIn, type TimeOptions, timesOf } from '../time';
 
 export interface DoctorOptions extends FileOptions, StorageOptions, TimeOptions {
   readonly json?: boolean | undefined;

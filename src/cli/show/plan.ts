@@ -2,16 +2,16 @@ import type { EpochMs } from '../../core/brand';
 import type { JobSpec } from '../../core/job';
 import { clockNote } from '../../core/schedule/clock-changes';
 import { machineZone, showTime } from '../../core/show-time';
-import { type JobChange, type JobSide, compareJobs } from '../../operator/plan/compare';
-import { type ExcludedSpan, excludedIn } from '../../operator/plan/excluded';
+import { compareJobs, type JobChange, type JobSide } from '../../operator/plan/compare';
+import { excludedIn, type ExcludedSpan } from '../../operator/plan/excluded';
 import { type Plan, planOf } from '../../operator/plan/plan';
-import { type JobsAtRef, jobsAt, warnOfNotice } from './at-ref';
 import { UsageError } from '../cli-error';
 import { type FileOptions, jobsWithTag, loadFile, printWarnings } from '../jobs-file';
 import { OK, print, printJson, warn } from '../output';
+import { parseTime, timeIn, type TimeOptions, timesOf, utc } from '../time';
+import { jobsAt, type JobsAtRef, warnOfNotice } from './at-ref';
 import { calendarText } from './plan-ics';
 import { changesText, excludedText, leftOut, planText } from './plan-text';
-import { type TimeOptions, parseTime, timeIn, timesOf, utc } from '../time';
 
 const DAY_MS = 86_400_000;
 /** The reach of a look-up for due times. */

@@ -1,26 +1,26 @@
-import type { EpochMs, JobName } from '../../core/brand';
 import type { LoadedJobs } from '../../config/load';
+import type { EpochMs, JobName } from '../../core/brand';
 import { currentPause } from '../../core/control';
+import { inParallel } from '../../core/in-parallel';
 import type { JobSpec } from '../../core/job';
 import { ForeignMetadataError } from '../../core/metadata';
 import { oneLine } from '../../core/text';
 import type { Listing } from '../../lease/store';
-import { inParallel } from '../../core/in-parallel';
 import { stateIn } from '../../operator/job-state';
+import { unknownAnywhere } from '../../operator/subject';
 import { jobsIn } from '../../operator/views/list-jobs';
 import type { ShownRecord } from '../../operator/views/list-runs';
-import { type PageStart, type PagedJob, type StartFilter, pageOfRuns, pagedJob } from '../../operator/views/run-pages';
 import { errorLine } from '../../operator/views/run-errors';
 import { withItems } from '../../operator/views/run-items';
+import { type PagedJob, pagedJob, pageOfRuns, type PageStart, type StartFilter } from '../../operator/views/run-pages';
 import { recordsOf } from '../../operator/views/run-records';
-import { unknownAnywhere } from '../../operator/subject';
 import { UsageError } from '../cli-error';
 import { type Column, type Concession, fitLine, fittedTable, paint } from '../fit';
-import { type FileOptions, atHand, jobsWithTag, loadFile, loadFileIfAny } from '../jobs-file';
+import { atHand, type FileOptions, jobsWithTag, loadFile, loadFileIfAny } from '../jobs-file';
 import { OK, print, printJson, warn } from '../output';
+import { openStore, type StorageOptions } from '../storage';
+import { parseTime, type ShowTime, timeIn, type TimeOptions, timesOf } from '../time';
 import { askedBy, attemptsMade, colourOf, deployment, lateness, recordInput, stretch, took } from './record-text';
-import { type StorageOptions, openStore } from '../storage';
-import { type ShowTime, type TimeOptions, parseTime, timeIn, timesOf } from '../time';
 
 export interface RunsOptions extends FileOptions, StorageOptions, TimeOptions, StartFilter {
   readonly limit: number;

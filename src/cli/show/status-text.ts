@@ -1,11 +1,11 @@
 import type { EpochMs } from '../../core/brand';
 import { wordOf } from '../../core/guide';
 import { shortSpan, showAge, showSpan } from '../../core/show-time';
+import { isFailing, needsAttention, SHOWN_STATES, type ShownState, shownState } from '../../core/shown-state';
 import { oneLine } from '../../core/text';
-import { SHOWN_STATES, type ShownState, isFailing, needsAttention, shownState } from '../../core/shown-state';
 import type { DeploymentStatus } from '../../manage/schema/deployments';
 import type { JobStatus, Overview } from '../../manage/schema/jobs';
-import { type Column, type Concession, type Span, fitLine, fittedTable, paint, wordLines, wrapped } from '../fit';
+import { type Column, type Concession, fitLine, fittedTable, paint, type Span, wordLines, wrapped } from '../fit';
 import type { Style } from '../output';
 import type { ShowTime } from '../time';
 

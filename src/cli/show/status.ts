@@ -1,8 +1,8 @@
 import { parseDuration } from '../../core/duration';
 import { showAge } from '../../core/show-time';
+import { needsAttention } from '../../core/shown-state';
 import { printableJson } from '../../core/text';
 import { durationSetting } from '../../functions/settings';
-import { needsAttention } from '../../core/shown-state';
 import type { JobStatus, Overview } from '../../manage/schema/jobs';
 import { readOverview } from '../../operator/views/overview';
 

@@ -3,7 +3,7 @@ import type { Clock } from '../../core/clock';
 import type { CallOptions, LeaseBreaking, ListedRow, Metadata, RowStore } from '../../lease/store';
 import { listedLease, mayAcquire, mayRenew, mayWrite, type SeenLease } from '../lease-automaton';
 import { checkMetadata, leaseSeconds } from '../limits';
-import type { RowCalls } from '../port';
+import { type RowCalls, etagOf } from '../port';
 import { type Ask, type Calls, type Dated, DISTURBED, untilUndisturbed } from './ask';
 import { rowKeys } from './keys';
 import { leftOf } from './sessions';
@@ -81,13 +81,14 @@ function readAndWrite(place: Place): Pick<RowStore, 'createRow' | 'readRow' | 'w
       const done = await change(place, question, (seen) => {
         const { row, lease, held } = seen;
         const { session } = lease;
-        if (session === undefined || !mayWrite(leaseIn(seen), leaseId) || etagOf(row) !== ifMatch) return undefined;
+        if (session === undefined || !mayWrite(leaseIn(seen), leaseId) || etagOf(String(row.index)) !== ifMatch)
+          return undefined;
         const isOurs = held.isBroken === true || leftOf(clock, session) !== undefined;
         return { checksRow: true, metadata, ...(!isOurs && { held, lock: 'renewed' }) };
       });
       if (done === undefined) return { kind: 'refused' };
       const { date, row, session } = done;
-      return { kind: 'written', etag: etagOf(row), date, leftMs: leftIn(clock, session) };
+      return { kind: 'written', etag: etagOf(String(row.index)), date, leftMs: leftIn(clock, session) };
     },
   };
 }
@@ -98,7 +99,7 @@ function leases(place: Place): Pick<RowStore, 'acquire' | 'renew' | 'release'> {
       const seconds = leaseSeconds(leaseMs);
       const question = { what: `acquire the lease of ${job}`, kind: 'acquire', job, options } as const;
       const done = await change(place, question, (seen) => {
-        if (!mayAcquire(leaseIn(seen), id) || etagOf(seen.row) !== ifMatch) return undefined;
+        if (!mayAcquire(leaseIn(seen), id) || etagOf(String(seen.row.index)) !== ifMatch) return undefined;
         return { checksRow: true, held: { id, seconds }, lock: 'renewed' };
       });
       return done === undefined ? { kind: 'lost' } : { kind: 'acquired', date: done.date };
@@ -118,7 +119,7 @@ function leases(place: Place): Pick<RowStore, 'acquire' | 'renew' | 'release'> {
       const ifMatch = options?.ifMatch;
       const question = { what: `release the lease of ${job}`, kind: 'release', job, options } as const;
       const done = await change(place, question, ({ row, held }) => {
-        if (held.id !== leaseId || (ifMatch !== undefined && etagOf(row) !== ifMatch)) return undefined;
+        if (held.id !== leaseId || (ifMatch !== undefined && etagOf(String(row.index)) !== ifMatch)) return undefined;
         return { checksRow: ifMatch !== undefined, held: {}, lock: 'givenBack' };
       });
       return done === undefined ? 'lost' : 'released';
@@ -133,7 +134,7 @@ function breaking(place: Place): Required<LeaseBreaking> {
       const question = { what: `break the lease of ${job}`, kind: 'break', job, options } as const;
       let left = 0;
       const done = await change(place, question, ({ row, lease: { session }, held }) => {
-        if (held.id === undefined || etagOf(row) !== ifMatch) return undefined;
+        if (held.id === undefined || etagOf(String(row.index)) !== ifMatch) return undefined;
         left = session === undefined ? 0 : (leftOf(place.clock, session) ?? (held.seconds ?? 0) * 1000);
         return { checksRow: true, held: { ...held, isBroken: true } };
       });
@@ -233,18 +234,17 @@ function listed(seen: Seen): ListedRow {
   const lease = leaseIn(seen);
   const hasLasted = date + DATE_CUT_MS >= at + seconds * 1000;
   const isBroken = lease.isBroken || (lease.isOver && !hasLasted);
-  return { etag: etagOf(row), ...listedLease({ ...lease, isBroken }), metadata: JSON.parse(row.value) as Metadata };
+  return {
+    etag: etagOf(String(row.index)),
+    ...listedLease({ ...lease, isBroken }),
+    metadata: JSON.parse(row.value) as Metadata,
+  };
 }
 
 /** A date is cut to whole seconds. */
 const DATE_CUT_MS = 1_000;
 
-/** An ETag is the index of the last write in quotes. */
-export function etagOf({ index }: Pick<KeyValue, 'index'>): ETag {
-  return `"${String(index)}"` as ETag;
-}
-
-/** Another text fits nothing: no index is 0 but that of a key that is absent. */
+/** An ETag is the index of the last write. Another text fits nothing: no index is 0 but that of a key that is absent. */
 export function indexOf(etag: ETag): number {
   return Number(/^"([1-9]\d{0,14})"$/.exec(etag)?.[1] ?? Number.MAX_SAFE_INTEGER);
 }

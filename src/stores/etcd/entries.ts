@@ -1,13 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import type { CallOptions, Metadata } from '../../lease/store';
-import type { Condition, Entries, Head, Question } from '../port';
+import type { CallOptions } from '../../lease/store';
+import { type Condition, type Entries, type Head, type Question, afterPrefix, etagOf, headOf, pageOf } from '../port';
 import { BODY_BYTES, checkMetadata } from '../limits';
 import type { Ask } from './ask';
 import type { EntryKeys } from './keys';
-import { etagOf, only, revisionOf } from './rows';
+import { only, revisionOf } from './rows';
 import {
   afterKey,
-  afterPrefix,
   all,
   type Compare,
   get,
@@ -60,8 +59,13 @@ export function entriesIn(ask: Ask): Entries<EntryKeys> {
       const success = [range({ from, to: afterPrefix(`${heads}${prefix}`), limit: limit + 1 })];
       const { date: now, found: ranges } = await ask.transact(question, { success });
       const found = ranges[0]?.kvs ?? [];
-      const items = found.slice(0, limit).map((kv) => ({ id: kv.key.slice(heads.length), ...headIn(kv) }));
-      return { now, items, continuation: found.length > limit ? items.at(-1)?.id : undefined };
+      return {
+        now,
+        ...pageOf(
+          found.map((kv) => ({ id: kv.key.slice(heads.length), ...headIn(kv) })),
+          limit,
+        ),
+      };
     },
     async all({ keys: { heads }, ...question }) {
       const { date: now, found } = await ask.transact(question, { success: [all(heads)] });
@@ -144,9 +148,6 @@ async function wholeOf(
   return bytes.length > BODY_BYTES ? undefined : bytes.toString('utf8');
 }
 
-/** @throws Error if the head is not one of ours: a fault of this adapter, or of somebody who writes its keys */
 export function headIn({ key, value, mod }: KeyValue): Head {
-  const { at, metadata } = JSON.parse(value) as { readonly at?: number; readonly metadata?: Metadata };
-  if (at === undefined || metadata === undefined) throw new Error(`the key ${key} of cronlease has foreign content`);
-  return { etag: etagOf(mod), writtenMs: at, metadata };
+  return headOf(key, value, mod);
 }

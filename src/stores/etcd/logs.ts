@@ -5,17 +5,8 @@ import type { Ask } from './ask';
 import { PART_BYTES } from './entries';
 import type { Keys, LogKeys } from './keys';
 import { only } from './rows';
-import {
-  afterKey,
-  afterPrefix,
-  get,
-  hasValue,
-  isAbsent,
-  put,
-  range,
-  removeRange,
-  type TransactionAnswer,
-} from './wire';
+import { afterKey, get, hasValue, isAbsent, put, range, removeRange, type TransactionAnswer } from './wire';
+import { afterPrefix } from '../port';
 
 /** No log is as long. */
 const FAR = 10 ** 14;

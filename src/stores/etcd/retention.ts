@@ -3,7 +3,8 @@ import type { CallOptions, Retention } from '../../lease/store';
 import type { Ask } from './ask';
 import { removalOf } from './entries';
 import type { EntryKeys, Keys, LogKeys } from './keys';
-import { afterPrefix, all, isAsOld, type Operation, put, range, remove, removeRange } from './wire';
+import { all, isAsOld, type Operation, put, range, remove, removeRange } from './wire';
+import { afterPrefix } from '../port';
 
 /** At most so many entries in one call. */
 const BATCH = 1_000;

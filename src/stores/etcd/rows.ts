@@ -2,7 +2,7 @@ import type { ETag, JobName } from '../../core/brand';
 import type { CallOptions, LeaseBreaking, ListedRow, Metadata, RowStore } from '../../lease/store';
 import { listedLease } from '../lease-automaton';
 import { checkMetadata, leaseSeconds } from '../limits';
-import type { RowCalls } from '../port';
+import { type RowCalls, etagOf } from '../port';
 import type { Ask, Question } from './ask';
 import type { RowKeys } from './keys';
 import {
@@ -226,10 +226,6 @@ export function only(found: Found | undefined): KeyValue | undefined {
 /** An ETag is the revision of the last write in quotes. Another text fits nothing. */
 export function revisionOf(etag: ETag): string {
   return /^"([1-9]\d{0,17})"$/.exec(etag)?.[1] ?? '-1';
-}
-
-export function etagOf(revision: string): ETag {
-  return `"${revision}"` as ETag;
 }
 
 /** Every key of a row. */

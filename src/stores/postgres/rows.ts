@@ -1,9 +1,9 @@
 import type { JobName } from '../../core/brand';
 import type { CallOptions, LeaseBreaking, LeaseState, ListedRow, RowStore } from '../../lease/store';
 import { checkMetadata, leaseSeconds, STORE_LIMITS } from '../limits';
-import type { RowCalls } from '../port';
+import { type RowCalls, versionOf } from '../port';
 import type { Ask, Fields } from './ask';
-import { DATE, etagIn, metadataIn, numberIn, versionOf } from './tables';
+import { DATE, etagIn, metadataIn, numberIn } from './tables';
 
 /**
  * The lease's state in the service's terms. A read shows rows as of its snapshot, and the clock goes on meanwhile: a lease

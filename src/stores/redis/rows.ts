@@ -1,9 +1,9 @@
 import type { JobName } from '../../core/brand';
 import type { CallOptions, LeaseBreaking, ListedRow, Metadata, RowStore } from '../../lease/store';
 import { checkMetadata, leaseSeconds, STORE_LIMITS } from '../limits';
-import { dateOf, type RowCalls } from '../port';
+import { dateOf, type RowCalls, etagOf, versionOf } from '../port';
 import type { Ask } from './ask';
-import { etagOf, isNothing, newVersion, pairs, versionOf } from './entries';
+import { isNothing, newVersion, pairs } from './entries';
 import type { RowKeys } from './keys';
 import { script } from './scripts';
 

@@ -4,7 +4,7 @@ import { listingOf } from '../facets/listing';
 import { dateOf, type JobRowCalls } from '../port';
 import { type Ask, asOfNow } from './ask';
 import { contentIn } from './bodies';
-import { etagOf } from './entries';
+import { etagAt } from './entries';
 import { namesIn } from './folders';
 import { pathOf, type Paths } from './paths';
 import { rowCalls, rowsIn } from './rows';
@@ -41,7 +41,7 @@ async function controlsOf(
     nodes.flatMap((node, index) =>
       node === undefined
         ? []
-        : [[names[index] as JobName, { etag: etagOf(node.stat), metadata: contentIn(node.data).metadata }]],
+        : [[names[index] as JobName, { etag: etagAt(node.stat), metadata: contentIn(node.data).metadata }]],
     ),
   );
 }

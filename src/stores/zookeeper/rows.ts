@@ -4,7 +4,7 @@ import { listedLease, mayAcquire, mayRenew, mayWrite, type SeenLease } from '../
 import { checkMetadata, leaseSeconds, STORE_LIMITS } from '../limits';
 import { dateOf, type RowCalls } from '../port';
 import { type Ask, asOfNow, DISTURBED, untilUndisturbed } from './ask';
-import { etagOf } from './entries';
+import { etagAt } from './entries';
 import { CODE, NoContainerError } from './errors';
 import { timeOf } from './now';
 import { escaped, type Paths } from './paths';
@@ -74,14 +74,14 @@ function readAndWrite({ ask, paths, folder }: Place): Pick<RowStore, 'createRow'
       const { row, lease } = nodesOf(folder, job);
       const what = `write the row of ${job}`;
       const answer = await change({ ask, paths, folder }, { what, kind: 'metadata', job, options }, (seen) => {
-        if (!mayWrite(leaseIn(seen), leaseId) || etagOf(seen.row.stat) !== ifMatch) return undefined;
+        if (!mayWrite(leaseIn(seen), leaseId) || etagAt(seen.row.stat) !== ifMatch) return undefined;
         return [
           { kind: 'check', path: lease, version: seen.version },
           { kind: 'set', path: row, data: rowData(metadata), version: seen.row.stat.version },
         ];
       });
       if (answer === undefined) return { kind: 'refused' };
-      return { kind: 'written', etag: etagOf(answer.stat), date: dateOf(timeOf(answer.stat)) };
+      return { kind: 'written', etag: etagAt(answer.stat), date: dateOf(timeOf(answer.stat)) };
     },
   };
 }
@@ -92,7 +92,7 @@ function leases(place: Place): Pick<RowStore, 'acquire' | 'renew' | 'release'> {
       const ms = leaseSeconds(leaseMs) * 1000;
       const what = `acquire the lease of ${job}`;
       const answer = await change(place, { what, kind: 'acquire', job, options }, (seen) => {
-        if (!mayAcquire(leaseIn(seen), leaseId) || etagOf(seen.row.stat) !== ifMatch) return undefined;
+        if (!mayAcquire(leaseIn(seen), leaseId) || etagAt(seen.row.stat) !== ifMatch) return undefined;
         return setLease(place, job, seen, { id: leaseId, ms }, true);
       });
       return answer === undefined ? { kind: 'lost' } : { kind: 'acquired', date: dateOf(timeOf(answer.stat)) };
@@ -110,7 +110,7 @@ function leases(place: Place): Pick<RowStore, 'acquire' | 'renew' | 'release'> {
       const what = `release the lease of ${job}`;
       const answer = await change(place, { what, kind: 'release', job, options }, (seen) => {
         if (seen.lease.id !== leaseId) return undefined;
-        if (ifMatch !== undefined && etagOf(seen.row.stat) !== ifMatch) return undefined;
+        if (ifMatch !== undefined && etagAt(seen.row.stat) !== ifMatch) return undefined;
         return setLease(place, job, seen, {}, ifMatch !== undefined);
       });
       return answer === undefined ? 'lost' : 'released';
@@ -123,7 +123,7 @@ function breaking(place: Place): Required<LeaseBreaking> {
     async breakLease(job, ifMatch, options) {
       const what = `break the lease of ${job}`;
       const answer = await change(place, { what, kind: 'break', job, options }, (seen) => {
-        if (seen.ends === undefined || etagOf(seen.row.stat) !== ifMatch) return undefined;
+        if (seen.ends === undefined || etagAt(seen.row.stat) !== ifMatch) return undefined;
         return setLease(place, job, seen, { ...seen.lease, brokenUntil: brokenEnd(seen.now, seen.ends) }, true);
       });
       if (answer === undefined) return { kind: 'lost' };
@@ -222,7 +222,7 @@ export async function rowsIn(
 function listed(seen: Seen): ListedRow {
   const { row } = seen;
   return {
-    etag: etagOf(row.stat),
+    etag: etagAt(row.stat),
     ...listedLease(leaseIn(seen)),
     metadata: JSON.parse(row.data.toString()) as Metadata,
   };
