@@ -29,14 +29,12 @@ interface Said {
   readonly item?: number;
 }
 
-/** One line of a handler's log. */
 export interface LogLine extends Said {
   readonly level: LogLevel;
   /** The line, cut to 8,192 characters. */
   readonly text: string;
 }
 
-/** One report of progress. */
 export interface LogProgress extends Said {
   readonly progress: Progress;
 }
@@ -44,7 +42,6 @@ export interface LogProgress extends Said {
 /** Lines that are missing: the attempt said more than is kept. */
 export interface LogGap extends Said {
   readonly gap: {
-    /** How many lines. */
     readonly lines: number;
   };
 }

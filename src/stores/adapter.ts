@@ -1,13 +1,22 @@
-import type { Millis } from '../core/brand';
+import type { EpochMs, JobName, LeaseId, Millis } from '../core/brand';
 import type { Clock } from '../core/clock';
 import type { CallOutcome } from '../core/storage-call';
-import type { ElectionStore, LeaseBreaking, LeaseStore, LogStore, Retention, RowStore } from '../lease/store';
-import type { Durability, Trial } from '../lease/trial';
+import type {
+  ElectionStore,
+  LeaseBreaking,
+  LeaseStore,
+  ListedRow,
+  LogStore,
+  Retention,
+  RowStore,
+} from '../lease/store';
+import { type Durability, type Remedies, type StoreNouns, type Trial, startTrying } from '../lease/trial';
 import type { NamedServer } from './exposure';
 import { facetsIn } from './facets/facets';
 import { STORE_LIMITS } from './limits';
 import type { Entries, FacetKeys, JobRowCalls, RowCalls } from './port';
-import { type Tried, tryRows } from './row-trial';
+
+const LEASE_MS = 15_000;
 
 export interface AdapterOptions<Server extends NamedServer> {
   readonly server: Server;
@@ -57,5 +66,65 @@ export function adapterOf<Keys>(parts: Parts<Keys>): Adapter {
       if (trial.answeredInMs === undefined || durability === undefined) return trial;
       return { ...trial, durability: await durability() };
     },
+  };
+}
+
+interface Tried {
+  readonly rows: Pick<RowStore, 'createRow' | 'readRow' | 'acquire' | 'writeRow' | 'release'>;
+  readonly clock: Clock;
+  /** The first call: whether the container exists, and the server's time, which is `cutMs` behind on average. */
+  readonly look: () => Promise<{ readonly isThere: boolean; readonly date: EpochMs; readonly cutMs: number }>;
+  readonly deleteRow: (name: JobName) => Promise<unknown>;
+  readonly nouns: StoreNouns;
+  readonly remedies: Remedies;
+}
+
+/**
+ * Tries each kind of call that coordination makes, on a row of its own, and removes that. Never rejects with a
+ * `StoreError`.
+ */
+async function tryRows({ rows, clock, look, deleteRow, nouns, remedies }: Tried, id: string): Promise<Trial> {
+  const name = `doctor-${id}` as JobName;
+  const leaseId = id as LeaseId;
+  const { attempt, failures, untried } = startTrying();
+  let seen: Pick<Trial, 'container' | 'answeredInMs' | 'skewMs'> = {
+    container: 'unknown',
+    answeredInMs: undefined,
+    skewMs: undefined,
+  };
+  await attempt('list', async () => {
+    const started = clock.monotonic();
+    const { isThere, date, cutMs } = await look();
+    const answeredInMs = clock.monotonic() - started;
+    const skewMs = Math.round(clock.now() - answeredInMs / 2 - (date + cutMs));
+    seen = { container: isThere ? 'there' : 'missing', answeredInMs, skewMs };
+  });
+  let created = false;
+  if (seen.container === 'there') {
+    await attempt('read', () => rows.readRow(name));
+    created = await attempt('create', () => rows.createRow(name, { trial: '1' }));
+    let row: ListedRow | undefined;
+    if (created) {
+      await attempt('read', async () => {
+        row = await rows.readRow(name);
+      });
+    }
+    if (row !== undefined) {
+      const ifMatch = row.etag;
+      if (await attempt('lease', () => rows.acquire(name, { leaseId, leaseMs: LEASE_MS, ifMatch }))) {
+        await attempt('write', () => rows.writeRow(name, { trial: '2' }, { leaseId, ifMatch }));
+        await attempt('release', () => rows.release(name, leaseId));
+      }
+    }
+    if (created) await attempt('delete', () => deleteRow(name));
+  }
+  return {
+    ...seen,
+    nouns,
+    remedies,
+    failures,
+    untried: untried(),
+    versioned: undefined,
+    left: created && failures.has('delete') ? name : undefined,
   };
 }

@@ -3,7 +3,6 @@ import { BACKFILL_AT_MOST } from '../../core/backfill';
 import type { BackfillOptions } from '../run/backfill';
 import { acting, type Done, examples, wholeNumber, withReason } from './command';
 
-/** The command that runs past due times again. */
 export function addBackfill(program: Command, done: Done): void {
   withReason(
     acting(

@@ -36,7 +36,6 @@ export function addStatus(program: Command, done: Done): void {
     );
 }
 
-/** Commands that read the ledger. */
 export function addHistory(program: Command, done: Done): void {
   withStorage(
     timed(
@@ -99,7 +98,6 @@ export function addHistory(program: Command, done: Done): void {
     );
 }
 
-/** The command that reads logs. */
 export function addLogs(program: Command, done: Done): void {
   withStorage(
     timed(
@@ -124,7 +122,6 @@ export function addLogs(program: Command, done: Done): void {
     );
 }
 
-/** The command that lists what people changed. */
 export function addAudit(program: Command, done: Done): void {
   withStorage(
     withTimes(program.command('audit'))

@@ -6,7 +6,6 @@ import type { PauseOptions } from '../run/pause';
 import type { RunOptions } from '../run/run';
 import { acting, actingOnMany, type Done, examples, waiting, withReason } from './command';
 
-/** Commands that ask for manual runs. */
 export function addRequests(program: Command, done: Done): void {
   const load = () => import('../run/operate.js');
 

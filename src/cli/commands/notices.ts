@@ -3,7 +3,6 @@ import { NO } from '../output';
 import type { NotifyTestOptions } from '../run/notify-test';
 import { type Done, examples } from './command';
 
-/** Commands for notices. */
 export function addNotices(program: Command, done: Done): void {
   program
     .command('notify')

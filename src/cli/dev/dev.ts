@@ -27,7 +27,6 @@ const CLOCKS_DIFFER_MS = 2_000;
 export interface DevArguments
   extends Omit<DevOptions, 'durationMs' | 'openStorage' | 'jobs' | 'timeZone'>, TimeOptions {
   readonly duration?: string;
-  /** The app's jobs file. */
   readonly file?: string;
   /** A file whose jobs run beside those of the app. */
   readonly moreJobs?: string;
@@ -35,7 +34,6 @@ export interface DevArguments
   readonly samples?: string;
 }
 
-/** `cronlease dev`: a local cluster, until it is stopped. */
 export async function dev({ duration, samples, file, moreJobs, local, ...options }: DevArguments): Promise<number> {
   const durationMs = duration === undefined ? undefined : parseDuration(duration);
   if (duration !== undefined && (durationMs === undefined || durationMs === 0)) {

@@ -22,7 +22,6 @@ import { warnedOnce } from './news';
 import { humanPrinter, jsonPrinter, type Printer } from './print';
 import { reloadOnChange, watchApp } from './reload';
 
-/** The options of `cronlease dev`, with their defaults. */
 export interface DevOptions {
   /** Folder of any function app whose `main` registers a coordinator. Default: the current one. */
   readonly app?: string;
@@ -117,11 +116,8 @@ function ownServer(storage: string): OwnServer | undefined {
   return isServer(storage) ? storage : undefined;
 }
 
-/** The end of the command, by a signal or a call. */
 interface Ending {
-  /** Aborted once the command must end. */
   readonly signal: AbortSignal;
-  /** Ends the command, as by Ctrl+C. */
   end(): void;
   dispose(): void;
 }

@@ -25,13 +25,11 @@ interface InterruptedRun {
   readonly outcome: string | null;
 }
 
-/** A due time of the span, with its outcome. */
 interface DueTime {
   readonly scheduledFor: string;
   readonly outcome: string | null;
   readonly reason: string | null;
   readonly latenessMs: Millis | null;
-  /** The attempts, in order. */
   readonly attempts: readonly {
     readonly deployment: string;
     readonly outcome: string;
@@ -56,7 +54,6 @@ export interface Verdict {
   readonly losses: readonly string[];
 }
 
-/** Compares the results of a drill with its targets. */
 export function judge(drilled: Drilled<Records>, jobs: readonly JobSpec[], targetMs: Millis): Verdict {
   const { events, stopped, records, span, backAt, caughtUpAt } = drilled;
   const interrupted = goingOn(events, stopped.deployment, stopped.at)

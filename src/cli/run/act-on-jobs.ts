@@ -22,7 +22,6 @@ export interface ManyOptions extends ReasonedOptions {
   readonly yes?: boolean | undefined;
 }
 
-/** What a command does with its jobs. */
 export interface Action {
   readonly verb: 'Pause' | 'Resume';
   /** Whether there is nothing to do for a job with this control, at this time of the storage service. */

@@ -30,7 +30,6 @@ export interface BackfillOptions extends ReasonedOptions {
 /** How many due times of the dry run are printed. */
 const PRINTED = 20;
 
-/** `cronlease backfill`: runs past due times again, or shows or stops what runs. */
 export async function backfill(job: string, options: BackfillOptions): Promise<number> {
   if (options.stop === true) return stop(job, options);
   const spec = jobIn(loadFile(options), job, options);

@@ -17,7 +17,6 @@ export interface CordonOptions extends UncordonOptions {
   readonly by?: string | undefined;
 }
 
-/** `cronlease cordon`: keeps a deployment from claiming anything new. */
 export async function cordon(deployment: string, options: CordonOptions): Promise<number> {
   const note = options.note.trim();
   if (note === '') throw new UsageError('--note is empty: give the reason of the cordon');
@@ -40,7 +39,6 @@ export async function cordon(deployment: string, options: CordonOptions): Promis
   return OK;
 }
 
-/** `cronlease uncordon`: lets a deployment claim again. */
 export async function uncordon(deployment: string, options: UncordonOptions): Promise<number> {
   const store = openStore(options);
   const { by, note, since } = (await operations.uncordon(await actingOn(store, options.note), deployment)).cordon;

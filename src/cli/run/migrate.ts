@@ -21,7 +21,6 @@ export interface MigrateOptions {
   readonly json?: boolean | undefined;
 }
 
-/** `cronlease migrate`: shows what would move to another store, or moves it. */
 export async function migrate(options: MigrateOptions): Promise<number> {
   const waitMs = waitOf(options.wait);
   const from = deskOf(storeNamed('--from', options.from, options.fromContainer));

@@ -17,7 +17,6 @@ export interface NotifyTestOptions {
   readonly json?: boolean | undefined;
 }
 
-/** The result for one receiver. */
 interface Tested {
   readonly receiver: string;
   readonly format: string;

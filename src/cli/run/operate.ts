@@ -17,7 +17,6 @@ export interface ReasonedOptions extends OperateOptions {
   readonly note?: string | undefined;
 }
 
-/** `cronlease cancel`: asks for the end of the run that is in progress. */
 export async function cancel(job: string, options: ReasonedOptions): Promise<number> {
   const file = fileAtHand(options);
   const store = openStore(options);
@@ -47,7 +46,6 @@ export interface Target {
   readonly subject: Subject;
 }
 
-/** The job and its store. */
 export async function targetOf(job: string, options: OperateOptions): Promise<Target> {
   const file = fileAtHand(options);
   const store = openStore(options);

@@ -15,7 +15,6 @@ export interface PauseOptions extends ManyOptions {
   readonly until?: string | undefined;
 }
 
-/** `cronlease pause`: starts nothing new from now on. */
 export async function pause(jobs: readonly string[], options: PauseOptions): Promise<number> {
   const note = options.note.trim();
   if (note === '') throw new UsageError('--note is empty: give the reason of the pause');
@@ -61,7 +60,6 @@ export function tellStill(job: string, still: StillRuns | undefined, show: ShowT
   }
 }
 
-/** `cronlease resume`: ends the pause. */
 export function resume(jobs: readonly string[], options: ManyOptions): Promise<number> {
   return actOnJobs(jobs, options, {
     verb: 'Resume',

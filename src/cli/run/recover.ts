@@ -145,16 +145,19 @@ function shape(job: JobRecovery): object {
     isNew,
     token,
     cursor: { from: isoOf(cursor.from), to: isoOf(cursor.to) },
-    run: run === undefined ? null : { runId: run.runId, becomes: run.kind, ...(run.kind === 'ends' ? ended(run) : {}) },
+    run:
+      run === undefined
+        ? null
+        : {
+            runId: run.runId,
+            becomes: run.kind,
+            ...(run.kind === 'ends' ? { outcome: run.outcome, reason: run.reason } : {}),
+          },
     dueTimes: stretches.filter(({ request }) => request === undefined).map(stretchShape),
     manualRuns: stretches.filter(({ request }) => request !== undefined).map(stretchShape),
     abandoned,
     notices: notices.map((notice) => ({ ...notice, dropped: notice.to.length === 0 })),
   };
-}
-
-function ended({ outcome, reason }: { readonly outcome: string; readonly reason: string }): object {
-  return { outcome, reason };
 }
 
 function stretchShape({ outcome, reason, from, through, count, request }: Stretch): object {

@@ -24,13 +24,11 @@ export interface RunOptions extends ReasonedOptions {
   readonly follow?: boolean | undefined;
 }
 
-/** `cronlease run`: asks for a run now. */
 export async function run(job: string, options: RunOptions): Promise<number> {
   const input = readInput(options.input);
   return request(job, options, (acting, { spec }) => operations.run(acting, spec, { input }));
 }
 
-/** `cronlease rerun`: runs an earlier due time again. */
 export async function rerun(job: string, text: string, options: RunOptions): Promise<number> {
   const input = readInput(options.input);
   const moment = parseTime(text, 'TIME');
@@ -74,17 +72,12 @@ async function request(
     return OK;
   }
   if (options.follow === true) {
-    await followLog(store, wanted.spec, { key, runId, isOver: false }, withoutJson(options));
+    await followLog(store, wanted.spec, { key, runId, isOver: false }, { local: options.local, utc: options.utc });
   }
   const { outcome, reason, record } = await untilOver(store, wanted, key);
   if (options.json) printJson({ job, runId, requestedAt, outcome, reason, record });
   else print(endText(runId, { outcome, reason, record }));
   return outcome === 'succeeded' ? OK : UNSUCCESSFUL;
-}
-
-/** The entries of a log are no part of the one document that the command prints. */
-function withoutJson({ local, utc }: RunOptions): Pick<RunOptions, 'local' | 'utc'> {
-  return { local, utc };
 }
 
 function requestedText(

@@ -51,15 +51,14 @@ export function waitOf(text: string): Millis {
 
 function accountsIn({ container, leaving = [] }: ShardsOptions): Pick<ShardChange, 'listed' | 'leaving'> {
   const listed = shardNames(process.env, undefined) ?? DEFAULT_LIST;
-  if (!process.env['CRONLEASE_SHARDS'] && !namesStorage()) {
+  if (
+    !process.env['CRONLEASE_SHARDS'] &&
+    !Object.keys(process.env).some((name) => name.startsWith('CRONLEASE_STORAGE'))
+  ) {
     throw new CliError('NoStorage', 'no storage is named: set CRONLEASE_SHARDS, and the settings that it names');
   }
   const desks = openAccounts({ container }, [...listed, ...leaving]).map(deskOf);
   return { listed: desks.slice(0, listed.length), leaving: desks.slice(listed.length) };
-}
-
-function namesStorage(): boolean {
-  return Object.keys(process.env).some((name) => name.startsWith('CRONLEASE_STORAGE'));
 }
 
 async function apply(change: ShardChange, { json }: ShardsOptions): Promise<number> {

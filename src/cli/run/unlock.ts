@@ -16,7 +16,6 @@ export interface UnlockOptions extends FileOptions, StorageOptions, TimeOptions 
   readonly json?: boolean | undefined;
 }
 
-/** `cronlease unlock`: breaks a lease. */
 export async function unlock(job: string, options: UnlockOptions): Promise<number> {
   const file = fileAtHand(options);
   const store = openStore(options);

@@ -13,7 +13,6 @@ export interface AuditOptions extends StorageOptions, TimeOptions {
   readonly json?: boolean | undefined;
 }
 
-/** `cronlease audit`: what people changed, newest first. */
 export async function audit(options: AuditOptions): Promise<number> {
   const { limit, cursor } = options;
   const store = openStore(options);

@@ -27,7 +27,6 @@ export interface CostOptions extends FileOptions {
   readonly json?: boolean | undefined;
 }
 
-/** `cronlease cost`: what the jobs cost a month on Azure. */
 export function cost(options: CostOptions): number {
   const { jobsFile } = loadFile(options);
   const { file = DEFAULT_FILE } = options;

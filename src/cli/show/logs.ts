@@ -23,7 +23,6 @@ const POLL_MS = 2_000;
 const POLL_AFTER_TROUBLE_MS = 5_000;
 const PAGE_BYTES = 4 * 1024 * 1024;
 
-/** `cronlease logs`: what the handler of a run said. */
 export async function logs(job: string, time: string | undefined, options: LogsOptions): Promise<number> {
   const moment = time === undefined ? undefined : parseTime(time, 'TIME');
   const store = openStore(options);

@@ -23,7 +23,6 @@ interface Upcoming {
   readonly dueTimes: readonly EpochMs[];
 }
 
-/** `cronlease next`: due times strictly after an instant. */
 export function next(job: string | undefined, options: NextOptions): number {
   if (job !== undefined && options.tag !== undefined)
     throw new UsageError('JOB and --tag both name jobs: leave one out');

@@ -11,7 +11,6 @@ import { style } from '../output';
 import { noDueTimes, type ShowTime, wallClock } from '../time';
 
 const WIDTH = 80;
-/** Changes of clocks that are listed. */
 const MOST_CLOCKS = 20;
 
 interface Shown {

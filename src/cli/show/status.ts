@@ -25,7 +25,6 @@ export interface StatusOptions extends FileOptions, StorageOptions, TimeOptions 
 
 type Reading = (signal?: AbortSignal) => Promise<Overview>;
 
-/** `cronlease status`: the state of all jobs and deployments, the worst first. */
 export async function status(jobs: readonly string[], options: StatusOptions): Promise<number> {
   const file = loadFileIfAny(options);
   const tagged = options.tag === undefined ? undefined : jobsWithTag(loadFile(options), options.tag, options);

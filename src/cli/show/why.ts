@@ -35,7 +35,6 @@ export interface WhyOptions extends FileOptions, StorageOptions, TimeOptions {
   readonly json?: boolean | undefined;
 }
 
-/** `cronlease why`: explains the outcome of one due time, past or future. */
 export async function why(job: string, time: string, options: WhyOptions): Promise<number> {
   const moment = parseTime(time, 'TIME');
   const loaded = loadFile(options);

@@ -1,18 +1,22 @@
+import { lastSuccess } from '../../coordinator/ledger';
 import type { EpochMs, JobName } from '../../core/brand';
 import { type Control, currentPause } from '../../core/control';
-import { RESUME_AFTER_MS } from '../../core/standstill';
 import { formatDuration } from '../../core/duration';
+import { inParallel } from '../../core/in-parallel';
 import { type JobSpec, type JobsFile, actualTime, marginOf } from '../../core/job';
 import { runIdOf } from '../../core/key';
+import { countsFrom, overdueBy } from '../../core/overdue';
 import { ForeignRecordError } from '../../core/record';
 import type { Row } from '../../core/row';
-import type { LeaseStore, ListedRow } from '../../lease/store';
-import { inParallel } from '../../core/in-parallel';
+import { RESUME_AFTER_MS } from '../../core/standstill';
+import type { LeaseStore, LedgerStore, ListedRow } from '../../lease/store';
 import { currentRun } from '../job-state';
 import type { JobEntry, JobList, UnreadablePart } from '../views/list-jobs';
-import { checkAlerts } from './alerts';
-import { type Finding, ok, orOk, problem, warning } from './finding';
+import { type Finding, ok, okAbout, orOk, problem, warning } from './finding';
 import { strayBlobs } from './strays';
+
+/** How many pages the search for a success covers: 2,000 records. */
+const PAGES = 4;
 
 /** More than two default sweeps and two ticks. */
 const LONG_MS = 3 * 60_000;
@@ -234,4 +238,46 @@ export function noFile(reason: string, isWrong: boolean): Finding {
 
 export function fileRead(source: string, { jobs, revision }: JobsFile): Finding {
   return ok('file', `${source} has ${count(jobs.length, 'job')}, revision ${revision}`);
+}
+
+/** A job whose row can be read. */
+interface AlertedJob {
+  readonly spec: JobSpec | undefined;
+  readonly row: Row;
+  readonly control: Control;
+}
+
+/** The jobs with `alertAfter`, each with its last success. */
+async function checkAlerts(store: LedgerStore, jobs: readonly AlertedJob[], now: EpochMs): Promise<readonly Finding[]> {
+  const alerted = jobs.flatMap((job) => (job.spec?.alertAfterMs === undefined ? [] : [{ ...job, spec: job.spec }]));
+  return inParallel(alerted, (job) => checkAlert(store, job, now));
+}
+
+async function checkAlert(
+  store: LedgerStore,
+  { spec, row, control }: AlertedJob & { readonly spec: JobSpec },
+  now: EpochMs,
+): Promise<Finding> {
+  const { name, alertAfterMs = 0 } = spec;
+  const found = await lastSuccess(store, name, { pages: PAGES });
+  const last =
+    found.succeeded === undefined
+      ? 'no success is in its newest records'
+      : `last succeeded ${span(now - found.succeeded)} ago, at ${new Date(found.succeeded).toISOString()}`;
+  const limit = `"alertAfter" is ${formatDuration(alertAfterMs)}`;
+  const age = overdueBy(spec, control, countsFrom(row, found), now);
+  if (age !== undefined) {
+    const remedy = `see the outcomes of its due times with "cronlease runs ${name}", and their reasons with "cronlease why ${name} TIME"`;
+    return warning('overdue', name, `${last}: overdue for ${span(age - alertAfterMs)}, ${limit}`, remedy);
+  }
+  const state = !spec.enabled
+    ? ', and it is disabled'
+    : currentPause(control, now) === undefined
+      ? ''
+      : ', and it is paused';
+  return okAbout('overdue', name, `${last}; ${limit}${state}`);
+}
+
+function span(ms: number): string {
+  return formatDuration(Math.max(0, Math.floor(ms / 1000) * 1000));
 }

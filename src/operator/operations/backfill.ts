@@ -25,7 +25,6 @@ import { shortId } from './request';
 type Started = Omit<StartedBackfill, 'from' | 'through'> & { readonly from: string; readonly through: string };
 type OfJob<Answer> = Recorded<Answer & { readonly job: JobName }>;
 
-/** Runs past due times again: see `startBackfill`. */
 export function backfill(acting: Acting, spec: JobSpec, wanted: WantedBackfill): Promise<OfJob<Started>> {
   const { store, origin } = acting;
   return operate(acting, 'backfill', spec.name, async () => {
@@ -35,7 +34,6 @@ export function backfill(acting: Acting, spec: JobSpec, wanted: WantedBackfill):
   });
 }
 
-/** Stops the back-fill of a job: see `stopBackfill`. */
 export function endBackfill(
   acting: Acting,
   { name, spec }: Subject,
@@ -76,7 +74,6 @@ export interface BackfillStatus {
   readonly runId: string | undefined;
 }
 
-/** A back-fill that was started. */
 export interface StartedBackfill extends Pick<BackfillPlan, 'running' | 'passedOver'> {
   readonly id: string;
   readonly from: EpochMs;

@@ -1,7 +1,6 @@
 import type { EpochMs, JobName } from '../../core/brand';
 import { type JobSpec, actualTime } from '../../core/job';
 
-/** One start that is planned. */
 export interface Start {
   readonly spec: JobSpec;
   readonly scheduledFor: EpochMs;

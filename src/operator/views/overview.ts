@@ -30,7 +30,9 @@ export async function readOverview(
   return {
     now: isoOf(list.now),
     jobs: withGroupMarks(statuses, specs, isoOf(list.now)).toSorted(worstFirst),
-    deployments: deployments.map((deployment) => deploymentStatus(deployment, fleet)).sort(byName),
+    deployments: deployments
+      .map((deployment) => deploymentStatus(deployment, fleet))
+      .sort((a, b) => compare(a.name, b.name)),
     maintenance: maintenanceAt(fleet, list.now).map(({ since, until, ...rest }) => ({
       ...rest,
       since: isoOf(since),
@@ -103,10 +105,6 @@ function rankOf(job: JobStatus): number {
 /** Jobs without a next due time come last. */
 function nextOf({ currentRun, nextDueAt }: JobStatus): string {
   return currentRun?.startedAt ?? nextDueAt ?? '~';
-}
-
-function byName(a: DeploymentStatus, b: DeploymentStatus): number {
-  return compare(a.name, b.name);
 }
 
 function compare(a: string, b: string): number {

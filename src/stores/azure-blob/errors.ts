@@ -46,7 +46,6 @@ export function dateOf(error: unknown): number | undefined {
   return header === undefined ? undefined : Date.parse(header);
 }
 
-/** Translates an error into the port's terms. */
 export function failure(error: unknown, where: string): StoreDeniedError | StoreUnavailableError {
   if (error instanceof StoreUnavailableError) return error;
   if (isRestError(error) && error.statusCode !== undefined) return refusal(error, error.statusCode, where);

@@ -40,7 +40,6 @@ export interface Cluster extends Service {
   readonly node: string;
 }
 
-/** Makes each call once, and translates its error into the port's terms. */
 export function asker(cluster: Cluster): Ask {
   const { layout, exchange, clock } = cluster;
   const time = memberTime(clock);

@@ -24,7 +24,6 @@ export function isAgentAtFault(error: unknown): boolean {
   return error instanceof ConsulError ? error.status >= 500 || error.status === 404 : true;
 }
 
-/** Translates an error into the port's terms. */
 export function failure(error: unknown, where: string): StoreError {
   if (error instanceof StoreError) return error;
   const cause = causeOf(error);

@@ -1,20 +1,25 @@
 import type { JobName } from '../../core/brand';
 import type { Clock } from '../../core/clock';
-import type { ListedControl, ListedRow } from '../../lease/store';
+import { type CallOptions, type ListedControl, type ListedRow, StoreDeniedError } from '../../lease/store';
 import type { Trial } from '../../lease/trial';
-import { type Adapter, adapterOf, type AdapterOptions } from '../adapter';
+import { type Adapter, type AdapterOptions, adapterOf } from '../adapter';
 import { listingOf } from '../facets/listing';
 import type { JobRowCalls } from '../port';
-import { exchangesWith } from './agents';
-import { type Ask, asker } from './ask';
+import { type Exchange, exchangesWith } from './agents';
+import { type Ask, type Cluster, asker } from './ask';
 import { entriesIn, headIn } from './entries';
-import { headKey, idIn, type Keys, keysIn, rowKeys } from './keys';
-import { lookForLayout, prepareLayout } from './layout';
+import { type Keys, headKey, idIn, keysIn, rowKeys } from './keys';
 import { logsIn } from './logs';
 import { retentionIn } from './retention';
 import { leftIn, rowCalls, rowsAmong } from './rows';
 import type { ConsulCluster } from './settings';
-import { type KeyValue, removeTree, tree } from './wire';
+import { type KeyValue, create, removeTree, tree } from './wire';
+
+/**
+ * The version of the keys. A later one must leave them usable for the release before it, since the instances of both run
+ * side by side.
+ */
+const VERSION = '1';
 
 const REMEDIES: Trial['remedies'] = {
   noToken: 'name a URL with a token of the ACL',
@@ -126,4 +131,45 @@ function jobRowsIn(ask: Ask, clock: Clock, { jobs: folder, controls: controlKeys
         return listingOf(date, new Map(rows), controlsAmong(found), only);
       }),
   };
+}
+
+/**
+ * Makes the node for sessions, and then the key by which all other calls see that the container exists.
+ *
+ * A session of an agent's own node ends with that agent. This node is no machine: it is in the catalog alone, has no
+ * checks, and stays.
+ */
+async function prepareLayout(
+  ask: Ask,
+  { exchange, layout, node, container }: Pick<Cluster, 'layout' | 'node' | 'exchange'> & { readonly container: string },
+  options: CallOptions | undefined,
+): Promise<void> {
+  const question = { what: `create ${container}`, kind: 'container', options } as const;
+  const isThere = await ask(question, async (calls) => {
+    const { found } = await calls.transactAnyway(tree(layout));
+    return found?.length === 1;
+  });
+  try {
+    await ask(question, async (calls, signal) => {
+      await register(exchange, node, signal);
+      if (!isThere) await calls.transactAnyway(create(layout, VERSION));
+    });
+  } catch (error) {
+    // The right to create is missing where there is nothing to create.
+    if (!isThere || !(error instanceof StoreDeniedError)) throw error;
+  }
+}
+
+async function register(exchange: Exchange, node: string, signal: AbortSignal): Promise<void> {
+  const path = `/v1/catalog/node/${node}`;
+  const { json } = await exchange({ method: 'GET', path, signal }, 404);
+  if (json !== null) return;
+  const body = { Node: node, Address: '127.0.0.1', NodeMeta: { 'external-node': 'true', 'external-probe': 'false' } };
+  await exchange({ method: 'PUT', path: '/v1/catalog/register', body, signal });
+}
+
+async function lookForLayout(ask: Ask, layout: string) {
+  const question = { what: 'look for the layout', kind: 'listing', options: undefined } as const;
+  const { date, found } = await ask(question, (calls) => calls.transactAnyway(tree(layout)));
+  return { isThere: found?.length === 1, date };
 }

@@ -39,7 +39,6 @@ export interface Cluster extends Service {
   readonly layout: string;
 }
 
-/** Makes each exchange once, and translates its error into the port's terms. */
 export function asker(cluster: Cluster): Ask {
   const { layout, exchange } = cluster;
   const time = memberTime(cluster.clock);
@@ -55,7 +54,11 @@ export function asker(cluster: Cluster): Ask {
 
   const ask: Ask = {
     transactAnyway: (question, transaction) => make(question, (signal) => send(transaction, signal)),
-    transact: (question, { compare = [], success, failure: otherwise = [] }, isNothing = hasFailed) =>
+    transact: (
+      question,
+      { compare = [], success, failure: otherwise = [] },
+      isNothing = ({ succeeded }) => !succeeded,
+    ) =>
       make(
         question,
         async (signal) => {
@@ -78,8 +81,4 @@ export function asker(cluster: Cluster): Ask {
     },
   };
   return ask;
-}
-
-function hasFailed({ succeeded }: TransactionAnswer): boolean {
-  return !succeeded;
 }

@@ -19,7 +19,6 @@ import {
   range,
   remove,
   removeRange,
-  type TransactionAnswer,
 } from './wire';
 
 /** A request may have 1.5 MB, unless the cluster's max-request-bytes is another. */
@@ -48,7 +47,11 @@ export function entriesIn(ask: Ask): Entries<EntryKeys> {
     async get({ id, ...question }) {
       const { heads, bodies } = question.keys;
       const success = [get(`${heads}${id}`), get(`${bodies}${id}`)];
-      const { date: now, found } = await ask.transact(question, { success }, isEmpty);
+      const { date: now, found } = await ask.transact(
+        question,
+        { success },
+        (answer) => answer.found[0]?.kvs.length === 0,
+      );
       const [head, body] = found.map(only);
       if (head === undefined) return { now, head: undefined, body: undefined };
       return { now, head: headIn(head), body: body && (await wholeOf(ask, question, body)) };
@@ -78,10 +81,6 @@ export function entriesIn(ask: Ask): Entries<EntryKeys> {
     },
   };
   return entries;
-}
-
-function isEmpty({ found }: TransactionAnswer): boolean {
-  return found[0]?.kvs.length === 0;
 }
 
 function comparesOf(key: string, condition: Condition): Compare[] {

@@ -36,7 +36,6 @@ export function isMemberAtFault(error: unknown): boolean {
   return error instanceof EtcdError ? error.status >= 500 || error.code === undefined : true;
 }
 
-/** Translates an error into the port's terms. */
 export function failure(error: unknown, where: string): StoreError {
   if (error instanceof StoreError) return error;
   const cause = causeOf(error);

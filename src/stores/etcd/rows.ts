@@ -188,7 +188,6 @@ export function rowIn({ row, terms, lock }: Seen & { readonly row: KeyValue }): 
   return { etag: etagOf(row.mod), ...listedLease(lease), metadata: JSON.parse(row.value) as Metadata };
 }
 
-/** The rows of all names. */
 export async function allRows(
   ask: Ask,
   keys: RowKeys,

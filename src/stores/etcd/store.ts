@@ -1,21 +1,26 @@
 import type { JobName } from '../../core/brand';
 import { given } from '../../core/given';
-import type { JobRowStore, ListedControl } from '../../lease/store';
+import type { CallOptions, JobRowStore, ListedControl } from '../../lease/store';
 import type { Trial } from '../../lease/trial';
-import { type Adapter, adapterOf, type AdapterOptions } from '../adapter';
+import { type Adapter, type AdapterOptions, adapterOf } from '../adapter';
 import { listingOf } from '../facets/listing';
 import type { JobRowCalls } from '../port';
-import { type Ask, asker, type Cluster } from './ask';
+import { type Ask, type Cluster, asker } from './ask';
 import { entriesIn, headIn } from './entries';
 import { type Keys, keysIn } from './keys';
-import { lookForLayout, prepareLayout } from './layout';
 import { logsIn } from './logs';
 import { exchangesWith } from './members';
 import { retentionIn } from './retention';
 import { allRows, byName, leftOf, only, rangesOf, removalOf, rowCalls, rowIn, rowsIn } from './rows';
 import type { EtcdCluster } from './settings';
 import { durabilityOf } from './space';
-import { all, type Found, get } from './wire';
+import { type Found, all, get, isAbsent, put } from './wire';
+
+/**
+ * The version of the keys. A later one must leave them usable for the release before it, since the instances of both run
+ * side by side.
+ */
+const VERSION = '1';
 
 const REMEDIES: Trial['remedies'] = {
   noToken: 'name a URL with a user and a password',
@@ -121,4 +126,20 @@ function jobRowsIn(ask: Ask, { jobs: keys, controls: { heads } }: Keys): JobRowC
     const rows = new Map(seen && [[job, { ...seen, ...given({ leftMs }) }]]);
     return listingOf(date, rows, controlsIn(found[3]), job);
   }
+}
+
+/** Makes the key by which all other calls see that the container exists. */
+async function prepareLayout(
+  ask: Ask,
+  { layout, container }: { readonly layout: string; readonly container: string },
+  options: CallOptions | undefined,
+): Promise<void> {
+  const transaction = { compare: [isAbsent(layout)], success: [put(layout, VERSION)] };
+  await ask.transactAnyway({ what: `create ${container}`, kind: 'container', options }, transaction);
+}
+
+async function lookForLayout(ask: Ask, layout: string) {
+  const question = { what: 'look for the layout', kind: 'listing', options: undefined } as const;
+  const { date, found } = await ask.transactAnyway(question, { success: [get(layout)] });
+  return { isThere: found[0]?.kvs.length === 1, date };
 }

@@ -25,7 +25,6 @@ export interface Server extends Service {
   readonly sessions: WithSession;
 }
 
-/** Makes each call once, and translates its error into the port's terms. */
 export function asker(server: Server): Ask {
   return ({ sql, values, ...question }) => call(server, question, (session) => session.query(sql, values));
 }

@@ -126,7 +126,6 @@ export function rowIn(fields: Fields): ListedRow {
   return { etag: etagIn(fields), ...lease, metadata: metadataIn(fields) };
 }
 
-/** The rows of every name in a table. */
 export async function allRows(
   ask: Ask,
   table: string,

@@ -2,10 +2,8 @@ import { env } from 'node:process';
 import { StorageSettingsError } from '../azure-blob/connection';
 import type { Exposure, NamedServer } from '../exposure';
 
-/** A database that `CRONLEASE_STORAGE` names. */
 export type Database = NamedServer;
 
-/** Whether a connection string is a PostgreSQL URL. */
 export function isPostgres(text: string): boolean {
   return /^postgres(ql)?:\/\//i.test(text.trim());
 }

@@ -27,7 +27,6 @@ export function tablesIn(schema: string): Tables {
   return Object.fromEntries(TABLES.map((table) => [table, `"${schema}".${table}`])) as Tables;
 }
 
-/** Where the entries of one kind, or of one job, lie. */
 export interface EntryKeys {
   readonly table: string;
   /** Empty for a kind that belongs to no job. */

@@ -22,7 +22,6 @@ export interface Server extends Service {
   readonly wait: RedisServer['wait'];
 }
 
-/** Makes each call once, and translates its error into the port's terms. */
 export function asker(server: Server): Ask {
   return ({ script, keys, args = [], ...question }) =>
     metered({ ...server, failure, resultOf }, question, (signal) =>

@@ -72,7 +72,12 @@ export function entriesIn(ask: Ask): Entries<EntryKeys> {
       return isNothing(done) ? undefined : etagOf(version);
     },
     async get({ id, ...question }) {
-      const answer = await ask({ ...question, script: GET, args: [id, BODY_BYTES], isNothing: hasNoHead });
+      const answer = await ask({
+        ...question,
+        script: GET,
+        args: [id, BODY_BYTES],
+        isNothing: (found) => (found as readonly unknown[])[1] === null,
+      });
       const [now, head, body] = answer as [number, string | null, string | null];
       return { now, head: head === null ? undefined : headIn(head), body: body ?? undefined };
     },
@@ -102,10 +107,6 @@ export function entriesIn(ask: Ask): Entries<EntryKeys> {
 /** A script's answer that a condition did not hold. */
 export function isNothing(answer: unknown): boolean {
   return answer === 0;
-}
-
-function hasNoHead(answer: unknown): boolean {
-  return (answer as readonly unknown[])[1] === null;
 }
 
 export function newVersion(): string {

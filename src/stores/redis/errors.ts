@@ -9,7 +9,6 @@ export function codeOf(error: unknown): string | undefined {
   return /^[A-Z]+/.exec(error.message)?.[0] ?? 'ERR';
 }
 
-/** Translates an error into the port's terms. */
 export function failure(error: unknown, where: string): StoreError {
   if (error instanceof StoreError) return error;
   const cause = causeOf(error);

@@ -175,7 +175,6 @@ function listed({ isHeld, isOver, isBroken }: Readonly<Record<'isHeld' | 'isOver
   return { lease: isOver ? 'expired' : 'leased' } as const;
 }
 
-/** The rows of all names. */
 export async function allRows(
   ask: Ask,
   keys: RowKeys,

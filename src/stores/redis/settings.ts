@@ -3,7 +3,6 @@ import type { StorageSettingsError } from '../azure-blob/connection';
 import { exposureOf, type NamedServer } from '../exposure';
 import { decoded, invalidUrl, TLS_PARAMETERS, type TlsFiles } from '../http/url';
 
-/** A server that `CRONLEASE_STORAGE` names. */
 export interface RedisServer extends NamedServer {
   readonly host: string;
   readonly port: number;
@@ -22,7 +21,6 @@ const WAIT_MS = 1_000;
 const PARAMETERS = ['waitReplicas', 'waitMs', ...TLS_PARAMETERS];
 const FORM = { store: 'Redis', example: 'rediss://USER:PASSWORD@HOST:6379/0' };
 
-/** Whether a connection string is a URL of Redis or Valkey. */
 export function isRedis(text: string): boolean {
   return /^(rediss?|valkeys?):\/\//i.test(text.trim());
 }

@@ -1,17 +1,45 @@
-import type { Trial } from '../../lease/trial';
-import { type Adapter, adapterOf, type AdapterOptions } from '../adapter';
-import { asker, type Server, told } from './ask';
+import type { CallOptions } from '../../lease/store';
+import type { Durability, Trial } from '../../lease/trial';
+import { type Adapter, type AdapterOptions, adapterOf } from '../adapter';
+import { listingOf } from '../facets/listing';
+import { type JobRowCalls, dateOf } from '../port';
+import { type Ask, type Server, asker, told } from './ask';
 import { connectionsOf } from './connections';
-import { durabilityIn } from './durability';
-import { entriesIn } from './entries';
-import { jobRowsIn } from './job-rows';
-import { keysIn } from './keys';
-import { lookForLayout, prepareLayout } from './layout';
+import { entriesIn, headIn, pairs } from './entries';
+import { type Keys, keysIn } from './keys';
 import { logsIn } from './logs';
 import { retentionIn } from './retention';
-import { allRows, rowCalls } from './rows';
-import { script } from './scripts';
+import { allRows, rowCalls, rowIn } from './rows';
+import { script, whole } from './scripts';
 import type { RedisServer } from './settings';
+
+export const LIST = script(
+  'read',
+  `local found = { now }
+for index, key in ipairs({ KEYS[2], KEYS[3], KEYS[4] }) do
+  if ARGV[1] then
+    local value = redis.call('HGET', key, ARGV[1])
+    found[index + 1] = value and { ARGV[1], value } or {}
+  else
+    found[index + 1] = redis.call('HGETALL', key)
+  end
+end
+return found`,
+);
+
+/**
+ * The version of the keys. A later one must leave them usable for the release before it, since the instances of both run
+ * side by side.
+ */
+const VERSION = 1;
+
+const PREPARE = whole(
+  'write',
+  `if redis.call('EXISTS', KEYS[1]) == 0 then redis.call('SET', KEYS[1], ARGV[1]) end
+return 1`,
+);
+
+const LOOK = whole('read', `return { now, redis.call('EXISTS', KEYS[1]) }`);
 
 const DELETE = script('shrink', `return redis.call('HDEL', KEYS[2], ARGV[1]) + redis.call('HDEL', KEYS[3], ARGV[1])`);
 
@@ -97,4 +125,87 @@ export function redis({
     },
     durability: async () => durabilityIn(await told(server, 'read the settings of the server', 'INFO')),
   });
+}
+
+/** Makes the key by which all other calls see that the container exists. */
+async function prepareLayout(ask: Ask, container: string, options: CallOptions | undefined): Promise<void> {
+  await ask({ what: `create ${container}`, kind: 'container', script: PREPARE, keys: [], args: [VERSION], options });
+}
+
+async function lookForLayout(ask: Ask): Promise<{ readonly isThere: boolean; readonly now: number }> {
+  const answer = await ask({
+    what: 'look for the layout',
+    kind: 'listing',
+    script: LOOK,
+    keys: [],
+    options: undefined,
+  });
+  const [now, count] = answer as [number, number];
+  return { isThere: count === 1, now };
+}
+
+/** The rows of jobs. One script lists them with their controls, as they are at one instant. */
+function jobRowsIn(ask: Ask, { jobs: rows, controls: controlKeys }: Keys): JobRowCalls {
+  return {
+    ...rowCalls(ask, rows),
+    async list(options) {
+      const only = options?.job;
+      const answer = await ask({
+        what: 'list jobs',
+        kind: 'listing',
+        script: LIST,
+        keys: [...rows, controlKeys[0]],
+        options,
+        args: only === undefined ? [] : [only],
+      });
+      const [now, ...found] = answer as [number, ...string[][]];
+      const [heads, metadata, written] = found.map(pairs);
+      const others = new Map(metadata);
+      const listed = (heads ?? []).map(([name, head]) => [name, rowIn(head, others.get(name), now)] as const);
+      const controls = (written ?? []).map(([name, head]) => [name, headIn(head)] as const);
+      return listingOf(dateOf(now), new Map(listed), new Map(controls), only);
+    },
+  };
+}
+
+/**
+ * How the server's settings may lose rows with their tokens.
+ *
+ * @param info the server's answer to INFO; undefined: it was refused
+ */
+export function durabilityIn(info: string | undefined): Durability {
+  if (info === undefined) {
+    return {
+      risks: [
+        {
+          isProblem: false,
+          message: 'is unknown, because this user may not read the settings of the server with INFO',
+          remedy: 'see for yourself that maxmemory-policy is noeviction and appendonly is yes, or allow INFO',
+        },
+      ],
+    };
+  }
+  const valueOf = (name: string): string | undefined => new RegExp(`^${name}:(.*?)\r?$`, 'm').exec(info)?.[1];
+  const policy = valueOf('maxmemory_policy') ?? 'unknown';
+  const risks = [...evictionRisk(policy), ...appendRisk(valueOf('aof_enabled'))];
+  return { risks };
+}
+
+function evictionRisk(policy: string): Durability['risks'] {
+  if (policy === 'noeviction') return [];
+  const remedy = 'set maxmemory-policy to noeviction';
+  // A key without an expiry is safe from these, until somebody gives it one.
+  if (policy.startsWith('volatile-')) {
+    return [
+      { isProblem: false, message: `maxmemory-policy is ${policy}, which spares keys without an expiry`, remedy },
+    ];
+  }
+  const message = `maxmemory-policy is ${policy}: a full server deletes rows with their tokens, and jobs run twice`;
+  return [{ isProblem: true, message, remedy }];
+}
+
+function appendRisk(enabled: string | undefined): Durability['risks'] {
+  if (enabled === '1') return [];
+  const message = 'appendonly is no: a server that ends loses everything since its last snapshot';
+  return [{ isProblem: false, message, remedy: 'set appendonly to yes, and appendfsync to everysec or always' }];
 }

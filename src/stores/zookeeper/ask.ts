@@ -13,7 +13,6 @@ export interface Server extends Service {
   readonly withSession: WithSession;
 }
 
-/** Makes each call once, and translates its error into the port's terms. */
 export function asker(server: Server): Ask {
   return (question, use) =>
     metered({ ...server, failure, resultOf }, question, (signal) => server.withSession(signal, use));

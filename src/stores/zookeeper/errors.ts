@@ -45,7 +45,6 @@ export class NoContainerError extends Error {
   }
 }
 
-/** Translates an error into the port's terms. */
 export function failure(error: unknown, where: string): StoreError {
   if (error instanceof StoreError) return error;
   const cause = causeOf(error);

@@ -3,7 +3,6 @@ import { exposureOf, type NamedServer } from '../exposure';
 import { addressOf, type Member } from '../http/address';
 import { decoded, invalidUrl, TLS_PARAMETERS, type TlsFiles } from '../http/url';
 
-/** An ensemble that `CRONLEASE_STORAGE` names. */
 export interface Ensemble extends NamedServer {
   readonly servers: readonly Member[];
   /** The folder of all containers, `/a/b`; '' is the root. */
@@ -17,7 +16,6 @@ const PORT = 2181;
 const TLS_PORT = 2281;
 const FORM = { store: 'ZooKeeper', example: 'zk://USER:PASSWORD@HOST1:2181,HOST2:2181/CHROOT' };
 
-/** Whether a connection string is a URL of ZooKeeper. */
 export function isZooKeeper(text: string): boolean {
   return /^zks?:\/\//i.test(text.trim());
 }

@@ -1,17 +1,28 @@
+import type { EpochMs, JobName } from '../../core/brand';
+import type { CallOptions, ListedControl } from '../../lease/store';
 import type { Trial } from '../../lease/trial';
-import { type Adapter, adapterOf, type AdapterOptions } from '../adapter';
-import { asker, asOfNow } from './ask';
+import { type Adapter, type AdapterOptions, adapterOf } from '../adapter';
+import { listingOf } from '../facets/listing';
+import { type JobRowCalls, dateOf } from '../port';
+import { type Ask, asOfNow, asker } from './ask';
+import { contentIn } from './bodies';
 import { connectionsOf } from './connections';
-import { entriesIn } from './entries';
+import { entriesIn, etagAt } from './entries';
+import { CODE, NoContainerError, ZooKeeperError } from './errors';
 import { namesIn } from './folders';
-import { jobRowsIn } from './job-rows';
-import { lookForLayout, prepareLayout } from './layout';
 import { logsIn } from './logs';
-import { pathsIn } from './paths';
+import { type Paths, pathOf, pathsIn } from './paths';
 import { NO_VERSION } from './protocol';
 import { retentionIn } from './retention';
 import { nodesOf, rowCalls, rowsIn } from './rows';
+import type { Session } from './session';
 import type { Ensemble } from './settings';
+
+/**
+ * The version of the nodes. A later one must leave them usable for the release before it, since the instances of both
+ * run side by side.
+ */
+const VERSION = '1';
 
 const REMEDIES: Trial['remedies'] = {
   noToken: 'name a URL with a user and a password',
@@ -96,4 +107,69 @@ export function zooKeeper({
         return session.multi([lease, row].map((path) => ({ kind: 'delete', path, version: NO_VERSION })));
       }),
   });
+}
+
+/** Makes the nodes of a container, and that of the time last, by which all other calls see that it exists. */
+async function prepareLayout(ask: Ask, paths: Paths, options: CallOptions | undefined): Promise<void> {
+  await ask({ what: 'create the container', kind: 'container', options }, async (session) => {
+    if ((await lookForLayout(session, paths)) !== undefined) return;
+    const above = paths.container.split('/').map((_, index, names) => names.slice(0, index + 1).join('/'));
+    for (const path of above.slice(1, -1)) await make(session, path, '');
+    await make(session, paths.container, VERSION);
+    for (const path of [...paths.made, paths.now]) await make(session, path, '');
+  });
+}
+
+async function make(session: Session, path: string, text: string): Promise<void> {
+  // The right to create is asked for even where there is nothing to create.
+  if ((await session.stat(path)) !== undefined) return;
+  const answer = await session.multi([{ kind: 'create', path, data: Buffer.from(text) }]);
+  if (answer.kind === 'refused' && answer.code !== CODE.nodeExists) throw new ZooKeeperError(answer.code);
+}
+
+/** The leader's time if the container exists. */
+async function lookForLayout(session: Session, paths: Paths): Promise<EpochMs | undefined> {
+  try {
+    const [{ now }] = await asOfNow(session, paths.now, () => Promise.resolve());
+    return now;
+  } catch (error) {
+    if (error instanceof NoContainerError) return undefined;
+    throw error;
+  }
+}
+
+/** The rows of jobs. A listing asks for the names, and then for all rows and controls without waiting in between. */
+function jobRowsIn(ask: Ask, paths: Paths): JobRowCalls {
+  return {
+    ...rowCalls(ask, paths, paths.jobs),
+    list: (options) =>
+      ask({ what: 'list jobs', kind: 'listing', options }, async (session) => {
+        const only = options?.job;
+        const [{ now }, [rowNames, controlNames]] = await asOfNow(session, paths.now, () =>
+          only === undefined
+            ? Promise.all([namesIn(session, paths.jobs), namesIn(session, paths.controls.path)])
+            : Promise.resolve([[only], [only]]),
+        );
+        const [rows, controls] = await Promise.all([
+          rowsIn(session, paths, paths.jobs, rowNames ?? []),
+          controlsOf(session, paths, controlNames ?? []),
+        ]);
+        return listingOf(dateOf(now), rows, controls, only);
+      }),
+  };
+}
+
+async function controlsOf(
+  session: Session,
+  { controls }: Paths,
+  names: readonly string[],
+): Promise<ReadonlyMap<JobName, ListedControl>> {
+  const nodes = await Promise.all(names.map((name) => session.get(pathOf(controls, name))));
+  return new Map(
+    nodes.flatMap((node, index) =>
+      node === undefined
+        ? []
+        : [[names[index] as JobName, { etag: etagAt(node.stat), metadata: contentIn(node.data).metadata }]],
+    ),
+  );
 }
