@@ -29,12 +29,14 @@ interface Said {
   readonly item?: number;
 }
 
+/** One line of a handler's log. */
 export interface LogLine extends Said {
   readonly level: LogLevel;
   /** The line, cut to 8,192 characters. */
   readonly text: string;
 }
 
+/** One report of progress. */
 export interface LogProgress extends Said {
   readonly progress: Progress;
 }
