@@ -18,6 +18,8 @@ import { RequestError } from './problem';
 import { NONE, NOTHING, type Office, route } from './route';
 import { Calendar, Deployments, DueTimes, Jobs, OneJob, Timeline, Why, instant, jobName } from './schema';
 import { showOneJob } from './show';
+import { DueTimesQuery } from './schema/jobs';
+import { TimelineQuery } from './schema/timeline';
 
 const HOUR = 3_600_000;
 
@@ -31,19 +33,7 @@ export const timelineRoutes = [
     summary: 'list what jobs have done and will do around now',
     description: 'Jobs that have nothing in the window are left out. An answer has up to 200 due times of each job.',
     params: NONE,
-    query: z.strictObject({
-      hours: z.coerce
-        .number()
-        .int()
-        .min(1)
-        .max(12)
-        .optional()
-        .describe('The window reaches this far back and this far ahead. Default: 12.'),
-      tag: z.string().min(1).max(100).optional().describe('Jobs with this tag only.'),
-      q: z.string().max(200).optional().describe('Words, each of which the name, the description or a tag has.'),
-      skip: z.coerce.number().int().min(0).max(100_000).optional().describe('Jobs to leave out before the first one.'),
-      limit: z.coerce.number().int().min(1).max(100).optional().describe('Default: 50.'),
-    }),
+    query: TimelineQuery,
     body: NOTHING,
     answer: Timeline,
     async run(office, { query: { hours = 12, tag, q: text, skip = 0, limit = 50 } }) {
@@ -144,13 +134,7 @@ export const jobsRoutes = [
     role: 'viewer',
     summary: 'list the next due times of jobs',
     params: NONE,
-    query: z.strictObject({
-      job: jobName.optional(),
-      tag: tag.optional(),
-      from: instant.optional().describe('Due times after this instant. Default: now.'),
-      until: instant.optional().describe('Due times up to this instant. Default: no limit.'),
-      count: z.coerce.number().int().min(1).max(200).optional().describe('The most for each job. Default: 10.'),
-    }),
+    query: DueTimesQuery,
     body: NOTHING,
     answer: DueTimes,
     async run(office, { query: { job, tag: wanted, from, until = Infinity, count = 10 } }) {

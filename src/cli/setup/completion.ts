@@ -107,13 +107,13 @@ function candidates(program: Command, before: readonly string[], word: string): 
   );
 }
 
-interface Place {
+interface ArgumentPlace {
   readonly name: string;
   readonly choices: readonly string[] | undefined;
 }
 
 /** The argument that comes next. */
-function argumentAt(command: Command, before: readonly string[]): Place | undefined {
+function argumentAt(command: Command, before: readonly string[]): ArgumentPlace | undefined {
   const given = before.filter((text, index) => {
     return !text.startsWith('-') && openOption(command, before[index - 1]) === undefined;
   });

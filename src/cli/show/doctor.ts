@@ -10,6 +10,7 @@ import { appFolderOf, DEFAULT_FILE, type FileOptions, isNoJobsFile, loadFile } f
 import { NO, OK, print, printJson, style } from '../output';
 import { openSecondAudit, openStore, type StorageOptions, tryStorage } from '../storage';
 import { textIn, type TimeOptions, timesOf } from '../time';
+import { counted } from '../../core/text';
 
 export interface DoctorOptions extends FileOptions, StorageOptions, TimeOptions {
   readonly json?: boolean | undefined;
@@ -30,7 +31,7 @@ export async function doctor(options: DoctorOptions): Promise<number> {
     printJson({ ok: isWell, problems: number('problem'), warnings: number('warning'), findings });
   } else {
     print(textIn(findings.map(line).join('\n'), timesOf(options)));
-    print(`\n${count(number('problem'), 'problem')}, ${count(number('warning'), 'warning')}.`);
+    print(`\n${counted(number('problem'), 'problem')}, ${counted(number('warning'), 'warning')}.`);
   }
   return isWell ? OK : NO;
 }
@@ -61,7 +62,10 @@ function fileFindings(warnings: readonly ConfigIssue[]): readonly Finding[] {
   });
   const more = warnings.length - shown.length;
   if (more === 0) return shown;
-  return [...shown, warning('file', null, `has ${count(more, 'more warning')}`, 'list them with "cronlease validate"')];
+  return [
+    ...shown,
+    warning('file', null, `has ${counted(more, 'more warning')}`, 'list them with "cronlease validate"'),
+  ];
 }
 
 /** Checks the settings of Durable's queues. Without a host.json above the jobs file, this is no app's folder. */
@@ -86,8 +90,4 @@ function line({ check, status, subject, message, remedy }: Finding): string {
   const about = subject === null ? '' : `${style('bold', subject)}: `;
   const advice = remedy === null ? '' : `\n${' '.repeat(23)}${remedy}`;
   return `${style(COLOURS[status], status.padEnd(8))} ${check.padEnd(13)} ${about}${message}${advice}`;
-}
-
-function count(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? '' : 's'}`;
 }

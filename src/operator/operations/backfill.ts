@@ -1,11 +1,4 @@
-import {
-  type Backfill,
-  type BackfillOrder,
-  type BackfillProgress,
-  type BackfillState,
-  isActive,
-  nextOf,
-} from '../../core/backfill';
+import { type Backfill, type BackfillProgress, type BackfillState, isActive, nextOf } from '../../core/backfill';
 import type { EpochMs, JobName } from '../../core/brand';
 import { currentPause } from '../../core/control';
 import { isoOf } from '../../core/iso';
@@ -46,22 +39,12 @@ export function endBackfill(
 }
 
 /** How far the last back-fill of a job is. */
-export interface BackfillStatus {
-  readonly id: string;
+export interface BackfillStatus extends Omit<Backfill, 'scheduleHash'> {
   /**
    * `active`: it runs, or waits for its turn. `paused`: its job is paused or disabled. `stopping`: somebody stopped it,
    * and its last run is not over. `scheduleChanged`: the job has another schedule now, so it has ended.
    */
   readonly state: BackfillState;
-  readonly from: EpochMs;
-  readonly through: EpochMs;
-  readonly order: BackfillOrder;
-  readonly includeSucceeded: boolean;
-  readonly origin: Origin;
-  /** When it was asked for. */
-  readonly at: EpochMs;
-  /** When somebody stopped it. */
-  readonly stopped: EpochMs | undefined;
   /** How many due times it has. */
   readonly dueTimes: number;
   /** How many of them it has not come to. */
@@ -74,10 +57,8 @@ export interface BackfillStatus {
   readonly runId: string | undefined;
 }
 
-export interface StartedBackfill extends Pick<BackfillPlan, 'running' | 'passedOver'> {
-  readonly id: string;
-  readonly from: EpochMs;
-  readonly through: EpochMs;
+export interface StartedBackfill
+  extends Pick<BackfillPlan, 'running' | 'passedOver'>, Pick<Backfill, 'id' | 'from' | 'through'> {
   /** The job is paused, and the back-fill waits. */
   readonly paused: boolean;
 }

@@ -24,7 +24,7 @@ interface LeaseData {
 }
 
 /** A row with its lease as of one instant. */
-interface Seen {
+interface SeenRow {
   readonly date: EpochMs;
   readonly row: KeyValue;
   readonly lease: KeyValue;
@@ -41,18 +41,18 @@ interface Plan {
   readonly lock?: 'renewed' | 'givenBack';
 }
 
-interface Place {
+interface RowFolder {
   readonly ask: Ask;
   readonly clock: Clock;
   /** What the keys begin with: those of jobs, or of elections. */
   readonly folder: string;
 }
 
-export function rowCalls(place: Place): RowCalls {
+export function rowCalls(place: RowFolder): RowCalls {
   return { ...readAndWrite(place), ...leases(place), ...breaking(place) };
 }
 
-function readAndWrite(place: Place): Pick<RowStore, 'createRow' | 'readRow' | 'writeRow'> {
+function readAndWrite(place: RowFolder): Pick<RowStore, 'createRow' | 'readRow' | 'writeRow'> {
   const { ask, clock, folder } = place;
   return {
     async createRow(job, metadata, options) {
@@ -93,7 +93,7 @@ function readAndWrite(place: Place): Pick<RowStore, 'createRow' | 'readRow' | 'w
   };
 }
 
-function leases(place: Place): Pick<RowStore, 'acquire' | 'renew' | 'release'> {
+function leases(place: RowFolder): Pick<RowStore, 'acquire' | 'renew' | 'release'> {
   return {
     async acquire(job, { leaseId: id, leaseMs, ifMatch }, options) {
       const seconds = leaseSeconds(leaseMs);
@@ -128,7 +128,7 @@ function leases(place: Place): Pick<RowStore, 'acquire' | 'renew' | 'release'> {
 }
 
 /** The lock stays until its session ends, and no other session takes it over. */
-function breaking(place: Place): Required<LeaseBreaking> {
+function breaking(place: RowFolder): Required<LeaseBreaking> {
   return {
     async breakLease(job, ifMatch, options) {
       const question = { what: `break the lease of ${job}`, kind: 'break', job, options } as const;
@@ -143,7 +143,7 @@ function breaking(place: Place): Required<LeaseBreaking> {
   };
 }
 
-interface Change {
+interface RowChange {
   readonly what: string;
   readonly kind: 'metadata' | 'acquire' | 'renew' | 'release' | 'break';
   readonly job: JobName;
@@ -164,9 +164,9 @@ interface Done {
  * @param decide undefined: nothing is done
  */
 function change(
-  { ask, folder }: Place,
-  { job, ...question }: Change,
-  decide: (seen: Seen) => Plan | undefined,
+  { ask, folder }: RowFolder,
+  { job, ...question }: RowChange,
+  decide: (seen: SeenRow) => Plan | undefined,
 ): Promise<Done | undefined> {
   return ask({ ...question, isNothing: (answer) => answer === undefined }, (calls) =>
     untilUndisturbed(async () => {
@@ -183,7 +183,7 @@ function change(
   );
 }
 
-function operationsOf({ row, lease }: Seen, plan: Plan, renewed: string | undefined): readonly Operation[] {
+function operationsOf({ row, lease }: SeenRow, plan: Plan, renewed: string | undefined): readonly Operation[] {
   const { key, session } = lease;
   const checks = [hasIndex(lease), ...(plan.checksRow ? [hasIndex(row)] : [])];
   const written = plan.metadata === undefined ? [] : [set(row.key, JSON.stringify(plan.metadata))];
@@ -196,7 +196,7 @@ function operationsOf({ row, lease }: Seen, plan: Plan, renewed: string | undefi
 }
 
 /** Undefined: there is no such row. */
-async function look(calls: Calls, folder: string, job: JobName): Promise<Seen | undefined> {
+async function look(calls: Calls, folder: string, job: JobName): Promise<SeenRow | undefined> {
   const keys = rowKeys(folder, job);
   const { date, found = [] } = await calls.transact(tree(keys.row));
   const [row, lease] = [keys.row, keys.lease].map((name) => found.find(({ key }) => key === name));
@@ -220,7 +220,7 @@ export function leftIn(clock: Clock, session: string | undefined): Millis {
   return session === undefined ? 0 : (leftOf(clock, session) ?? 0);
 }
 
-function leaseIn({ lease: { session }, held: { id, isBroken } }: Seen): SeenLease {
+function leaseIn({ lease: { session }, held: { id, isBroken } }: SeenRow): SeenLease {
   return { holder: id, isBroken: isBroken === true, isOver: session === undefined };
 }
 
@@ -228,7 +228,7 @@ function leaseIn({ lease: { session }, held: { id, isBroken } }: Seen): SeenLeas
  * A session that has ended before its time was ended by somebody: its holder may still trust, as with a lease that was
  * broken.
  */
-function listed(seen: Seen): ListedRow {
+function listed(seen: SeenRow): ListedRow {
   const { date, row, held } = seen;
   const { seconds = 0, at = 0 } = held;
   const lease = leaseIn(seen);

@@ -54,7 +54,7 @@ function readAndWrite(ask: Ask, keys: RowKeys): Pick<RowStore, 'createRow' | 're
     },
     async readRow(job, options) {
       const seen = await readWhole(ask, keys, job, { what: `read the row of ${job}`, kind: 'read', options });
-      return seen.row && rowIn(seen as Seen & { row: KeyValue });
+      return seen.row && rowIn(seen as SeenRow & { row: KeyValue });
     },
     /** The guard of a claim: this revision, under this lease, which has not ended. */
     async writeRow(job, metadata, { leaseId, ifMatch }, options) {
@@ -164,13 +164,13 @@ export async function leftOf(
 }
 
 /** The keys of a row, as of one revision. */
-interface Seen {
+interface SeenRow {
   readonly row: KeyValue | undefined;
   readonly terms: KeyValue | undefined;
   readonly lock: KeyValue | undefined;
 }
 
-async function readWhole(ask: Ask, keys: RowKeys, job: JobName, question: Question): Promise<Seen> {
+async function readWhole(ask: Ask, keys: RowKeys, job: JobName, question: Question): Promise<SeenRow> {
   const names = namesIn(keys, job);
   const hasNoRow = ({ found }: TransactionAnswer): boolean => found[0]?.kvs.length === 0;
   const { found } = await ask.transact(
@@ -182,7 +182,7 @@ async function readWhole(ask: Ask, keys: RowKeys, job: JobName, question: Questi
   return { row, terms, lock };
 }
 
-export function rowIn({ row, terms, lock }: Seen & { readonly row: KeyValue }): ListedRow {
+export function rowIn({ row, terms, lock }: SeenRow & { readonly row: KeyValue }): ListedRow {
   const isHeld = terms !== undefined;
   const lease = { holder: terms?.value, isBroken: isHeld && isBroken(terms), isOver: lock === undefined };
   return { etag: etagOf(row.mod), ...listedLease(lease), metadata: JSON.parse(row.value) as Metadata };

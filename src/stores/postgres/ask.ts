@@ -13,13 +13,13 @@ export interface Session {
 export type WithSession = <T>(signal: AbortSignal, use: (session: Session) => Promise<T>) => Promise<T>;
 
 /** No rows mean that a condition of the call did not hold, or that nothing was found, unless it says otherwise. */
-interface Question extends Call<readonly Fields[]> {
+interface Statement extends Call<readonly Fields[]> {
   readonly sql: string;
   readonly values?: readonly Value[];
 }
 
 /** Sends one statement, which is one transaction, and returns its rows. */
-export type Ask = (question: Question) => Promise<readonly Fields[]>;
+export type Ask = (question: Statement) => Promise<readonly Fields[]>;
 
 export interface Server extends Service {
   readonly sessions: WithSession;

@@ -5,7 +5,7 @@ import { codeOf, failure, resultOf } from './errors';
 import type { Script } from './scripts';
 import type { RedisServer } from './settings';
 
-interface Question extends Call<unknown> {
+interface ScriptCall extends Call<unknown> {
   readonly script: Script;
   /** Beside the layout's. */
   readonly keys: readonly string[];
@@ -13,7 +13,7 @@ interface Question extends Call<unknown> {
 }
 
 /** Sends one script and returns its answer. */
-export type Ask = (question: Question) => Promise<unknown>;
+export type Ask = (question: ScriptCall) => Promise<unknown>;
 
 export interface Server extends Service {
   readonly connection: WithConnection;

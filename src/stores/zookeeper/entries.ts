@@ -57,7 +57,7 @@ export function entriesIn(ask: Ask, paths: Paths): Entries<Folder> {
   };
 }
 
-interface Place {
+interface EntryNode {
   readonly session: Session;
   readonly paths: Paths;
   readonly path: string;
@@ -66,13 +66,13 @@ interface Place {
 /** `inline` is undefined if the body is to stay. */
 type NewContent = Pick<Content, 'metadata' | 'parts'> & { readonly inline: Buffer | undefined };
 
-async function storedContent(place: Place, metadata: Metadata, body: string | undefined): Promise<NewContent> {
+async function storedContent(place: EntryNode, metadata: Metadata, body: string | undefined): Promise<NewContent> {
   if (body === undefined) return { metadata, parts: undefined, inline: undefined };
   return { metadata, ...(await storeBody(place.session, place.paths, place.path, body)) };
 }
 
 function putContent(
-  place: Place,
+  place: EntryNode,
   folders: readonly string[],
   condition: Condition,
   content: NewContent,
@@ -91,7 +91,7 @@ function putContent(
 }
 
 /** Undefined: it exists. */
-async function createEntry({ session, path }: Place, folders: readonly string[], content: NewContent) {
+async function createEntry({ session, path }: EntryNode, folders: readonly string[], content: NewContent) {
   const data = dataOf({ ...content, inline: content.inline ?? Buffer.alloc(0) });
   let answer = await session.multi([{ kind: 'create', path, data }]);
   if (answer.kind === 'refused' && answer.code === CODE.noNode) {
@@ -112,7 +112,7 @@ export async function makeFolders(session: Session, folders: readonly string[]):
 }
 
 /** Undefined: somebody else has written it since it was read. */
-async function replaceEntry({ session, paths, path }: Place, node: Node, content: NewContent) {
+async function replaceEntry({ session, paths, path }: EntryNode, node: Node, content: NewContent) {
   const old = contentIn(node.data);
   const { inline, parts } = content.inline === undefined ? old : content;
   const data = dataOf({ metadata: content.metadata, parts, inline: inline ?? Buffer.alloc(0) });

@@ -25,7 +25,7 @@ interface LeaseData {
 }
 
 /** A row with its lease as of one instant. */
-interface Seen {
+interface SeenRow {
   readonly now: EpochMs;
   readonly row: Node;
   readonly version: number;
@@ -40,13 +40,13 @@ export function rowCalls(ask: Ask, paths: Paths, folder: string): RowCalls {
   return { ...readAndWrite(place), ...leases(place), ...breaking(place) };
 }
 
-interface Place {
+interface RowFolder {
   readonly ask: Ask;
   readonly paths: Paths;
   readonly folder: string;
 }
 
-function readAndWrite({ ask, paths, folder }: Place): Pick<RowStore, 'createRow' | 'readRow' | 'writeRow'> {
+function readAndWrite({ ask, paths, folder }: RowFolder): Pick<RowStore, 'createRow' | 'readRow' | 'writeRow'> {
   return {
     async createRow(job, metadata, options) {
       checkMetadata(metadata);
@@ -86,7 +86,7 @@ function readAndWrite({ ask, paths, folder }: Place): Pick<RowStore, 'createRow'
   };
 }
 
-function leases(place: Place): Pick<RowStore, 'acquire' | 'renew' | 'release'> {
+function leases(place: RowFolder): Pick<RowStore, 'acquire' | 'renew' | 'release'> {
   return {
     async acquire(job, { leaseId, leaseMs, ifMatch }, options) {
       const ms = leaseSeconds(leaseMs) * 1000;
@@ -118,7 +118,7 @@ function leases(place: Place): Pick<RowStore, 'acquire' | 'renew' | 'release'> {
   };
 }
 
-function breaking(place: Place): Required<LeaseBreaking> {
+function breaking(place: RowFolder): Required<LeaseBreaking> {
   return {
     async breakLease(job, ifMatch, options) {
       const what = `break the lease of ${job}`;
@@ -138,13 +138,19 @@ function brokenEnd(now: EpochMs, ends: EpochMs): EpochMs {
 }
 
 /** @param checksRow whether the row must be as it was seen */
-function setLease({ folder }: Place, job: JobName, seen: Seen, data: LeaseData, checksRow: boolean): readonly Op[] {
+function setLease(
+  { folder }: RowFolder,
+  job: JobName,
+  seen: SeenRow,
+  data: LeaseData,
+  checksRow: boolean,
+): readonly Op[] {
   const { row, lease } = nodesOf(folder, job);
   const check: Op = { kind: 'check', path: row, version: seen.row.stat.version };
   return [...(checksRow ? [check] : []), { kind: 'set', path: lease, data: leaseData(data), version: seen.version }];
 }
 
-interface Change {
+interface RowChange {
   readonly what: string;
   readonly kind: 'metadata' | 'acquire' | 'renew' | 'release' | 'break';
   readonly job: JobName;
@@ -158,10 +164,10 @@ interface Change {
  * @param decide the transaction, with one node that is set; undefined: none
  */
 function change(
-  { ask, paths, folder }: Place,
-  { job, ...question }: Change,
-  decide: (seen: Seen) => readonly Op[] | undefined,
-): Promise<{ readonly seen: Seen; readonly stat: Stat } | undefined> {
+  { ask, paths, folder }: RowFolder,
+  { job, ...question }: RowChange,
+  decide: (seen: SeenRow) => readonly Op[] | undefined,
+): Promise<{ readonly seen: SeenRow; readonly stat: Stat } | undefined> {
   return ask({ ...question, isNothing: (answer) => answer === undefined }, (session) =>
     untilUndisturbed(async () => {
       const seen = await look(session, paths, folder, job);
@@ -175,7 +181,7 @@ function change(
 }
 
 /** Undefined: there is no such row. */
-function look(session: Session, paths: Paths, folder: string, job: JobName): Promise<Seen | undefined> {
+function look(session: Session, paths: Paths, folder: string, job: JobName): Promise<SeenRow | undefined> {
   return untilUndisturbed(async () => {
     const [{ now, by }, seen] = await asOfNow(session, paths.now, () => readPair(session, folder, job));
     return seenAt(seen, now, by);
@@ -190,7 +196,7 @@ function readPair(session: Session, folder: string, job: string): Promise<Pair> 
 }
 
 /** {@link DISTURBED}: one of the two was written after the instant, so that they may not fit together. */
-function seenAt([row, lease]: Pair, now: EpochMs, by: bigint): Seen | undefined | typeof DISTURBED {
+function seenAt([row, lease]: Pair, now: EpochMs, by: bigint): SeenRow | undefined | typeof DISTURBED {
   if (row === undefined || lease === undefined) return undefined;
   if (row.stat.writtenBy > by || lease.stat.writtenBy > by) return DISTURBED;
   const data = JSON.parse(lease.data.toString()) as LeaseData;
@@ -219,7 +225,7 @@ export async function rowsIn(
   return rows;
 }
 
-function listed(seen: Seen): ListedRow {
+function listed(seen: SeenRow): ListedRow {
   const { row } = seen;
   return {
     etag: etagAt(row.stat),
@@ -228,7 +234,7 @@ function listed(seen: Seen): ListedRow {
   };
 }
 
-function leaseIn({ now, ends, lease }: Seen): SeenLease {
+function leaseIn({ now, ends, lease }: SeenRow): SeenLease {
   return { holder: lease.id, isBroken: lease.brokenUntil !== undefined, isOver: ends === undefined || ends <= now };
 }
 
