@@ -3,7 +3,6 @@ import type { Clock } from './core/clock';
 /** Node fires a longer timer at once, so longer waits are chained. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
-/** The clock of this machine. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),

@@ -1,5 +1,5 @@
 import { oneLine } from '../core/text';
-import { type Style, columnsOf, style } from './output';
+import { columnsOf, type Style, style } from './output';
 
 const WIDTH = 80;
 

@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { ConfigError, formatIssue } from '../config/config-error';
-import { type LoadOptions, type LoadedJobs, loadJobs } from '../config/load';
-import type { JobSpec } from '../core/job';
+import { type LoadedJobs, loadJobs, type LoadOptions } from '../config/load';
 import { nearest } from '../config/suggest';
-import { readDevFile } from './dev/dev-file';
+import type { JobSpec } from '../core/job';
 import { OperatorError } from '../operator/operator-error';
 import { type FileAtHand, unknownJob } from '../operator/subject';
+import { readDevFile } from './dev/dev-file';
 
 import { STORE_LIMITS } from '../stores/limits';
 import { CliError } from './cli-error';

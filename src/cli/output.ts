@@ -64,14 +64,10 @@ export function printError(text: string): void {
   say(`${style('red', 'error:', process.stderr)} ${text}`);
 }
 
-/** Colours text on a terminal only; respects NO_COLOR and FORCE_COLOR. */
-export function style(format: Style, text: string, stream: NodeJS.WriteStream = process.stdout): string {
-  return styleText(format, text, { stream }).replaceAll('\u001b', ESCAPE);
-}
-
-/** Colours text wherever it goes. */
-export function paint(format: Style, text: string): string {
-  return styleText(format, text, { validateStream: false }).replaceAll('\u001b', ESCAPE);
+/** Colours text on a terminal only, unless it may go anywhere; respects NO_COLOR and FORCE_COLOR. */
+export function style(format: Style, text: string, to: NodeJS.WriteStream | 'anywhere' = process.stdout): string {
+  const options = to === 'anywhere' ? { validateStream: false } : { stream: to };
+  return styleText(format, text, options).replaceAll('\u001b', ESCAPE);
 }
 
 /** How many columns a text takes that may have colours of ours. */

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { formatDuration } from '../core/duration';
-import { type DevFile, readDevFile } from './dev/dev-file';
 import { shardNames } from '../functions/settings';
 import { dealtStore } from '../lease/dealt-store';
 import type { SecondAudit } from '../lease/second-audit';
@@ -10,6 +9,7 @@ import type { Desk } from '../operator/operations/take-lease';
 import type { Connection, Settings } from '../stores/open';
 import * as stores from '../stores/open';
 import { systemClock } from '../system-clock';
+import { type DevFile, readDevFile } from './dev/dev-file';
 
 import { CliError, UsageError } from './cli-error';
 import { warn } from './output';

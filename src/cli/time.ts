@@ -1,7 +1,7 @@
-import type { JobSpec } from '../core/job';
 import type { EpochMs } from '../core/brand';
 import { parseDuration } from '../core/duration';
-import { type Moment, instantOf, parseMoment } from '../core/schedule/moment';
+import type { JobSpec } from '../core/job';
+import { instantOf, type Moment, parseMoment } from '../core/schedule/moment';
 import { ScheduleError } from '../core/schedule/schedule-error';
 import { zoneOf } from '../core/schedule/zone';
 import { isUtc, machineZone, showTime } from '../core/show-time';

@@ -46,35 +46,21 @@ export type * from './types';
 /** An instant, as a `Date` or in RFC 3339. */
 export type Time = Date | string;
 
+type WithTimes<Query> = Readonly<Omit<Query, 'since' | 'from' | 'until'>> & {
+  readonly [Name in keyof Query & ('since' | 'from' | 'until')]?: Time | undefined;
+};
+
 /** The query of `GET runs`. */
-export type RunsQuery = Readonly<
-  Omit<z.output<typeof schema.RunsQuery>, 'failed' | 'since' | 'until'> & {
-    /** Runs that failed, timed out or stalled. */
-    failed?: true | undefined;
-    since?: Time | undefined;
-    until?: Time | undefined;
-  }
->;
+export type RunsQuery = WithTimes<Omit<z.output<typeof schema.RunsQuery>, 'failed'>> & {
+  /** Runs that failed, timed out or stalled. */
+  readonly failed?: true | undefined;
+};
 
 /** Selects jobs, and the hours around now. */
-export interface TimelineQuery {
-  /** The window reaches this far back and this far ahead. Default: 12. */
-  readonly hours?: number | undefined;
-  readonly tag?: string | undefined;
-  /** Words, each of which the name, the description or a tag has. */
-  readonly q?: string | undefined;
-  readonly skip?: number | undefined;
-  readonly limit?: number | undefined;
-}
+export type TimelineQuery = Readonly<z.output<typeof schema.TimelineQuery>>;
 
 /** Selects due times to come. */
-export interface DueTimesQuery {
-  readonly job?: string | undefined;
-  readonly tag?: string | undefined;
-  readonly from?: Time | undefined;
-  readonly until?: Time | undefined;
-  readonly count?: number | undefined;
-}
+export type DueTimesQuery = WithTimes<z.output<typeof schema.DueTimesQuery>>;
 
 /** The options of a change to a job. */
 export interface ChangeOptions extends CallOptions {

@@ -1,16 +1,18 @@
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import type { EpochMs } from '../core/brand';
+import type { EpochMs, Millis } from '../core/brand';
 import { type Exclusion, type Yearly, fixedExclusion, yearlyExclusion, yearlySpan } from '../core/schedule/exclusion';
 import { type Span, type Window, excludedSpans, spanOf } from '../core/schedule/window';
 import type { Zone } from '../core/schedule/zone';
+import { CALENDAR_LIMITS, type CalendarEntry, type EventFilter, calendarSchema } from './dates';
 import { type Named, windowText, yearlyText } from './entry-text';
 import { type EventText, IcalError, type RawEntry, parseIcal } from './ical';
 import type { ReadFile } from './read-file';
 import type { IssueReport } from './report';
-import { warnOfEnd } from './check-calendars';
 import { valueAt } from './value-at';
-import { CALENDAR_LIMITS, type CalendarEntry, type EventFilter, calendarSchema } from './dates';
+
+/** Time enough to get the days of the next year. */
+const SOON_MS: Millis = 60 * 86_400_000;
 
 /** A larger file is no list of holidays. */
 const MOST_BYTES = 1024 * 1024;
@@ -197,4 +199,33 @@ function isLike(text: string, pattern: string): boolean {
     at = found + part.length;
   }
   return at + end.length <= text.length;
+}
+
+interface Entries {
+  readonly windows: readonly Window[];
+  readonly yearly: readonly Yearly[];
+}
+
+/** Warns of a calendar that will exclude nothing more: lists of holidays end, and nobody notices. */
+function warnOfEnd(name: string, calendar: Entries, report: IssueReport, now: EpochMs): void {
+  const end = endOf(calendar);
+  if (end === undefined || end - now > SOON_MS) return;
+  const day = new Date(end - 1).toISOString().slice(0, 10);
+  report.warning(
+    ['calendars', name],
+    end <= now
+      ? `ended with ${day}: it excludes no later day`
+      : `ends with ${day}, in less than 60 days: it excludes no later day`,
+    'add the days that follow, or replace its iCalendar file; remove it if it is not needed any more',
+  );
+}
+
+/** The end of the last entry, on clocks of UTC; undefined: there is none. */
+function endOf({ windows, yearly }: Entries): EpochMs | undefined {
+  const ends = [
+    ...windows.map(({ to }) => (to === undefined ? Infinity : to.kind === 'instant' ? to.at : to.wall * 1000)),
+    ...yearly.map(({ month, day, days, until = Infinity }) => Date.UTC(until, month - 1, day + days) || Infinity),
+  ];
+  const last = ends.reduce((latest, end) => Math.max(latest, end), -Infinity);
+  return Number.isFinite(last) ? last : undefined;
 }

@@ -34,7 +34,6 @@ export function requireWithinOf({ requires, requireWithin, catchUpWindow }: JobS
   return requireWithin ?? Math.floor(catchUpWindow * REQUIRE_SHARE);
 }
 
-/** Checks durations against each other. */
 export function checkDurations(job: CheckedJob, limits: DurationLimits): void {
   const hasLease = checkLeaseLength(job, limits.leaseMs);
   if (hasLease) checkLease(job);

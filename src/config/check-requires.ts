@@ -16,7 +16,6 @@ interface Requiring {
   readonly requires: readonly string[];
 }
 
-/** Checks which jobs each job of the file requires. */
 export function checkRequires(jobs: Readonly<Record<string, unknown>>, report: IssueReport): void {
   const known = new Map(Object.entries(jobs).flatMap(([name, raw]) => (isRecord(raw) ? [[name, readRaw(raw)]] : [])));
   let requires = false;

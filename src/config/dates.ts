@@ -102,5 +102,4 @@ const calendarEntry = z.union([
 
 export type CalendarEntry = z.output<typeof calendarEntry>;
 
-/** The entries of one calendar. */
 export const calendarSchema = z.array(calendarEntry).max(CALENDAR_LIMITS.entries);

@@ -6,7 +6,6 @@ import type { Window } from '../core/schedule/window';
 /** An entry with what it is, for people. */
 export type Named<Entry> = Entry & { readonly name?: string | undefined };
 
-/** A window as a person reads it. */
 export function windowText({ from, to, name }: Named<Window>): string {
   const isDay = from?.kind === 'date' && to?.kind === 'date' && to.wall - from.wall === DAY_SECONDS;
   if (isDay) return named(momentText(from), name);

@@ -35,12 +35,10 @@ export interface JobLimits extends DurationLimits {
   /** Whether to warn of changes of clocks too. */
   readonly clockChanges?: boolean;
   readonly calendars: Calendars;
-  /** The file's `notify`. */
   readonly notify: FileNotify;
   readonly groups: FileGroups;
 }
 
-/** What was read of a job. */
 interface ReadJob {
   /** Undefined: it has an error. */
   readonly spec?: JobSpec | undefined;

@@ -1,18 +1,18 @@
+import { resolve } from 'node:path';
 import type * as z from 'zod';
 import type { EpochMs, JobName, Millis } from '../core/brand';
 import type { JobsFile } from '../core/job';
-import { resolve } from 'node:path';
 import { type ReadCalendars, readCalendars } from './calendars';
 import type { DurationLimits } from './check-durations';
-import { ConfigError, type ConfigIssue } from './config-error';
-import { checkGroups } from './check-groups';
 import { checkRequires, warnOfRareRequired } from './check-requires';
-import { checkHandlers, type Registry } from './handlers';
+import { ConfigError, type ConfigIssue } from './config-error';
+import { type Registry, checkHandlers } from './handlers';
 import { readJob } from './job';
 import { type ReadFile, readJsonFile } from './read-file';
-import { type IssueReport, reportOn } from './report';
 import { isRecord } from './readers';
+import { type IssueReport, reportOn } from './report';
 import { jobSchema, topRemainder, topSchema } from './schema';
+import { nearest } from './suggest';
 import { valueAt } from './value-at';
 import { countOf, issuesOf } from './zod-issues';
 
@@ -114,4 +114,38 @@ function readTop(file: unknown, report: IssueReport): z.output<typeof topRemaind
 function recordIn(file: unknown, member: string): Readonly<Record<string, unknown>> {
   const value = valueAt(file, [member]);
   return isRecord(value) ? value : {};
+}
+
+/**
+ * Checks the group of each job of the file, and that each group has a job.
+ *
+ * @param groups those of the file, whether or not their settings are right
+ */
+function checkGroups(jobs: Readonly<Record<string, unknown>>, groups: readonly string[], report: IssueReport): void {
+  const used = new Set<string>();
+  for (const [name, job] of Object.entries(jobs)) {
+    if (!isRecord(job) || typeof job['group'] !== 'string') continue;
+    const { group, schedule } = job;
+    const place = ['jobs', name, 'group'];
+    used.add(group);
+    if (!groups.includes(group)) report.error(place, 'is not a group of this file', remedyFor(group, groups));
+    if (typeof schedule === 'string' && schedule.trim() === '@always') {
+      report.error(
+        place,
+        'cannot be used: @always is a leader job, whose terms would keep a place of the group all the time',
+        'leave it out',
+      );
+    }
+  }
+  for (const group of groups) {
+    if (used.has(group)) continue;
+    report.warning(['groups', group], 'is the group of no job', `set "group": "${group}" in a job, or remove it`);
+  }
+}
+
+function remedyFor(group: string, names: readonly string[]): string {
+  const meant = nearest(group, names);
+  if (meant !== undefined) return `did you mean "${meant}"?`;
+  if (names.length > 0) return `use one of ${names.slice(0, 10).join(', ')}`;
+  return `declare it in "groups" of the file: {"${group}": {"maxParallel": 3}}`;
 }

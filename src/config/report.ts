@@ -10,7 +10,6 @@ interface Issues {
   count: number;
 }
 
-/** Collects the issues of one file. */
 export interface IssueReport {
   readonly errors: Issues;
   readonly warnings: ConfigIssue[];

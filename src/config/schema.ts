@@ -335,10 +335,8 @@ export const topRemainder = z.object(topShape);
 /** A job without its wrong members. */
 export const jobRemainder = jobSchema.partial({ schedule: true });
 
-/** The `notify` of the whole file. */
 export type FileNotify = z.output<typeof notify>;
 
-/** The groups of the file. */
 export type FileGroups = z.output<typeof topSchema>['groups'];
 
 export type JobSettings = z.output<typeof jobRemainder>;

@@ -57,7 +57,6 @@ const THROTTLED_MS: Millis = MINUTE;
 /** A `Retry-After` beyond this is a mistake of the receiver. */
 const RETRY_AFTER_AT_MOST_MS: Millis = 24 * HOUR;
 
-/** The end of one try. */
 export type TryEnd =
   | { readonly kind: 'sent' }
   /** The receiver wants nothing more: HTTP 410. */
@@ -77,7 +76,6 @@ export function newDelivery({ at }: Pick<Notice, 'at'>, to: readonly string[], b
   return { at, by, until, to: to.map((name) => ({ name, tries: 0, next: 0, end: undefined })), doneAt: undefined };
 }
 
-/** The receiver's state after a try. */
 export function afterTry(state: ReceiverState, end: TryEnd, now: EpochMs): ReceiverState {
   switch (end.kind) {
     case 'sent':

@@ -147,12 +147,10 @@ export function readGroup(name: string, text: string): Group {
   if (!Array.isArray(running) || !Array.isArray(waiting)) return refuse();
   return {
     running: running.map((one: unknown) => (isMember(one) ? placeOf(one) : refuse())),
-    waiting: waiting.map((one: unknown) => (isWaiting(one) ? { ...placeOf(one), ...orderOf(one) } : refuse())),
+    waiting: waiting.map((one: unknown) =>
+      isWaiting(one) ? { ...placeOf(one), priority: one.priority, came: one.came } : refuse(),
+    ),
   };
-}
-
-function orderOf({ priority, came }: WaitingMember): Pick<WaitingMember, 'priority' | 'came'> {
-  return { priority, came };
 }
 
 function parsed(text: string): unknown {

@@ -17,7 +17,6 @@ export const ITEM_LOG: LogLimits = { half: { bytes: 64 * 1024, lines: 500 } };
 export const LINE_CHARACTERS = 8_192;
 export const NOTE_CHARACTERS = 200;
 
-/** The speaker of entries. */
 export interface Speaker {
   readonly attempt: number;
   readonly item?: number;
@@ -30,7 +29,6 @@ export interface LogBuffer {
   progress(at: EpochMs, progress: Progress): void;
   /** What waits to be written. Lines of the last half do not wait before the end. */
   readonly news: 'lines' | 'progress' | 'none';
-  /** The last report of progress. */
   readonly last: Progress | undefined;
   /** Nothing is added from here on, and the last half waits to be written too. */
   end(): void;
@@ -117,9 +115,11 @@ export function createLogBuffer(speaker: Speaker, { half }: LogLimits): LogBuffe
       waiting = [];
       isNew = false;
       if (ended) [tail, dropped] = [[], undefined];
-      return [...lines.map(({ line }) => line), ...gap, ...redactProgress(progress, redact)].toSorted(
-        (a, b) => a.n - b.n,
-      );
+      return [
+        ...lines.map(({ line }) => line),
+        ...gap,
+        ...progress.map((report) => ({ ...report, progress: redactNote(report.progress, redact) })),
+      ].toSorted((a, b) => a.n - b.n);
     },
   };
 }
@@ -134,10 +134,6 @@ export function lineOf(text: string, redact: Redact): string {
 /** The beginning of a text. A slice keeps the whole text that it was cut from in memory; its copy does not. */
 function copyOf(text: string, most: number): string {
   return text.length <= most ? text : (JSON.parse(JSON.stringify(text.slice(0, most))) as string);
-}
-
-function redactProgress(reports: readonly (Reported & Speaker)[], redact: Redact): readonly LogEntry[] {
-  return reports.map((report) => ({ ...report, progress: redactNote(report.progress, redact) }));
 }
 
 /** The progress as it may be stored: without secrets, its note cut. */

@@ -44,7 +44,6 @@ export interface LogProgress extends Said {
 /** Lines that are missing: the attempt said more than is kept. */
 export interface LogGap extends Said {
   readonly gap: {
-    /** How many lines. */
     readonly lines: number;
   };
 }

@@ -317,7 +317,7 @@ export class ForeignRecordError extends Error {
 /** Reads a stored record back. Throws {@link ForeignRecordError}. */
 export function parseRecord(job: JobName, key: string, body: string): LedgerRecord {
   let parsed: unknown;
-  if (nested(body) > NESTED_AT_MOST) {
+  if ((body.match(/[[{]/g)?.length ?? 0) > NESTED_AT_MOST) {
     throw new ForeignRecordError(
       `ledger record "${key}" of job "${job}" has more than ${NESTED_AT_MOST} lists and objects`,
     );
@@ -348,10 +348,6 @@ function withReadableLog({ log, progress, items, ...record }: LedgerRecord): Led
  * text.
  */
 const NESTED_AT_MOST = 100_000;
-
-function nested(body: string): number {
-  return body.match(/[[{]/g)?.length ?? 0;
-}
 
 function isLedgerRecord(value: unknown): value is LedgerRecord {
   if (!isObject(value)) return false;

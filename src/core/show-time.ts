@@ -1,7 +1,6 @@
 import type { EpochMs } from './brand';
 import { zoneOf } from './schedule/zone';
 
-/** The IANA name of this machine's time zone. */
 export function machineZone(): string {
   return Intl.DateTimeFormat().resolvedOptions().timeZone;
 }

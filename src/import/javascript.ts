@@ -2,7 +2,6 @@ import { SourceMap, stripTypeScriptTypes } from 'node:module';
 import { type Node, type Program, parse } from 'acorn';
 import { ImportError } from './draft';
 
-/** A parsed source. */
 interface Parsed {
   readonly program: Program;
   lineOf(node: Node): number;

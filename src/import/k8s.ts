@@ -1,4 +1,4 @@
-import { type Document, LineCounter, type Node, isCollection, isNode, parseAllDocuments, visit } from 'yaml';
+import { type Document, LineCounter, isCollection, isNode, parseAllDocuments, visit } from 'yaml';
 import { isObject } from '../core/metadata';
 import { type Finds, type Found, ImportError, type SourceOptions, findsIn } from './draft';
 import { addCronJob } from './k8s-job';
@@ -76,13 +76,9 @@ function manifestOf({ value, ...rest }: Embedded): Manifest {
 function lineIn(document: Document, lines: LineCounter, path: MemberPath): number {
   for (let length = path.length; length >= 0; length -= 1) {
     const node: unknown = document.getIn(path.slice(0, length), true);
-    if (isNode(node)) return lineOfNode(node, lines);
+    if (isNode(node)) return lines.linePos(node.range?.[0] ?? 0).line;
   }
   return 1;
-}
-
-function lineOfNode({ range }: Node, lines: LineCounter): number {
-  return lines.linePos(range?.[0] ?? 0).line;
 }
 
 const KUSTOMIZE = 'Render it first: kustomize build FOLDER > FILE';

@@ -21,7 +21,6 @@ export function isOfelia(text: string): boolean {
   return JOB_SECTION.test(text);
 }
 
-/** Reads the jobs of Ofelia's INI file. */
 export function readOfelia(file: string, text: string, options: SourceOptions): Found {
   const finds = findsIn(file);
   for (const section of sectionsOf(finds, text)) {

@@ -3,7 +3,6 @@ import type { JobInFile } from '../config/job-in-file';
 import { type FieldRules, MONTHS, WEEKDAYS, readField } from './cron-field';
 import { type CronValues, type Days, inMonth, inWeek } from './cron-text';
 
-/** A Quartz expression. */
 export interface QuartzCron {
   readonly values: CronValues;
   /** The years, ascending; undefined: all. */

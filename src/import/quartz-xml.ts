@@ -1,13 +1,13 @@
+import { SaxesParser } from 'saxes';
+import type { JobInFile } from '../config/job-in-file';
 import type { EpochMs, Millis } from '../core/brand';
 import { formatDuration } from '../core/duration';
 import { isoOf } from '../core/iso';
 import { parseMoment } from '../core/schedule/moment';
 import { ScheduleError } from '../core/schedule/schedule-error';
 import { instantOfWall, zoneOf } from '../core/schedule/zone';
-import type { JobInFile } from '../config/job-in-file';
-import { type Finds, ImportError, type SourceOptions } from './draft';
 import { isSecretName } from '../core/secrets';
-import { type Element, childrenOf, readXml, textOf } from './xml-tree';
+import { type Finds, ImportError, type SourceOptions } from './draft';
 
 /** A trigger of any file of Quartz. */
 export interface QuartzTrigger {
@@ -171,4 +171,64 @@ function instantOf(text: string | undefined, timeZone: string): EpochMs | undefi
   if (text === undefined) return undefined;
   const moment = parseMoment(text.replace(/\.0+(?=$|Z|[+-])/, ''));
   return moment.kind === 'instant' ? moment.at : instantOfWall(zoneOf(timeZone), moment.wall) * 1000;
+}
+
+/** An element, without its namespace and attributes. */
+interface Element {
+  readonly name: string;
+  readonly line: number;
+  readonly children: readonly Element[];
+  /** Its own text, trimmed. */
+  readonly text: string;
+}
+
+interface OpenElement {
+  readonly name: string;
+  readonly line: number;
+  readonly children: Element[];
+  text: string;
+}
+
+/**
+ * Reads a small XML file whole.
+ * @throws ImportError
+ */
+function readXml(file: string, text: string): Element {
+  const parser = new SaxesParser({ fileName: file });
+  const root: OpenElement = { name: '', line: 1, children: [], text: '' };
+  const open: OpenElement[] = [root];
+  const add = (part: string): void => {
+    const element = open.at(-1);
+    if (element !== undefined) element.text += part;
+  };
+  parser.on('opentag', ({ name }) => {
+    const element = { name: name.replace(/^.*:/, ''), line: parser.line, children: [], text: '' };
+    open.at(-1)?.children.push(element);
+    open.push(element);
+  });
+  parser.on('text', add);
+  parser.on('cdata', add);
+  parser.on('closetag', () => {
+    const element = open.pop();
+    if (element !== undefined) element.text = element.text.trim();
+  });
+  let failure: ImportError | undefined;
+  parser.on('error', (error) => {
+    failure ??= new ImportError({ file, line: parser.line }, `this is not XML: ${error.message}`, { cause: error });
+  });
+  parser.write(text).close();
+  if (failure !== undefined) throw failure;
+  return root;
+}
+
+function childrenOf(element: Element, ...names: readonly string[]): readonly Element[] {
+  const [name, ...rest] = names;
+  if (name === undefined) return [element];
+  return element.children.filter((child) => child.name === name).flatMap((child) => childrenOf(child, ...rest));
+}
+
+/** The text of a child; undefined if it is missing or empty. */
+function textOf(element: Element, name: string): string | undefined {
+  const text = element.children.find((child) => child.name === name)?.text;
+  return text === '' ? undefined : text;
 }

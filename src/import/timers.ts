@@ -206,7 +206,6 @@ function timingOf(
   return timing;
 }
 
-/** The retry policy of a function. */
 function retryOf(finds: Finds, { line, name, members }: Timer): Pick<JobInFile, 'retry'> {
   const given = members.get('retry');
   if (given === undefined) return {};

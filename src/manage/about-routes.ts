@@ -1,6 +1,59 @@
+import { isoOf } from '../core/iso';
+import { repairLayout } from '../operator/operations/repair-layout';
+import { actingFor } from './acting';
 import { RequestError } from './problem';
 import { NONE, NOTHING, route } from './route';
-import { Health, Me, Version } from './schema';
+import * as schema from './schema';
+import { Health, Me, Poked, Version } from './schema';
+
+export const pokeRoutes = [
+  route({
+    id: 'poke',
+    method: 'POST',
+    path: 'poke',
+    role: 'operator',
+    summary: 'start a tick now, as a second clock',
+    description:
+      'The deployment that answers looks at all jobs and claims what is due. Several pokes at once run one tick, and ' +
+      'those within 5 s of it get its answer. It is not recorded, because it changes nothing that the timer would not.',
+    params: NONE,
+    query: NONE,
+    body: NONE,
+    answer: Poked,
+    async run({ deployment }, { poke }) {
+      const poked = await poke();
+      if (poked === undefined) {
+        throw new RequestError(503, 'Stopping', {
+          place: 'instance',
+          value: null,
+          problem: 'the instance is being shut down',
+          remedy: 'try again: another instance answers then',
+        });
+      }
+      const { at, ...rest } = poked;
+      return { at: isoOf(at), deployment, ...rest };
+    },
+  }),
+] as const;
+
+export const layoutRoutes = [
+  route({
+    id: 'repairLayout',
+    method: 'POST',
+    path: 'layout/repair',
+    role: 'admin',
+    summary: 'replace a layout that something else wrote',
+    description:
+      'While the blob `jobs/-layout/control` of an account cannot be read, nothing is claimed there. The repair removes ' +
+      'it where there is one account, and writes the layout of the other accounts where there are several. It leaves ' +
+      'every layout unchanged that can be read.',
+    params: NONE,
+    query: NONE,
+    body: schema.NoteBody,
+    answer: schema.RepairedLayout,
+    run: (office, { body: { note }, ...call }) => repairLayout(actingFor(office, call, note)),
+  }),
+] as const;
 
 export const aboutRoutes = [
   route({

@@ -1,6 +1,7 @@
 import type * as z from 'zod';
 import type { EpochMs } from '../core/brand';
 import { parseRecordKey, parseRunId } from '../core/key';
+import { ack, unack } from '../operator/operations/acknowledge';
 import { cancel } from '../operator/operations/cancel';
 import { cordon, uncordon } from '../operator/operations/cordon';
 import { type Chosen, pause, pauseMany, resume, resumeMany } from '../operator/operations/pause';
@@ -8,9 +9,47 @@ import { rerun, run } from '../operator/operations/run';
 import { selects } from '../operator/select-jobs';
 import { actingFor, specIn, subjectOf } from './acting';
 import { entriesOf, entryOf, oneJob } from './jobs-routes';
-import { NONE, type Office, route } from './route';
+import { NONE, NOTHING, type Office, route } from './route';
 import { oneRun, unknownRun } from './runs-routes';
 import * as schema from './schema';
+import { AcknowledgeBody, Acknowledged } from './schema';
+
+const path = 'jobs/{job}/acknowledgement';
+
+export const acknowledgeRoutes = [
+  route({
+    id: 'acknowledge',
+    method: 'POST',
+    path,
+    role: 'operator',
+    conditional: true,
+    summary: 'acknowledge the failures of a job until its next success',
+    description: 'Lists then show the job below the unacknowledged ones. Sent again, it replaces the first one.',
+    params: oneJob,
+    query: NONE,
+    body: AcknowledgeBody,
+    answer: Acknowledged,
+    async run(office, { params, body: { note, until }, ...call }) {
+      const end = until === undefined ? undefined : Date.parse(until);
+      return ack(actingFor(office, call, note), await subjectOf(office, params.job), { until: end });
+    },
+  }),
+  route({
+    id: 'unacknowledge',
+    method: 'DELETE',
+    path,
+    role: 'operator',
+    conditional: true,
+    summary: 'remove the acknowledgement of a job',
+    params: oneJob,
+    query: NONE,
+    body: NOTHING,
+    answer: Acknowledged,
+    async run(office, { params, ...call }) {
+      return unack(actingFor(office, call), await subjectOf(office, params.job));
+    },
+  }),
+] as const;
 
 async function chosenIn(office: Office, { jobs, tag, pattern }: z.output<typeof schema.JobChoice>): Promise<Chosen> {
   const { entries } = await entriesOf(office);

@@ -1,22 +1,47 @@
-import { leftJob } from '../config/left-job';
 import * as z from 'zod';
+import { leftJob } from '../config/left-job';
 import { currentPause } from '../core/control';
-import { type JobSpec, actualTime } from '../core/job';
 import { isoOf } from '../core/iso';
+import { type JobSpec, actualTime } from '../core/job';
 import { showTime } from '../core/show-time';
+import { JOB_STATES } from '../core/shown-state';
 import type { LeaseStore } from '../lease/store';
+import { unknownAnywhere } from '../operator/subject';
 import { backfilledRuns } from '../operator/views/backfilled';
 import { outcomesByDay } from '../operator/views/calendar';
 import { describe } from '../operator/views/describe';
 import { explainLeft, explainTime } from '../operator/views/explain';
 import { type JobEntry, listJobs } from '../operator/views/list-jobs';
-import { JOB_STATES } from '../core/shown-state';
 import { readOverview } from '../operator/views/overview';
-import { unknownAnywhere } from '../operator/subject';
+import { timelineOf } from '../operator/views/timeline';
 import { RequestError } from './problem';
 import { NONE, NOTHING, type Office, route } from './route';
-import { Calendar, Deployments, DueTimes, instant, jobName, Jobs, OneJob, Why } from './schema';
+import { Calendar, Deployments, DueTimes, Jobs, OneJob, Timeline, Why, instant, jobName } from './schema';
 import { showOneJob } from './show';
+import { DueTimesQuery } from './schema/jobs';
+import { TimelineQuery } from './schema/timeline';
+
+const HOUR = 3_600_000;
+
+export const timelineRoutes = [
+  route({
+    id: 'getTimeline',
+    method: 'GET',
+    path: 'timeline',
+    role: 'viewer',
+    follow: true,
+    summary: 'list what jobs have done and will do around now',
+    description: 'Jobs that have nothing in the window are left out. An answer has up to 200 due times of each job.',
+    params: NONE,
+    query: TimelineQuery,
+    body: NOTHING,
+    answer: Timeline,
+    async run(office, { query: { hours = 12, tag, q: text, skip = 0, limit = 50 } }) {
+      const { now, entries } = await entriesOf(office);
+      return { now: isoOf(now), ...timelineOf(entries, { now, reachMs: hours * HOUR, tag, text, skip, limit }) };
+    },
+  }),
+] as const;
 
 export const oneJob = z.strictObject({ job: jobName });
 /** The most due times of one answer. */
@@ -109,13 +134,7 @@ export const jobsRoutes = [
     role: 'viewer',
     summary: 'list the next due times of jobs',
     params: NONE,
-    query: z.strictObject({
-      job: jobName.optional(),
-      tag: tag.optional(),
-      from: instant.optional().describe('Due times after this instant. Default: now.'),
-      until: instant.optional().describe('Due times up to this instant. Default: no limit.'),
-      count: z.coerce.number().int().min(1).max(200).optional().describe('The most for each job. Default: 10.'),
-    }),
+    query: DueTimesQuery,
     body: NOTHING,
     answer: DueTimes,
     async run(office, { query: { job, tag: wanted, from, until = Infinity, count = 10 } }) {

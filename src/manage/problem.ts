@@ -2,7 +2,9 @@ import { StoreDeniedError, StoreError } from '../lease/store';
 import { ForeignMetadataError } from '../core/metadata';
 import { ForeignRecordError } from '../core/record';
 import { OperatorError, type OperatorProblem } from '../operator/operator-error';
+import type * as z from 'zod';
 import type { Denied } from './access';
+import type { Problem } from './schema';
 
 /** One error of a request. */
 export interface RequestIssue {
@@ -33,14 +35,7 @@ export class RequestError extends Error {
 }
 
 /** The body of an error's answer: RFC 9457. */
-export interface ProblemBody extends Omit<RequestIssue, 'problem'> {
-  readonly type: 'about:blank';
-  readonly title: string;
-  readonly status: number;
-  readonly code: string;
-  readonly detail: string;
-  readonly errors?: readonly RequestIssue[];
-}
+export type ProblemBody = z.output<typeof Problem>;
 
 const TITLES: Readonly<Record<number, string>> = {
   400: 'Bad Request',

@@ -137,7 +137,7 @@ function showListedRun(run: ListedRun, error: string | undefined): z.input<typeo
     outcome: run.outcome,
     reason: run.reason ?? null,
     token: run.token ?? null,
-    trigger: triggerOf(run.trigger),
+    trigger: TRIGGERS.find((trigger) => trigger === run.trigger) ?? null,
     startedAt: isoOrNull(startedAt),
     endedAt: isoOrNull(endedAt),
     latenessMs: run.latenessMs ?? null,
@@ -148,11 +148,6 @@ function showListedRun(run: ListedRun, error: string | undefined): z.input<typeo
     origin: run.origin ?? null,
     rerunOf: isoOrNull(run.rerunOf),
   };
-}
-
-/** A summary is text that anybody with write access may have changed. */
-function triggerOf(text: string | undefined): (typeof TRIGGERS)[number] | null {
-  return TRIGGERS.find((trigger) => trigger === text) ?? null;
 }
 
 function showRecord(
@@ -203,15 +198,11 @@ function showRecord(
       }),
     ),
     ...(hasPayloads
-      ? { ...payloadsOf(record), ...given({ input }) }
+      ? given({ result: record.result, resultChanges: record.resultChanges, input })
       : { resultHidden: record.result !== undefined, inputHidden: input !== undefined }),
     ...(record.items === undefined ? {} : { items: { ...record.items, lines: [...record.items.lines] } }),
     overlappedRunId: record.overlappedRunId ?? null,
   };
-}
-
-function payloadsOf({ result, resultChanges }: ShownRecord): Pick<z.input<typeof OneRun>, 'result' | 'resultChanges'> {
-  return { ...given({ result, resultChanges }) };
 }
 
 function pageStart(cursor: string): PageStart {

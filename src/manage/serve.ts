@@ -337,7 +337,7 @@ function success(
   }
   const { text, now } = jsonOfAnswer(answer);
   if (route.follow === true) {
-    headers['etag'] = etagOf(text);
+    headers['etag'] = `W/"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"`;
     headers[POLL_HEADER] = String(route.pollMs ?? sweepIntervalMs);
     if (ifNoneMatch !== undefined && isListed(headers['etag'], ifNoneMatch)) {
       return { status: 304, headers, body: undefined };
@@ -357,10 +357,6 @@ function jsonOfAnswer(answer: unknown): { readonly text: string; readonly now: u
 function withNow(text: string, now: unknown): string {
   const member = `{"now":${safeJson(now)}`;
   return text === '{}' ? `${member}}` : `${member},${text.slice(1)}`;
-}
-
-function etagOf(text: string): string {
-  return `W/"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"`;
 }
 
 /** A weak comparison: RFC 9110, 8.8.3.2. */

@@ -15,7 +15,6 @@ export interface Acting extends Desk, ChangeOptions {
   readonly unrecorded?: (what: string) => void;
 }
 
-/** What a change has done. */
 export interface Changed<Answer> {
   readonly answer: Answer;
   /** What was there before, as JSON. Undefined: nothing. */

@@ -14,7 +14,6 @@ export interface Subject {
   readonly spec?: JobSpec | undefined;
 }
 
-/** The caller's jobs file. */
 export interface FileAtHand {
   /** Its path, for messages. */
   readonly source: string;

@@ -1,4 +1,5 @@
 import { brief } from '../core/text';
+import { StoreUnavailableError } from '../lease/store';
 
 /** Compares names, so that `@azure/identity` need not be loaded. */
 export function isTokenRefused(error: unknown): boolean {
@@ -20,4 +21,13 @@ export function causeOf(error: unknown): Error {
 
 export function textOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
+}
+
+/** The remedy is the same in every store, since the tick is the same (`tick/missing-container.ts`). */
+const REMEDY =
+  'The container does not exist: check its name. If it was deleted, a running app creates it again after 75 s.';
+
+/** @param more what else may be the cause in this store */
+export function noContainer(said: string, cause: Error, more = ''): StoreUnavailableError {
+  return new StoreUnavailableError(`${said}. ${REMEDY}${more}`, { cause, noContainer: true });
 }

@@ -10,6 +10,20 @@ export interface Exposure {
   readonly remedy: string;
 }
 
+/** The server or cluster that a URL names. */
+export interface NamedServer {
+  /** As it was given, with credentials. */
+  readonly url: string;
+  /** For messages: without credentials and parameters. */
+  readonly location: string;
+  readonly exposure: Exposure;
+}
+
+/** @param scheme that of URLs with TLS */
+export function exposureOf(members: readonly { readonly host: string }[], isSecure: boolean, scheme: string): Exposure {
+  return { hosts: members.map(({ host }) => host), tls: isSecure ? 'verified' : 'none', remedy: `use ${scheme}://` };
+}
+
 /** A URL without the parameter `insecure`, which is of no store's own, and whether it was there. */
 export function withoutInsecure(text: string): { readonly url: string; readonly isAllowed: boolean } {
   const given = /[?&]insecure=([^&#]*)/.exec(text);

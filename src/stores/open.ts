@@ -4,26 +4,20 @@ import { isSameAccount } from '../core/shards';
 import type { CallOutcome } from '../core/storage-call';
 import { ELECTION_METHODS, STORE_METHODS } from '../lease/methods';
 import { type SecondAudit, withSecondAudit } from '../lease/second-audit';
-import {
-  type ElectionStore,
-  type LeaseBreaking,
-  type LeaseStore,
-  type Retention,
-  type RowStore,
-  StoreUnavailableError,
-} from '../lease/store';
+import { type ElectionStore, type LeaseStore, type RowStore, StoreUnavailableError } from '../lease/store';
 import type { Trial } from '../lease/trial';
+import type { Adapter, AdapterOptions } from './adapter';
 import type { Identity } from './azure-blob/caller';
 import {
-  DEFAULT_CONTAINER,
-  REFERENCE_REMEDY,
-  type Settings,
-  StorageSettingsError,
   callerOf,
   checkStorageName,
   connectContainer,
+  DEFAULT_CONTAINER,
   isReference,
+  REFERENCE_REMEDY,
+  type Settings,
   settingsOf,
+  StorageSettingsError,
   tokenOf,
 } from './azure-blob/connection';
 import type { RowContainer } from './azure-blob/row-container';
@@ -31,10 +25,9 @@ import { azureBlobElectionRows, azureBlobElections, azureBlobStore } from './azu
 import { azureBlobTrial } from './azure-blob/trial';
 import { agentsOf, isConsul } from './consul/settings';
 import { clusterOf, isEtcd } from './etcd/settings';
-import { type Exposure, checkExposure, exposedTo, withoutInsecure } from './exposure';
+import { checkExposure, exposedTo, type NamedServer, withoutInsecure } from './exposure';
 import { STORE_LIMITS } from './limits';
 import { databaseOf, isPostgres } from './postgres/settings';
-import type { PostgresStoreOptions } from './postgres/store';
 import { isRedis, serverOf } from './redis/settings';
 import { ensembleOf, isZooKeeper } from './zookeeper/settings';
 
@@ -75,8 +68,9 @@ export interface Connection {
  * @throws StorageSettingsError
  */
 export function openStore(connection: Connection): LeaseStore {
-  const other = otherStore(connection);
-  return other === undefined ? azureBlobStore(connected(connection)) : other.store();
+  const other = openOther(connection);
+  if (other === undefined) return azureBlobStore(connected(connection));
+  return deferred<Adapter['store']>(other, STORE_METHODS, async () => (await other.adapter()).store);
 }
 
 /**
@@ -153,8 +147,9 @@ function openNamed(connection: Connection, name: string): LeaseStore {
  * @throws StorageSettingsError
  */
 export function openElectionStore(connection: Connection): ElectionStore {
-  const other = otherStore(connection);
-  return other === undefined ? azureBlobElectionRows(connected(connection)) : other.elections();
+  const other = openOther(connection);
+  if (other === undefined) return azureBlobElectionRows(connected(connection));
+  return deferred(other, ELECTION_METHODS, async () => (await other.adapter()).elections);
 }
 
 /** The rows of elections in the container of a program's own client. */
@@ -170,13 +165,14 @@ export function electionRowsIn(container: RowContainer, clock: Clock): RowStore 
  */
 export function tryStorage(connection: Connection & { readonly callTimeoutMs: Millis }, id: string): Promise<Trial> {
   const { settings, callTimeoutMs } = connection;
-  const other = otherStore(connection);
+  const other = openOther(connection);
   if (other !== undefined) return trialWithExposure(other, id);
   return azureBlobTrial({ ...connected(connection), callTimeoutMs, id, whoCalls: () => callerOf(settings) });
 }
 
-async function trialWithExposure({ exposure, trial }: OtherStore, id: string): Promise<Trial> {
-  return { ...(await trial(id)), exposed: { message: exposedTo(exposure), remedy: exposure.remedy } };
+async function trialWithExposure({ place: { exposure }, adapter }: OpenedStore, id: string): Promise<Trial> {
+  const trial = await (await adapter()).trial(id);
+  return { ...trial, exposed: { message: exposedTo(exposure), remedy: exposure.remedy } };
 }
 
 /** The identity of Entra that makes the calls; undefined if a key makes them, or no token is available. */
@@ -189,49 +185,65 @@ export function isStoreUrl(text: string): boolean {
   return OTHERS.some(({ isNamedBy }) => isNamedBy(text));
 }
 
-/** A store beside blobs. Its adapter and its client are loaded at the first call. */
 interface OtherStore {
-  readonly exposure: Exposure;
-  store(): LeaseStore;
-  elections(): ElectionStore;
-  trial(id: string): Promise<Trial>;
-}
-
-interface Other {
   readonly isNamedBy: (text: string) => boolean;
   /** Of tokens for this store on Azure; undefined: it takes none. */
   readonly scope: string | undefined;
-  readonly open: (url: string, place: Place) => OtherStore;
+  /** @throws StorageSettingsError */
+  readonly open: (url: string, options: Omit<AdapterOptions<NamedServer>, 'server'>) => OpenedStore;
 }
 
-/** Where in a store, and how to ask it. */
-interface Place extends Omit<PostgresStoreOptions, 'database' | 'schema'> {
-  readonly container: string;
+interface OpenedStore {
+  readonly place: NamedServer;
+  /** Loads the adapter with its client at the first call: an app that uses another one neither reads nor installs it. */
+  readonly adapter: () => Promise<Adapter>;
 }
 
 /** The stores by their URLs: a line for each. */
-const OTHERS: readonly Other[] = [
-  { isNamedBy: isPostgres, scope: 'https://ossrdbms-aad.database.windows.net/.default', open: postgres },
-  { isNamedBy: isRedis, scope: 'https://redis.azure.com/.default', open: redis },
-  { isNamedBy: isZooKeeper, scope: undefined, open: zooKeeper },
-  { isNamedBy: isEtcd, scope: undefined, open: etcd },
-  { isNamedBy: isConsul, scope: undefined, open: consul },
+const OTHERS: readonly OtherStore[] = [
+  other(
+    isPostgres,
+    databaseOf,
+    async () => (await import('./postgres/store.js')).postgres,
+    'https://ossrdbms-aad.database.windows.net/.default',
+  ),
+  other(isRedis, serverOf, async () => (await import('./redis/store.js')).redis, 'https://redis.azure.com/.default'),
+  other(isZooKeeper, ensembleOf, async () => (await import('./zookeeper/store.js')).zooKeeper),
+  other(isEtcd, clusterOf, async () => (await import('./etcd/store.js')).etcd),
+  other(isConsul, agentsOf, async () => (await import('./consul/store.js')).consul),
 ];
 
-function otherStore(connection: Connection): OtherStore | undefined {
+function other<Server extends NamedServer>(
+  isNamedBy: OtherStore['isNamedBy'],
+  read: (url: string) => Server,
+  load: () => Promise<(options: AdapterOptions<Server>) => Adapter>,
+  scope?: string,
+): OtherStore {
+  return {
+    isNamedBy,
+    scope,
+    open(url, options) {
+      const server = read(url);
+      return { place: server, adapter: async () => (await load())({ ...options, server }) };
+    },
+  };
+}
+
+function openOther(connection: Connection): (OpenedStore & Facts) | undefined {
   const { settings, container = DEFAULT_CONTAINER, clock, callTimeoutMs = CALL_TIMEOUT_MS, onOutcome } = connection;
   const text = settings['CRONLEASE_STORAGE']?.trim() ?? '';
-  const other = OTHERS.find(({ isNamedBy }) => isNamedBy(text));
-  if (other === undefined) {
+  const found = OTHERS.find(({ isNamedBy }) => isNamedBy(text));
+  if (found === undefined) {
     checkScheme(text);
     return undefined;
   }
   checkStorageName(settings, container);
-  const token = other.scope === undefined ? undefined : tokenOf(settings, other.scope);
+  const token = found.scope === undefined ? undefined : tokenOf(settings, found.scope);
   const { url, isAllowed } = withoutInsecure(text);
-  const opened = other.open(url, { container, clock, callTimeoutMs, onOutcome, token });
-  checkExposure(opened.exposure, { isAllowed, hasToken: token !== undefined });
-  return opened;
+  const opened = found.open(url, { container, clock, callTimeoutMs, onOutcome, token });
+  const { exposure, location } = opened.place;
+  checkExposure(exposure, { isAllowed, hasToken: token !== undefined });
+  return { ...opened, location: `${location}/${container}`, limits: STORE_LIMITS };
 }
 
 /** A connection string of a storage account has no scheme. */
@@ -248,87 +260,6 @@ function checkScheme(text: string): void {
     'ConnectionStringInvalid',
     `CRONLEASE_STORAGE begins with ${scheme}, which no store here uses: docs/reference/stores.md lists the stores.`,
   );
-}
-
-function postgres(url: string, { container: schema, ...place }: Place): OtherStore {
-  const database = databaseOf(url);
-  const options = { ...place, schema, database };
-  const load = () => import('./postgres/store.js');
-  return later(`${database.location}/${schema}`, database.exposure, {
-    store: async () => (await load()).postgresStore(options),
-    elections: async () => (await load()).postgresElections(options),
-    trial: async (id) => (await load()).postgresTrial(options, id),
-  });
-}
-
-function redis(url: string, place: Place): OtherStore {
-  const server = serverOf(url);
-  const options = { ...place, server };
-  const load = () => import('./redis/store.js');
-  return later(`${server.location}/${place.container}`, exposureOf([server.host], server, 'rediss'), {
-    store: async () => (await load()).redisStore(options),
-    elections: async () => (await load()).redisElections(options),
-    trial: async (id) => (await load()).redisTrial(options, id),
-  });
-}
-
-function zooKeeper(url: string, place: Place): OtherStore {
-  const ensemble = ensembleOf(url);
-  const { container, clock, callTimeoutMs, onOutcome } = place;
-  const options = { container, clock, callTimeoutMs, onOutcome, ensemble };
-  const load = () => import('./zookeeper/store.js');
-  return later(`${ensemble.location}/${place.container}`, exposureOf(hostsOf(ensemble.servers), ensemble, 'zks'), {
-    store: async () => (await load()).zooKeeperStore(options),
-    elections: async () => (await load()).zooKeeperElections(options),
-    trial: async (id) => (await load()).zooKeeperTrial(options, id),
-  });
-}
-
-function etcd(url: string, place: Place): OtherStore {
-  const server = clusterOf(url);
-  const options = { ...place, server };
-  const load = () => import('./etcd/store.js');
-  return later(`${server.location}/${place.container}`, exposureOf(hostsOf(server.members), server, 'etcds'), {
-    store: async () => (await load()).etcdStore(options),
-    elections: async () => (await load()).etcdElections(options),
-    trial: async (id) => (await load()).etcdTrial(options, id),
-  });
-}
-
-function consul(url: string, place: Place): OtherStore {
-  const agents = agentsOf(url);
-  const options = { ...place, agents };
-  const load = () => import('./consul/store.js');
-  return later(`${agents.location}/${place.container}`, exposureOf(hostsOf(agents.members), agents, 'consuls'), {
-    store: async () => (await load()).consulStore(options),
-    elections: async () => (await load()).consulElections(options),
-    trial: async (id) => (await load()).consulTrial(options, id),
-  });
-}
-
-function exposureOf(hosts: readonly string[], { tls }: { readonly tls: object | undefined }, scheme: string): Exposure {
-  return { hosts, tls: tls === undefined ? 'none' : 'verified', remedy: `use ${scheme}://` };
-}
-
-function hostsOf(members: readonly { readonly host: string }[]): readonly string[] {
-  return members.map(({ host }) => host);
-}
-
-interface Adapter {
-  store(): Promise<LeaseStore & LeaseBreaking & Retention>;
-  elections(): Promise<ElectionStore>;
-  trial(id: string): Promise<Trial>;
-}
-
-/** Loads the adapter at the first call: an app that uses another one neither reads nor installs it. */
-function later(location: string, exposure: Exposure, { store, elections, trial }: Adapter): OtherStore {
-  const facts = { location, limits: STORE_LIMITS };
-  return {
-    store: () => deferred<LeaseStore & LeaseBreaking & Retention>(facts, STORE_METHODS, store),
-    elections: () => deferred(facts, ELECTION_METHODS, elections),
-    exposure,
-    trial,
-  };
 }
 
 function connected({ settings, container, clock, callTimeoutMs, onOutcome }: Connection) {
@@ -350,7 +281,7 @@ type AnyMethod = (...args: readonly unknown[]) => Promise<unknown>;
  * @param load its errors count as storage that cannot be reached
  */
 function deferred<Store extends Facts>(
-  facts: Facts,
+  { location, limits }: Facts,
   methods: readonly (keyof Store & string)[],
   load: () => Promise<Store>,
 ): Store {
@@ -362,7 +293,7 @@ function deferred<Store extends Facts>(
       loaded = undefined;
       const problem = cause instanceof Error ? (cause.message.split('\n', 1)[0] ?? '') : String(cause);
       throw new StoreUnavailableError(
-        `${facts.location}: the adapter of this store cannot be loaded: ${problem}. A deployed package has it only if it ` +
+        `${location}: the adapter of this store cannot be loaded: ${problem}. A deployed package has it only if it ` +
           'was made with "npm run package -- --store NAME".',
         { cause },
       );
@@ -372,5 +303,5 @@ function deferred<Store extends Facts>(
     name,
     async (...args) => ((await store())[name] as AnyMethod)(...args),
   ]);
-  return { ...facts, ...Object.fromEntries(calls) } as Facts & Record<string, AnyMethod> as Store;
+  return { location, limits, ...Object.fromEntries(calls) } as Facts & Record<string, AnyMethod> as Store;
 }

@@ -1,7 +1,17 @@
 import type { EpochMs, ETag, JobName } from '../core/brand';
 import type { CallKind } from '../core/storage-call';
+import type { JobRowStore } from '../lease/port/job-rows';
+import type { LeaseBreaking, RowStore } from '../lease/port/rows';
 import type { CallOptions, Metadata, Strays } from '../lease/store';
 import { checkBody } from './limits';
+
+type OfTheStore = 'location' | 'limits' | 'prepare';
+
+/** The calls for rows, of jobs or elections. */
+export type RowCalls = Omit<RowStore, OfTheStore> & Required<LeaseBreaking>;
+
+/** The calls for the rows of jobs, which are listed with their controls. */
+export type JobRowCalls = Omit<JobRowStore & LeaseBreaking, OfTheStore>;
 
 /** What a listing shows of an entry. */
 export interface Head {
@@ -86,6 +96,43 @@ export function ifSeen(ifMatch: ETag | undefined): Condition {
 /** @throws ForeignRecordError */
 export function bodyOf(what: string, body: string | undefined): string {
   return checkBody(what, body);
+}
+
+/** The version of a store's own, in quotes. */
+export function etagOf(version: string): ETag {
+  return `"${version}"` as ETag;
+}
+
+/** Without the quotes. Another text fits nothing. */
+export function versionOf(etag: ETag): string {
+  return etag.replaceAll('"', '');
+}
+
+/** Ids are printable ASCII, and sorted by bytes: this follows every id with the prefix. */
+export function afterPrefix(prefix: string): string {
+  return `${prefix}\u007f`;
+}
+
+/** A page of items, of which one more than `limit` was asked for. */
+export function pageOf<T extends { readonly id: string }>(
+  found: readonly T[],
+  limit: number,
+): { readonly items: readonly T[]; readonly continuation: string | undefined } {
+  const items = found.slice(0, limit);
+  return { items, continuation: found.length > limit ? items.at(-1)?.id : undefined };
+}
+
+/** What the head of an entry has in a store without metadata and times of its own: the writer's estimate of the store's. */
+export interface HeadData {
+  readonly at: EpochMs;
+  readonly metadata: Metadata;
+}
+
+/** @throws Error if the head is not one of ours: a fault of the adapter, or of somebody who writes its keys */
+export function headOf(key: string, value: string, version: string): Head {
+  const { at, metadata } = JSON.parse(value) as Partial<HeadData>;
+  if (at === undefined || metadata === undefined) throw new Error(`the key ${key} of cronlease has foreign content`);
+  return { etag: etagOf(version), writtenMs: at, metadata };
 }
 
 /** The port's `date`: cut to whole seconds. */

@@ -1,5 +1,4 @@
 import type {
-  Attributes,
   BatchObservableResult,
   Counter,
   Histogram,
@@ -182,11 +181,8 @@ export function tally(counter: Counter | UpDownCounter, names: readonly string[]
     flush() {
       const counted = sums;
       sums = new Map();
-      for (const { sum, values } of counted.values()) counter.add(sum, attributesOf(names, values));
+      for (const { sum, values } of counted.values())
+        counter.add(sum, Object.fromEntries(names.map((name, index) => [name, values[index]])));
     },
   };
-}
-
-function attributesOf(names: readonly string[], values: readonly string[]): Attributes {
-  return Object.fromEntries(names.map((name, index) => [name, values[index]]));
 }

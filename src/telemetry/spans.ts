@@ -16,7 +16,6 @@ import { parseRecordKey, runIdOf } from '../core/key';
 import type { Invocation, Span, Stage, StageFacts, StageStart, TracedEnd, TracedRun } from '../coordinator/telemetry';
 import { type IdSource, type RunIds, type TraceContext, formatTraceparent, parseTraceparent, remembering } from './ids';
 
-/** The names of spans. */
 export const SPANS: Readonly<Record<Stage | 'run', string>> = {
   run: 'cronlease.run',
   tick: 'cronlease.tick',

@@ -1,5 +1,5 @@
 import { PUT } from '../../src/stores/redis/entries';
-import { LIST } from '../../src/stores/redis/job-rows';
+import { LIST } from '../../src/stores/redis/store';
 import { ACQUIRE, RELEASE, RENEW, WRITE } from '../../src/stores/redis/rows';
 import type { Call } from './calls';
 

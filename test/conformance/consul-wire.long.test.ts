@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { CallOutcome } from '../../src/core/storage-call';
 import { freePort, type StorageServer } from '../../src/local/servers/server';
 import { agentsOf } from '../../src/stores/consul/settings';
-import { consulTrial } from '../../src/stores/consul/store';
+import { consul } from '../../src/stores/consul/store';
 import { systemClock } from '../../src/system-clock';
 import { canRun, canStart, type Client, clientAt, storeAt, testConsul } from '../support/consul';
 import { acquire, createRow, JOB, jobName, LEASE_MS, readRow } from './cases/support';
@@ -177,8 +177,8 @@ describe.runIf(canRun('what Consul is asked, and what it answers'))('Consul', ()
     it('tries every step of a trial, and leaves no row', async () => {
       const container = freshName();
       await storeAt({ url: server.url, container }).prepare();
-      const options = { agents: agentsOf(server.url), container, clock: systemClock, callTimeoutMs: 10_000 };
-      const trial = await consulTrial(options, 'aaaa');
+      const options = { server: agentsOf(server.url), container, clock: systemClock, callTimeoutMs: 10_000 };
+      const trial = await consul(options).trial('aaaa');
       expect(trial).toMatchObject({ container: 'there', untried: [], left: undefined });
       expect(trial.failures.size).toBe(0);
       expect(await client.keys(`${container}/elections`)).toEqual([]);

@@ -9,7 +9,7 @@ import { startEtcd } from '../../src/local/servers/etcd';
 import { freePort, type StorageServer } from '../../src/local/servers/server';
 import { clusterOf } from '../../src/stores/etcd/settings';
 import { checkStorage } from '../../src/operator/doctor/storage';
-import { etcdTrial } from '../../src/stores/etcd/store';
+import { etcd } from '../../src/stores/etcd/store';
 import { systemClock } from '../../src/system-clock';
 import { type Client, clientAt, encoded, storeAt, urlAt } from '../support/etcd';
 import { acquire, createRow, JOB, jobName, LEASE_MS } from './cases/support';
@@ -103,7 +103,7 @@ describe('a call to etcd', () => {
     const container = freshName();
     await storeAt({ url: server.url, container }).prepare();
     const options = { server: clusterOf(server.url), container, clock: systemClock, callTimeoutMs: 10_000 };
-    const trial = await etcdTrial(options, 'aaaa');
+    const trial = await etcd(options).trial('aaaa');
     expect(trial).toMatchObject({ container: 'there', untried: [], left: undefined });
     expect(trial.failures.size).toBe(0);
     // The version of Debian, for example.
@@ -154,7 +154,7 @@ describe('a cluster without space', () => {
         message: expect.stringContaining('auto-compaction-retention') as unknown,
       });
       const options = { server: clusterOf(full.url), container: 'full', clock: systemClock, callTimeoutMs: 10_000 };
-      const trial = await etcdTrial(options, 'aaaa');
+      const trial = await etcd(options).trial('aaaa');
       const [, , finding, ...others] = checkStorage(full.url, trial);
       expect(finding).toMatchObject({
         check: 'storage',

@@ -2,7 +2,7 @@ import { Client } from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { JobName, LeaseId } from '../../src/core/brand';
 import type { StorageServer } from '../../src/local/servers/server';
-import { postgresTrial } from '../../src/stores/postgres/store';
+import { postgres } from '../../src/stores/postgres/store';
 import { databaseOf } from '../../src/stores/postgres/settings';
 import { systemClock } from '../../src/system-clock';
 import { type PgBouncer, startPgBouncer } from '../support/pgbouncer';
@@ -69,7 +69,12 @@ it('a trial by cronlease doctor finds nothing missing', async () => {
   const schema = freshName();
   await storeAt({ url: pooler.url, schema }).prepare();
   const database = databaseOf(pooler.url);
-  const trial = await postgresTrial({ database, schema, clock: systemClock, callTimeoutMs: 10_000 }, 'aaaa');
+  const trial = await postgres({
+    server: database,
+    container: schema,
+    clock: systemClock,
+    callTimeoutMs: 10_000,
+  }).trial('aaaa');
   expect([...trial.failures]).toEqual([]);
   expect(trial).toMatchObject({ container: 'there', untried: [], left: undefined });
 });

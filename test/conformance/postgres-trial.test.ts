@@ -4,7 +4,7 @@ import type { Trial } from '../../src/lease/trial';
 import type { StorageServer } from '../../src/local/servers/server';
 import { checkStorage } from '../../src/operator/doctor/storage';
 import { databaseOf } from '../../src/stores/postgres/settings';
-import { postgresTrial } from '../../src/stores/postgres/store';
+import { postgres } from '../../src/stores/postgres/store';
 import { systemClock } from '../../src/system-clock';
 import { describeWith } from '../support/needs';
 import { storeAt, testPostgres } from '../support/postgres';
@@ -34,7 +34,9 @@ beforeEach(async () => {
 
 function trialAs(role: string): Promise<Trial> {
   const url = server.url.replace('postgres://postgres@', `postgres://${role}@`);
-  return postgresTrial({ database: databaseOf(url), schema, clock: systemClock, callTimeoutMs: 10_000 }, 'aaaa');
+  return postgres({ server: databaseOf(url), container: schema, clock: systemClock, callTimeoutMs: 10_000 }).trial(
+    'aaaa',
+  );
 }
 
 async function rowsLeft(): Promise<readonly unknown[]> {

@@ -6,8 +6,7 @@ import type { Trial } from '../../src/lease/trial';
 import type { StorageServer } from '../../src/local/servers/server';
 import { checkStorage } from '../../src/operator/doctor/storage';
 import { serverOf } from '../../src/stores/redis/settings';
-import { redisTrial } from '../../src/stores/redis/store';
-import { durabilityIn } from '../../src/stores/redis/trial';
+import { durabilityIn, redis } from '../../src/stores/redis/store';
 import { systemClock } from '../../src/system-clock';
 import { callsOf } from './cases/calls';
 import { describeWith } from '../support/needs';
@@ -37,7 +36,7 @@ beforeEach(async () => {
 function trialAs(user: string): Promise<Trial> {
   const url = server.url.replace('//', `//${user}:pw@`);
   const options = { container: 'cronlease', clock: systemClock, callTimeoutMs: 10_000 };
-  return redisTrial({ ...options, server: serverOf(user === '' ? server.url : url) }, 'aaaa');
+  return redis({ ...options, server: serverOf(user === '' ? server.url : url) }).trial('aaaa');
 }
 
 async function grant(user: string, ...rules: readonly string[]): Promise<void> {

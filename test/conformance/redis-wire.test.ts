@@ -11,7 +11,7 @@ import { startRedis } from '../../src/local/servers/redis';
 import { freePort, type StorageServer } from '../../src/local/servers/server';
 import { openStore } from '../../src/stores/open';
 import { serverOf } from '../../src/stores/redis/settings';
-import { redisStore } from '../../src/stores/redis/store';
+import { redis } from '../../src/stores/redis/store';
 import { systemClock } from '../../src/system-clock';
 import { describeWith } from '../support/needs';
 import { clientAt, storeAt, testRedis, urlAt } from '../support/redis';
@@ -94,7 +94,7 @@ onRedis('a call to Redis', () => {
     const container = freshName();
     let passed = 0;
     const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + passed };
-    const store = redisStore({ server: serverOf(server.url), container, clock, callTimeoutMs: 9_999 });
+    const store = redis({ server: serverOf(server.url), container, clock, callTimeoutMs: 9_999 }).store;
     const idsOf = async (): Promise<string[]> => {
       await store.prepare();
       const all = ((await client.client('LIST')) as string).matchAll(/^id=(\d+) .* cmd=eval/gm);

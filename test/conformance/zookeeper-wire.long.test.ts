@@ -11,7 +11,7 @@ import type { StorageServer } from '../../src/local/servers/server';
 import { startZooKeeper } from '../../src/local/servers/zookeeper';
 import { checkStorage } from '../../src/operator/doctor/storage';
 import { ensembleOf } from '../../src/stores/zookeeper/settings';
-import { zooKeeperElections, zooKeeperTrial } from '../../src/stores/zookeeper/store';
+import { zooKeeper } from '../../src/stores/zookeeper/store';
 import { systemClock } from '../../src/system-clock';
 import { listen } from '../support/listen';
 import { sessionAt, storeAt, testZooKeeper } from '../support/zookeeper';
@@ -264,14 +264,14 @@ describe('a user of ZooKeeper', () => {
 
   it('is tried by doctor with each kind of call, and no row is left', async () => {
     const container = freshName();
-    const options = { ensemble: ensembleOf(server.url), container, clock: systemClock, callTimeoutMs: 10_000 };
-    expect(await zooKeeperTrial(options, 'aaaa')).toMatchObject({ container: 'missing' });
+    const options = { server: ensembleOf(server.url), container, clock: systemClock, callTimeoutMs: 10_000 };
+    expect(await zooKeeper(options).trial('aaaa')).toMatchObject({ container: 'missing' });
     await storeAt({ url: server.url, container }).prepare();
-    const trial = await zooKeeperTrial(options, 'aaaa');
+    const trial = await zooKeeper(options).trial('aaaa');
     expect(trial).toMatchObject({ container: 'there', untried: [], left: undefined });
     expect(trial.failures.size).toBe(0);
     expect(checkStorage(server.url, trial).filter(({ status }) => status === 'problem')).toEqual([]);
-    expect((await zooKeeperElections(options).listRows()).size).toBe(0);
+    expect((await zooKeeper(options).elections.listRows()).size).toBe(0);
   });
 
   it('asks for TLS, and trusts no certificate but those that it or this machine names', async () => {

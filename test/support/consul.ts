@@ -4,7 +4,7 @@ import type { LeaseBreaking, LeaseStore, Retention } from '../../src/lease/store
 import { type ConsulOptions, startConsul } from '../../src/local/servers/consul';
 import type { StorageServer } from '../../src/local/servers/server';
 import { agentsOf } from '../../src/stores/consul/settings';
-import { consulStore } from '../../src/stores/consul/store';
+import { consul } from '../../src/stores/consul/store';
 import { systemClock } from '../../src/system-clock';
 import { has } from './needs';
 
@@ -16,7 +16,7 @@ export interface StoreAt {
 }
 
 export function storeAt({ url, callTimeoutMs = 10_000, ...options }: StoreAt): LeaseStore & LeaseBreaking & Retention {
-  return consulStore({ ...options, agents: agentsOf(url), clock: systemClock, callTimeoutMs });
+  return consul({ ...options, server: agentsOf(url), clock: systemClock, callTimeoutMs }).store;
 }
 
 /** Where an agent runs already that the tests may use. */

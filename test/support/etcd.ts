@@ -3,7 +3,7 @@ import type { CallOutcome } from '../../src/core/storage-call';
 import type { LeaseBreaking, LeaseStore, Retention } from '../../src/lease/store';
 import type { StorageServer } from '../../src/local/servers/server';
 import { clusterOf } from '../../src/stores/etcd/settings';
-import { etcdStore } from '../../src/stores/etcd/store';
+import { etcd } from '../../src/stores/etcd/store';
 import { systemClock } from '../../src/system-clock';
 
 export interface StoreAt {
@@ -14,7 +14,7 @@ export interface StoreAt {
 }
 
 export function storeAt({ url, callTimeoutMs = 10_000, ...options }: StoreAt): LeaseStore & LeaseBreaking & Retention {
-  return etcdStore({ ...options, server: clusterOf(url), clock: systemClock, callTimeoutMs });
+  return etcd({ ...options, server: clusterOf(url), clock: systemClock, callTimeoutMs }).store;
 }
 
 /** The URL of a server that listens there. */

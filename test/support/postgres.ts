@@ -4,7 +4,7 @@ import type { LeaseBreaking, LeaseStore, Retention } from '../../src/lease/store
 import { startPostgres } from '../../src/local/servers/postgres';
 import type { StorageServer } from '../../src/local/servers/server';
 import { databaseOf } from '../../src/stores/postgres/settings';
-import { postgresStore } from '../../src/stores/postgres/store';
+import { postgres } from '../../src/stores/postgres/store';
 import { systemClock } from '../../src/system-clock';
 
 /** A server for one test file. It forgets what a crash of the machine would lose, which is no test's subject. */
@@ -19,8 +19,13 @@ export interface StoreAt {
   readonly onOutcome?: (outcome: CallOutcome) => void;
 }
 
-export function storeAt({ url, callTimeoutMs = 10_000, ...options }: StoreAt): LeaseStore & LeaseBreaking & Retention {
-  return postgresStore({ ...options, database: databaseOf(url), clock: systemClock, callTimeoutMs });
+export function storeAt({
+  url,
+  schema,
+  callTimeoutMs = 10_000,
+  ...options
+}: StoreAt): LeaseStore & LeaseBreaking & Retention {
+  return postgres({ ...options, container: schema, server: databaseOf(url), clock: systemClock, callTimeoutMs }).store;
 }
 
 /** The URL of a server that listens there. */

@@ -5,7 +5,7 @@ import type { LeaseBreaking, LeaseStore, Retention } from '../../src/lease/store
 import { type RedisOptions, startRedis } from '../../src/local/servers/redis';
 import type { StorageServer } from '../../src/local/servers/server';
 import { serverOf } from '../../src/stores/redis/settings';
-import { redisStore } from '../../src/stores/redis/store';
+import { redis } from '../../src/stores/redis/store';
 import { systemClock } from '../../src/system-clock';
 
 /** A server for one test file. It writes no files, which are no test's subject unless it says so. */
@@ -21,7 +21,7 @@ export interface StoreAt {
 }
 
 export function storeAt({ url, callTimeoutMs = 10_000, ...options }: StoreAt): LeaseStore & LeaseBreaking & Retention {
-  return redisStore({ ...options, server: serverOf(url), clock: systemClock, callTimeoutMs });
+  return redis({ ...options, server: serverOf(url), clock: systemClock, callTimeoutMs }).store;
 }
 
 /** A client of the tests' own. It makes one attempt at each command. */

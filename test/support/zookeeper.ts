@@ -6,7 +6,7 @@ import type { StorageServer } from '../../src/local/servers/server';
 import { startZooKeeper, type ZooKeeperOptions } from '../../src/local/servers/zookeeper';
 import { openLine, type Session } from '../../src/stores/zookeeper/session';
 import { ensembleOf } from '../../src/stores/zookeeper/settings';
-import { zooKeeperStore } from '../../src/stores/zookeeper/store';
+import { zooKeeper } from '../../src/stores/zookeeper/store';
 import { systemClock } from '../../src/system-clock';
 
 /** A server for one test file. It does not wait for its disk, which is no test's subject unless it says so. */
@@ -22,7 +22,7 @@ export interface StoreAt {
 }
 
 export function storeAt({ url, callTimeoutMs = 10_000, ...options }: StoreAt): LeaseStore & LeaseBreaking & Retention {
-  return zooKeeperStore({ ...options, ensemble: ensembleOf(url), clock: systemClock, callTimeoutMs });
+  return zooKeeper({ ...options, server: ensembleOf(url), clock: systemClock, callTimeoutMs }).store;
 }
 
 /** A session of the tests' own. */

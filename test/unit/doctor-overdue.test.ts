@@ -7,7 +7,7 @@ import { encodeRow, newRow } from '../../src/core/row';
 import type { Trial } from '../../src/lease/trial';
 import { diagnose } from '../../src/operator/doctor/diagnose';
 import type { Finding } from '../../src/operator/doctor/finding';
-import { remediesFor } from '../../src/stores/azure-blob/remedies';
+import { remediesFor } from '../../src/stores/azure-blob/trial';
 import { memoryService } from '../../src/stores/memory/store';
 import { settableClock } from '../support/clock';
 import { jobSpec } from '../support/job';

@@ -9,7 +9,7 @@ import type { Trial, TrialStep } from '../../src/lease/trial';
 import { type FileSeen, diagnose } from '../../src/operator/doctor/diagnose';
 import type { Finding } from '../../src/operator/doctor/finding';
 import { cordonDeployment } from '../../src/operator/operations/fleet';
-import { remediesFor } from '../../src/stores/azure-blob/remedies';
+import { remediesFor } from '../../src/stores/azure-blob/trial';
 import { memoryService } from '../../src/stores/memory/store';
 import { settableClock } from '../support/clock';
 import { jobSpec } from '../support/job';

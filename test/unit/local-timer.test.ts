@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { TimerFunction } from '../../src/local/host/functions';
-import { parseNcrontab } from '../../src/local/host/ncrontab';
+import { type TimerFunction, parseNcrontab } from '../../src/local/host/functions';
 import { startTimer, type TimerInfo } from '../../src/local/host/timer';
 
 const iso = (at: number): string => new Date(at).toISOString();

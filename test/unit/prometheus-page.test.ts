@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { deploymentSamples } from '../../src/telemetry/row-gauges';
-import { prometheusText } from '../../src/manage/prometheus';
+import { prometheusText } from '../../src/manage/metrics-routes';
 import { jobSpec } from '../support/job';
 import { keyOfRole, manageBench } from '../support/manage';
 

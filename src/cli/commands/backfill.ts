@@ -1,9 +1,8 @@
 import { type Command, Option } from 'commander';
 import { BACKFILL_AT_MOST } from '../../core/backfill';
 import type { BackfillOptions } from '../run/backfill';
-import { type Done, acting, examples, wholeNumber, withReason } from './command';
+import { acting, type Done, examples, wholeNumber, withReason } from './command';
 
-/** The command that runs past due times again. */
 export function addBackfill(program: Command, done: Done): void {
   withReason(
     acting(

@@ -2,7 +2,6 @@ import type { Command } from 'commander';
 import type { CordonOptions, UncordonOptions } from '../run/cordon';
 import { type Done, examples, withReason, withStorage, withTimes } from './command';
 
-/** Commands about deployments. */
 export function addFleet(program: Command, done: Done): void {
   const about = (name: string, summary: string, description: string): Command =>
     withStorage(withTimes(program.command(name)))

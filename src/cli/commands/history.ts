@@ -1,9 +1,9 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { RAN_OUTCOMES, RUN_TRIGGERS, UNRUN_OUTCOMES } from '../../core/outcome';
 import { CHANNELS } from '../../core/origin';
+import { RAN_OUTCOMES, RUN_TRIGGERS, UNRUN_OUTCOMES } from '../../core/outcome';
+import { NO } from '../output';
 import type { AuditOptions } from '../show/audit';
 import type { LogsOptions } from '../show/logs';
-import { NO } from '../output';
 import type { RunsOptions } from '../show/runs';
 import type { StatusOptions } from '../show/status';
 import type { WhyOptions } from '../show/why';
@@ -36,7 +36,6 @@ export function addStatus(program: Command, done: Done): void {
     );
 }
 
-/** Commands that read the ledger. */
 export function addHistory(program: Command, done: Done): void {
   withStorage(
     timed(
@@ -99,7 +98,6 @@ export function addHistory(program: Command, done: Done): void {
     );
 }
 
-/** The command that reads logs. */
 export function addLogs(program: Command, done: Done): void {
   withStorage(
     timed(
@@ -124,7 +122,6 @@ export function addLogs(program: Command, done: Done): void {
     );
 }
 
-/** The command that lists what people changed. */
 export function addAudit(program: Command, done: Done): void {
   withStorage(
     withTimes(program.command('audit'))

@@ -1,12 +1,11 @@
 import type { Command } from 'commander';
 import type { AckOptions } from '../run/ack';
-import type { ReasonedOptions } from '../run/operate';
 import type { ManyOptions } from '../run/act-on-jobs';
+import type { ReasonedOptions } from '../run/operate';
 import type { PauseOptions } from '../run/pause';
 import type { RunOptions } from '../run/run';
-import { type Done, acting, actingOnMany, examples, waiting, withReason } from './command';
+import { acting, actingOnMany, type Done, examples, waiting, withReason } from './command';
 
-/** Commands that ask for manual runs. */
 export function addRequests(program: Command, done: Done): void {
   const load = () => import('../run/operate.js');
 

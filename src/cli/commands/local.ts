@@ -1,10 +1,10 @@
 import { Argument, type Command } from 'commander';
 import type { Format } from '../../import/about-runs';
 import type { DevArguments } from '../dev/dev';
-import type { ImportOptions } from '../setup/import';
-import type { InitOptions } from '../setup/init';
 import type { DrillArguments } from '../drill/drill';
 import { NO } from '../output';
+import type { ImportOptions } from '../setup/import';
+import type { InitOptions } from '../setup/init';
 import { type Done, examples, wholeNumber, withTimes } from './command';
 
 export function addDev(program: Command, done: Done): void {

@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
-import type { DoctorOptions } from '../show/doctor';
-import type { ForgetOptions } from '../run/forget';
 import { NO } from '../output';
-import type { RecoverOptions } from '../run/recover';
+import type { ForgetOptions } from '../run/forget';
 import type { MigrateOptions } from '../run/migrate';
+import type { RecoverOptions } from '../run/recover';
 import type { ShardsOptions } from '../run/shards';
 import type { UnlockOptions } from '../run/unlock';
-import { type Done, acting, examples, timed, wholeNumber, withStorage } from './command';
+import type { DoctorOptions } from '../show/doctor';
+import { acting, type Done, examples, timed, wholeNumber, withStorage } from './command';
 
 /** Commands for when something has gone wrong, and for a deleted job. */
 export function addMending(program: Command, done: Done): void {

@@ -1,9 +1,8 @@
 import { Argument, type Command } from 'commander';
-import type { NotifyTestOptions } from '../run/notify-test';
 import { NO } from '../output';
+import type { NotifyTestOptions } from '../run/notify-test';
 import { type Done, examples } from './command';
 
-/** Commands for notices. */
 export function addNotices(program: Command, done: Done): void {
   program
     .command('notify')

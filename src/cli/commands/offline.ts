@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { FileOptions } from '../jobs-file';
 import type { NextOptions } from '../show/next';
-import { type Done, command, examples, timed, wholeNumber } from './command';
+import { command, type Done, examples, timed, wholeNumber } from './command';
 
 /** Commands that need no storage. */
 export function addOffline(program: Command, done: Done): void {

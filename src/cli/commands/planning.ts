@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { formatDuration, parseDuration } from '../../core/duration';
 import type { CostOptions } from '../show/cost';
 import type { PlanOptions } from '../show/plan';
-import { type Done, command, examples, timed, wholeNumber } from './command';
+import { command, type Done, examples, timed, wholeNumber } from './command';
 
 const LONGEST_RUN_MS = 86_400_000;
 

@@ -11,7 +11,6 @@ export interface About {
   readonly app: string;
   readonly container: string;
   readonly data: string | undefined;
-  /** The jobs, each with its next due time. */
   readonly jobs: readonly { readonly name: string; readonly next: EpochMs | undefined }[];
 }
 
@@ -23,7 +22,6 @@ export interface BannerStyle {
 
 /** The most routes of one instance to list; others are counted. */
 const ROUTES = 6;
-/** The most jobs to name as next. */
 const NEXT_JOBS = 4;
 const LABEL = 10;
 

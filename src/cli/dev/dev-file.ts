@@ -15,7 +15,6 @@ export interface DevFile {
   readonly sweepInterval?: string | undefined;
 }
 
-/** The folder of the files of `cronlease dev`. */
 export function devFolder(app: string): string {
   return path.join(app, '.cronlease');
 }

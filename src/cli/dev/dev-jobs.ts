@@ -6,7 +6,7 @@ import { readJsonFile } from '../../config/read-file';
 import { isRecord } from '../../config/readers';
 import { valueAt } from '../../config/value-at';
 import type { EpochMs } from '../../core/brand';
-import { type JobsFile, actualTime } from '../../core/job';
+import { actualTime, type JobsFile } from '../../core/job';
 import { STORE_LIMITS } from '../../stores/limits';
 import { UsageError } from '../cli-error';
 import { DEFAULT_FILE } from '../jobs-file';
@@ -36,14 +36,9 @@ type Settings = Readonly<Record<string, unknown>>;
 /** The checks of the app, except for its handlers. */
 const CHECKS = { leaseMs: STORE_LIMITS.leaseMs };
 
-/** The jobs of the file, as written there. */
 function jobsIn(file: string): Settings {
   const jobs = valueAt(readJsonFile(file, '').value, ['jobs']);
   return isRecord(jobs) ? jobs : {};
-}
-
-function hasCalendars(file: string): boolean {
-  return valueAt(readJsonFile(file, '').value, ['calendars']) !== undefined;
 }
 
 /**
@@ -71,7 +66,8 @@ export function devJobs({ app, file, more }: DevJobsOptions): DevJobs {
     const { jobsFile, ...rest } = loadJobs(own, CHECKS);
     const settings = jobsIn(own);
     if (extra === undefined) return { jobsFile, settings, calendars: rest.calendars, files: rest.files };
-    const added = hasCalendars(extra) ? loadJobs(extra, CHECKS) : undefined;
+    const added =
+      valueAt(readJsonFile(extra, '').value, ['calendars']) !== undefined ? loadJobs(extra, CHECKS) : undefined;
     // Where both files have the name, the app's own job or calendar counts.
     const both = { ...jobsIn(extra), ...settings };
     const calendars = { ...added?.calendars, ...rest.calendars };

@@ -1,12 +1,11 @@
-import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { parseDuration } from '../../core/duration';
 import { given } from '../../core/given';
 import { machineZone } from '../../core/show-time';
 import { StoreError } from '../../lease/store';
-import type { DevOptions, DevStorage } from './run-dev';
-import { deploymentsOf } from '../../operator/views/deployments';
 import { isServer } from '../../local/servers/servers';
+import { deploymentsOf } from '../../operator/views/deployments';
 import { connectService } from '../../stores/azure-blob/connection';
 import { isStoreUrl } from '../../stores/open';
 import { UsageError } from '../cli-error';
@@ -14,6 +13,7 @@ import { OK } from '../output';
 import { openStore } from '../storage';
 import type { TimeOptions } from '../time';
 import { devJobs } from './dev-jobs';
+import type { DevOptions, DevStorage } from './run-dev';
 
 const CONTENT_TYPES: Readonly<Record<string, string>> = {
   '.txt': 'text/plain; charset=utf-8',
@@ -27,7 +27,6 @@ const CLOCKS_DIFFER_MS = 2_000;
 export interface DevArguments
   extends Omit<DevOptions, 'durationMs' | 'openStorage' | 'jobs' | 'timeZone'>, TimeOptions {
   readonly duration?: string;
-  /** The app's jobs file. */
   readonly file?: string;
   /** A file whose jobs run beside those of the app. */
   readonly moreJobs?: string;
@@ -35,7 +34,6 @@ export interface DevArguments
   readonly samples?: string;
 }
 
-/** `cronlease dev`: a local cluster, until it is stopped. */
 export async function dev({ duration, samples, file, moreJobs, local, ...options }: DevArguments): Promise<number> {
   const durationMs = duration === undefined ? undefined : parseDuration(duration);
   if (duration !== undefined && (durationMs === undefined || durationMs === 0)) {

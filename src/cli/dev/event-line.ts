@@ -17,7 +17,6 @@ const NAMES: Readonly<Record<string, string>> = {
 };
 /** A start later than this is marked as late. */
 const LATE_MS = 1000;
-/** The events that end an attempt. */
 export const ATTEMPT_ENDS: readonly string[] = [...RAN_OUTCOMES, 'retrying', 'fannedOut', 'superseded'];
 const RUN_ENDS: readonly string[] = RAN_OUTCOMES;
 
@@ -25,7 +24,6 @@ export function eventName(event: string): string {
   return NAMES[event] ?? wordOf(event);
 }
 
-/** Describes each event for people, with the help of the events before it. */
 export function eventLines({ timeZone, verbose }: LineOptions): (event: ClusterEvent) => string {
   /** When each running handler was called, and how many attempts of each run only planned it. */
   const started = new Map<string, number>();

@@ -1,5 +1,5 @@
-import type { LogLine } from '../../local/host/core-api';
 import type { ClusterEvent } from '../../local/cluster/deployment';
+import type { LogLine } from '../../local/host/core-api';
 
 /** Longer than the time between two sweeps: a trouble that is reported again within it has lasted. */
 const LASTS_MS = 180_000;

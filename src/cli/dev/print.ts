@@ -1,13 +1,13 @@
 import { showTimeOfDay } from '../../core/show-time';
 import { userFrames } from '../../core/stack';
 import { printable, printableJson } from '../../core/text';
-import type { LogLine } from '../../local/host/core-api';
-import { type About, banner, type Started } from './banner';
 import type { ClusterEvent } from '../../local/cluster/deployment';
+import { withoutSecrets } from '../../local/cluster/secrets';
+import type { LogLine } from '../../local/host/core-api';
+import { OWN, shown, type Style, style as styled } from '../output';
+import { type About, banner, type Started } from './banner';
 import { eventLines, eventName } from './event-line';
 import { overdueNews, troubleNews } from './news';
-import { withoutSecrets } from '../../local/cluster/secrets';
-import { OWN, type Style, paint as painted, shown } from '../output';
 
 /** Prints events: for people, a line for each event that is news; for programs, a JSON line for each event. */
 export interface Printer {
@@ -98,7 +98,7 @@ export function humanPrinter({ color, timeZone = 'UTC', verbose = false, ...to }
   // Everything passes here, so that a terminal obeys nothing but the colours from below.
   const out = (text: string): void => to.out(shown(text));
   const err = (text: string): void => to.err(shown(text));
-  const paint = (style: Style, text: string): string => (color ? painted(style, printable(text)) : text);
+  const paint = (style: Style, text: string): string => (color ? styled(style, printable(text), 'anywhere') : text);
   const name = (deployment: string, width = 0): string => {
     const number = Number(/\d+$/.exec(deployment)?.[0] ?? 0);
     return paint(DEPLOYMENT_STYLES[number % DEPLOYMENT_STYLES.length] ?? 'blue', deployment.padEnd(width));

@@ -5,7 +5,7 @@ import type { Cluster } from '../../local/cluster/cluster';
 import { ClusterError } from '../../local/cluster/cluster-error';
 import type { DevJobs } from './dev-jobs';
 import type { Printer } from './print';
-import { CODE, type FileWatch, codeFiles, collectFiles, watchFiles } from './watch-files';
+import { CODE, codeFiles, collectFiles, type FileWatch, watchFiles } from './watch-files';
 
 // A build writes declarations, which would start the next one.
 const SOURCE = /(?<!\.d)\.[cm]?[jt]sx?$/;

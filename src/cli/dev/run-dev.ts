@@ -1,7 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readLocalSettings, readPackage } from '../../local/host/app-folder';
 import {
   type Cluster,
   type ClusterOptions,
@@ -11,18 +10,18 @@ import {
   SWEEP_INTERVAL,
 } from '../../local/cluster/cluster';
 import type { ClusterEvent } from '../../local/cluster/deployment';
-import { SERVERS, isServer } from '../../local/servers/servers';
+import { FIRST_PORT, freePorts } from '../../local/cluster/ports';
+import { readLocalSettings, readPackage } from '../../local/host/app-folder';
+import { isServer, SERVERS } from '../../local/servers/servers';
 import { UsageError } from '../cli-error';
 import { FORCED, style } from '../output';
 import { type DevFile, refuseSecondCluster, writeDevFile } from './dev-file';
 import type { DevJobs } from './dev-jobs';
 import { killHint } from './hint';
 import { warnedOnce } from './news';
-import { FIRST_PORT, freePorts } from '../../local/cluster/ports';
-import { reloadOnChange, watchApp } from './reload';
 import { humanPrinter, jsonPrinter, type Printer } from './print';
+import { reloadOnChange, watchApp } from './reload';
 
-/** The options of `cronlease dev`, with their defaults. */
 export interface DevOptions {
   /** Folder of any function app whose `main` registers a coordinator. Default: the current one. */
   readonly app?: string;
@@ -117,11 +116,8 @@ function ownServer(storage: string): OwnServer | undefined {
   return isServer(storage) ? storage : undefined;
 }
 
-/** The end of the command, by a signal or a call. */
 interface Ending {
-  /** Aborted once the command must end. */
   readonly signal: AbortSignal;
-  /** Ends the command, as by Ctrl+C. */
   end(): void;
   dispose(): void;
 }

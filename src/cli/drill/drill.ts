@@ -1,24 +1,46 @@
-import { isoOf } from '../../core/iso';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import type { Millis } from '../../core/brand';
 import { parseDuration } from '../../core/duration';
+import { isoOf } from '../../core/iso';
 import type { JobsFile } from '../../core/job';
 import { decodePresence } from '../../core/presence';
 import { tickSchedule } from '../../functions/settings';
-import { type DrillLedger, type Drilled, playDrill } from './play';
 import { readLocalSettings } from '../../local/host/app-folder';
 import { listRuns } from '../../operator/views/list-runs';
 import { DEFAULT_CONTAINER } from '../../stores/open';
 import { VERSION } from '../../version';
 import { UsageError } from '../cli-error';
-import { type Records, judge, undecided } from './judge';
-import { createProbeApp, LONG_JOB } from './probe';
-import { type DrillReport, reportText, stepShape } from './report';
 import { DEFAULT_FILE, loadFile } from '../jobs-file';
 import { NO, OK, print, printJson, style, table } from '../output';
 import { openStore } from '../storage';
+import { type Records, judge, undecided } from './judge';
+import { type DrillLedger, type Drilled, playDrill } from './play';
+import { type DrillReport, reportText, stepShape } from './report';
+
+/** The job whose run the drill interrupts. It is due again before its lease expires. */
+const LONG_JOB = 'drill-long';
+
+const JOBS = {
+  'drill-quick': { schedule: '@every 5s', handler: 'wait', lease: '15s', input: { ms: 100 } },
+  [LONG_JOB]: { schedule: '@every 10s', handler: 'wait', lease: '15s', overlap: 'queue', input: { ms: 6_000 } },
+};
+
+const HOST = {
+  version: '2.0',
+  extensions: {
+    durableTask: {
+      hubName: '%TASKHUB_NAME%',
+      storageProvider: {
+        partitionCount: 1,
+        maxQueuePollingInterval: '00:00:02',
+        workItemQueueVisibilityTimeout: '00:00:30',
+        controlQueueVisibilityTimeout: '00:01:00',
+      },
+    },
+  },
+};
 
 export interface DrillArguments {
   readonly report: string;
@@ -31,7 +53,6 @@ export interface DrillArguments {
   readonly json?: boolean | undefined;
 }
 
-/** The app of a drill. */
 interface Subject {
   readonly folder: string;
   readonly jobs: JobsFile;
@@ -61,7 +82,8 @@ export async function drill(options: DrillArguments): Promise<number> {
   const subject = options.withJobs === true ? ownApp(options) : probeApp();
   const interrupt = watchSignals();
   try {
-    const targetMs = target ?? longestLease(subject.jobs) + tickGap(subject.folder) + SPARE_MS;
+    const targetMs =
+      target ?? Math.max(0, ...subject.jobs.jobs.map(({ leaseMs }) => leaseMs)) + tickGap(subject.folder) + SPARE_MS;
     const drilled = await playDrill<Records>({
       app: subject.folder,
       temporary: subject.temporary,
@@ -99,10 +121,6 @@ function ownApp({ app = '.', file = path.join(app, DEFAULT_FILE) }: DrillArgumen
   const folder = path.resolve(app);
   const { jobsFile: jobs } = loadFile({ file });
   return { folder, jobs, job: undefined, said: `those of ${folder}`, temporary: [] };
-}
-
-function longestLease({ jobs }: JobsFile): Millis {
-  return Math.max(0, ...jobs.map(({ leaseMs }) => leaseMs));
 }
 
 /** The longest time between two of the next fires of the tick timer. */
@@ -172,4 +190,24 @@ function watchSignals(): { readonly signal: AbortSignal; dispose(): void } {
       for (const signal of signals) process.off(signal, abort);
     },
   };
+}
+
+/** A function app whose jobs do nothing but take time, in a folder of its own. */
+interface ProbeApp {
+  readonly folder: string;
+  readonly jobsFile: string;
+}
+
+function createProbeApp(): ProbeApp {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'cronlease-drill-'));
+  const write = (name: string, text: string): string => {
+    const file = path.join(folder, name);
+    fs.writeFileSync(file, text);
+    return file;
+  };
+  write('package.json', JSON.stringify({ name: 'cronlease-drill', main: 'app.js' }));
+  write('host.json', JSON.stringify(HOST));
+  write('app.js', `require(${JSON.stringify(path.join(__dirname, '../..', 'drill-app.js'))});\n`);
+  const jobsFile = write('jobs.json', JSON.stringify({ revision: 1, jobs: JOBS }));
+  return { folder, jobsFile };
 }

@@ -1,11 +1,11 @@
 import type { EpochMs, Millis } from '../../core/brand';
-import { RAN_OUTCOMES } from '../../core/outcome';
 import { formatDuration } from '../../core/duration';
-import { type JobSpec, actualTime } from '../../core/job';
+import { actualTime, type JobSpec } from '../../core/job';
+import { RAN_OUTCOMES } from '../../core/outcome';
 import type { LedgerRecord } from '../../core/record';
-import type { ShownRecord } from '../../operator/views/list-runs';
 import type { ClusterEvent } from '../../local/cluster/deployment';
-import { type Drilled, type Span, goingOn, nextClaim } from './play';
+import type { ShownRecord } from '../../operator/views/list-runs';
+import { type Drilled, goingOn, nextClaim, type Span } from './play';
 
 export type Records = readonly (Pick<
   LedgerRecord,
@@ -25,13 +25,11 @@ interface InterruptedRun {
   readonly outcome: string | null;
 }
 
-/** A due time of the span, with its outcome. */
 interface DueTime {
   readonly scheduledFor: string;
   readonly outcome: string | null;
   readonly reason: string | null;
   readonly latenessMs: Millis | null;
-  /** The attempts, in order. */
   readonly attempts: readonly {
     readonly deployment: string;
     readonly outcome: string;
@@ -56,7 +54,6 @@ export interface Verdict {
   readonly losses: readonly string[];
 }
 
-/** Compares the results of a drill with its targets. */
 export function judge(drilled: Drilled<Records>, jobs: readonly JobSpec[], targetMs: Millis): Verdict {
   const { events, stopped, records, span, backAt, caughtUpAt } = drilled;
   const interrupted = goingOn(events, stopped.deployment, stopped.at)

@@ -36,7 +36,6 @@ export interface DrillOptions<Records> {
   /** The longest wait for a take-over: more than its target. */
   readonly patienceMs: Millis;
   readonly ledger: (storage: string) => DrillLedger<Records>;
-  /** Called at each step. */
   readonly onStep: (step: Step) => void;
   /** Gives up the drill. */
   readonly signal: AbortSignal;
@@ -48,7 +47,6 @@ export interface Step {
   readonly what: string;
 }
 
-/** The results of a drill. */
 export interface Drilled<Records> {
   readonly deployments: readonly string[];
   readonly steps: readonly Step[];
@@ -193,7 +191,6 @@ async function untilAllTick<Records>({ cluster, ledger, say, waitFor }: Scene<Re
   return { deployments, ticking, from: say('all deployments tick, and their task hubs work') };
 }
 
-/** Kills the deployment that runs a job. */
 async function interrupt<Records>(
   { options: { job, waitMs }, events, say, waitFor }: Scene<Records>,
   from: EpochMs,

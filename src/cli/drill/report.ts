@@ -1,6 +1,6 @@
 import { formatDuration } from '../../core/duration';
-import type { Step } from './play';
 import type { Verdict } from './judge';
+import type { Step } from './play';
 
 /** The whole report of a drill, which `--json` prints. Times are ISO 8601 in UTC. */
 export interface DrillReport extends Omit<Verdict, 'checks'> {

@@ -1,8 +1,8 @@
 import * as operations from '../../operator/operations/acknowledge';
-import { type OperateOptions, type ReasonedOptions, targetOf } from './operate';
 import { OK, print, printJson } from '../output';
-import { actingOn } from './person';
 import { plannedEnd, timesOf } from '../time';
+import { type OperateOptions, type ReasonedOptions, targetOf } from './operate';
+import { actingOn } from './person';
 
 export interface AckOptions extends OperateOptions {
   readonly note?: string | undefined;
@@ -11,7 +11,6 @@ export interface AckOptions extends OperateOptions {
   readonly until?: string | undefined;
 }
 
-/** `cronlease ack`: acknowledges the failures of a job until its next success. */
 export async function ack(job: string, options: AckOptions): Promise<number> {
   const untilIn = plannedEnd(options.until, Date.now());
   const { store, subject } = await targetOf(job, options);
@@ -33,7 +32,6 @@ export async function ack(job: string, options: AckOptions): Promise<number> {
   return OK;
 }
 
-/** `cronlease unack`: removes the acknowledgement. */
 export async function unack(job: string, options: ReasonedOptions): Promise<number> {
   const { store, subject } = await targetOf(job, options);
   const { job: name, acknowledgement } = await operations.unack(await actingOn(store, options.note), subject);

@@ -1,20 +1,20 @@
-import type { Paused, PausedMany } from '../../manage/schema/actions';
 import type { EpochMs } from '../../core/brand';
 import type { Control } from '../../core/control';
 import type { LeaseStore } from '../../lease/store';
-import { type JobEntry, listJobs } from '../../operator/views/list-jobs';
-import { OperatorError, type OperatorProblem } from '../../operator/operator-error';
+import type { Paused, PausedMany } from '../../manage/schema/actions';
 import type { Acting } from '../../operator/audit';
 import type { Chosen } from '../../operator/operations/pause';
-import { type Subject, unknownAnywhere } from '../../operator/subject';
-import { UsageError } from '../cli-error';
-import { confirmYes } from './confirm';
-import { fileAtHand, jobsWithTag, loadFile } from '../jobs-file';
-import { type ReasonedOptions, type Target, targetOf } from './operate';
-import { NO, OK, print, printError, printJson, say } from '../output';
+import { OperatorError, type OperatorProblem } from '../../operator/operator-error';
 import { isPattern, selects } from '../../operator/select-jobs';
-import { actingOn } from './person';
+import { type Subject, unknownAnywhere } from '../../operator/subject';
+import { type JobEntry, listJobs } from '../../operator/views/list-jobs';
+import { UsageError } from '../cli-error';
+import { fileAtHand, jobsWithTag, loadFile } from '../jobs-file';
+import { NO, OK, print, printError, printJson, say } from '../output';
 import { openStore } from '../storage';
+import { confirmYes } from './confirm';
+import { type ReasonedOptions, type Target, targetOf } from './operate';
+import { actingOn } from './person';
 
 /** The options of a command that may act on several jobs. */
 export interface ManyOptions extends ReasonedOptions {
@@ -22,7 +22,6 @@ export interface ManyOptions extends ReasonedOptions {
   readonly yes?: boolean | undefined;
 }
 
-/** What a command does with its jobs. */
 export interface Action {
   readonly verb: 'Pause' | 'Resume';
   /** Whether there is nothing to do for a job with this control, at this time of the storage service. */

@@ -2,18 +2,18 @@ import type { BackfillOrder } from '../../core/backfill';
 import { isoOf, isoOrNull } from '../../core/iso';
 import type { JobSpec } from '../../core/job';
 import type { LeaseStore } from '../../lease/store';
-import { type BackfillStatus, type StartedBackfill, readBackfillStatus } from '../../operator/operations/backfill';
-import { type BackfillPlan, type WantedBackfill, planBackfill } from '../../operator/operations/backfill-plan';
+import { type BackfillStatus, readBackfillStatus, type StartedBackfill } from '../../operator/operations/backfill';
 import * as operations from '../../operator/operations/backfill';
+import { type BackfillPlan, planBackfill, type WantedBackfill } from '../../operator/operations/backfill-plan';
 import { UsageError } from '../cli-error';
-import { confirmYes } from './confirm';
 import { jobIn, loadFile } from '../jobs-file';
-import { type ReasonedOptions, targetOf } from './operate';
 import { OK, print, printJson } from '../output';
-import { actingOn } from './person';
 import { paintOutcome } from '../show/record-text';
 import { openStore, withinSweep } from '../storage';
-import { type ShowTime, parseTime, timeIn, timesOf } from '../time';
+import { parseTime, type ShowTime, timeIn, timesOf } from '../time';
+import { confirmYes } from './confirm';
+import { type ReasonedOptions, targetOf } from './operate';
+import { actingOn } from './person';
 
 export interface BackfillOptions extends ReasonedOptions {
   readonly from?: string | undefined;
@@ -30,7 +30,6 @@ export interface BackfillOptions extends ReasonedOptions {
 /** How many due times of the dry run are printed. */
 const PRINTED = 20;
 
-/** `cronlease backfill`: runs past due times again, or shows or stops what runs. */
 export async function backfill(job: string, options: BackfillOptions): Promise<number> {
   if (options.stop === true) return stop(job, options);
   const spec = jobIn(loadFile(options), job, options);

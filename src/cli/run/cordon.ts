@@ -1,11 +1,11 @@
 import { showSpan } from '../../core/show-time';
-import { claimingDeployments } from '../../operator/operations/fleet';
 import * as operations from '../../operator/operations/cordon';
+import { claimingDeployments } from '../../operator/operations/fleet';
 import { UsageError } from '../cli-error';
 import { OK, print, printJson, warn } from '../output';
-import { actingOn } from './person';
-import { type StorageOptions, openStore, withinSweep } from '../storage';
+import { openStore, type StorageOptions, withinSweep } from '../storage';
 import { type TimeOptions, timesOf } from '../time';
+import { actingOn } from './person';
 
 export interface UncordonOptions extends StorageOptions, TimeOptions {
   readonly note?: string | undefined;
@@ -17,7 +17,6 @@ export interface CordonOptions extends UncordonOptions {
   readonly by?: string | undefined;
 }
 
-/** `cronlease cordon`: keeps a deployment from claiming anything new. */
 export async function cordon(deployment: string, options: CordonOptions): Promise<number> {
   const note = options.note.trim();
   if (note === '') throw new UsageError('--note is empty: give the reason of the cordon');
@@ -40,7 +39,6 @@ export async function cordon(deployment: string, options: CordonOptions): Promis
   return OK;
 }
 
-/** `cronlease uncordon`: lets a deployment claim again. */
 export async function uncordon(deployment: string, options: UncordonOptions): Promise<number> {
   const store = openStore(options);
   const { by, note, since } = (await operations.uncordon(await actingOn(store, options.note), deployment)).cordon;

@@ -1,17 +1,17 @@
+import type { LoadedJobs } from '../../config/load';
 import type { JobName } from '../../core/brand';
 import { jobsHash } from '../../core/presence';
+import type { LeaseStore } from '../../lease/store';
 import { operate } from '../../operator/audit';
-import { deploymentsOf } from '../../operator/views/deployments';
 import { forgetJob } from '../../operator/operations/forget';
 import { OperatorError } from '../../operator/operator-error';
 import { unknownAnywhere } from '../../operator/subject';
-import type { LoadedJobs } from '../../config/load';
-import type { LeaseStore } from '../../lease/store';
-import { DEFAULT_FILE, type FileOptions, atHand, loadFile } from '../jobs-file';
+import { deploymentsOf } from '../../operator/views/deployments';
+import { atHand, DEFAULT_FILE, type FileOptions, loadFile } from '../jobs-file';
 import { OK, print, printJson, warn } from '../output';
-import { actingOn } from './person';
-import { type StorageOptions, openStore } from '../storage';
+import { openStore, type StorageOptions } from '../storage';
 import { type TimeOptions, timesOf } from '../time';
+import { actingOn } from './person';
 
 export interface ForgetOptions extends FileOptions, StorageOptions, TimeOptions {
   readonly endRun?: boolean | undefined;

@@ -1,14 +1,14 @@
 import type { Millis } from '../../core/brand';
 import type { LeaseStore } from '../../lease/store';
 import { operate } from '../../operator/audit';
+import { migrate as migrateJobs, type Migration, surveyMigration } from '../../operator/operations/migrate';
 import type { Applied } from '../../operator/shards/apply';
-import { type Migration, migrate as migrateJobs, surveyMigration } from '../../operator/operations/migrate';
 import type { Survey } from '../../operator/shards/survey';
 import { UsageError } from '../cli-error';
 import { NO, OK, print, printJson, warn } from '../output';
+import { deskOf, openSetting, openStore } from '../storage';
 import { actingOn } from './person';
 import { movedLines, shapeOf, surveyLines, waitOf } from './shards';
-import { deskOf, openSetting, openStore } from '../storage';
 
 export interface MigrateOptions {
   readonly from: string;
@@ -21,7 +21,6 @@ export interface MigrateOptions {
   readonly json?: boolean | undefined;
 }
 
-/** `cronlease migrate`: shows what would move to another store, or moves it. */
 export async function migrate(options: MigrateOptions): Promise<number> {
   const waitMs = waitOf(options.wait);
   const from = deskOf(storeNamed('--from', options.from, options.fromContainer));

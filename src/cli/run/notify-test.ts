@@ -3,21 +3,20 @@ import type { TryEnd } from '../../core/delivery';
 import type { Notice } from '../../core/notice';
 import { noticeSettings } from '../../functions/notice-settings';
 import { unresolvedSettings } from '../../functions/settings';
-import { readDevFile } from '../dev/dev-file';
 import { post } from '../../notices/post';
 import type { Origin, Receiver } from '../../notices/receiver';
 import { tryOnce } from '../../notices/try';
 import { systemClock } from '../../system-clock';
 import { CliError } from '../cli-error';
-import { askYes } from './confirm';
+import { readDevFile } from '../dev/dev-file';
 import { NO, OK, print, printJson, say } from '../output';
+import { askYes } from './confirm';
 import { userName } from './person';
 
 export interface NotifyTestOptions {
   readonly json?: boolean | undefined;
 }
 
-/** The result for one receiver. */
 interface Tested {
   readonly receiver: string;
   readonly format: string;

@@ -2,11 +2,11 @@ import { showSpan } from '../../core/show-time';
 import type { LeaseStore } from '../../lease/store';
 import * as operations from '../../operator/operations/cancel';
 import { type Subject, subjectOf } from '../../operator/subject';
-import { type FileOptions, fileAtHand } from '../jobs-file';
+import { fileAtHand, type FileOptions } from '../jobs-file';
 import { OK, print, printJson } from '../output';
-import { actingOn } from './person';
-import { type StorageOptions, openStore } from '../storage';
+import { openStore, type StorageOptions } from '../storage';
 import type { TimeOptions } from '../time';
+import { actingOn } from './person';
 
 export interface OperateOptions extends FileOptions, StorageOptions, TimeOptions {
   readonly json?: boolean | undefined;
@@ -17,7 +17,6 @@ export interface ReasonedOptions extends OperateOptions {
   readonly note?: string | undefined;
 }
 
-/** `cronlease cancel`: asks for the end of the run that is in progress. */
 export async function cancel(job: string, options: ReasonedOptions): Promise<number> {
   const file = fileAtHand(options);
   const store = openStore(options);
@@ -47,7 +46,6 @@ export interface Target {
   readonly subject: Subject;
 }
 
-/** The job and its store. */
 export async function targetOf(job: string, options: OperateOptions): Promise<Target> {
   const file = fileAtHand(options);
   const store = openStore(options);

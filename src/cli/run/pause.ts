@@ -2,11 +2,11 @@ import type { EpochMs } from '../../core/brand';
 import { currentPause } from '../../core/control';
 import { showSpan } from '../../core/show-time';
 import * as operations from '../../operator/operations/pause';
-import { type StillRuns, passedOver, stillRuns } from '../../operator/operations/pause';
+import { passedOver, type StillRuns, stillRuns } from '../../operator/operations/pause';
 import type { Subject } from '../../operator/subject';
-import { type ManyOptions, actOnJobs } from './act-on-jobs';
 import { UsageError } from '../cli-error';
-import { type ShowTime, plannedEnd, timesOf } from '../time';
+import { plannedEnd, type ShowTime, timesOf } from '../time';
+import { actOnJobs, type ManyOptions } from './act-on-jobs';
 
 export interface PauseOptions extends ManyOptions {
   readonly note: string;
@@ -15,7 +15,6 @@ export interface PauseOptions extends ManyOptions {
   readonly until?: string | undefined;
 }
 
-/** `cronlease pause`: starts nothing new from now on. */
 export async function pause(jobs: readonly string[], options: PauseOptions): Promise<number> {
   const note = options.note.trim();
   if (note === '') throw new UsageError('--note is empty: give the reason of the pause');
@@ -61,7 +60,6 @@ export function tellStill(job: string, still: StillRuns | undefined, show: ShowT
   }
 }
 
-/** `cronlease resume`: ends the pause. */
 export function resume(jobs: readonly string[], options: ManyOptions): Promise<number> {
   return actOnJobs(jobs, options, {
     verb: 'Resume',

@@ -1,5 +1,5 @@
-import { given } from '../../core/given';
 import { userInfo } from 'node:os';
+import { given } from '../../core/given';
 import { oneLine } from '../../core/text';
 import type { LeaseStore } from '../../lease/store';
 import type { Acting } from '../../operator/audit';

@@ -1,14 +1,14 @@
 import { isoOf } from '../../core/iso';
 import type { Stretch } from '../../core/outcome';
-import { deploymentsOf } from '../../operator/views/deployments';
-import { type JobRecovery, recoverJobs } from '../../operator/operations/recover-jobs';
-import { type ElectionRecovery, recoverElections } from '../../operator/operations/recover-elections';
 import type { LeaseStore } from '../../lease/store';
+import { type ElectionRecovery, recoverElections } from '../../operator/operations/recover-elections';
+import { type JobRecovery, recoverJobs } from '../../operator/operations/recover-jobs';
+import { deploymentsOf } from '../../operator/views/deployments';
 import { UsageError } from '../cli-error';
 import { type FileOptions, loadFile } from '../jobs-file';
 import { NO, OK, print, printJson, style, warn } from '../output';
-import { type StorageOptions, openDesk, openElections } from '../storage';
-import { type ShowTime, type TimeOptions, parseTime, timeIn, timesOf } from '../time';
+import { openDesk, openElections, type StorageOptions } from '../storage';
+import { parseTime, type ShowTime, timeIn, type TimeOptions, timesOf } from '../time';
 
 export interface RecoverOptions extends FileOptions, StorageOptions, TimeOptions {
   readonly until?: string | undefined;
@@ -145,16 +145,19 @@ function shape(job: JobRecovery): object {
     isNew,
     token,
     cursor: { from: isoOf(cursor.from), to: isoOf(cursor.to) },
-    run: run === undefined ? null : { runId: run.runId, becomes: run.kind, ...(run.kind === 'ends' ? ended(run) : {}) },
+    run:
+      run === undefined
+        ? null
+        : {
+            runId: run.runId,
+            becomes: run.kind,
+            ...(run.kind === 'ends' ? { outcome: run.outcome, reason: run.reason } : {}),
+          },
     dueTimes: stretches.filter(({ request }) => request === undefined).map(stretchShape),
     manualRuns: stretches.filter(({ request }) => request !== undefined).map(stretchShape),
     abandoned,
     notices: notices.map((notice) => ({ ...notice, dropped: notice.to.length === 0 })),
   };
-}
-
-function ended({ outcome, reason }: { readonly outcome: string; readonly reason: string }): object {
-  return { outcome, reason };
 }
 
 function stretchShape({ outcome, reason, from, through, count, request }: Stretch): object {

@@ -3,20 +3,20 @@ import { sleep } from '../../core/clock';
 import type { JobSpec } from '../../core/job';
 import { parseRecordKey, parseRunId } from '../../core/key';
 import { type LeaseStore, StoreUnavailableError } from '../../lease/store';
-import type { Acting } from '../../operator/audit';
-import { type Explanation, explainManualRun } from '../../operator/views/explain';
-import * as operations from '../../operator/operations/run';
 import type { Requested } from '../../manage/schema/actions';
+import type { Acting } from '../../operator/audit';
+import * as operations from '../../operator/operations/run';
+import { explainManualRun, type Explanation } from '../../operator/views/explain';
 import { systemClock } from '../../system-clock';
 import { UsageError } from '../cli-error';
 import { jobIn, loadFile } from '../jobs-file';
-import { followLog } from '../show/logs';
-import type { ReasonedOptions } from './operate';
 import { OK, print, printJson, UNSUCCESSFUL, warn } from '../output';
-import { actingOn } from './person';
+import { followLog } from '../show/logs';
 import { lastError, paintOutcome, took } from '../show/record-text';
 import { openStore, withinSweep } from '../storage';
 import { parseTime, timeIn, timesOf } from '../time';
+import type { ReasonedOptions } from './operate';
+import { actingOn } from './person';
 
 export interface RunOptions extends ReasonedOptions {
   readonly input?: string | undefined;
@@ -24,13 +24,11 @@ export interface RunOptions extends ReasonedOptions {
   readonly follow?: boolean | undefined;
 }
 
-/** `cronlease run`: asks for a run now. */
 export async function run(job: string, options: RunOptions): Promise<number> {
   const input = readInput(options.input);
   return request(job, options, (acting, { spec }) => operations.run(acting, spec, { input }));
 }
 
-/** `cronlease rerun`: runs an earlier due time again. */
 export async function rerun(job: string, text: string, options: RunOptions): Promise<number> {
   const input = readInput(options.input);
   const moment = parseTime(text, 'TIME');
@@ -74,17 +72,12 @@ async function request(
     return OK;
   }
   if (options.follow === true) {
-    await followLog(store, wanted.spec, { key, runId, isOver: false }, withoutJson(options));
+    await followLog(store, wanted.spec, { key, runId, isOver: false }, { local: options.local, utc: options.utc });
   }
   const { outcome, reason, record } = await untilOver(store, wanted, key);
   if (options.json) printJson({ job, runId, requestedAt, outcome, reason, record });
   else print(endText(runId, { outcome, reason, record }));
   return outcome === 'succeeded' ? OK : UNSUCCESSFUL;
-}
-
-/** The entries of a log are no part of the one document that the command prints. */
-function withoutJson({ local, utc }: RunOptions): Pick<RunOptions, 'local' | 'utc'> {
-  return { local, utc };
 }
 
 function requestedText(

@@ -1,16 +1,16 @@
 import type { Millis } from '../../core/brand';
 import { parseDuration } from '../../core/duration';
 import { formOf } from '../../core/moved-row';
-import { dealtStore } from '../../lease/dealt-store';
 import { shardNames } from '../../functions/settings';
+import { dealtStore } from '../../lease/dealt-store';
 import { operate } from '../../operator/audit';
-import { type Applied, type ShardChange, applyShards } from '../../operator/shards/apply';
 import { repairLayout } from '../../operator/operations/repair-layout';
+import { type Applied, applyShards, type ShardChange } from '../../operator/shards/apply';
 import { type AccountSeen, type Misplaced, type Survey, surveyAccounts } from '../../operator/shards/survey';
 import { CliError, UsageError } from '../cli-error';
 import { NO, OK, print, printJson, style } from '../output';
-import { actingOn } from './person';
 import { deskOf, openAccounts } from '../storage';
+import { actingOn } from './person';
 
 export interface ShardsOptions {
   readonly container?: string | undefined;
@@ -51,15 +51,14 @@ export function waitOf(text: string): Millis {
 
 function accountsIn({ container, leaving = [] }: ShardsOptions): Pick<ShardChange, 'listed' | 'leaving'> {
   const listed = shardNames(process.env, undefined) ?? DEFAULT_LIST;
-  if (!process.env['CRONLEASE_SHARDS'] && !namesStorage()) {
+  if (
+    !process.env['CRONLEASE_SHARDS'] &&
+    !Object.keys(process.env).some((name) => name.startsWith('CRONLEASE_STORAGE'))
+  ) {
     throw new CliError('NoStorage', 'no storage is named: set CRONLEASE_SHARDS, and the settings that it names');
   }
   const desks = openAccounts({ container }, [...listed, ...leaving]).map(deskOf);
   return { listed: desks.slice(0, listed.length), leaving: desks.slice(listed.length) };
-}
-
-function namesStorage(): boolean {
-  return Object.keys(process.env).some((name) => name.startsWith('CRONLEASE_STORAGE'));
 }
 
 async function apply(change: ShardChange, { json }: ShardsOptions): Promise<number> {

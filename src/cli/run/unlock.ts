@@ -2,21 +2,20 @@ import { formatDuration } from '../../core/duration';
 import { marginOf } from '../../core/job';
 import { showSpan } from '../../core/show-time';
 import { operate } from '../../operator/audit';
-import { subjectOf } from '../../operator/subject';
 import { type HeldLease, heldLease, unlockJob } from '../../operator/operations/unlock';
-import { confirm } from './confirm';
-import { type FileOptions, fileAtHand } from '../jobs-file';
+import { subjectOf } from '../../operator/subject';
+import { fileAtHand, type FileOptions } from '../jobs-file';
 import { OK, print, printJson, say } from '../output';
-import { actingOn } from './person';
-import { type StorageOptions, openStore } from '../storage';
+import { openStore, type StorageOptions } from '../storage';
 import { type ShowTime, type TimeOptions, timesOf } from '../time';
+import { confirm } from './confirm';
+import { actingOn } from './person';
 
 export interface UnlockOptions extends FileOptions, StorageOptions, TimeOptions {
   readonly yes?: boolean | undefined;
   readonly json?: boolean | undefined;
 }
 
-/** `cronlease unlock`: breaks a lease. */
 export async function unlock(job: string, options: UnlockOptions): Promise<number> {
   const file = fileAtHand(options);
   const store = openStore(options);

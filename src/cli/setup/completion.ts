@@ -81,7 +81,7 @@ export function complete(program: Command, words: readonly string[]): number {
 
 function candidates(program: Command, before: readonly string[], word: string): readonly string[] {
   const [name, ...rest] = before;
-  const commands = program.commands.filter((command) => !isHidden(command));
+  const commands = program.commands.filter((command) => !(command.name() === COMPLETE));
   if (name === undefined) {
     return word.startsWith('-')
       ? startingWith(word, flags(program))
@@ -107,13 +107,13 @@ function candidates(program: Command, before: readonly string[], word: string): 
   );
 }
 
-interface Place {
+interface ArgumentPlace {
   readonly name: string;
   readonly choices: readonly string[] | undefined;
 }
 
 /** The argument that comes next. */
-function argumentAt(command: Command, before: readonly string[]): Place | undefined {
+function argumentAt(command: Command, before: readonly string[]): ArgumentPlace | undefined {
   const given = before.filter((text, index) => {
     return !text.startsWith('-') && openOption(command, before[index - 1]) === undefined;
   });
@@ -135,10 +135,6 @@ function valuesOf(option: Option, before: readonly string[]): readonly string[] 
 function flags(command: Command, given: readonly string[] = []): readonly string[] {
   const own = command.options.filter(({ hidden }) => !hidden).map(({ long }) => long ?? '');
   return [...own, '--help'].filter((flag) => !given.includes(flag));
-}
-
-function isHidden(command: Command): boolean {
-  return command.name() === COMPLETE;
 }
 
 function startingWith(word: string, all: readonly string[]): readonly string[] {

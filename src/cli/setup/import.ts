@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import JSON5 from 'json5';
 import { isRecord } from '../../config/readers';
@@ -12,6 +12,7 @@ import { type Imported, type JobsDocument, jobsDocument } from '../../import/job
 import { CliError, UsageError } from '../cli-error';
 import { appFolderOf } from '../jobs-file';
 import { NO, OK, print, printError, printJson, say, style, table } from '../output';
+import { counted } from '../../core/text';
 
 const COLUMNS = 80;
 
@@ -212,7 +213,7 @@ function importReport({ jobs, notes }: Imported, sources: readonly string[], out
   const heading = ['HANDLER', ...(isRenamed ? ['SOURCE NAME'] : []), 'FROM'];
   lines.push(style('bold', 'Handlers to write', process.stderr), table(heading, rows), '');
   const written = out === undefined ? '' : `, in ${out}`;
-  lines.push(`${count(jobs.length, 'job')} from ${sources.join(', ')}${written}.`);
+  lines.push(`${counted(jobs.length, 'job')} from ${sources.join(', ')}${written}.`);
   const file = out === undefined || out === 'jobs.json' ? '' : ` --file ${out}`;
   const next = `Next: run "cronlease validate${file}", and compare "cronlease next${file}" with the due times of the old scheduler.`;
   return [...lines, ...wrap(next, '', '  ')];
@@ -245,8 +246,4 @@ function wrap(text: string, first: string, next: string): readonly string[] {
     } else line += isEmpty ? word : ` ${word}`;
   }
   return [...lines, line];
-}
-
-function count(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? '' : 's'}`;
 }

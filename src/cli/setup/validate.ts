@@ -3,9 +3,10 @@ import { loadJobs } from '../../config/load';
 import { ISSUES_SHOWN } from '../../config/report';
 import { hostAdvice } from '../../functions/host-advice';
 import { functionTimeout } from '../../functions/settings';
-import { DEFAULT_FILE, type FileOptions, appFolderOf, isUnread, printWarnings } from '../jobs-file';
-import { NO, OK, print, printError, printJson, warn } from '../output';
 import { STORE_LIMITS } from '../../stores/limits';
+import { appFolderOf, DEFAULT_FILE, type FileOptions, isUnread, printWarnings } from '../jobs-file';
+import { NO, OK, print, printError, printJson, warn } from '../output';
+import { counted } from '../../core/text';
 
 interface Findings {
   readonly jobs: number;
@@ -28,14 +29,14 @@ export function validate(options: FileOptions & { readonly json?: boolean | unde
     return ok ? OK : NO;
   }
   printWarnings({ warnings: shown });
-  if (warnings.length > shown.length) warn(`and ${count(warnings.length - shown.length, 'more warning')}`);
+  if (warnings.length > shown.length) warn(`and ${counted(warnings.length - shown.length, 'more warning')}`);
   for (const error of errors) printError(formatIssue(error));
-  if (errorCount > errors.length) printError(`and ${count(errorCount - errors.length, 'more error')}`);
+  if (errorCount > errors.length) printError(`and ${counted(errorCount - errors.length, 'more error')}`);
   if (ok)
     print(
-      `${file} is valid: ${count(jobs, 'job')}${warnings.length > 0 ? `, ${count(warnings.length, 'warning')}` : ''}.`,
+      `${file} is valid: ${counted(jobs, 'job')}${warnings.length > 0 ? `, ${counted(warnings.length, 'warning')}` : ''}.`,
     );
-  else if (isRead) printError(`${file} is not valid: ${count(errorCount, 'error')}.`);
+  else if (isRead) printError(`${file} is not valid: ${counted(errorCount, 'error')}.`);
   return ok ? OK : NO;
 }
 
@@ -66,8 +67,4 @@ function check(file: string): Findings {
       warnings: [...error.warnings, ...host.warnings],
     };
   }
-}
-
-function count(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? '' : 's'}`;
 }

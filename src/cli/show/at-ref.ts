@@ -11,7 +11,6 @@ import { warn } from '../output';
 /** The largest file that is read from git. */
 const MOST_BYTES = 256 * 1024 * 1024;
 
-/** The jobs at a revision, to compare with. */
 export interface JobsAtRef {
   readonly jobs: readonly JobSpec[];
   readonly revision: number;

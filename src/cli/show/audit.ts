@@ -1,10 +1,10 @@
-import { given } from '../../core/given';
 import type { AuditEntry } from '../../core/audit';
+import { given } from '../../core/given';
 import { isProven } from '../../core/origin';
 import { oneLine, printableJson } from '../../core/text';
 import { listAudit } from '../../operator/audit';
 import { OK, print, printJson, warn } from '../output';
-import { type StorageOptions, openStore } from '../storage';
+import { openStore, type StorageOptions } from '../storage';
 import { type ShowTime, type TimeOptions, timesOf } from '../time';
 
 export interface AuditOptions extends StorageOptions, TimeOptions {
@@ -13,7 +13,6 @@ export interface AuditOptions extends StorageOptions, TimeOptions {
   readonly json?: boolean | undefined;
 }
 
-/** `cronlease audit`: what people changed, newest first. */
 export async function audit(options: AuditOptions): Promise<number> {
   const { limit, cursor } = options;
   const store = openStore(options);

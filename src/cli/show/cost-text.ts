@@ -52,24 +52,24 @@ export function changedText(before: CostEstimate, after: CostEstimate, basis: Ba
   ];
 }
 
-interface Change {
+interface CostChange {
   readonly job: string;
   readonly before: JobCost | undefined;
   readonly after: JobCost | undefined;
 }
 
-function changesOf(before: readonly JobCost[], after: readonly JobCost[]): readonly Change[] {
+function changesOf(before: readonly JobCost[], after: readonly JobCost[]): readonly CostChange[] {
   const old = new Map(before.map((one) => [one.job, one]));
-  const changes = after.map((one): Change => ({ job: one.job, before: old.get(one.job), after: one }));
+  const changes = after.map((one): CostChange => ({ job: one.job, before: old.get(one.job), after: one }));
   const names = new Set(after.map(({ job }) => job));
   const gone = before
     .filter(({ job }) => !names.has(job))
     .map((one) => ({ job: one.job, before: one, after: undefined }));
-  const size = (change: Change): number => Math.abs((change.after?.cost ?? 0) - (change.before?.cost ?? 0));
+  const size = (change: CostChange): number => Math.abs((change.after?.cost ?? 0) - (change.before?.cost ?? 0));
   return [...changes, ...gone].filter((change) => size(change) > 0).toSorted((a, b) => size(b) - size(a));
 }
 
-function changeTable(changes: readonly Change[], money: Money): readonly string[] {
+function changeTable(changes: readonly CostChange[], money: Money): readonly string[] {
   const amount = (one: JobCost | undefined): string => (one === undefined ? 'none' : money(one.cost));
   const runs = (one: JobCost | undefined): string => (one === undefined ? '' : quantity(one.runs));
   return fittedTable(

@@ -5,11 +5,11 @@ import type { JobSpec } from '../../core/job';
 import { functionTimeout } from '../../functions/settings';
 import { type CostEstimate, DEFAULT_ASSUMPTIONS, estimateCost } from '../../operator/cost/estimate';
 import { PricesError, readPrices } from '../../operator/cost/prices';
-import { type JobsAtRef, jobsAt, warnOfNotice } from './at-ref';
 import { CliError, UsageError } from '../cli-error';
-import { type Basis, changedText, costText } from './cost-text';
-import { DEFAULT_FILE, type FileOptions, appFolderOf, loadFile } from '../jobs-file';
+import { appFolderOf, DEFAULT_FILE, type FileOptions, loadFile } from '../jobs-file';
 import { OK, OWN, print, printJson } from '../output';
+import { jobsAt, type JobsAtRef, warnOfNotice } from './at-ref';
+import { type Basis, changedText, costText } from './cost-text';
 
 export interface CostOptions extends FileOptions {
   readonly prices?: string | undefined;
@@ -27,7 +27,6 @@ export interface CostOptions extends FileOptions {
   readonly json?: boolean | undefined;
 }
 
-/** `cronlease cost`: what the jobs cost a month on Azure. */
 export function cost(options: CostOptions): number {
   const { jobsFile } = loadFile(options);
   const { file = DEFAULT_FILE } = options;

@@ -4,12 +4,13 @@ import { ConfigError, type ConfigIssue, placeText } from '../../config/config-er
 import { ISSUES_SHOWN } from '../../config/report';
 import { hostAdvice } from '../../functions/host-advice';
 import { checkAudit } from '../../operator/doctor/audit';
-import { type FileSeen, diagnose } from '../../operator/doctor/diagnose';
-import { type Finding, type Severity, orOk, problem, warning } from '../../operator/doctor/finding';
-import { DEFAULT_FILE, type FileOptions, appFolderOf, isNoJobsFile, loadFile } from '../jobs-file';
+import { diagnose, type FileSeen } from '../../operator/doctor/diagnose';
+import { type Finding, orOk, problem, type Severity, warning } from '../../operator/doctor/finding';
+import { appFolderOf, DEFAULT_FILE, type FileOptions, isNoJobsFile, loadFile } from '../jobs-file';
 import { NO, OK, print, printJson, style } from '../output';
-import { type StorageOptions, openSecondAudit, openStore, tryStorage } from '../storage';
-import { type TimeOptions, textIn, timesOf } from '../time';
+import { openSecondAudit, openStore, type StorageOptions, tryStorage } from '../storage';
+import { textIn, type TimeOptions, timesOf } from '../time';
+import { counted } from '../../core/text';
 
 export interface DoctorOptions extends FileOptions, StorageOptions, TimeOptions {
   readonly json?: boolean | undefined;
@@ -30,7 +31,7 @@ export async function doctor(options: DoctorOptions): Promise<number> {
     printJson({ ok: isWell, problems: number('problem'), warnings: number('warning'), findings });
   } else {
     print(textIn(findings.map(line).join('\n'), timesOf(options)));
-    print(`\n${count(number('problem'), 'problem')}, ${count(number('warning'), 'warning')}.`);
+    print(`\n${counted(number('problem'), 'problem')}, ${counted(number('warning'), 'warning')}.`);
   }
   return isWell ? OK : NO;
 }
@@ -61,7 +62,10 @@ function fileFindings(warnings: readonly ConfigIssue[]): readonly Finding[] {
   });
   const more = warnings.length - shown.length;
   if (more === 0) return shown;
-  return [...shown, warning('file', null, `has ${count(more, 'more warning')}`, 'list them with "cronlease validate"')];
+  return [
+    ...shown,
+    warning('file', null, `has ${counted(more, 'more warning')}`, 'list them with "cronlease validate"'),
+  ];
 }
 
 /** Checks the settings of Durable's queues. Without a host.json above the jobs file, this is no app's folder. */
@@ -86,8 +90,4 @@ function line({ check, status, subject, message, remedy }: Finding): string {
   const about = subject === null ? '' : `${style('bold', subject)}: `;
   const advice = remedy === null ? '' : `\n${' '.repeat(23)}${remedy}`;
   return `${style(COLOURS[status], status.padEnd(8))} ${check.padEnd(13)} ${about}${message}${advice}`;
-}
-
-function count(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? '' : 's'}`;
 }

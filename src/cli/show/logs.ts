@@ -3,14 +3,14 @@ import type { LogLevel, Progress } from '../../core/log-entry';
 import { machineZone, showTime } from '../../core/show-time';
 import { oneLine, printableJson } from '../../core/text';
 import { type LeaseStore, StoreUnavailableError } from '../../lease/store';
-import { type FoundRun, findRun } from '../../operator/views/find-run';
-import { type LogPage, type LogRequest, type TokenedEntry, inOrder, readLog } from '../../operator/views/read-log';
 import { type Subject, subjectOf } from '../../operator/subject';
+import { findRun, type FoundRun } from '../../operator/views/find-run';
+import { inOrder, type LogPage, type LogRequest, readLog, type TokenedEntry } from '../../operator/views/read-log';
 import { systemClock } from '../../system-clock';
-import { type FileOptions, fileAtHand } from '../jobs-file';
+import { fileAtHand, type FileOptions } from '../jobs-file';
 import { OK, print, printJson, style, warn } from '../output';
-import { type StorageOptions, openStore } from '../storage';
-import { type TimeOptions, parseTime, timeIn } from '../time';
+import { openStore, type StorageOptions } from '../storage';
+import { parseTime, timeIn, type TimeOptions } from '../time';
 
 export interface LogsOptions extends FileOptions, StorageOptions, TimeOptions {
   readonly follow?: boolean | undefined;
@@ -23,7 +23,6 @@ const POLL_MS = 2_000;
 const POLL_AFTER_TROUBLE_MS = 5_000;
 const PAGE_BYTES = 4 * 1024 * 1024;
 
-/** `cronlease logs`: what the handler of a run said. */
 export async function logs(job: string, time: string | undefined, options: LogsOptions): Promise<number> {
   const moment = time === undefined ? undefined : parseTime(time, 'TIME');
   const store = openStore(options);

@@ -2,14 +2,14 @@ import type { LoadedJobs } from '../../config/load';
 import { ALL_JOBS } from '../../config/readers';
 import type { EpochMs } from '../../core/brand';
 import { formatDuration } from '../../core/duration';
-import { type JobSpec, actualTime } from '../../core/job';
+import { actualTime, type JobSpec } from '../../core/job';
 import { waitsFor } from '../../core/requires';
 import { isUtc } from '../../core/show-time';
 import { dueTimesAfter } from '../../operator/plan/starts';
 import { UsageError } from '../cli-error';
 import { type FileOptions, jobIn, jobsWithTag, loadFile, printWarnings } from '../jobs-file';
 import { OK, print, printJson, style } from '../output';
-import { type ShowTime, type TimeOptions, noDueTimes, parseTime, timeIn, timesOf, wallClock } from '../time';
+import { noDueTimes, parseTime, type ShowTime, timeIn, type TimeOptions, timesOf, wallClock } from '../time';
 
 export interface NextOptions extends FileOptions, TimeOptions {
   readonly tag?: string | undefined;
@@ -23,7 +23,6 @@ interface Upcoming {
   readonly dueTimes: readonly EpochMs[];
 }
 
-/** `cronlease next`: due times strictly after an instant. */
 export function next(job: string | undefined, options: NextOptions): number {
   if (job !== undefined && options.tag !== undefined)
     throw new UsageError('JOB and --tag both name jobs: leave one out');

@@ -1,17 +1,16 @@
 import type { EpochMs } from '../../core/brand';
-import { type JobSpec, actualTime } from '../../core/job';
+import { actualTime, type JobSpec } from '../../core/job';
 import { clockNote } from '../../core/schedule/clock-changes';
 import { isUtc } from '../../core/show-time';
-import type { JobChange, JobSide } from '../../operator/plan/compare';
 import { oneLine } from '../../core/text';
+import type { JobChange, JobSide } from '../../operator/plan/compare';
 import type { excludedIn } from '../../operator/plan/excluded';
 import type { Plan } from '../../operator/plan/plan';
 import { type Column, fittedTable, folded } from '../fit';
 import { style } from '../output';
-import { type ShowTime, noDueTimes, wallClock } from '../time';
+import { noDueTimes, type ShowTime, wallClock } from '../time';
 
 const WIDTH = 80;
-/** Changes of clocks that are listed. */
 const MOST_CLOCKS = 20;
 
 interface Shown {

@@ -8,7 +8,7 @@ import { oneLine } from '../../core/text';
 import { redactSetting } from '../../functions/redact';
 import type { LeaseStore } from '../../lease/store';
 import type { ShownRecord } from '../../operator/views/list-runs';
-import { type ShownInput, inputOfRun } from '../../operator/views/run-input';
+import { inputOfRun, type ShownInput } from '../../operator/views/run-input';
 import { style } from '../output';
 import type { ShowTime } from '../time';
 

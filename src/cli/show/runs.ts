@@ -1,26 +1,25 @@
 import type { EpochMs, JobName } from '../../core/brand';
-import type { LoadedJobs } from '../../config/load';
 import { currentPause } from '../../core/control';
+import { inParallel } from '../../core/in-parallel';
 import type { JobSpec } from '../../core/job';
 import { ForeignMetadataError } from '../../core/metadata';
 import { oneLine } from '../../core/text';
 import type { Listing } from '../../lease/store';
-import { inParallel } from '../../core/in-parallel';
 import { stateIn } from '../../operator/job-state';
+import { unknownAnywhere } from '../../operator/subject';
 import { jobsIn } from '../../operator/views/list-jobs';
 import type { ShownRecord } from '../../operator/views/list-runs';
-import { type PageStart, type PagedJob, type StartFilter, pageOfRuns, pagedJob } from '../../operator/views/run-pages';
 import { errorLine } from '../../operator/views/run-errors';
 import { withItems } from '../../operator/views/run-items';
+import { pagedJob, pageOfRuns, type PageStart, type StartFilter } from '../../operator/views/run-pages';
 import { recordsOf } from '../../operator/views/run-records';
-import { unknownAnywhere } from '../../operator/subject';
 import { UsageError } from '../cli-error';
 import { type Column, type Concession, fitLine, fittedTable, paint } from '../fit';
-import { type FileOptions, atHand, jobsWithTag, loadFile, loadFileIfAny } from '../jobs-file';
+import { atHand, type FileOptions, jobsWithTag, loadFile, loadFileIfAny } from '../jobs-file';
 import { OK, print, printJson, warn } from '../output';
+import { openStore, type StorageOptions } from '../storage';
+import { parseTime, type ShowTime, timeIn, type TimeOptions, timesOf } from '../time';
 import { askedBy, attemptsMade, colourOf, deployment, lateness, recordInput, stretch, took } from './record-text';
-import { type StorageOptions, openStore } from '../storage';
-import { type ShowTime, type TimeOptions, parseTime, timeIn, timesOf } from '../time';
 
 export interface RunsOptions extends FileOptions, StorageOptions, TimeOptions, StartFilter {
   readonly limit: number;
@@ -33,7 +32,6 @@ export interface RunsOptions extends FileOptions, StorageOptions, TimeOptions, S
   readonly json?: boolean | undefined;
 }
 
-/** `cronlease runs`: the runs in progress, and the ledger, newest first, in pages. */
 export async function runs(job: string | undefined, options: RunsOptions): Promise<number> {
   const start = options.cursor === undefined ? undefined : readCursor(options.cursor);
   const [since, until] = [timeOption(options.since, '--since'), timeOption(options.until, '--until')];
@@ -46,13 +44,20 @@ export async function runs(job: string | undefined, options: RunsOptions): Promi
     job === undefined ? listing.jobs.has(name) && isIn(tagged)(name) : name === job,
   );
   // Its records may outlive its row.
-  const paged = entries.length > 0 || job === undefined ? entries.map(pagedJob) : [withoutRow(job as JobName)];
+  const paged =
+    entries.length > 0 || job === undefined
+      ? entries.map(pagedJob)
+      : [{ name: job as JobName, spec: undefined, row: undefined, current: undefined, isUnreadable: false }];
   const zone = entries.length === 1 ? entries[0]?.spec?.timeZone : undefined;
   const filter = { ...options, outcomes: options.outcome, since: since?.(zone), until: until?.(zone) };
   const page = await pageOfRuns(store, paged, filter, { limit: options.limit, start });
   const { records, problems } = await recordsOf(store, page.runs, listing);
   for (const problem of problems) warn(problem);
-  if (job !== undefined && records.length === 0 && !isKnown(job, listing, file)) {
+  if (
+    job !== undefined &&
+    records.length === 0 &&
+    !(listing.jobs.has(job as JobName) || (file?.jobsFile.jobs.some(({ name }) => name === job) ?? false))
+  ) {
     const all = await store.list();
     throw unknownAnywhere(job, file && atHand(file, options), { location: store.location, jobs: all.jobs.keys() });
   }
@@ -103,16 +108,8 @@ function readCursor(text: string): PageStart {
   throw new UsageError(`--cursor ${JSON.stringify(text)} is not one that "cronlease runs" has printed: leave it out`);
 }
 
-function withoutRow(name: JobName): PagedJob {
-  return { name, spec: undefined, row: undefined, current: undefined, isUnreadable: false };
-}
-
 function isIn(specs: readonly JobSpec[] | undefined): (job: JobName) => boolean {
   return (job) => specs === undefined || specs.some(({ name }) => name === job);
-}
-
-function isKnown(job: string, listing: Listing, file: LoadedJobs | undefined): boolean {
-  return listing.jobs.has(job as JobName) || (file?.jobsFile.jobs.some(({ name }) => name === job) ?? false);
 }
 
 /** These give way first where the line is short. */
@@ -159,7 +156,6 @@ function runsTable(records: readonly ShownRecord[], show: ShowTime, width: numbe
   );
 }
 
-/** Who asked for the run, and its error. */
 function detailLines(record: ShownRecord, width: number): readonly string[] {
   const indent = '    ';
   const error = errorLine(record, width - indent.length);
@@ -167,7 +163,6 @@ function detailLines(record: ShownRecord, width: number): readonly string[] {
   return details.map((text) => paint(fitLine([{ text: indent + text }], width)));
 }
 
-/** Anything unusual about the run. */
 function notes(record: ShownRecord, show: ShowTime): string {
   const { reason, trigger, overlappedRunId } = record;
   const attempts = attemptsMade(record);

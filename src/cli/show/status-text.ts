@@ -1,11 +1,11 @@
 import type { EpochMs } from '../../core/brand';
 import { wordOf } from '../../core/guide';
 import { shortSpan, showAge, showSpan } from '../../core/show-time';
+import { isFailing, needsAttention, SHOWN_STATES, type ShownState, shownState } from '../../core/shown-state';
 import { oneLine } from '../../core/text';
-import { SHOWN_STATES, type ShownState, isFailing, needsAttention, shownState } from '../../core/shown-state';
 import type { DeploymentStatus } from '../../manage/schema/deployments';
 import type { JobStatus, Overview } from '../../manage/schema/jobs';
-import { type Column, type Concession, type Span, fitLine, fittedTable, paint, wordLines, wrapped } from '../fit';
+import { type Column, type Concession, fitLine, fittedTable, paint, type Span, wordLines, wrapped } from '../fit';
 import type { Style } from '../output';
 import type { ShowTime } from '../time';
 
@@ -157,7 +157,9 @@ function jobLines(jobs: readonly JobStatus[], view: StatusView): readonly JobLin
       column('LAST RUN', (job) => lastRunCell(job, view), { cut: 'parts' }),
       column('TOOK', ({ lastRun }) => [{ text: lastRun === null ? '' : spanText(lastRun.durationMs) }], RIGHT),
       column('LATE', ({ lastRun }) => [{ text: lastRun === null ? '' : spanText(lastRun.latenessMs) }], RIGHT),
-      column('NEXT', (job) => nextCell(job, view)),
+      column('NEXT', (job) => [
+        { text: job.nextDueAt === null ? '-' : `in ${showAge(Date.parse(job.nextDueAt) - view.now)}` },
+      ]),
       column('TAGS', ({ tags }) => [{ text: tags.join(','), format: 'dim' }]),
     ],
     JOB_CONCESSIONS,
@@ -213,10 +215,6 @@ function lastRunCell({ lastRun }: JobStatus, { now }: StatusView): readonly Span
   const outcome = lastRun.outcome ?? 'unknown';
   const ago = `${showAge(now - Date.parse(lastRun.scheduledFor))} ago`;
   return [{ text: wordOf(lastRun.outcome ?? 'ended'), format: MARKS[outcome]?.format }, { text: ` ${ago}` }];
-}
-
-function nextCell({ nextDueAt }: JobStatus, { now }: StatusView): readonly Span[] {
-  return [{ text: nextDueAt === null ? '-' : `in ${showAge(Date.parse(nextDueAt) - now)}` }];
 }
 
 /** What a person should know of a job that needs one, or that somebody has stopped or looks after. */

@@ -1,8 +1,8 @@
 import { parseDuration } from '../../core/duration';
 import { showAge } from '../../core/show-time';
+import { needsAttention } from '../../core/shown-state';
 import { printableJson } from '../../core/text';
 import { durationSetting } from '../../functions/settings';
-import { needsAttention } from '../../core/shown-state';
 import type { JobStatus, Overview } from '../../manage/schema/jobs';
 import { readOverview } from '../../operator/views/overview';
 
@@ -25,7 +25,6 @@ export interface StatusOptions extends FileOptions, StorageOptions, TimeOptions 
 
 type Reading = (signal?: AbortSignal) => Promise<Overview>;
 
-/** `cronlease status`: the state of all jobs and deployments, the worst first. */
 export async function status(jobs: readonly string[], options: StatusOptions): Promise<number> {
   const file = loadFileIfAny(options);
   const tagged = options.tag === undefined ? undefined : jobsWithTag(loadFile(options), options.tag, options);

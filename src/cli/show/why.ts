@@ -1,20 +1,22 @@
-import { given } from '../../core/given';
 import { leftJob } from '../../config/left-job';
 import { formatDuration } from '../../core/duration';
-import { backfilledRuns } from '../../operator/views/backfilled';
-import { describe, firstWaits, itemCounts } from '../../operator/views/describe';
-import { type Explanation, explainLeft, explainTime } from '../../operator/views/explain';
-import type { ShownInput } from '../../operator/views/run-input';
-import { subjectOf } from '../../operator/subject';
-import type { ShownAttempt, ShownRecord } from '../../operator/views/list-runs';
+import { given } from '../../core/given';
 import { showRanges } from '../../core/item-table';
 import { errorTrace } from '../../core/recorded-error';
-import { userFrames } from '../../core/stack';
 import { showSpan } from '../../core/show-time';
+import { userFrames } from '../../core/stack';
 import { oneLine } from '../../core/text';
-import { type FileOptions, atHand, loadFile } from '../jobs-file';
+import { subjectOf } from '../../operator/subject';
+import { backfilledRuns } from '../../operator/views/backfilled';
+import { describe, firstWaits, itemCounts } from '../../operator/views/describe';
+import { explainLeft, explainTime, type Explanation } from '../../operator/views/explain';
+import type { ShownAttempt, ShownRecord } from '../../operator/views/list-runs';
+import type { ShownInput } from '../../operator/views/run-input';
 import { folded } from '../fit';
+import { atHand, type FileOptions, loadFile } from '../jobs-file';
 import { OK, OWN, print, printJson, style, warn } from '../output';
+import { openStore, type StorageOptions } from '../storage';
+import { bothTimes, parseTime, type ShowTime, timeIn, type TimeOptions, timesOf } from '../time';
 import {
   askedBy,
   attemptsMade,
@@ -27,15 +29,12 @@ import {
   stretch,
   tookAndWaited,
 } from './record-text';
-import { type StorageOptions, openStore } from '../storage';
-import { type ShowTime, type TimeOptions, bothTimes, parseTime, timeIn, timesOf } from '../time';
 
 export interface WhyOptions extends FileOptions, StorageOptions, TimeOptions {
   readonly verbose?: boolean | undefined;
   readonly json?: boolean | undefined;
 }
 
-/** `cronlease why`: explains the outcome of one due time, past or future. */
 export async function why(job: string, time: string, options: WhyOptions): Promise<number> {
   const moment = parseTime(time, 'TIME');
   const loaded = loadFile(options);

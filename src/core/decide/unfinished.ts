@@ -50,7 +50,7 @@ export function decideUnfinished(s: Situation): Decision | undefined {
   if (row.phase === 'fanning') {
     if (row.itemsLeftAt !== undefined) return { kind: 'claim', claim: resumeEarly(s) };
     if (s.beat === undefined) return { kind: 'readBeat' };
-    if (isSilent(s.beat)) return { kind: 'claim', claim: resumeSilent(s) };
+    if (isSilent(s.beat)) return { kind: 'claim', claim: { ...resumeEarly(s), isSilent: true } };
     // Silent by the listing's Date, but not yet by that of the heartbeat, whose storage machine is behind.
     const silentAt = silentFrom(s.beat.writtenAt);
     if (silentAt <= s.listedAt) return { kind: 'wait', until: silentAt + HELD_WATCH_MS };
@@ -152,11 +152,6 @@ function resume(s: Situation): Claim {
     return keepingDeadline(nextClaim(s, 'resume', { outcome: 'timedOut', reason: 'timeout' }), s);
   }
   return nextClaim({ ...s, row: { ...row, uncountedAttempts } }, 'resume', undefined);
-}
-
-/** The items have been silent for too long: their hub or their host is gone. */
-function resumeSilent(s: Situation): Claim {
-  return { ...resumeEarly(s), isSilent: true };
 }
 
 /**

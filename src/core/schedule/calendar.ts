@@ -5,7 +5,6 @@
 
 export const DAY_SECONDS = 86_400;
 
-/** The month of a day. */
 export function monthOf(day: number): number {
   const shifted = day + 719_468; // days since 0000-03-01: years that begin in March end in the leap day
   const era = Math.floor(shifted / 146_097);
@@ -18,7 +17,6 @@ export function monthOf(day: number): number {
   return (era * 400 + yearOfEra) * 12 + monthFromMarch + 2;
 }
 
-/** The first day of a month. */
 export function firstDayOf(month: number): number {
   const fromMarch = month - 2;
   const year = Math.floor(fromMarch / 12);

@@ -43,11 +43,6 @@ export function useLog(runId: string, item: number | undefined): FollowedLog {
   return log;
 }
 
-/** The error of an attempt comes when the run is over, and stands behind what the attempt said. */
-function inOrder(entries: readonly LogEntry[]): readonly LogEntry[] {
-  return entries.toSorted((a, b) => a.token - b.token);
-}
-
 function followLog(
   runId: string,
   of: Readonly<Record<string, string>>,
@@ -70,7 +65,8 @@ function followLog(
       from = next;
       failures = 0;
       set((last) => ({
-        entries: entries.length === 0 ? last.entries : inOrder([...last.entries, ...entries]),
+        entries:
+          entries.length === 0 ? last.entries : [...last.entries, ...entries].toSorted((a, b) => a.token - b.token),
         progress: progress ?? last.progress,
         leftOut: Math.max(leftOut, last.leftOut),
         ended,

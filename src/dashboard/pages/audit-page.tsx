@@ -20,7 +20,6 @@ const LABELS: Readonly<Record<Entry['state'], Label>> = {
   begun: { word: 'Begun', icon: 'alert', tone: 'warn' },
 };
 
-/** What people changed, the newest first. */
 export function AuditPage(): JSX.Element {
   const cursor = param('cursor');
   const q = useSettled(param('q'));

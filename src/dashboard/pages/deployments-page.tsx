@@ -12,7 +12,6 @@ import { mayAct, session } from '../data/session';
 import { useLive } from '../data/use-live';
 import { plural } from '../data/words';
 
-/** The deployments, and what is wrong with each. */
 export function DeploymentsPage(): JSX.Element {
   const { body, failure } = useLive(pathOf('listDeployments'));
   return (
@@ -125,15 +124,16 @@ function Card({ deployment, isOld }: { readonly deployment: Deployment; readonly
           />
         </Fact>
         <Fact name="Task hub">
-          <Judged bad={!hubProven} topic="claimDue" text={hubText(hubProven)} trouble="it claims nothing" />
+          <Judged
+            bad={!hubProven}
+            topic="claimDue"
+            text={hubProven ? 'proven' : 'has run nothing yet'}
+            trouble="it claims nothing"
+          />
         </Fact>
       </dl>
     </li>
   );
-}
-
-function hubText(hubProven: boolean): string {
-  return hubProven ? 'proven' : 'has run nothing yet';
 }
 
 interface JudgedProps {

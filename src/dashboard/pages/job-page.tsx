@@ -28,7 +28,6 @@ import { IncidentFact } from '../parts/incident-fact';
 const RUNS = 50;
 const DUE_TIMES = 10;
 
-/** One job: its runs, its next due times, its settings. */
 export function JobPage({ name }: { readonly name: string }): JSX.Element {
   const { body, failure } = useLive(pathOf('getJob', [name]));
   if (body !== undefined) return <Loaded job={body as OneJob} />;

@@ -17,7 +17,6 @@ import { useLive } from '../data/use-live';
 const PAGE = 100;
 const FOLDED_ROWS = 12;
 
-/** All jobs, those that need a person first. */
 export function Overview(): JSX.Element {
   const { body, failure } = useLive(pathOf('listJobs'));
   if (body !== undefined) return <Loaded all={body as Jobs} />;
@@ -198,7 +197,6 @@ function Chip({ label, count, value, state, tone, icon }: ChipProps): JSX.Elemen
   );
 }
 
-/** The search, and the choice of a tag. */
 function Search({ jobs }: { readonly jobs: readonly Job[] }): JSX.Element {
   const tag = param('tag');
   const tags = [...new Set(jobs.flatMap((job) => job.tags))].sort();

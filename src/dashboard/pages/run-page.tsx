@@ -24,7 +24,6 @@ import { reasonText } from '../../core/guide';
 const RECORDS_LATEST_MS = 3_600_000;
 const READ_AGAIN_MS = 10_000;
 
-/** One run: how it went, attempt by attempt. */
 export function RunPage({ id }: { readonly id: string }): JSX.Element {
   const { body, failure } = useLive(pathOf('getRun', [id]));
   if (body !== undefined) return <Loaded run={body as OneRun} />;
@@ -194,7 +193,6 @@ function Overlapped({ job, found: { runs, cursor } }: { readonly job: string; re
   );
 }
 
-/** Who asked for the run. */
 function OriginFact({
   origin: { actor, channel, note },
 }: {

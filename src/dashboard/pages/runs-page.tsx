@@ -18,7 +18,6 @@ import { plural } from '../data/words';
 const PAGE = 50;
 const NIGHT_HOURS = 12;
 
-/** The runs of all jobs, newest first. */
 export function RunsPage(): JSX.Element {
   const [openedAt] = useState(() => now.peek());
   const path = runsPath(undefined, PAGE, openedAt);

@@ -23,7 +23,6 @@ const REACHES = [1, 3, 12] as const;
 const LABEL = 90;
 const AXIS = 24;
 
-/** The last and the next hours of all jobs, a row for each. */
 export function TimelinePage(): JSX.Element {
   const hours = REACHES.find((one) => String(one) === param('hours')) ?? 12;
   const query = new URLSearchParams({

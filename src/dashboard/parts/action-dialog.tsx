@@ -15,7 +15,6 @@ function newKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
-/** The dialog of the action that was asked for. */
 export function ActionDialog(): JSX.Element | null {
   const action = asked.value;
   return action === undefined ? null : <OpenDialog key={action.title} action={action} />;

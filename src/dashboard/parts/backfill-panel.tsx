@@ -24,7 +24,6 @@ const STATES = {
   done: 'done',
 } as const;
 
-/** The last back-fill of a job, and the form for another one. */
 export function BackfillPanel({ job }: { readonly job: OneJob }): JSX.Element {
   const { name, timeZone, backfillId } = job;
   const path = backfillId === null ? undefined : pathOf('getBackfill', [name]);

@@ -181,7 +181,8 @@ function detailOf(job: Job, at: number): string {
     case 'failing': {
       const progress = progressOf(job, at);
       // One line has no room for all of it, and a second one would move the rows below.
-      if (progress === '') return failures === 0 ? '' : inARow(failures) + howLong(job, at);
+      if (progress === '')
+        return failures === 0 ? '' : plural(failures, 'failure in a row', 'failures in a row') + howLong(job, at);
       const now = progress.startsWith('for') ? `running ${progress}` : progress;
       return failures === 0 ? now : `${plural(failures, 'failure')}, ${now}`;
     }
@@ -197,10 +198,6 @@ function detailOf(job: Job, at: number): string {
     case 'idle':
       return detail ?? '';
   }
-}
-
-function inARow(failures: number): string {
-  return plural(failures, 'failure in a row', 'failures in a row');
 }
 
 function howLong({ incident }: Job, at: number): string {

@@ -21,7 +21,6 @@ interface LogProps {
   readonly items?: readonly number[] | undefined;
 }
 
-/** What the handler of a run said. */
 export function Log({ runId, isOpen, items = [] }: LogProps): JSX.Element {
   const item = chosenItem();
   const log = useLog(runId, item);

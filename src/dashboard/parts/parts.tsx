@@ -30,7 +30,6 @@ export function Icon({ name }: { readonly name: IconName }): JSX.Element {
   );
 }
 
-/** A state or an outcome: icon and word. */
 export function Badge({ label }: { readonly label: Label }): JSX.Element {
   return (
     <span class={`badge ${label.tone}`}>
@@ -47,7 +46,6 @@ interface LinkProps {
   readonly children: ComponentChildren;
 }
 
-/** A link inside the dashboard. */
 export function Link({ href, current, children, ...rest }: LinkProps): JSX.Element {
   return (
     <a href={href} onClick={follow} aria-current={current === true ? 'page' : undefined} {...rest}>

@@ -21,7 +21,14 @@ export function chosenItem(): number | undefined {
 /** The items of a run that fans out, failed ones first. */
 export function ItemsOf({ items, isOpen }: { readonly items: Items; readonly isOpen: boolean }): JSX.Element {
   const { planned, succeeded, failed, lines, leftOut, notEnded = [], noted = [] } = items;
-  const rows = [...noted.map(rowOfNoted), ...lines];
+  const rows = [
+    ...noted.map(({ index, state, attempt }) => ({
+      index,
+      state,
+      attempts: attempt,
+    })),
+    ...lines,
+  ];
   const [all, setAll] = useState(false);
   const left = planned - succeeded - failed;
   const counts = [
@@ -59,11 +66,6 @@ function listOf(ranges: NonNullable<Items['notEnded']>): string {
 }
 
 type Row = Omit<Items['lines'][number], 'state'> & { readonly state: keyof typeof OUTCOME_LABELS };
-
-/** An item that has not ended. Its time is in no heartbeat. */
-function rowOfNoted({ index, state, attempt }: NonNullable<Items['noted']>[number]): Row {
-  return { index, state, attempts: attempt };
-}
 
 function Rows({ rows }: { readonly rows: readonly Row[] }): JSX.Element {
   const chosen = chosenItem();

@@ -97,7 +97,6 @@ interface ListedProps {
   readonly selection?: Selection;
 }
 
-/** Chooses runs of all jobs. */
 export interface Selection {
   readonly chosen: ReadonlySet<string>;
   /** Undefined: the person may not act. */

@@ -17,7 +17,6 @@ interface WhyProps {
   readonly version: unknown;
 }
 
-/** What became of an instant, and why. */
 export function WhyPanel({ job, zone, version }: WhyProps): JSX.Element {
   const at = param('at');
   const isTime = at !== undefined && !Number.isNaN(Date.parse(at));

@@ -1,7 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import path from 'node:path';
 
-/** How a process ended. */
 export interface Exit {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;

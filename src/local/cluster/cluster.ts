@@ -29,7 +29,6 @@ export interface ClusterOptions {
   readonly storage: string | undefined;
   /** That server. Default: Azurite. */
   readonly server?: OwnServer;
-  /** Coordination container. */
   readonly container: string;
   /** Folder in which the server keeps its data; undefined: in memory, or in a temporary folder. */
   readonly data: string | undefined;
@@ -76,10 +75,6 @@ export interface Cluster {
 /** The default of `CRONLEASE_SWEEP_INTERVAL` in a cluster. */
 export const SWEEP_INTERVAL = '2s';
 
-function nameOf(index: number): string {
-  return `local-${index + 1}`;
-}
-
 /** The deployment of an instance, by the instance's name. */
 export function deploymentOf(instance: string): string {
   return instance.replace(/\.\d+$/, '');
@@ -96,7 +91,7 @@ interface Place {
 function places(each: number): (index: number) => Place {
   const locks = new Map<string, TimerLocks>();
   return (index) => {
-    const deployment = nameOf(Math.floor(index / each));
+    const deployment = `local-${Math.floor(index / each) + 1}`;
     if (each === 1) return { name: deployment, deployment, timerLocks: undefined };
     const timerLocks = locks.get(deployment) ?? createTimerLocks(() => performance.now());
     locks.set(deployment, timerLocks);
@@ -221,7 +216,6 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   return cluster;
 }
 
-/** The server of a cluster. */
 interface Server extends Pick<Azurite, 'pid' | 'connectionString' | 'exited'> {
   readonly name: 'Azurite' | ServerTitle;
   stop(): Promise<unknown>;

@@ -1,31 +1,21 @@
 import { given } from '../../core/given';
-import { EVENT_PREFIX } from '../../core/event';
+import { type CoordinatorEvent, EVENT_PREFIX } from '../../core/event';
 import type { LogLine } from '../host/core-api';
 import { describeExit } from './child';
 import type { Guard } from './guard';
 import { type InstanceFacts, type InstanceOptions, type RunningInstance, startInstance } from './instance';
 
-/** An event, as one line of `cronlease dev --json`. */
-export interface ClusterEvent {
+type Told = Omit<CoordinatorEvent, 'event' | 'job' | 'at' | 'scheduledFor' | 'through' | 'trigger' | 'traceId'>;
+
+/** An event, as one line of `cronlease dev --json`: the coordinator's, with times in ISO 8601, or one of the cluster. */
+export interface ClusterEvent extends Told {
   readonly event: string;
-  /** ISO 8601. */
   readonly at: string;
   readonly deployment: string;
   readonly pid: number;
   readonly job?: string;
   readonly scheduledFor?: string;
-  readonly runId?: string;
-  readonly token?: number;
-  readonly attempt?: number;
-  readonly reason?: string;
   readonly through?: string;
-  readonly count?: number;
-  readonly latenessMs?: number;
-  readonly durationMs?: number;
-  readonly waitedForConcurrencyMs?: number;
-  readonly waitedForGroupMs?: number;
-  readonly ageMs?: number;
-  readonly skewMs?: number;
 }
 
 export interface ClusterInstance extends InstanceFacts {

@@ -259,7 +259,6 @@ export async function startHost(options: HostOptions): Promise<Host> {
   };
 }
 
-/** Counts the invocations of a host. */
 interface Invocations {
   readonly invoke: Invoke;
   /** Resolves once none is running. */

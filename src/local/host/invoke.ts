@@ -3,7 +3,6 @@ import { type AppRegistry, logAsApp, type LogLine, runHooks } from './core-api';
 import type { HostedFunction } from './functions';
 import type { CoreInvocationContext, InvocationResponse, TypedData } from './rpc';
 
-/** The input of an invocation. */
 interface InvocationInput {
   readonly trigger: TypedData;
   readonly triggerMetadata?: Readonly<Record<string, TypedData>>;

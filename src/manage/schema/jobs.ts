@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { RAN_OUTCOMES, UNRUN_OUTCOMES } from '../../core/outcome';
 import { JOB_STATES } from '../../core/shown-state';
-import { Instant, list, Milliseconds, named, Reason, Trigger } from './common';
+import { Instant, list, Milliseconds, named, Reason, Trigger, instant, jobName } from './common';
 import { Deployment, Maintenance } from './deployments';
 
 export const JobState = named(
@@ -234,3 +234,12 @@ export const Calendar = named(
     complete: z.boolean().describe('False: there are more records than one answer counts, and older days lack some.'),
   }),
 );
+
+/** Selects due times to come. */
+export const DueTimesQuery = z.strictObject({
+  job: jobName.optional(),
+  tag: z.string().min(1).max(100).describe('Jobs with this tag only.').optional(),
+  from: instant.optional().describe('Due times after this instant. Default: now.'),
+  until: instant.optional().describe('Due times up to this instant. Default: no limit.'),
+  count: z.coerce.number().int().min(1).max(200).optional().describe('The most for each job. Default: 10.'),
+});

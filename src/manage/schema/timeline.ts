@@ -27,3 +27,18 @@ export const Timeline = named(
     empty: z.int().describe('How many of them have nothing in it, and are left out.'),
   }),
 );
+
+/** Selects jobs, and the hours around now. */
+export const TimelineQuery = z.strictObject({
+  hours: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(12)
+    .optional()
+    .describe('The window reaches this far back and this far ahead. Default: 12.'),
+  tag: z.string().min(1).max(100).optional().describe('Jobs with this tag only.'),
+  q: z.string().max(200).optional().describe('Words, each of which the name, the description or a tag has.'),
+  skip: z.coerce.number().int().min(0).max(100_000).optional().describe('Jobs to leave out before the first one.'),
+  limit: z.coerce.number().int().min(1).max(100).optional().describe('Default: 50.'),
+});

@@ -124,7 +124,7 @@ class Month {
     if (second >= 0 && second < this.#runs.length) this.#runs[second] = (this.#runs[second] ?? 0) + jobs;
     const claimed = Math.floor(at / 1_000) - TICKS.lookAheadSeconds;
     const tick = tickAt(claimed);
-    const stays = Math.max(1, claimed - secondOf(tick));
+    const stays = Math.max(1, claimed - (tick * TICKS.everySeconds + TICKS.atSecond));
     const index = (tick - this.#first) % this.#ticks.length;
     this.#ticks[index] = Math.max(this.#ticks[index] ?? 0, stays);
   }
@@ -210,10 +210,6 @@ function countOf(spec: JobSpec, { month, budget, seconds, jobs }: Counting): Cou
 /** The number of the tick that serves a second, since 1970. */
 function tickAt(second: number): number {
   return Math.floor((second - TICKS.atSecond) / TICKS.everySeconds);
-}
-
-function secondOf(tick: number): number {
-  return tick * TICKS.everySeconds + TICKS.atSecond;
 }
 
 function seldom({ timetable }: JobSpec, after: EpochMs, budget: number): Omit<Count, 'busySeconds'> {

@@ -1,11 +1,11 @@
+import { formatDuration } from '../../core/duration';
 import type { JobsFile } from '../../core/job';
 import type { LeaseStore } from '../../lease/store';
 import type { Trial } from '../../lease/trial';
 import { listJobs } from '../views/list-jobs';
 import { checkCordons, checkDeployments, checkLayouts } from './deployments';
-import type { Finding } from './finding';
+import { type Finding, ok } from './finding';
 import { checkJobs, fileRead, noFile } from './jobs';
-import { checkRetention } from './retention';
 import { checkStorage } from './storage';
 
 /** The jobs file, or the reason that there is none. */
@@ -41,4 +41,18 @@ export async function diagnose(
     ...checkCordons(list.fleet, presences),
     ...checkLayouts(store.location, list, presences),
   ];
+}
+
+/** Says what deletes old records. Only the management plane of Azure knows whether a lifecycle rule does so, too. */
+function checkRetention(store: LeaseStore, file: JobsFile | undefined): readonly Finding[] {
+  // All accounts are of one kind.
+  const [{ purge, purgesDaily } = store] = store.accounts ?? [];
+  if (purge === undefined) return [];
+  const keeps = (file?.jobs ?? []).map(({ keepMs }) => keepMs).toSorted((a, b) => a - b);
+  const [least, most] = [keeps[0], keeps.at(-1)];
+  const spans = [...new Set([least, most])].flatMap((ms) => (ms === undefined ? [] : [formatDuration(ms)]));
+  const after = `after the "keep" of their job${spans.length === 0 ? '' : ` (${spans.join(' to ')})`}`;
+  if (purgesDaily !== true) return [ok('retention', `instances delete records and logs ${after}, once an hour`)];
+  const rule = 'A lifecycle rule of the account may delete them earlier: az storage account management-policy show';
+  return [ok('retention', `instances delete records and logs ${after}, with one listing a day. ${rule}`)];
 }

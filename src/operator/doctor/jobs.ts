@@ -1,23 +1,28 @@
+import { lastSuccess } from '../../coordinator/ledger';
 import type { EpochMs, JobName } from '../../core/brand';
 import { type Control, currentPause } from '../../core/control';
-import { RESUME_AFTER_MS } from '../../core/standstill';
 import { formatDuration } from '../../core/duration';
+import { inParallel } from '../../core/in-parallel';
 import { type JobSpec, type JobsFile, actualTime, marginOf } from '../../core/job';
 import { runIdOf } from '../../core/key';
+import { countsFrom, overdueBy } from '../../core/overdue';
 import { ForeignRecordError } from '../../core/record';
 import type { Row } from '../../core/row';
-import type { LeaseStore, ListedRow } from '../../lease/store';
-import { inParallel } from '../../core/in-parallel';
+import { RESUME_AFTER_MS } from '../../core/standstill';
+import type { LeaseStore, LedgerStore, ListedRow } from '../../lease/store';
 import { currentRun } from '../job-state';
 import type { JobEntry, JobList, UnreadablePart } from '../views/list-jobs';
-import { checkAlerts } from './alerts';
-import { type Finding, ok, orOk, problem, warning } from './finding';
+import { type Finding, ok, okAbout, orOk, problem, warning } from './finding';
 import { strayBlobs } from './strays';
+import { counted } from '../../core/text';
+
+/** How many pages the search for a success covers: 2,000 records. */
+const PAGES = 4;
 
 /** More than two default sweeps and two ticks. */
 const LONG_MS = 3 * 60_000;
 
-interface Seen {
+interface SeenJob {
   readonly name: JobName;
   /** Undefined: the job is not in the file, or there is no file. */
   readonly spec: JobSpec | undefined;
@@ -39,7 +44,7 @@ export async function checkJobs(view: View): Promise<readonly Finding[]> {
   const foreign = list.jobs.flatMap(({ name, unreadable }) => unreadable.map((part) => foreignBlob(name, part)));
   const live = seen.filter(({ row }) => row.forgotten === undefined);
   return [
-    ...orOk(foreign, 'metadata', `${count(seen.length, 'row')} can be read`),
+    ...orOk(foreign, 'metadata', `${counted(seen.length, 'row')} can be read`),
     ...strayBlobs(list.strays, 'jobs/'),
     ...(file === undefined ? [] : await aboutFile(view, file, live)),
     ...orOk(await checkLeases(view, live), 'leases', 'no lease is held for longer than its job may take'),
@@ -57,7 +62,7 @@ export async function checkJobs(view: View): Promise<readonly Finding[]> {
   ];
 }
 
-function readable({ name, spec, listed, state }: JobEntry): readonly Seen[] {
+function readable({ name, spec, listed, state }: JobEntry): readonly SeenJob[] {
   if (listed === undefined || state?.row === undefined) return [];
   return [{ name, spec, listed, row: state.row, control: state.control }];
 }
@@ -71,7 +76,7 @@ function foreignBlob(name: JobName, { part, error }: UnreadablePart): Finding {
   return problem('metadata', `jobs/${name}/${part}`, `the job is left alone: ${error.message}`, remedy);
 }
 
-async function aboutFile({ store, list }: View, file: JobsFile, live: readonly Seen[]): Promise<readonly Finding[]> {
+async function aboutFile({ store, list }: View, file: JobsFile, live: readonly SeenJob[]): Promise<readonly Finding[]> {
   const orphans = live
     .filter(({ spec }) => spec === undefined)
     .map(({ name }) =>
@@ -111,7 +116,7 @@ async function withoutRow(store: LeaseStore, name: JobName, isForgotten: boolean
   );
 }
 
-function checkRevision({ name, spec, row }: Seen, revision: number): readonly Finding[] {
+function checkRevision({ name, spec, row }: SeenJob, revision: number): readonly Finding[] {
   if (spec === undefined) return [];
   // Revisions order two schedules. If the schedules are the same, they do not matter.
   if (spec.scheduleHash === row.scheduleHash) return [];
@@ -144,12 +149,12 @@ function checkRevision({ name, spec, row }: Seen, revision: number): readonly Fi
       ];
 }
 
-async function checkLeases({ store, list }: View, live: readonly Seen[]): Promise<readonly Finding[]> {
+async function checkLeases({ store, list }: View, live: readonly SeenJob[]): Promise<readonly Finding[]> {
   const found = await inParallel(live, (job) => checkLease(store, job, list.now));
   return found.flat();
 }
 
-async function checkLease(store: LeaseStore, job: Seen, now: EpochMs): Promise<readonly Finding[]> {
+async function checkLease(store: LeaseStore, job: SeenJob, now: EpochMs): Promise<readonly Finding[]> {
   const { name, listed } = job;
   if (listed.endless) {
     const message = 'its lease never expires: something other than cronlease holds it';
@@ -173,12 +178,12 @@ async function checkLease(store: LeaseStore, job: Seen, now: EpochMs): Promise<r
 }
 
 /** When the row's attempt must be over; undefined if that is unknown. */
-function longest({ spec, row }: Seen): EpochMs | undefined {
+function longest({ spec, row }: SeenJob): EpochMs | undefined {
   if (spec?.timeoutMs === undefined || row.started === undefined || row.phase !== 'running') return undefined;
   return row.started + spec.timeoutMs + spec.graceMs + spec.leaseMs;
 }
 
-function brokenLease({ name, spec, listed }: Seen): Finding {
+function brokenLease({ name, spec, listed }: SeenJob): Finding {
   const patience = spec === undefined ? '' : ` (${formatDuration(spec.leaseMs + marginOf(spec.leaseMs))})`;
   const what = listed.isEnding ? 'its lease is being broken' : 'its lease was broken';
   return warning(
@@ -190,7 +195,7 @@ function brokenLease({ name, spec, listed }: Seen): Finding {
 }
 
 /** Checks for runs that wait too long. A waiting run is resumed by its own orchestration, or 10 s later by a tick. */
-function checkWaiting({ name, row, listed }: Seen, now: EpochMs): readonly Finding[] {
+function checkWaiting({ name, row, listed }: SeenJob, now: EpochMs): readonly Finding[] {
   const waits = (row.phase === 'retrying' || row.phase === 'fanning') && listed.lease !== 'leased';
   if (!waits || row.run === undefined) return [];
   const since = row.notBefore === 0 ? (row.past.at(-1)?.end ?? row.started ?? row.run.since) : (row.notBefore ?? 0);
@@ -201,7 +206,7 @@ function checkWaiting({ name, row, listed }: Seen, now: EpochMs): readonly Findi
 
 /** Checks for a due time that nobody claims, although the row is free. */
 function checkDue(
-  { name, spec, row, listed, control }: Seen,
+  { name, spec, row, listed, control }: SeenJob,
   file: JobsFile | undefined,
   now: EpochMs,
 ): readonly Finding[] {
@@ -220,10 +225,6 @@ function iso(instant: EpochMs): string {
   return new Date(instant).toISOString().replace('.000Z', 'Z');
 }
 
-function count(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? '' : 's'}`;
-}
-
 /** The finding for a missing file, without which rows are not compared with it. */
 export function noFile(reason: string, isWrong: boolean): Finding {
   const remedy = 'name it with --file, or run this command in the folder of the app';
@@ -233,5 +234,47 @@ export function noFile(reason: string, isWrong: boolean): Finding {
 }
 
 export function fileRead(source: string, { jobs, revision }: JobsFile): Finding {
-  return ok('file', `${source} has ${count(jobs.length, 'job')}, revision ${revision}`);
+  return ok('file', `${source} has ${counted(jobs.length, 'job')}, revision ${revision}`);
+}
+
+/** A job whose row can be read. */
+interface AlertedJob {
+  readonly spec: JobSpec | undefined;
+  readonly row: Row;
+  readonly control: Control;
+}
+
+/** The jobs with `alertAfter`, each with its last success. */
+async function checkAlerts(store: LedgerStore, jobs: readonly AlertedJob[], now: EpochMs): Promise<readonly Finding[]> {
+  const alerted = jobs.flatMap((job) => (job.spec?.alertAfterMs === undefined ? [] : [{ ...job, spec: job.spec }]));
+  return inParallel(alerted, (job) => checkAlert(store, job, now));
+}
+
+async function checkAlert(
+  store: LedgerStore,
+  { spec, row, control }: AlertedJob & { readonly spec: JobSpec },
+  now: EpochMs,
+): Promise<Finding> {
+  const { name, alertAfterMs = 0 } = spec;
+  const found = await lastSuccess(store, name, { pages: PAGES });
+  const last =
+    found.succeeded === undefined
+      ? 'no success is in its newest records'
+      : `last succeeded ${span(now - found.succeeded)} ago, at ${new Date(found.succeeded).toISOString()}`;
+  const limit = `"alertAfter" is ${formatDuration(alertAfterMs)}`;
+  const age = overdueBy(spec, control, countsFrom(row, found), now);
+  if (age !== undefined) {
+    const remedy = `see the outcomes of its due times with "cronlease runs ${name}", and their reasons with "cronlease why ${name} TIME"`;
+    return warning('overdue', name, `${last}: overdue for ${span(age - alertAfterMs)}, ${limit}`, remedy);
+  }
+  const state = !spec.enabled
+    ? ', and it is disabled'
+    : currentPause(control, now) === undefined
+      ? ''
+      : ', and it is paused';
+  return okAbout('overdue', name, `${last}; ${limit}${state}`);
+}
+
+function span(ms: number): string {
+  return formatDuration(Math.max(0, Math.floor(ms / 1000) * 1000));
 }

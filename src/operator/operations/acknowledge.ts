@@ -21,7 +21,6 @@ export interface AcknowledgeTerms {
   readonly until: EpochMs | undefined;
 }
 
-/** Acknowledges the failures of a job until its next success: see `acknowledge`. */
 export function ack(
   acting: Acting,
   subject: Subject,
@@ -36,7 +35,6 @@ export function ack(
   });
 }
 
-/** Removes the acknowledgement of a job: see `unacknowledge`. */
 export function unack(acting: Acting, subject: Subject): Promise<Recorded<Answer>> {
   return operate(acting, 'unack', subject.name, async () => {
     const before = listedAcknowledgement(await unacknowledge(acting.store, subject, acting));
@@ -44,7 +42,6 @@ export function unack(acting: Acting, subject: Subject): Promise<Recorded<Answer
   });
 }
 
-/** An acknowledgement that was written, or removed. */
 interface Acknowledged {
   readonly acknowledgement: Acknowledgement;
   /** The one that was in force before. */

@@ -22,7 +22,6 @@ export interface WantedBackfill {
   readonly includeSucceeded: boolean;
 }
 
-/** One due time of a back-fill. */
 export interface PlannedDueTime {
   readonly scheduledFor: EpochMs;
   /** The outcome of its newest record; null: it has none. */

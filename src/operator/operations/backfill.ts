@@ -1,11 +1,4 @@
-import {
-  type Backfill,
-  type BackfillOrder,
-  type BackfillProgress,
-  type BackfillState,
-  isActive,
-  nextOf,
-} from '../../core/backfill';
+import { type Backfill, type BackfillProgress, type BackfillState, isActive, nextOf } from '../../core/backfill';
 import type { EpochMs, JobName } from '../../core/brand';
 import { currentPause } from '../../core/control';
 import { isoOf } from '../../core/iso';
@@ -25,7 +18,6 @@ import { shortId } from './request';
 type Started = Omit<StartedBackfill, 'from' | 'through'> & { readonly from: string; readonly through: string };
 type OfJob<Answer> = Recorded<Answer & { readonly job: JobName }>;
 
-/** Runs past due times again: see `startBackfill`. */
 export function backfill(acting: Acting, spec: JobSpec, wanted: WantedBackfill): Promise<OfJob<Started>> {
   const { store, origin } = acting;
   return operate(acting, 'backfill', spec.name, async () => {
@@ -35,7 +27,6 @@ export function backfill(acting: Acting, spec: JobSpec, wanted: WantedBackfill):
   });
 }
 
-/** Stops the back-fill of a job: see `stopBackfill`. */
 export function endBackfill(
   acting: Acting,
   { name, spec }: Subject,
@@ -48,22 +39,12 @@ export function endBackfill(
 }
 
 /** How far the last back-fill of a job is. */
-export interface BackfillStatus {
-  readonly id: string;
+export interface BackfillStatus extends Omit<Backfill, 'scheduleHash'> {
   /**
    * `active`: it runs, or waits for its turn. `paused`: its job is paused or disabled. `stopping`: somebody stopped it,
    * and its last run is not over. `scheduleChanged`: the job has another schedule now, so it has ended.
    */
   readonly state: BackfillState;
-  readonly from: EpochMs;
-  readonly through: EpochMs;
-  readonly order: BackfillOrder;
-  readonly includeSucceeded: boolean;
-  readonly origin: Origin;
-  /** When it was asked for. */
-  readonly at: EpochMs;
-  /** When somebody stopped it. */
-  readonly stopped: EpochMs | undefined;
   /** How many due times it has. */
   readonly dueTimes: number;
   /** How many of them it has not come to. */
@@ -76,11 +57,8 @@ export interface BackfillStatus {
   readonly runId: string | undefined;
 }
 
-/** A back-fill that was started. */
-export interface StartedBackfill extends Pick<BackfillPlan, 'running' | 'passedOver'> {
-  readonly id: string;
-  readonly from: EpochMs;
-  readonly through: EpochMs;
+export interface StartedBackfill
+  extends Pick<BackfillPlan, 'running' | 'passedOver'>, Pick<Backfill, 'id' | 'from' | 'through'> {
   /** The job is paused, and the back-fill waits. */
   readonly paused: boolean;
 }

@@ -17,7 +17,6 @@ export function cordon(acting: Acting, deployment: string, by = acting.origin.ac
   });
 }
 
-/** Lifts the cordon of a deployment: see `uncordonDeployment`. */
 export function uncordon(acting: Acting, deployment: string): Promise<Cordoned> {
   return operate(acting, 'uncordon', deployment, async () => {
     const lifted = shown(await uncordonDeployment(acting.store, deployment, acting));

@@ -30,7 +30,6 @@ export function shownPause({ by, note, since, until }: Pause): ShownPause {
   return { by, note, since: isoOf(since), until: isoOrNull(until) };
 }
 
-/** Pauses a job: see `pauseJob`. */
 export function pause(acting: Acting, subject: Subject, terms: PauseTerms): Promise<Paused> {
   return operate(acting, 'pause', subject.name, async () => {
     const until = terms.untilIn(subject.spec?.timeZone ?? 'UTC');
@@ -39,7 +38,6 @@ export function pause(acting: Acting, subject: Subject, terms: PauseTerms): Prom
   });
 }
 
-/** Ends the pause of a job: see `resumeJob`. */
 export function resume(acting: Acting, subject: Subject): Promise<Paused> {
   return operate(acting, 'resume', subject.name, async () => {
     const ended = await resumeJob(acting.store, subject, acting);

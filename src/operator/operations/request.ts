@@ -34,7 +34,6 @@ export function shortId(): string {
     .padStart(8, '0');
 }
 
-/** What a person asks for. */
 export interface WantedRun {
   /** Lowercase letters and digits, unlike that of any other manual run of the job: {@link shortId}. */
   readonly id: string;

@@ -24,7 +24,6 @@ export interface RerunTerms extends RunTerms {
   readonly revision: number;
 }
 
-/** Requests a run now: see `requestRun`. */
 export function run(acting: Acting, spec: JobSpec, { input, idempotencyKey }: RunTerms): Promise<Requested> {
   const { store, origin } = acting;
   return operate(acting, 'run', spec.name, async () => {
@@ -36,7 +35,6 @@ export function run(acting: Acting, spec: JobSpec, { input, idempotencyKey }: Ru
   });
 }
 
-/** Runs an earlier due time again: see `rerun`. */
 export function rerun(acting: Acting, spec: JobSpec, terms: RerunTerms): Promise<Requested> {
   const { store, origin } = acting;
   const { time, revision, input, idempotencyKey } = terms;

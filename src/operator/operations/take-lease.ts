@@ -22,7 +22,6 @@ export interface Desk<Store extends RowStore = LeaseStore> {
   readonly waiting: (why: string, ms: Millis) => void;
 }
 
-/** A row that this command holds. */
 export interface Holding {
   readonly job: JobName;
   /** For messages. */

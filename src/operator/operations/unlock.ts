@@ -4,7 +4,6 @@ import { type Row, decodeRow } from '../../core/row';
 import type { CallOptions, JobRowStore, ListedRow } from '../../lease/store';
 import { OperatorError } from '../operator-error';
 
-/** A held lease, with its holder by the row. */
 export interface HeldLease {
   readonly job: JobName;
   readonly etag: ETag;

@@ -47,7 +47,6 @@ export interface Plan {
   readonly touched: readonly TouchedJob[];
 }
 
-/** The limits of a plan. */
 export interface PlanSpan {
   readonly from: EpochMs;
   readonly to: EpochMs;
@@ -112,12 +111,12 @@ function pileUpNotes({ spec }: Start, jobs: number, groups: readonly FullGroup[]
   const group = groups.find(({ name }) => name === spec.group?.name);
   return [
     ...(jobs < MANY ? [] : [`${jobs} jobs start in this minute`]),
-    ...(group === undefined ? [] : [`${inGroup(group)} in this minute`]),
+    ...(group === undefined
+      ? []
+      : [
+          `${group.jobs} jobs of group "${group.name}", which run ${group.maxParallel} at a time, start in this minute`,
+        ]),
   ];
-}
-
-function inGroup({ name, jobs, maxParallel }: FullGroup): string {
-  return `${jobs} jobs of group "${name}", which run ${maxParallel} at a time, start`;
 }
 
 /** The changes of clocks in a span that touch jobs, in their order. */

@@ -1,7 +1,7 @@
-import type { EpochMs, JobName } from '../../core/brand';
+import type { EpochMs } from '../../core/brand';
 import { type JobSpec, actualTime } from '../../core/job';
+import { byText } from '../../core/text';
 
-/** One start that is planned. */
 export interface Start {
   readonly spec: JobSpec;
   readonly scheduledFor: EpochMs;
@@ -69,9 +69,5 @@ function siftDown(heap: Waiting[], from: number): void {
 
 function isBefore(a: Waiting | undefined, b: Waiting | undefined): boolean {
   if (a === undefined || b === undefined) return false;
-  return a.runsAt < b.runsAt || (a.runsAt === b.runsAt && order(a.spec.name, b.spec.name) < 0);
-}
-
-function order(a: JobName, b: JobName): number {
-  return a < b ? -1 : a > b ? 1 : 0;
+  return a.runsAt < b.runsAt || (a.runsAt === b.runsAt && byText(a.spec.name, b.spec.name) < 0);
 }

@@ -15,7 +15,6 @@ import { OperatorError } from '../operator-error';
 import { type Desk, letGo, renewHeld, takeLease, writeMetadata, writeStretches } from '../operations/take-lease';
 import { type History, copyHistory, copyPieces, copyRecord } from './history';
 
-/** One job on its way from an account to another. */
 export interface Move {
   readonly job: JobName;
   readonly from: Desk;

@@ -97,7 +97,10 @@ async function seeAccount(desk: Desk, isListed: boolean): Promise<AccountSeen> {
 /** Rows may lie in any account that a layout names. */
 function refuseMissing(accounts: readonly AccountSeen[]): void {
   for (const { layout, desk } of accounts) {
-    const missing = layout?.left === true ? undefined : layout?.accounts.find((named) => !isAmong(accounts, named));
+    const missing =
+      layout?.left === true
+        ? undefined
+        : layout?.accounts.find((named) => !accounts.some(({ desk }) => isSameAccount(desk.store.location, named)));
     if (missing === undefined) continue;
     throw new OperatorError(
       'AccountMissing',
@@ -105,10 +108,6 @@ function refuseMissing(accounts: readonly AccountSeen[]): void {
         '--leaving with the name of the setting that holds its connection',
     );
   }
-}
-
-function isAmong(accounts: readonly AccountSeen[], location: string): boolean {
-  return accounts.some(({ desk }) => isSameAccount(desk.store.location, location));
 }
 
 /**

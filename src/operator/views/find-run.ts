@@ -6,7 +6,6 @@ import { manualRecordAt, recordAt, recordOver } from './find-record';
 import { readState } from '../job-state';
 import { OperatorError } from '../operator-error';
 
-/** A run by its key and its id. */
 export interface FoundRun {
   readonly key: string;
   readonly runId: string;

@@ -5,7 +5,7 @@ import { type JobSpec, actualTime, nextDue } from '../../core/job';
 import { isoOf, isoOrNull } from '../../core/iso';
 import { runIdAt, runIdOf } from '../../core/key';
 import type { JobStateName } from '../../core/shown-state';
-import { type RecentGap, type RecentRun, runWith } from '../../core/recent';
+import { type RecentRun, runWith } from '../../core/recent';
 import { type Row, isAtRest } from '../../core/row';
 import { type JobIncident, jobIncident, outcomesOf, overdueFrom } from './incident';
 import type { JobState } from '../job-state';
@@ -48,7 +48,9 @@ export function statusOf(entry: JobEntry, now: EpochMs): JobStatus {
     ...common,
     ...nameState({ entry, state, currentRun, pause, manualRuns, dueSince, overdueSince }),
     lastRun: lastRun && listedRun(name, lastRun),
-    recent: recent.map((item) => (item.kind === 'run' ? listedRun(name, item) : listedGap(item))),
+    recent: recent.map((item) =>
+      item.kind === 'run' ? listedRun(name, item) : { ...item, scheduledFor: isoOf(item.scheduledFor) },
+    ),
     failures: shown?.failures ?? 0,
     incident: incident === undefined ? null : listedIncident(name, incident),
     currentRun,
@@ -187,8 +189,4 @@ function listedRun(name: JobEntry['name'], run: RecentRun): ListedRun {
     waitedMs: run.waitedMs,
     attempts: run.attempts,
   };
-}
-
-function listedGap(gap: RecentGap): JobStatus['recent'][number] {
-  return { ...gap, scheduledFor: isoOf(gap.scheduledFor) };
 }

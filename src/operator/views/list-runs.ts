@@ -8,6 +8,7 @@ import { readRecord } from '../../coordinator/ledger';
 import type { CallOptions, LedgerStore, Listing } from '../../lease/store';
 import { inParallel } from '../../core/in-parallel';
 import type { JobState } from '../job-state';
+import { byText } from '../../core/text';
 
 /** An attempt of a ledger record, or the one that is running. */
 export type ShownAttempt = Omit<AttemptRecord, 'outcome'> & { readonly outcome: AttemptOutcome | 'running' };
@@ -53,7 +54,7 @@ export async function listRuns(
   );
   const newest = keys
     .flat()
-    .sort((a, b) => (a.key === b.key ? compare(a.job, b.job) : compare(a.key, b.key)))
+    .sort((a, b) => (a.key === b.key ? byText(a.job, b.job) : byText(a.key, b.key)))
     .slice(0, limit);
   const records = await inParallel(newest, async ({ job, key }) => {
     try {
@@ -109,11 +110,8 @@ async function newestKeys(
   return keys;
 }
 
-function rowOf(listing: Listing, job: JobName): Row | undefined {
+/** The row of a job in a listing that contains it. */
+export function rowOf(listing: Listing, job: JobName): Row | undefined {
   const row = listing.jobs.get(job)?.row;
   return row && decodeRow(row.metadata);
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }

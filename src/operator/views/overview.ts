@@ -10,6 +10,7 @@ import { layoutTroubles } from './layouts';
 import { listJobs } from './list-jobs';
 import type { JobStatus, Overview } from '../../manage/schema/jobs';
 import type { DeploymentStatus } from '../../manage/schema/deployments';
+import { byText } from '../../core/text';
 
 /**
  * Reads the state of all jobs and deployments, by one listing of each.
@@ -30,7 +31,9 @@ export async function readOverview(
   return {
     now: isoOf(list.now),
     jobs: withGroupMarks(statuses, specs, isoOf(list.now)).toSorted(worstFirst),
-    deployments: deployments.map((deployment) => deploymentStatus(deployment, fleet)).sort(byName),
+    deployments: deployments
+      .map((deployment) => deploymentStatus(deployment, fleet))
+      .sort((a, b) => byText(a.name, b.name)),
     maintenance: maintenanceAt(fleet, list.now).map(({ since, until, ...rest }) => ({
       ...rest,
       since: isoOf(since),
@@ -72,12 +75,12 @@ function deploymentStatus(deployment: Deployment, fleet: Fleet): DeploymentStatu
 
 /** What needs a person most comes first; then what will happen next. */
 export function worstFirst(a: JobStatus, b: JobStatus): number {
-  return rankOf(a) - rankOf(b) || compare(nextOf(a), nextOf(b)) || compare(a.name, b.name);
+  return rankOf(a) - rankOf(b) || byText(nextOf(a), nextOf(b)) || byText(a.name, b.name);
 }
 
 /** As {@link worstFirst}, but a run that starts or ends moves no job: pages of a list stay the same while one reads. */
 export function worstSteadily(a: JobStatus, b: JobStatus): number {
-  return rankOf(a) - rankOf(b) || compare(a.name, b.name);
+  return rankOf(a) - rankOf(b) || byText(a.name, b.name);
 }
 
 function rankOf(job: JobStatus): number {
@@ -103,14 +106,6 @@ function rankOf(job: JobStatus): number {
 /** Jobs without a next due time come last. */
 function nextOf({ currentRun, nextDueAt }: JobStatus): string {
   return currentRun?.startedAt ?? nextDueAt ?? '~';
-}
-
-function byName(a: DeploymentStatus, b: DeploymentStatus): number {
-  return compare(a.name, b.name);
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }
 
 /**

@@ -6,7 +6,6 @@ import { ForeignRecordError } from '../../core/record';
 import { type Redact, redactJson } from '../../core/redact';
 import type { CallOptions, LeaseStore } from '../../lease/store';
 
-/** The input of a run, for people. */
 export interface ShownInput {
   readonly value: unknown;
   /**

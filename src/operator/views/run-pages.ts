@@ -10,6 +10,7 @@ import { isWaiting } from '../../core/why';
 import { inParallel } from '../../core/in-parallel';
 import type { JobState } from '../job-state';
 import type { JobEntry } from './list-jobs';
+import { byText } from '../../core/text';
 
 /** A run as a listing of the ledger shows it, without a read of its record. */
 export interface ListedRun {
@@ -342,14 +343,10 @@ function wholeOf(text: string | undefined): number | undefined {
 }
 
 function byAge(a: PageStart, b: PageStart): number {
-  return a.key === b.key ? compare(a.job, b.job) : compare(a.key, b.key);
+  return a.key === b.key ? byText(a.job, b.job) : byText(a.key, b.key);
 }
 
 /** Whether `a` comes before `b` in a list: it is newer, or of the same time with a smaller name. */
 function isBefore(a: PageStart, b: PageStart): boolean {
   return byAge(a, b) < 0;
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }

@@ -1,11 +1,9 @@
-import type { JobName } from '../../core/brand';
 import { ForeignMetadataError } from '../../core/metadata';
 import { ForeignRecordError } from '../../core/record';
-import { decodeRow } from '../../core/row';
 import { readRecord } from '../../coordinator/ledger';
 import type { CallOptions, LeaseStore, Listing } from '../../lease/store';
 import { inParallel } from '../../core/in-parallel';
-import { type Runs, type ShownRecord, shown, withOverlappedRuns } from './list-runs';
+import { rowOf, type Runs, type ShownRecord, shown, withOverlappedRuns } from './list-runs';
 import type { ListedRun } from './run-pages';
 import { runsNow } from './runs-now';
 
@@ -39,9 +37,4 @@ export async function recordsOf(
     }
   });
   return { records: withOverlappedRuns(records.filter((record) => record !== undefined)), problems };
-}
-
-function rowOf({ jobs }: Listing, job: JobName): ReturnType<typeof decodeRow> | undefined {
-  const row = jobs.get(job)?.row;
-  return row && decodeRow(row.metadata);
 }

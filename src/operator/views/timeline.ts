@@ -1,24 +1,18 @@
 import type { EpochMs, Millis } from '../../core/brand';
 import { type JobSpec, actualTime } from '../../core/job';
 import type { JobEntry } from './list-jobs';
+import type * as z from 'zod';
 import type { JobStatus } from '../../manage/schema/jobs';
+import type { Timeline as Answer } from '../../manage/schema/timeline';
 import { statusOf } from './job-status';
 import { worstSteadily } from './overview';
 
 /** The most due times of one job. */
 const PLANNED = 200;
 
-/** A job with what it has done and will do around now. Times are ISO 8601 in UTC. */
-export interface TimelineJob extends JobStatus {
-  /** The delay of every due time by `spread`. */
-  readonly offsetMs: Millis;
-  /** The middle one of the durations that the row has. Null: it has none. */
-  readonly medianMs: Millis | null;
-  /** When its next due times start, oldest first. */
-  readonly planned: readonly string[];
-  /** Whether `planned` has all due times of the window. */
-  readonly isComplete: boolean;
-}
+/** Its jobs are in the order of {@link worstSteadily}. */
+export type Timeline = Omit<z.output<typeof Answer>, 'now'>;
+type TimelineJob = Timeline['jobs'][number];
 
 interface TimelineQuery {
   readonly now: EpochMs;
@@ -31,15 +25,6 @@ interface TimelineQuery {
   /** How many of the jobs to leave out before the first one. */
   readonly skip: number;
   readonly limit: number;
-}
-
-export interface Timeline {
-  /** {@link worstSteadily}. */
-  readonly jobs: readonly TimelineJob[];
-  /** How many of the jobs that were asked for have anything in the window. */
-  readonly busy: number;
-  /** How many of them have nothing in it, and are left out. */
-  readonly empty: number;
 }
 
 /** The jobs that have run, or will run, within a window around now. It makes no storage call. */

@@ -1,6 +1,6 @@
 import type { EpochMs } from '../../core/brand';
 import { type CallOptions, StoreUnavailableError } from '../../lease/store';
-import { limited, type Service } from '../limited';
+import { limited, type Service } from '../metered';
 import { codeOf, dateOf, failure } from './errors';
 
 /** The service's answer, with the time by its own clock. `no`: the condition or the lease of the call did not hold. */

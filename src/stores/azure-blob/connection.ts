@@ -30,7 +30,6 @@ interface Sending extends StoragePipelineOptions {
   readonly clock?: Clock;
 }
 
-/** Measures calls. */
 export interface CallMeter {
   readonly clock: Clock;
   readonly onOutcome: (outcome: CallOutcome) => void;

@@ -41,7 +41,7 @@ export function callMeter(clock: Clock, onOutcome: (outcome: CallOutcome) => voi
           status = answer.status;
           return answer;
         } catch (error) {
-          status = statusOf(error);
+          status = error instanceof RestError ? error.statusCode : undefined;
           throw error;
         } finally {
           onOutcome({ kind, result: callResult(status), ms: clock.monotonic() - sent });
@@ -54,10 +54,6 @@ export function callMeter(clock: Clock, onOutcome: (outcome: CallOutcome) => voi
 /** Takes the three members that matter: a copy of the whole request would cost more than the rest of a measurement. */
 export function kindOfRequest({ method, url, headers }: WebResource): CallKind {
   return kindOfCall({ method, url, leaseAction: headers.get('x-ms-lease-action') });
-}
-
-function statusOf(error: unknown): number | undefined {
-  return error instanceof RestError ? error.statusCode : undefined;
 }
 
 /** @throws Error for a request that this adapter never sends */

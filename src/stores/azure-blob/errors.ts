@@ -1,7 +1,7 @@
 import { isRestError, type RestError } from '@azure/storage-blob';
 import { brief } from '../../core/text';
 import { type Denial, StoreDeniedError, StoreUnavailableError } from '../../lease/store';
-import { noContainer } from '../no-container';
+import { noContainer } from '../client-error';
 
 const BLOB_GONE = ['BlobNotFound', 'ResourceNotFound'];
 const CHANGED = ['ConditionNotMet'];
@@ -46,7 +46,6 @@ export function dateOf(error: unknown): number | undefined {
   return header === undefined ? undefined : Date.parse(header);
 }
 
-/** Translates an error into the port's terms. */
 export function failure(error: unknown, where: string): StoreDeniedError | StoreUnavailableError {
   if (error instanceof StoreUnavailableError) return error;
   if (isRestError(error) && error.statusCode !== undefined) return refusal(error, error.statusCode, where);

@@ -1,4 +1,4 @@
-import type { CallOptions, ListOptions } from '../../lease/store';
+import type { ListOptions } from '../../lease/store';
 import type { DatedPage } from './gather';
 import { JOBS_PREFIX } from './layout';
 import type { ListedBlob } from './listed-blob';
@@ -66,7 +66,9 @@ async function readRange(
     const enough = index === 0 && pages.length === 0 ? undefined : ending.enough;
     if (enough?.aborted === true) return { place, pages, isCut: true, marker };
     const request = { prefix: JOBS_PREFIX, continuation: marker, start, ...(limit !== undefined && { limit }) };
-    const answer = await askPage('list jobs', request, untilOne([signal, failed, enough])).catch((error: unknown) => {
+    const answer = await askPage('list jobs', request, {
+      signal: AbortSignal.any([signal, failed, enough].filter((signal) => signal !== undefined)),
+    }).catch((error: unknown) => {
       if (enough?.aborted === true && !failed.aborted) return undefined;
       throw error;
     });
@@ -78,10 +80,6 @@ async function readRange(
     if (beyond >= 0 || continuation === undefined) return { place, pages, isCut: false };
     marker = continuation;
   }
-}
-
-function untilOne(given: readonly (AbortSignal | undefined)[]): CallOptions {
-  return { signal: AbortSignal.any(given.filter((signal) => signal !== undefined)) };
 }
 
 /**

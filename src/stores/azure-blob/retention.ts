@@ -17,7 +17,7 @@ const FOLDERS = [RUNS_PREFIX, LOGS_PREFIX, REQUESTS_PREFIX, AUDIT_PREFIX, NOTICE
 const PAGE = 1_000;
 
 /** Where the next page of a folder begins. */
-interface Place {
+interface PageStart {
   readonly folder: string;
   readonly start?: string;
   readonly continuation?: string;
@@ -28,7 +28,7 @@ interface Place {
  * only a folder that has more is read on, page by page, and what is young of a job is skipped.
  */
 export function retentionIn(container: ContainerClient, ask: Ask, askPage: AskPage, clock: Clock): Retention {
-  let place: Place | undefined;
+  let place: PageStart | undefined;
   let skips = true;
 
   async function nextPage(folder: string, options: CallOptions | undefined): ReturnType<AskPage> {

@@ -1,6 +1,6 @@
 import type { JobName } from '../../core/brand';
-import type { RowStore } from '../../lease/store';
 import { checkMetadata, leaseSeconds } from '../limits';
+import type { RowCalls } from '../port';
 import type { Ask } from './ask';
 import { download } from './download';
 import { NO } from './errors';
@@ -13,7 +13,7 @@ export function rowCalls(
   container: RowContainer,
   ask: Ask,
   blobName: (name: JobName) => string,
-): Omit<RowStore, 'location' | 'limits' | 'prepare'> {
+): Omit<RowCalls, 'breakLease'> {
   const blob = (name: JobName): RowBlob => container.getBlockBlobClient(blobName(name));
   return {
     async createRow(job, metadata, options) {

@@ -3,6 +3,7 @@ import type { JobName, Millis } from '../../core/brand';
 import type { Clock } from '../../core/clock';
 import {
   type CallOptions,
+  type ControlStore,
   type ElectionStore,
   type LeaseBreaking,
   type LeaseStore,
@@ -13,13 +14,16 @@ import {
 } from '../../lease/store';
 import { facetsIn } from '../facets/facets';
 import { STORE_LIMITS } from '../limits';
+import type { JobRowCalls } from '../port';
 import { type Ask, asker } from './ask';
 import { EMULATOR } from './connection';
 import { entriesIn } from './entries';
-import { jobRowsIn } from './job-rows';
-import { electionRow, ELECTIONS_PREFIX, FOLDERS, JOBS_PREFIX, parseElectionRow } from './layout';
-import { logsIn } from './logs';
+import { NO } from './errors';
+import { gatherer } from './gather';
+import { ELECTIONS_PREFIX, FOLDERS, JOBS_PREFIX, electionRow, jobPrefix, parseElectionRow, partName } from './layout';
+import { type Pages, listerOfAll } from './list-all';
 import { type AskPage, page, pagesOf, rowOf } from './listing';
+import { logsIn } from './logs';
 import { retentionIn } from './retention';
 import type { RowContainer } from './row-container';
 import { rowCalls } from './rows';
@@ -161,4 +165,48 @@ async function prepare(
       { cause },
     );
   }
+}
+
+/** The rows of jobs, listed with their controls, whose blobs are beside them. */
+function jobRowsIn(
+  container: ContainerClient,
+  ask: Ask,
+  pages: Pages,
+  readControl: ControlStore['readControl'],
+): JobRowCalls {
+  const listAll = listerOfAll(pages, readControl);
+  return {
+    ...rowCalls(container, ask, (job) => partName(job, 'lease')),
+    async list(options) {
+      if (options?.job === undefined) return listAll(options);
+      const gathered = gatherer();
+      let continuation: string | undefined;
+      let last = '';
+      do {
+        const request = { prefix: jobPrefix(options.job), continuation };
+        const answer = await pages.askPage('list jobs', request, options);
+        gathered.page({ blobs: answer.value.blobs, date: answer.date });
+        last = answer.value.blobs.at(-1)?.name ?? last;
+        continuation = answer.value.continuation;
+        // Blobs after the job's row belong to other jobs.
+      } while (continuation !== undefined && last < partName(options.job, 'lease'));
+      return gathered.listing();
+    },
+    async breakLease(job, ifMatch, options) {
+      const answer = await ask({
+        what: `break the lease of ${job}`,
+        no: NO.lease,
+        options,
+        // The lease ends after its remaining time if that is shorter. Without a period, the service would end an
+        // endless lease at once.
+        send: (abortSignal) =>
+          container
+            .getBlobClient(partName(job, 'lease'))
+            .getBlobLeaseClient()
+            .breakLease(STORE_LIMITS.leaseMs.most / 1000, { conditions: { ifMatch }, abortSignal }),
+      });
+      if (answer.kind === 'no') return { kind: 'lost' };
+      return { kind: 'broken', leftMs: (answer.value.leaseTime ?? 0) * 1000 };
+    },
+  };
 }

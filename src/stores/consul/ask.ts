@@ -1,23 +1,11 @@
 import type { EpochMs } from '../../core/brand';
-import type { CallKind, CallOutcome } from '../../core/storage-call';
-import type { CallOptions } from '../../lease/store';
+import { listIn, textIn } from '../http/json';
 import { dateIn, memberTime } from '../http/time';
-import type { Service } from '../limited';
-import { metered } from '../metered';
+import { type Call, metered, type Service } from '../metered';
 import type { Exchange } from './agents';
 import { ConsulError, failure, NoContainerError, resultOf } from './errors';
-import { listIn, textIn } from '../http/json';
 import { makeSession } from './sessions';
 import { get, type Operation, type TransactionAnswer, transactionIn, tree } from './wire';
-
-interface Question<T> {
-  /** The operation and its object, for messages. */
-  readonly what: string;
-  readonly kind: CallKind;
-  /** Whether an answer means that a condition of the call did not hold, or that nothing was found. */
-  readonly isNothing?: (answer: T) => boolean;
-  readonly options: CallOptions | undefined;
-}
 
 export interface Dated extends TransactionAnswer {
   readonly date: EpochMs;
@@ -42,7 +30,7 @@ export interface Calls {
 }
 
 /** Makes one call of the port, of one or several exchanges, in the time of one. */
-export type Ask = <T>(question: Question<T>, use: (calls: Calls, signal: AbortSignal) => Promise<T>) => Promise<T>;
+export type Ask = <T>(question: Call<T>, use: (calls: Calls, signal: AbortSignal) => Promise<T>) => Promise<T>;
 
 export interface Cluster extends Service {
   readonly exchange: Exchange;
@@ -50,11 +38,8 @@ export interface Cluster extends Service {
   readonly layout: string;
   /** The node in the catalog on which sessions are. */
   readonly node: string;
-  /** Receives each call once it is over. */
-  readonly onOutcome?: ((outcome: CallOutcome) => void) | undefined;
 }
 
-/** Makes each call once, and translates its error into the port's terms. */
 export function asker(cluster: Cluster): Ask {
   const { layout, exchange, clock } = cluster;
   const time = memberTime(clock);
@@ -84,8 +69,8 @@ export function asker(cluster: Cluster): Ask {
     return calls;
   }
 
-  return ({ isNothing = () => false, ...question }, use) =>
-    metered({ ...cluster, failure, resultOf }, { ...question, isNothing }, (signal) => use(callsUntil(signal), signal));
+  return (question, use) =>
+    metered({ ...cluster, failure, resultOf }, question, (signal) => use(callsUntil(signal), signal));
 }
 
 /** After so many lost races with others that write the same key, something else is wrong. */

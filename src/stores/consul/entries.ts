@@ -1,11 +1,9 @@
-import type { EpochMs } from '../../core/brand';
-import type { Metadata } from '../../lease/store';
-import type { Condition, Entries, Head } from '../port';
+import { type Condition, type Entries, type Head, type HeadData, etagOf, headOf, pageOf } from '../port';
 import { checkMetadata } from '../limits';
 import type { Ask, Calls } from './ask';
 import { bodyIn, bodyOperations } from './bodies';
 import { bodyKey, type EntryKeys, headKey, idIn, type Keys, mayHold, startIn } from './keys';
-import { etagOf, indexOf } from './rows';
+import { indexOf } from './rows';
 import {
   create,
   get,
@@ -19,12 +17,6 @@ import {
   set,
   tree,
 } from './wire';
-
-/** What a head's key has. Consul has no time: the writer's estimate of the agents' is in it. */
-interface HeadData {
-  readonly at: EpochMs;
-  readonly metadata: Metadata;
-}
 
 /** One operation of each transaction is the check of the container. */
 const DIVISIONS_AT_ONCE = OPERATIONS - 4;
@@ -40,7 +32,7 @@ export function entriesIn(ask: Ask, places: Keys): Entries<EntryKeys> {
         const bodies = body === undefined ? [] : await bodyOperations(calls, places, { keys, id, body, at });
         const { found } = await calls.transact(...headOperations(key, condition, JSON.stringify(head)), ...bodies);
         const written = found?.findLast((kv) => kv.key === key);
-        return written && etagOf(written);
+        return written && etagOf(String(written.index));
       });
     },
     get: ({ id, keys, ...question }) =>
@@ -53,8 +45,13 @@ export function entriesIn(ask: Ask, places: Keys): Entries<EntryKeys> {
     page: ({ keys, prefix = '', limit, continuation = '', ...question }) =>
       ask(question, async (calls) => {
         const { now, heads } = await headsFrom(calls, keys, { prefix, after: continuation, enough: limit + 1 });
-        const items = heads.slice(0, limit).map(({ key, ...head }) => ({ id: idIn(keys, key), ...head }));
-        return { now, items, continuation: heads.length > limit ? items.at(-1)?.id : undefined };
+        return {
+          now,
+          ...pageOf(
+            heads.map(({ key, ...head }) => ({ id: idIn(keys, key), ...head })),
+            limit,
+          ),
+        };
       }),
     all: ({ keys, ...question }) =>
       ask(question, async (calls) => {
@@ -131,9 +128,6 @@ function headAt(key: string, found: readonly KeyValue[]): Head | undefined {
   return kv && headIn(kv);
 }
 
-/** @throws Error if the head is not one of ours: a fault of this adapter, or of somebody who writes its keys */
-export function headIn(kv: KeyValue): Head {
-  const { at, metadata } = JSON.parse(kv.value) as Partial<HeadData>;
-  if (at === undefined || metadata === undefined) throw new Error(`the key ${kv.key} of cronlease has foreign content`);
-  return { etag: etagOf(kv), writtenMs: at, metadata };
+export function headIn({ key, value, index }: KeyValue): Head {
+  return headOf(key, value, String(index));
 }

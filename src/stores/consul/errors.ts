@@ -1,7 +1,6 @@
 import type { CallResult } from '../../core/storage-call';
 import { type Denial, StoreDeniedError, StoreError, StoreUnavailableError } from '../../lease/store';
-import { causeOf } from '../client-error';
-import { noContainer } from '../no-container';
+import { causeOf, noContainer } from '../client-error';
 
 /** An agent has answered that it has not done what it was asked. */
 export class ConsulError extends Error {
@@ -25,7 +24,6 @@ export function isAgentAtFault(error: unknown): boolean {
   return error instanceof ConsulError ? error.status >= 500 || error.status === 404 : true;
 }
 
-/** Translates an error into the port's terms. */
 export function failure(error: unknown, where: string): StoreError {
   if (error instanceof StoreError) return error;
   const cause = causeOf(error);

@@ -18,7 +18,6 @@ export interface Keys extends FacetKeys<EntryKeys> {
   readonly node: string;
 }
 
-/** Where the entries of one kind, or of one job, lie. */
 export interface EntryKeys {
   readonly heads: string;
   readonly bodies: string;
@@ -52,7 +51,6 @@ export function rowKeys(folder: string, name: string): { readonly row: string; r
   return { row, lease: `${row}lease/` };
 }
 
-/** The key of an entry's head. */
 export function headKey({ heads }: EntryKeys, id: string): string {
   return `${heads}${divisionOf(id)}/${id}/`;
 }

@@ -15,7 +15,7 @@ const DIVISIONS_AT_ONCE = 16;
 const ABANDONED_MS = 3_600_000;
 
 /** Entries of one kind or job that are kept equally long. */
-interface Kept {
+interface KeptKind {
   readonly keys: EntryKeys;
   readonly keepMs: Millis;
   /** Whether ids count down in time, so that the oldest are last. */
@@ -41,7 +41,7 @@ export function retentionIn(ask: Ask, keys: Keys): Retention {
   };
 }
 
-function keptIn({ records, logs, requests, audits, notices }: Keys, keep: ReadonlyMap<JobName, Millis>): Kept[] {
+function keptIn({ records, logs, requests, audits, notices }: Keys, keep: ReadonlyMap<JobName, Millis>): KeptKind[] {
   const longest = Math.max(...keep.values());
   return [
     ...[...keep].flatMap(([job, keepMs]) =>
@@ -55,7 +55,7 @@ function keptIn({ records, logs, requests, audits, notices }: Keys, keep: Readon
 /** @returns how many entries were removed */
 async function purgeKind(
   ask: Ask,
-  { keys, keepMs, isInOrder }: Kept,
+  { keys, keepMs, isInOrder }: KeptKind,
   limit: number,
   options: CallOptions | undefined,
 ): Promise<number> {

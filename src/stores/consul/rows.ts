@@ -3,6 +3,7 @@ import type { Clock } from '../../core/clock';
 import type { CallOptions, LeaseBreaking, ListedRow, Metadata, RowStore } from '../../lease/store';
 import { listedLease, mayAcquire, mayRenew, mayWrite, type SeenLease } from '../lease-automaton';
 import { checkMetadata, leaseSeconds } from '../limits';
+import { type RowCalls, etagOf } from '../port';
 import { type Ask, type Calls, type Dated, DISTURBED, untilUndisturbed } from './ask';
 import { rowKeys } from './keys';
 import { leftOf } from './sessions';
@@ -23,7 +24,7 @@ interface LeaseData {
 }
 
 /** A row with its lease as of one instant. */
-interface Seen {
+interface SeenRow {
   readonly date: EpochMs;
   readonly row: KeyValue;
   readonly lease: KeyValue;
@@ -40,18 +41,18 @@ interface Plan {
   readonly lock?: 'renewed' | 'givenBack';
 }
 
-interface Place {
+interface RowFolder {
   readonly ask: Ask;
   readonly clock: Clock;
   /** What the keys begin with: those of jobs, or of elections. */
   readonly folder: string;
 }
 
-export function rowCalls(place: Place): Omit<RowStore, 'location' | 'limits' | 'prepare'> & Required<LeaseBreaking> {
+export function rowCalls(place: RowFolder): RowCalls {
   return { ...readAndWrite(place), ...leases(place), ...breaking(place) };
 }
 
-function readAndWrite(place: Place): Pick<RowStore, 'createRow' | 'readRow' | 'writeRow'> {
+function readAndWrite(place: RowFolder): Pick<RowStore, 'createRow' | 'readRow' | 'writeRow'> {
   const { ask, clock, folder } = place;
   return {
     async createRow(job, metadata, options) {
@@ -80,24 +81,25 @@ function readAndWrite(place: Place): Pick<RowStore, 'createRow' | 'readRow' | 'w
       const done = await change(place, question, (seen) => {
         const { row, lease, held } = seen;
         const { session } = lease;
-        if (session === undefined || !mayWrite(leaseIn(seen), leaseId) || etagOf(row) !== ifMatch) return undefined;
+        if (session === undefined || !mayWrite(leaseIn(seen), leaseId) || etagOf(String(row.index)) !== ifMatch)
+          return undefined;
         const isOurs = held.isBroken === true || leftOf(clock, session) !== undefined;
         return { checksRow: true, metadata, ...(!isOurs && { held, lock: 'renewed' }) };
       });
       if (done === undefined) return { kind: 'refused' };
       const { date, row, session } = done;
-      return { kind: 'written', etag: etagOf(row), date, leftMs: leftIn(clock, session) };
+      return { kind: 'written', etag: etagOf(String(row.index)), date, leftMs: leftIn(clock, session) };
     },
   };
 }
 
-function leases(place: Place): Pick<RowStore, 'acquire' | 'renew' | 'release'> {
+function leases(place: RowFolder): Pick<RowStore, 'acquire' | 'renew' | 'release'> {
   return {
     async acquire(job, { leaseId: id, leaseMs, ifMatch }, options) {
       const seconds = leaseSeconds(leaseMs);
       const question = { what: `acquire the lease of ${job}`, kind: 'acquire', job, options } as const;
       const done = await change(place, question, (seen) => {
-        if (!mayAcquire(leaseIn(seen), id) || etagOf(seen.row) !== ifMatch) return undefined;
+        if (!mayAcquire(leaseIn(seen), id) || etagOf(String(seen.row.index)) !== ifMatch) return undefined;
         return { checksRow: true, held: { id, seconds }, lock: 'renewed' };
       });
       return done === undefined ? { kind: 'lost' } : { kind: 'acquired', date: done.date };
@@ -117,7 +119,7 @@ function leases(place: Place): Pick<RowStore, 'acquire' | 'renew' | 'release'> {
       const ifMatch = options?.ifMatch;
       const question = { what: `release the lease of ${job}`, kind: 'release', job, options } as const;
       const done = await change(place, question, ({ row, held }) => {
-        if (held.id !== leaseId || (ifMatch !== undefined && etagOf(row) !== ifMatch)) return undefined;
+        if (held.id !== leaseId || (ifMatch !== undefined && etagOf(String(row.index)) !== ifMatch)) return undefined;
         return { checksRow: ifMatch !== undefined, held: {}, lock: 'givenBack' };
       });
       return done === undefined ? 'lost' : 'released';
@@ -126,13 +128,13 @@ function leases(place: Place): Pick<RowStore, 'acquire' | 'renew' | 'release'> {
 }
 
 /** The lock stays until its session ends, and no other session takes it over. */
-function breaking(place: Place): Required<LeaseBreaking> {
+function breaking(place: RowFolder): Required<LeaseBreaking> {
   return {
     async breakLease(job, ifMatch, options) {
       const question = { what: `break the lease of ${job}`, kind: 'break', job, options } as const;
       let left = 0;
       const done = await change(place, question, ({ row, lease: { session }, held }) => {
-        if (held.id === undefined || etagOf(row) !== ifMatch) return undefined;
+        if (held.id === undefined || etagOf(String(row.index)) !== ifMatch) return undefined;
         left = session === undefined ? 0 : (leftOf(place.clock, session) ?? (held.seconds ?? 0) * 1000);
         return { checksRow: true, held: { ...held, isBroken: true } };
       });
@@ -141,7 +143,7 @@ function breaking(place: Place): Required<LeaseBreaking> {
   };
 }
 
-interface Change {
+interface RowChange {
   readonly what: string;
   readonly kind: 'metadata' | 'acquire' | 'renew' | 'release' | 'break';
   readonly job: JobName;
@@ -162,9 +164,9 @@ interface Done {
  * @param decide undefined: nothing is done
  */
 function change(
-  { ask, folder }: Place,
-  { job, ...question }: Change,
-  decide: (seen: Seen) => Plan | undefined,
+  { ask, folder }: RowFolder,
+  { job, ...question }: RowChange,
+  decide: (seen: SeenRow) => Plan | undefined,
 ): Promise<Done | undefined> {
   return ask({ ...question, isNothing: (answer) => answer === undefined }, (calls) =>
     untilUndisturbed(async () => {
@@ -181,7 +183,7 @@ function change(
   );
 }
 
-function operationsOf({ row, lease }: Seen, plan: Plan, renewed: string | undefined): readonly Operation[] {
+function operationsOf({ row, lease }: SeenRow, plan: Plan, renewed: string | undefined): readonly Operation[] {
   const { key, session } = lease;
   const checks = [hasIndex(lease), ...(plan.checksRow ? [hasIndex(row)] : [])];
   const written = plan.metadata === undefined ? [] : [set(row.key, JSON.stringify(plan.metadata))];
@@ -194,7 +196,7 @@ function operationsOf({ row, lease }: Seen, plan: Plan, renewed: string | undefi
 }
 
 /** Undefined: there is no such row. */
-async function look(calls: Calls, folder: string, job: JobName): Promise<Seen | undefined> {
+async function look(calls: Calls, folder: string, job: JobName): Promise<SeenRow | undefined> {
   const keys = rowKeys(folder, job);
   const { date, found = [] } = await calls.transact(tree(keys.row));
   const [row, lease] = [keys.row, keys.lease].map((name) => found.find(({ key }) => key === name));
@@ -218,7 +220,7 @@ export function leftIn(clock: Clock, session: string | undefined): Millis {
   return session === undefined ? 0 : (leftOf(clock, session) ?? 0);
 }
 
-function leaseIn({ lease: { session }, held: { id, isBroken } }: Seen): SeenLease {
+function leaseIn({ lease: { session }, held: { id, isBroken } }: SeenRow): SeenLease {
   return { holder: id, isBroken: isBroken === true, isOver: session === undefined };
 }
 
@@ -226,24 +228,23 @@ function leaseIn({ lease: { session }, held: { id, isBroken } }: Seen): SeenLeas
  * A session that has ended before its time was ended by somebody: its holder may still trust, as with a lease that was
  * broken.
  */
-function listed(seen: Seen): ListedRow {
+function listed(seen: SeenRow): ListedRow {
   const { date, row, held } = seen;
   const { seconds = 0, at = 0 } = held;
   const lease = leaseIn(seen);
   const hasLasted = date + DATE_CUT_MS >= at + seconds * 1000;
   const isBroken = lease.isBroken || (lease.isOver && !hasLasted);
-  return { etag: etagOf(row), ...listedLease({ ...lease, isBroken }), metadata: JSON.parse(row.value) as Metadata };
+  return {
+    etag: etagOf(String(row.index)),
+    ...listedLease({ ...lease, isBroken }),
+    metadata: JSON.parse(row.value) as Metadata,
+  };
 }
 
 /** A date is cut to whole seconds. */
 const DATE_CUT_MS = 1_000;
 
-/** An ETag is the index of the last write in quotes. */
-export function etagOf({ index }: Pick<KeyValue, 'index'>): ETag {
-  return `"${String(index)}"` as ETag;
-}
-
-/** Another text fits nothing: no index is 0 but that of a key that is absent. */
+/** An ETag is the index of the last write. Another text fits nothing: no index is 0 but that of a key that is absent. */
 export function indexOf(etag: ETag): number {
   return Number(/^"([1-9]\d{0,14})"$/.exec(etag)?.[1] ?? Number.MAX_SAFE_INTEGER);
 }

@@ -1,6 +1,5 @@
 import { hasScheme, invalidUrl, type Members, membersOf, type UrlForm } from '../http/url';
 
-/** The agents that `CRONLEASE_STORAGE` names. */
 export interface ConsulCluster extends Omit<Members, 'user' | 'password'> {
   /** Of the ACL; undefined: the agents' default one. */
   readonly token: string | undefined;
@@ -13,7 +12,6 @@ const FORM: UrlForm = {
   example: 'consuls://:TOKEN@HOST:8501,HOST2:8501/PREFIX',
 };
 
-/** Whether a connection string is a URL of Consul. */
 export function isConsul(text: string): boolean {
   return hasScheme(FORM, text);
 }

@@ -1,30 +1,25 @@
-import type { JobName, Millis } from '../../core/brand';
+import type { JobName } from '../../core/brand';
 import type { Clock } from '../../core/clock';
-import type { CallOutcome } from '../../core/storage-call';
-import type {
-  ElectionStore,
-  JobRowStore,
-  LeaseBreaking,
-  LeaseStore,
-  ListedControl,
-  ListedRow,
-  Retention,
-} from '../../lease/store';
+import { type CallOptions, type ListedControl, type ListedRow, StoreDeniedError } from '../../lease/store';
 import type { Trial } from '../../lease/trial';
-import { facetsIn } from '../facets/facets';
+import { type Adapter, type AdapterOptions, adapterOf } from '../adapter';
 import { listingOf } from '../facets/listing';
-import { STORE_LIMITS } from '../limits';
-import { tryRows } from '../row-trial';
-import { exchangesWith } from './agents';
+import type { JobRowCalls } from '../port';
+import { type Exchange, exchangesWith } from './agents';
 import { type Ask, type Cluster, asker } from './ask';
 import { entriesIn, headIn } from './entries';
 import { type Keys, headKey, idIn, keysIn, rowKeys } from './keys';
-import { lookForLayout, prepareLayout } from './layout';
 import { logsIn } from './logs';
 import { retentionIn } from './retention';
 import { leftIn, rowCalls, rowsAmong } from './rows';
 import type { ConsulCluster } from './settings';
-import { type KeyValue, removeTree, tree } from './wire';
+import { type KeyValue, create, removeTree, tree } from './wire';
+
+/**
+ * The version of the keys. A later one must leave them usable for the release before it, since the instances of both run
+ * side by side.
+ */
+const VERSION = '1';
 
 const REMEDIES: Trial['remedies'] = {
   noToken: 'name a URL with a token of the ACL',
@@ -71,75 +66,49 @@ const REMEDIES: Trial['remedies'] = {
  * none here, and our own trust ends before the session. `consul lock` and watches need an agent, or a connection, for each
  * instance.
  */
-export function consulStore(options: ConsulStoreOptions): LeaseStore & LeaseBreaking & Retention {
-  const { cluster, keys } = clusterOf(options);
-  const ask = asker(cluster);
-  return {
-    location: cluster.location,
-    limits: STORE_LIMITS,
-    prepare: (call) => prepareLayout(ask, { ...cluster, ...options }, call),
-    ...jobRowsIn(ask, cluster.clock, keys),
-    ...facetsIn(entriesIn(ask, keys), keys),
-    ...logsIn(ask, keys),
-    ...retentionIn(ask, keys),
-  };
-}
-
-/** The rows of elections, beside those of jobs. */
-export function consulElections(options: ConsulStoreOptions): ElectionStore {
-  const { cluster, keys } = clusterOf(options);
-  const { clock } = cluster;
-  const ask = asker(cluster);
-  const { breakLease: _, ...rows } = rowCalls({ ask, clock, folder: keys.elections });
-  return {
-    location: cluster.location,
-    limits: STORE_LIMITS,
-    prepare: (call) => prepareLayout(ask, { ...cluster, ...options }, call),
-    ...rows,
-    listRows: (call) =>
-      ask({ what: 'list elections', kind: 'listing', options: call }, async (calls) =>
-        rowsAmong(keys.elections, await calls.transact(tree(keys.elections))),
+export function consul({
+  server,
+  container,
+  clock,
+  callTimeoutMs: limit,
+  onOutcome,
+}: AdapterOptions<ConsulCluster>): Adapter {
+  const keys = keysIn(server.prefix, container);
+  const { layout, node, elections } = keys;
+  const location = `${server.location}/${container}`;
+  const callTimeoutMs = server.members.length === 1 ? limit : Math.min(limit, PATIENCE_MS);
+  const exchange = exchangesWith(server);
+  const ask = asker({ location, clock, callTimeoutMs, exchange, layout, node, onOutcome });
+  return adapterOf({
+    location,
+    clock,
+    prepare: (call) => prepareLayout(ask, { exchange, layout, node, container }, call),
+    jobs: jobRowsIn(ask, clock, keys),
+    entries: entriesIn(ask, keys),
+    keys,
+    logs: logsIn(ask, keys),
+    retention: retentionIn(ask, keys),
+    elections: rowCalls({ ask, clock, folder: elections }),
+    listElections: (options) =>
+      ask({ what: 'list elections', kind: 'listing', options }, async (calls) =>
+        rowsAmong(elections, await calls.transact(tree(elections))),
       ),
-  };
-}
-
-export interface ConsulStoreOptions {
-  readonly agents: ConsulCluster;
-  /** The container's name, which follows the prefix in all keys. */
-  readonly container: string;
-  readonly clock: Clock;
-  /** A call without an answer fails after this long. */
-  readonly callTimeoutMs: Millis;
-  readonly onOutcome?: ((outcome: CallOutcome) => void) | undefined;
+    nouns: { object: 'row', place: 'container' },
+    remedies: REMEDIES,
+    // The date is cut to whole seconds.
+    look: async () => ({ ...(await lookForLayout(ask, layout)), cutMs: 500 }),
+    deleteRow: (name) =>
+      ask({ what: 'delete the row of a trial', kind: 'delete', options: undefined }, (calls) =>
+        calls.transact(removeTree(rowKeys(elections, name).row)),
+      ),
+  });
 }
 
 /** Where another agent can be asked, one that does not answer is given up sooner. An election takes some seconds. */
 const PATIENCE_MS = 4_000;
 
-function clusterOf({ agents, container, clock, callTimeoutMs: limit, onOutcome }: ConsulStoreOptions): {
-  readonly cluster: Cluster;
-  readonly keys: Keys;
-} {
-  const keys = keysIn(agents.prefix, container);
-  const { layout, node } = keys;
-  const location = `${agents.location}/${container}`;
-  const callTimeoutMs = agents.members.length === 1 ? limit : Math.min(limit, PATIENCE_MS);
-  const exchange = exchangesWith(agents);
-  return { cluster: { location, clock, callTimeoutMs, exchange, layout, node, onOutcome }, keys };
-}
-
-/** Tries each kind of call on a row of its own among the elections, which no tick reads, and removes that. */
-export function consulTrial(options: ConsulStoreOptions, id: string): Promise<Trial> {
-  const { cluster, keys } = clusterOf(options);
-  return trialOn(cluster, keys.elections, id);
-}
-
 /** The rows of jobs. One transaction lists them with their controls, as of one instant. */
-function jobRowsIn(
-  ask: Ask,
-  clock: Clock,
-  { jobs: folder, controls: controlKeys }: Keys,
-): Omit<JobRowStore & LeaseBreaking, 'location' | 'limits' | 'prepare'> {
+function jobRowsIn(ask: Ask, clock: Clock, { jobs: folder, controls: controlKeys }: Keys): JobRowCalls {
   const controlsAmong = (found: readonly KeyValue[]): ReadonlyMap<string, ListedControl> => {
     const controls = found.filter(({ key }) => key.startsWith(controlKeys.heads));
     return new Map(controls.map((kv) => [idIn(controlKeys, kv.key), headIn(kv)]));
@@ -165,25 +134,42 @@ function jobRowsIn(
 }
 
 /**
- * Tries each kind of call on a row of its own. Never rejects with a `StoreError`.
+ * Makes the node for sessions, and then the key by which all other calls see that the container exists.
  *
- * @param folder which no tick reads: that of elections
+ * A session of an agent's own node ends with that agent. This node is no machine: it is in the catalog alone, has no
+ * checks, and stays.
  */
-function trialOn(cluster: Cluster, folder: string, id: string): Promise<Trial> {
-  const ask = asker(cluster);
-  return tryRows(
-    {
-      rows: rowCalls({ ask, clock: cluster.clock, folder }),
-      clock: cluster.clock,
-      nouns: { object: 'row', place: 'container' },
-      remedies: REMEDIES,
-      // The date is cut to whole seconds.
-      look: async () => ({ ...(await lookForLayout(ask, cluster.layout)), cutMs: 500 }),
-      deleteRow: (name) =>
-        ask({ what: 'delete the row of a trial', kind: 'delete', options: undefined }, (calls) =>
-          calls.transact(removeTree(rowKeys(folder, name).row)),
-        ),
-    },
-    id,
-  );
+async function prepareLayout(
+  ask: Ask,
+  { exchange, layout, node, container }: Pick<Cluster, 'layout' | 'node' | 'exchange'> & { readonly container: string },
+  options: CallOptions | undefined,
+): Promise<void> {
+  const question = { what: `create ${container}`, kind: 'container', options } as const;
+  const isThere = await ask(question, async (calls) => {
+    const { found } = await calls.transactAnyway(tree(layout));
+    return found?.length === 1;
+  });
+  try {
+    await ask(question, async (calls, signal) => {
+      await register(exchange, node, signal);
+      if (!isThere) await calls.transactAnyway(create(layout, VERSION));
+    });
+  } catch (error) {
+    // The right to create is missing where there is nothing to create.
+    if (!isThere || !(error instanceof StoreDeniedError)) throw error;
+  }
+}
+
+async function register(exchange: Exchange, node: string, signal: AbortSignal): Promise<void> {
+  const path = `/v1/catalog/node/${node}`;
+  const { json } = await exchange({ method: 'GET', path, signal }, 404);
+  if (json !== null) return;
+  const body = { Node: node, Address: '127.0.0.1', NodeMeta: { 'external-node': 'true', 'external-probe': 'false' } };
+  await exchange({ method: 'PUT', path: '/v1/catalog/register', body, signal });
+}
+
+async function lookForLayout(ask: Ask, layout: string) {
+  const question = { what: 'look for the layout', kind: 'listing', options: undefined } as const;
+  const { date, found } = await ask(question, (calls) => calls.transactAnyway(tree(layout)));
+  return { isThere: found?.length === 1, date };
 }

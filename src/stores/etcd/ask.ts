@@ -1,20 +1,14 @@
 import type { EpochMs, Millis } from '../../core/brand';
-import type { CallKind, CallOutcome } from '../../core/storage-call';
-import type { CallOptions } from '../../lease/store';
-import type { Service } from '../limited';
-import { metered } from '../metered';
+import { given } from '../../core/given';
+import type { CallOptions } from '../../lease/port/call';
+import { dateIn, memberTime } from '../http/time';
+import { type Call, metered, type Service } from '../metered';
 import { failure, NoContainerError, resultOf } from './errors';
 import type { Exchange } from './members';
-import { dateIn, memberTime } from '../http/time';
 import { grant, remaining } from './time';
 import { get, isThere, type Transaction, type TransactionAnswer, transactionIn } from './wire';
 
-export interface Question {
-  /** The operation and its object, for messages. */
-  readonly what: string;
-  readonly kind: CallKind;
-  readonly options: CallOptions | undefined;
-}
+export type Question = Pick<Call<unknown>, 'what' | 'kind' | 'options'>;
 
 export interface Dated extends TransactionAnswer {
   readonly date: EpochMs;
@@ -43,19 +37,13 @@ export interface Cluster extends Service {
   readonly exchange: Exchange;
   /** The key of the layout. */
   readonly layout: string;
-  /** Receives each exchange once it is over. */
-  readonly onOutcome?: ((outcome: CallOutcome) => void) | undefined;
 }
 
-/** Makes each exchange once, and translates its error into the port's terms. */
 export function asker(cluster: Cluster): Ask {
   const { layout, exchange } = cluster;
   const time = memberTime(cluster.clock);
-  const make = <T>(
-    question: Question,
-    send: (signal: AbortSignal) => Promise<T>,
-    isNothing: (answer: T) => boolean = () => false,
-  ) => metered({ ...cluster, failure, resultOf }, { ...question, isNothing }, send);
+  const make = <T>(question: Question, send: (signal: AbortSignal) => Promise<T>, isNothing?: (answer: T) => boolean) =>
+    metered({ ...cluster, failure, resultOf }, { ...question, ...given({ isNothing }) }, send);
 
   async function send(request: object, signal: AbortSignal): Promise<Dated> {
     const { json, dateHeader } = await exchange('kv/txn', request, signal);
@@ -66,7 +54,11 @@ export function asker(cluster: Cluster): Ask {
 
   const ask: Ask = {
     transactAnyway: (question, transaction) => make(question, (signal) => send(transaction, signal)),
-    transact: (question, { compare = [], success, failure: otherwise = [] }, isNothing = hasFailed) =>
+    transact: (
+      question,
+      { compare = [], success, failure: otherwise = [] },
+      isNothing = ({ succeeded }) => !succeeded,
+    ) =>
       make(
         question,
         async (signal) => {
@@ -89,8 +81,4 @@ export function asker(cluster: Cluster): Ask {
     },
   };
   return ask;
-}
-
-function hasFailed({ succeeded }: TransactionAnswer): boolean {
-  return !succeeded;
 }

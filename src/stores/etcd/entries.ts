@@ -1,13 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import type { CallOptions, Metadata } from '../../lease/store';
-import type { Condition, Entries, Head, Question } from '../port';
+import type { CallOptions } from '../../lease/store';
+import { type Condition, type Entries, type Head, type Question, afterPrefix, etagOf, headOf, pageOf } from '../port';
 import { BODY_BYTES, checkMetadata } from '../limits';
 import type { Ask } from './ask';
 import type { EntryKeys } from './keys';
-import { etagOf, only, revisionOf } from './rows';
+import { only, revisionOf } from './rows';
 import {
   afterKey,
-  afterPrefix,
   all,
   type Compare,
   get,
@@ -20,7 +19,6 @@ import {
   range,
   remove,
   removeRange,
-  type TransactionAnswer,
 } from './wire';
 
 /** A request may have 1.5 MB, unless the cluster's max-request-bytes is another. */
@@ -49,7 +47,11 @@ export function entriesIn(ask: Ask): Entries<EntryKeys> {
     async get({ id, ...question }) {
       const { heads, bodies } = question.keys;
       const success = [get(`${heads}${id}`), get(`${bodies}${id}`)];
-      const { date: now, found } = await ask.transact(question, { success }, isEmpty);
+      const { date: now, found } = await ask.transact(
+        question,
+        { success },
+        (answer) => answer.found[0]?.kvs.length === 0,
+      );
       const [head, body] = found.map(only);
       if (head === undefined) return { now, head: undefined, body: undefined };
       return { now, head: headIn(head), body: body && (await wholeOf(ask, question, body)) };
@@ -60,8 +62,13 @@ export function entriesIn(ask: Ask): Entries<EntryKeys> {
       const success = [range({ from, to: afterPrefix(`${heads}${prefix}`), limit: limit + 1 })];
       const { date: now, found: ranges } = await ask.transact(question, { success });
       const found = ranges[0]?.kvs ?? [];
-      const items = found.slice(0, limit).map((kv) => ({ id: kv.key.slice(heads.length), ...headIn(kv) }));
-      return { now, items, continuation: found.length > limit ? items.at(-1)?.id : undefined };
+      return {
+        now,
+        ...pageOf(
+          found.map((kv) => ({ id: kv.key.slice(heads.length), ...headIn(kv) })),
+          limit,
+        ),
+      };
     },
     async all({ keys: { heads }, ...question }) {
       const { date: now, found } = await ask.transact(question, { success: [all(heads)] });
@@ -74,10 +81,6 @@ export function entriesIn(ask: Ask): Entries<EntryKeys> {
     },
   };
   return entries;
-}
-
-function isEmpty({ found }: TransactionAnswer): boolean {
-  return found[0]?.kvs.length === 0;
 }
 
 function comparesOf(key: string, condition: Condition): Compare[] {
@@ -144,9 +147,6 @@ async function wholeOf(
   return bytes.length > BODY_BYTES ? undefined : bytes.toString('utf8');
 }
 
-/** @throws Error if the head is not one of ours: a fault of this adapter, or of somebody who writes its keys */
 export function headIn({ key, value, mod }: KeyValue): Head {
-  const { at, metadata } = JSON.parse(value) as { readonly at?: number; readonly metadata?: Metadata };
-  if (at === undefined || metadata === undefined) throw new Error(`the key ${key} of cronlease has foreign content`);
-  return { etag: etagOf(mod), writtenMs: at, metadata };
+  return headOf(key, value, mod);
 }

@@ -1,7 +1,6 @@
 import type { CallResult } from '../../core/storage-call';
 import { type Denial, StoreDeniedError, StoreError, StoreUnavailableError } from '../../lease/store';
-import { causeOf } from '../client-error';
-import { noContainer } from '../no-container';
+import { causeOf, noContainer } from '../client-error';
 
 /** An answer of etcd that it has not done what it was asked. */
 export class EtcdError extends Error {
@@ -37,7 +36,6 @@ export function isMemberAtFault(error: unknown): boolean {
   return error instanceof EtcdError ? error.status >= 500 || error.code === undefined : true;
 }
 
-/** Translates an error into the port's terms. */
 export function failure(error: unknown, where: string): StoreError {
   if (error instanceof StoreError) return error;
   const cause = causeOf(error);

@@ -5,17 +5,8 @@ import type { Ask } from './ask';
 import { PART_BYTES } from './entries';
 import type { Keys, LogKeys } from './keys';
 import { only } from './rows';
-import {
-  afterKey,
-  afterPrefix,
-  get,
-  hasValue,
-  isAbsent,
-  put,
-  range,
-  removeRange,
-  type TransactionAnswer,
-} from './wire';
+import { afterKey, get, hasValue, isAbsent, put, range, removeRange } from './wire';
+import { afterPrefix } from '../port';
 
 /** No log is as long. */
 const FAR = 10 ** 14;
@@ -75,7 +66,7 @@ export function logsIn(ask: Ask, { logs }: Keys): LogStore {
         range({ from: textAt(0), to: after, last: true, limit: 1 }),
         range({ from: after, to: textAt(from + limit) < after ? after : afterKey(textAt(from + limit)) }),
       ];
-      const { found } = await ask.transact(question, { success }, hasNoHead);
+      const { found } = await ask.transact(question, { success }, (answer) => answer.found[0]?.kvs.length === 0);
       const length = only(found[0])?.value;
       if (length === undefined) return undefined;
       const texts = [...(found[1]?.kvs ?? []), ...(found[2]?.kvs ?? [])];
@@ -96,8 +87,4 @@ export function logsIn(ask: Ask, { logs }: Keys): LogStore {
       return { logs: page, continuation: found.length > limit ? page.at(-1)?.name : undefined };
     },
   };
-}
-
-function hasNoHead({ found }: TransactionAnswer): boolean {
-  return found[0]?.kvs.length === 0;
 }

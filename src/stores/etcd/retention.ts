@@ -3,7 +3,8 @@ import type { CallOptions, Retention } from '../../lease/store';
 import type { Ask } from './ask';
 import { removalOf } from './entries';
 import type { EntryKeys, Keys, LogKeys } from './keys';
-import { afterPrefix, all, isAsOld, type Operation, put, range, remove, removeRange } from './wire';
+import { all, isAsOld, type Operation, put, range, remove, removeRange } from './wire';
+import { afterPrefix } from '../port';
 
 /** At most so many entries in one call. */
 const BATCH = 1_000;
@@ -14,7 +15,7 @@ const REMOVALS = 40;
 const MARK_EVERY_MS = 10 * 60_000;
 
 /** Entries of one kind or job that are kept equally long. */
-interface Kept {
+interface KeptKind {
   readonly heads: string;
   readonly keepMs: Millis;
   readonly removal: (id: string) => readonly Operation[];
@@ -81,13 +82,13 @@ async function mark(
   return (keepMs) => before(keepMs)?.mod;
 }
 
-function keptIn(keys: Keys, keep: ReadonlyMap<JobName, Millis>, longest: Millis): Kept[] {
-  const entries = (kind: EntryKeys, keepMs: Millis): Kept => ({
+function keptIn(keys: Keys, keep: ReadonlyMap<JobName, Millis>, longest: Millis): KeptKind[] {
+  const entries = (kind: EntryKeys, keepMs: Millis): KeptKind => ({
     heads: kind.heads,
     keepMs,
     removal: (id) => removalOf(kind, id),
   });
-  const logs = ({ heads, texts }: LogKeys, keepMs: Millis): Kept => ({
+  const logs = ({ heads, texts }: LogKeys, keepMs: Millis): KeptKind => ({
     heads,
     keepMs,
     removal: (id) => [remove(`${heads}${id}`), removeRange(`${texts}${id}/`, afterPrefix(`${texts}${id}/`))],
@@ -100,7 +101,7 @@ function keptIn(keys: Keys, keep: ReadonlyMap<JobName, Millis>, longest: Millis)
 
 async function oldAmong(
   ask: Ask,
-  kept: readonly Kept[],
+  kept: readonly KeptKind[],
   revisionBefore: RevisionBefore,
   options: CallOptions | undefined,
 ): Promise<Old[]> {

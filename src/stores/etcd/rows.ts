@@ -2,6 +2,7 @@ import type { ETag, JobName } from '../../core/brand';
 import type { CallOptions, LeaseBreaking, ListedRow, Metadata, RowStore } from '../../lease/store';
 import { listedLease } from '../lease-automaton';
 import { checkMetadata, leaseSeconds } from '../limits';
+import { type RowCalls, etagOf } from '../port';
 import type { Ask, Question } from './ask';
 import type { RowKeys } from './keys';
 import {
@@ -30,10 +31,7 @@ function namesIn({ rows, holders, terms, locks }: RowKeys, job: JobName): Names 
 }
 
 /** @param keys of rows with leases: those of jobs, or of elections */
-export function rowCalls(
-  ask: Ask,
-  keys: RowKeys,
-): Omit<RowStore, 'location' | 'limits' | 'prepare'> & Required<LeaseBreaking> {
+export function rowCalls(ask: Ask, keys: RowKeys): RowCalls {
   return {
     ...readAndWrite(ask, keys),
     acquire: acquisition(ask, keys),
@@ -56,7 +54,7 @@ function readAndWrite(ask: Ask, keys: RowKeys): Pick<RowStore, 'createRow' | 're
     },
     async readRow(job, options) {
       const seen = await readWhole(ask, keys, job, { what: `read the row of ${job}`, kind: 'read', options });
-      return seen.row && rowIn(seen as Seen & { row: KeyValue });
+      return seen.row && rowIn(seen as SeenRow & { row: KeyValue });
     },
     /** The guard of a claim: this revision, under this lease, which has not ended. */
     async writeRow(job, metadata, { leaseId, ifMatch }, options) {
@@ -166,13 +164,13 @@ export async function leftOf(
 }
 
 /** The keys of a row, as of one revision. */
-interface Seen {
+interface SeenRow {
   readonly row: KeyValue | undefined;
   readonly terms: KeyValue | undefined;
   readonly lock: KeyValue | undefined;
 }
 
-async function readWhole(ask: Ask, keys: RowKeys, job: JobName, question: Question): Promise<Seen> {
+async function readWhole(ask: Ask, keys: RowKeys, job: JobName, question: Question): Promise<SeenRow> {
   const names = namesIn(keys, job);
   const hasNoRow = ({ found }: TransactionAnswer): boolean => found[0]?.kvs.length === 0;
   const { found } = await ask.transact(
@@ -184,13 +182,12 @@ async function readWhole(ask: Ask, keys: RowKeys, job: JobName, question: Questi
   return { row, terms, lock };
 }
 
-export function rowIn({ row, terms, lock }: Seen & { readonly row: KeyValue }): ListedRow {
+export function rowIn({ row, terms, lock }: SeenRow & { readonly row: KeyValue }): ListedRow {
   const isHeld = terms !== undefined;
   const lease = { holder: terms?.value, isBroken: isHeld && isBroken(terms), isOver: lock === undefined };
   return { etag: etagOf(row.mod), ...listedLease(lease), metadata: JSON.parse(row.value) as Metadata };
 }
 
-/** The rows of all names. */
 export async function allRows(
   ask: Ask,
   keys: RowKeys,
@@ -228,10 +225,6 @@ export function only(found: Found | undefined): KeyValue | undefined {
 /** An ETag is the revision of the last write in quotes. Another text fits nothing. */
 export function revisionOf(etag: ETag): string {
   return /^"([1-9]\d{0,17})"$/.exec(etag)?.[1] ?? '-1';
-}
-
-export function etagOf(revision: string): ETag {
-  return `"${revision}"` as ETag;
 }
 
 /** Every key of a row. */

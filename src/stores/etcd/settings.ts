@@ -1,6 +1,5 @@
 import { hasScheme, type Members, membersOf, type UrlForm } from '../http/url';
 
-/** The cluster that `CRONLEASE_STORAGE` names. */
 export type EtcdCluster = Members;
 
 const FORM: UrlForm = {
@@ -10,7 +9,6 @@ const FORM: UrlForm = {
   example: 'etcds://USER:PASSWORD@HOST:2379,HOST2:2379/PREFIX',
 };
 
-/** Whether a connection string is a URL of etcd. */
 export function isEtcd(text: string): boolean {
   return hasScheme(FORM, text);
 }

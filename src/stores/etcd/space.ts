@@ -1,9 +1,9 @@
-import type { Durability } from '../../lease/trial';
 import { StoreError } from '../../lease/store';
+import type { Durability } from '../../lease/trial';
+import { listIn, objectIn, textIn } from '../http/json';
 import { metered } from '../metered';
 import type { Cluster } from './ask';
 import { failure, resultOf } from './errors';
-import { listIn, objectIn, textIn } from '../http/json';
 
 /** From this share of its quota on, a database deserves a warning. */
 const FULL = 0.8;
@@ -86,7 +86,7 @@ function megabytes(bytes: number): string {
 
 /** The cluster's answer about itself; undefined: it refused, or did not answer. */
 async function told(cluster: Cluster, path: string, request: object): Promise<unknown> {
-  const question = { what: `ask for ${path}`, kind: 'properties', options: undefined, isNothing: () => false } as const;
+  const question = { what: `ask for ${path}`, kind: 'properties', options: undefined } as const;
   try {
     const { json } = await metered({ ...cluster, failure, resultOf }, question, (signal) =>
       cluster.exchange(path, request, signal),

@@ -1,31 +1,26 @@
-import type { JobName, Millis } from '../../core/brand';
-import type { Clock } from '../../core/clock';
+import type { JobName } from '../../core/brand';
 import { given } from '../../core/given';
-import type { CallOutcome } from '../../core/storage-call';
-import type {
-  ElectionStore,
-  JobRowStore,
-  LeaseBreaking,
-  LeaseStore,
-  ListedControl,
-  Retention,
-} from '../../lease/store';
+import type { CallOptions, JobRowStore, ListedControl } from '../../lease/store';
 import type { Trial } from '../../lease/trial';
-import { facetsIn } from '../facets/facets';
+import { type Adapter, type AdapterOptions, adapterOf } from '../adapter';
 import { listingOf } from '../facets/listing';
-import { STORE_LIMITS } from '../limits';
-import { tryRows } from '../row-trial';
+import type { JobRowCalls } from '../port';
 import { type Ask, type Cluster, asker } from './ask';
 import { entriesIn, headIn } from './entries';
-import { type Keys, type RowKeys, keysIn } from './keys';
-import { lookForLayout, prepareLayout } from './layout';
+import { type Keys, keysIn } from './keys';
 import { logsIn } from './logs';
 import { exchangesWith } from './members';
 import { retentionIn } from './retention';
 import { allRows, byName, leftOf, only, rangesOf, removalOf, rowCalls, rowIn, rowsIn } from './rows';
 import type { EtcdCluster } from './settings';
 import { durabilityOf } from './space';
-import { type Found, all, get } from './wire';
+import { type Found, all, get, isAbsent, put } from './wire';
+
+/**
+ * The version of the keys. A later one must leave them usable for the release before it, since the instances of both run
+ * side by side.
+ */
+const VERSION = '1';
 
 const REMEDIES: Trial['remedies'] = {
   noToken: 'name a URL with a user and a password',
@@ -68,71 +63,47 @@ const REMEDIES: Trial['remedies'] = {
  * lost answer leaves a place in the queue. A watch would need a connection of its own for each instance, and one that is
  * lost needs the sweep anyway.
  */
-export function etcdStore(options: EtcdStoreOptions): LeaseStore & LeaseBreaking & Retention {
-  const { cluster, keys } = clusterOf(options);
+export function etcd({
+  server,
+  container,
+  clock,
+  callTimeoutMs: limit,
+  onOutcome,
+}: AdapterOptions<EtcdCluster>): Adapter {
+  const keys = keysIn(server.prefix, container);
+  const { layout, elections } = keys;
+  const location = `${server.location}/${container}`;
+  const callTimeoutMs = server.members.length === 1 ? limit : Math.min(limit, PATIENCE_MS);
+  const cluster: Cluster = { location, clock, callTimeoutMs, exchange: exchangesWith(server), layout, onOutcome };
   const ask = asker(cluster);
-  return {
-    location: cluster.location,
-    limits: STORE_LIMITS,
-    prepare: (call) => prepareLayout(ask, { ...options, ...cluster }, call),
-    ...jobRowsIn(ask, keys),
-    ...facetsIn(entriesIn(ask), keys),
-    ...logsIn(ask, keys),
-    ...retentionIn(ask, keys),
-  };
-}
-
-/** The rows of elections, beside those of jobs. */
-export function etcdElections(options: EtcdStoreOptions): ElectionStore {
-  const { cluster, keys } = clusterOf(options);
-  const ask = asker(cluster);
-  const { breakLease: _, ...rows } = rowCalls(ask, keys.elections);
-  return {
-    location: cluster.location,
-    limits: STORE_LIMITS,
-    prepare: (call) => prepareLayout(ask, { ...options, ...cluster }, call),
-    ...rows,
-    listRows: (call) => allRows(ask, keys.elections, call),
-  };
-}
-
-export interface EtcdStoreOptions {
-  readonly server: EtcdCluster;
-  /** The container's name, which follows the prefix in all keys. */
-  readonly container: string;
-  readonly clock: Clock;
-  /** An exchange without an answer fails after this long. */
-  readonly callTimeoutMs: Millis;
-  readonly onOutcome?: ((outcome: CallOutcome) => void) | undefined;
+  return adapterOf({
+    location,
+    clock,
+    prepare: (call) => prepareLayout(ask, { layout, container }, call),
+    jobs: jobRowsIn(ask, keys),
+    entries: entriesIn(ask),
+    keys,
+    logs: logsIn(ask, keys),
+    retention: retentionIn(ask, keys),
+    elections: rowCalls(ask, elections),
+    listElections: (call) => allRows(ask, elections, call),
+    nouns: { object: 'row', place: 'container' },
+    remedies: REMEDIES,
+    // The date is cut to whole seconds.
+    look: async () => ({ ...(await lookForLayout(ask, layout)), cutMs: 500 }),
+    deleteRow: (name) => {
+      const question = { what: 'delete the row of a trial', kind: 'delete', options: undefined } as const;
+      return ask.transact(question, { success: removalOf(elections, name) });
+    },
+    durability: () => durabilityOf(cluster),
+  });
 }
 
 /** Where another member can be asked, one that does not answer is given up sooner. An election takes 1 to 2 s. */
 const PATIENCE_MS = 4_000;
 
-function clusterOf({ server, container, clock, callTimeoutMs: limit, onOutcome }: EtcdStoreOptions): {
-  readonly cluster: Cluster;
-  readonly keys: Keys;
-} {
-  const keys = keysIn(server.prefix, container);
-  const location = `${server.location}/${container}`;
-  const callTimeoutMs = server.members.length === 1 ? limit : Math.min(limit, PATIENCE_MS);
-  return {
-    cluster: { location, clock, callTimeoutMs, exchange: exchangesWith(server), layout: keys.layout, onOutcome },
-    keys,
-  };
-}
-
-/** Tries each kind of call on a row of its own among the elections, which no tick reads, and removes that. */
-export function etcdTrial(options: EtcdStoreOptions, id: string): Promise<Trial> {
-  const { cluster, keys } = clusterOf(options);
-  return trialOn(cluster, keys.elections, id);
-}
-
 /** The rows of jobs. One transaction lists them with their controls, as of one revision. */
-function jobRowsIn(
-  ask: Ask,
-  { jobs: keys, controls: { heads } }: Keys,
-): Omit<JobRowStore & LeaseBreaking, 'location' | 'limits' | 'prepare'> {
+function jobRowsIn(ask: Ask, { jobs: keys, controls: { heads } }: Keys): JobRowCalls {
   const controlsIn = (found: Found | undefined): ReadonlyMap<string, ListedControl> =>
     new Map([...byName(heads, found)].map(([name, kv]) => [name, headIn(kv)]));
   return {
@@ -157,23 +128,18 @@ function jobRowsIn(
   }
 }
 
-/** Tries each kind of call on a row of these. Never rejects with a `StoreError`. */
-async function trialOn(cluster: Cluster, keys: RowKeys, id: string): Promise<Trial> {
-  const ask = asker(cluster);
-  const trial = await tryRows(
-    {
-      rows: rowCalls(ask, keys),
-      clock: cluster.clock,
-      nouns: { object: 'row', place: 'container' },
-      remedies: REMEDIES,
-      // The date is cut to whole seconds.
-      look: async () => ({ ...(await lookForLayout(ask, cluster.layout)), cutMs: 500 }),
-      deleteRow: (name) => {
-        const question = { what: 'delete the row of a trial', kind: 'delete', options: undefined } as const;
-        return ask.transact(question, { success: removalOf(keys, name) });
-      },
-    },
-    id,
-  );
-  return trial.answeredInMs === undefined ? trial : { ...trial, durability: await durabilityOf(cluster) };
+/** Makes the key by which all other calls see that the container exists. */
+async function prepareLayout(
+  ask: Ask,
+  { layout, container }: { readonly layout: string; readonly container: string },
+  options: CallOptions | undefined,
+): Promise<void> {
+  const transaction = { compare: [isAbsent(layout)], success: [put(layout, VERSION)] };
+  await ask.transactAnyway({ what: `create ${container}`, kind: 'container', options }, transaction);
+}
+
+async function lookForLayout(ask: Ask, layout: string) {
+  const question = { what: 'look for the layout', kind: 'listing', options: undefined } as const;
+  const { date, found } = await ask.transactAnyway(question, { success: [get(layout)] });
+  return { isThere: found[0]?.kvs.length === 1, date };
 }

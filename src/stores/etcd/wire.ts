@@ -1,4 +1,5 @@
 import { listIn, objectIn, textIn } from '../http/json';
+import { afterPrefix } from '../port';
 
 /** The requests and answers of etcd's gateway that are used here: https://etcd.io/docs/v3.4/dev-guide/api_grpc_gateway/ */
 
@@ -40,11 +41,6 @@ function encoded(text: string | Buffer): string {
 
 function decoded(text: unknown): string {
   return typeof text === 'string' ? Buffer.from(text, 'base64').toString('utf8') : '';
-}
-
-/** Ids are printable ASCII, and keys are sorted by bytes: this follows every key with the prefix. */
-export function afterPrefix(prefix: string): string {
-  return `${prefix}\u007f`;
 }
 
 /** The key right after this one. */

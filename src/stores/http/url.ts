@@ -1,12 +1,9 @@
 import { StorageSettingsError } from '../azure-blob/connection';
+import { exposureOf, type NamedServer } from '../exposure';
 import { addressOf, type Member } from './address';
 
 /** The members of a cluster that a URL names. */
-export interface Members {
-  /** As it was given, with credentials. */
-  readonly url: string;
-  /** For messages: without credentials and parameters. */
-  readonly location: string;
+export interface Members extends NamedServer {
   readonly members: readonly Member[];
   /** Before the container's name in each key: empty, or it begins with a slash and does not end with one. */
   readonly prefix: string;
@@ -34,7 +31,8 @@ export interface UrlForm {
   readonly example: string;
 }
 
-const PARAMETERS = ['cacert', 'cert', 'key'];
+/** The parameters that name {@link TlsFiles}. */
+export const TLS_PARAMETERS = ['cacert', 'cert', 'key'];
 
 /** Whether a connection string is a URL of this form. */
 export function hasScheme({ scheme }: UrlForm, text: string): boolean {
@@ -54,11 +52,11 @@ export function membersOf(form: UrlForm, text: string): Members {
   if (parts === null) throw invalid('it is not a URL: escape special characters of the password with %');
   const [, scheme = '', credentials = '', hosts = '', path = '', query = ''] = parts;
   const parameters = new URLSearchParams(query);
-  const unknown = [...parameters.keys()].find((name) => !PARAMETERS.includes(name));
+  const unknown = [...parameters.keys()].find((name) => !TLS_PARAMETERS.includes(name));
   // The parameter itself may be the rest of a password.
-  if (unknown !== undefined) throw invalid(`it has a parameter that is none of ${PARAMETERS.join(', ')}`);
+  if (unknown !== undefined) throw invalid(`it has a parameter that is none of ${TLS_PARAMETERS.join(', ')}`);
   const secure = scheme.toLowerCase() !== form.scheme;
-  if (!secure && query !== '') throw invalid(`${PARAMETERS.join(', ')} are for ${form.scheme}s://, which uses TLS`);
+  if (!secure && query !== '') throw invalid(`${TLS_PARAMETERS.join(', ')} are for ${form.scheme}s://, which uses TLS`);
   const file = (name: string): string | undefined => parameters.get(name) ?? undefined;
   const prefix = path.replace(/\/+$/, '');
   if (!/^[!-~]*$/.test(prefix)) throw invalid('its path has characters beside printable ASCII');
@@ -67,6 +65,7 @@ export function membersOf(form: UrlForm, text: string): Members {
   return {
     url,
     location: `${scheme.toLowerCase()}://${members.map(addressOf).join(',')}${prefix}`,
+    exposure: exposureOf(members, secure, `${form.scheme}s`),
     members,
     prefix,
     user: decoded(form, user ?? ''),
@@ -82,7 +81,8 @@ function memberOf(form: UrlForm, text: string): Member {
   return { host, port: Number(port) };
 }
 
-function decoded(form: UrlForm, part: string): string | undefined {
+/** A user or a password of the URL. */
+export function decoded(form: Pick<UrlForm, 'store' | 'example'>, part: string): string | undefined {
   if (part === '') return undefined;
   try {
     return decodeURIComponent(part);
@@ -91,7 +91,10 @@ function decoded(form: UrlForm, part: string): string | undefined {
   }
 }
 
-export function invalidUrl({ store, example }: UrlForm, problem: string): StorageSettingsError {
+export function invalidUrl(
+  { store, example }: Pick<UrlForm, 'store' | 'example'>,
+  problem: string,
+): StorageSettingsError {
   return new StorageSettingsError(
     'ConnectionStringInvalid',
     `CRONLEASE_STORAGE is not a URL of ${store}: ${problem}. It looks like ${example}.`,

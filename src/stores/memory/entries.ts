@@ -1,6 +1,6 @@
 import type { JobName } from '../../core/brand';
 import { BODY_BYTES } from '../limits';
-import type { Condition, Entries, FacetKeys } from '../port';
+import { type Condition, type Entries, type FacetKeys, pageOf } from '../port';
 import { type Entry, type Folder, folderOf, heed, type State, written } from './state';
 
 export const CONTROLS = 'jobs/';
@@ -39,12 +39,8 @@ export function entriesIn(state: State): Entries<Folder> {
     async page({ keys: folder, prefix = '', limit, continuation = '', options }) {
       heed(options);
       const found = [...folder].filter(([id]) => id.startsWith(prefix) && id > continuation);
-      const page = found.toSorted(([a], [b]) => (a < b ? -1 : 1)).slice(0, limit);
-      return {
-        now: clock.now(),
-        items: page.map(([id, head]) => ({ id, ...head })),
-        continuation: page.length < found.length ? page.at(-1)?.[0] : undefined,
-      };
+      const sorted = found.toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([id, head]) => ({ id, ...head }));
+      return { now: clock.now(), ...pageOf(sorted, limit) };
     },
     async all({ keys: folder, options }) {
       heed(options);

@@ -1,15 +1,12 @@
-import type { JobRowStore, LeaseBreaking, ListedRow } from '../../lease/store';
+import type { JobRowStore, ListedRow } from '../../lease/store';
 import { listingOf } from '../facets/listing';
 import { listedLease, mayWrite } from '../lease-automaton';
 import { leaseSeconds, STORE_LIMITS } from '../limits';
+import { dateOf, type JobRowCalls, type RowCalls } from '../port';
 import { acquire, breakLease, NO_LEASE, renew, seenAt } from './lease';
-import { dateOf } from '../port';
 import { type Folder, heed, type Row, type State, written } from './state';
 
-export function rowsOf(
-  state: State,
-  controls: Folder,
-): Omit<JobRowStore & LeaseBreaking, 'location' | 'limits' | 'prepare'> {
+export function rowsOf(state: State, controls: Folder): JobRowCalls {
   return { ...listing(state, controls), ...leases(state) };
 }
 
@@ -36,9 +33,7 @@ function listing({ clock, rows }: State, controls: Folder): Pick<JobRowStore, 'l
   };
 }
 
-function leases(
-  state: State,
-): Omit<JobRowStore & LeaseBreaking, 'location' | 'limits' | 'prepare' | 'list' | 'readRow'> {
+function leases(state: State): Omit<RowCalls, 'readRow'> {
   const { clock, rows } = state;
   return {
     async createRow(job, metadata, options) {

@@ -1,14 +1,12 @@
 import type { JobName, Millis } from '../../core/brand';
 import type { Clock } from '../../core/clock';
-import type { LeaseBreaking, LeaseStore } from '../../lease/store';
+import type { LeaseBreaking, LeaseStore, LogStore } from '../../lease/store';
 import { facetsIn } from '../facets/facets';
-import { STORE_LIMITS } from '../limits';
-import { entriesIn, foldersIn } from './entries';
-import { type Checkpoint, checkpointOf, failOver } from './fail-over';
-import { breakLease } from './lease';
-import { logsOf } from './logs';
+import { STORE_LIMITS, checkLogText } from '../limits';
+import { CONTROLS, entriesIn, foldersIn } from './entries';
+import { NO_LEASE, breakLease } from './lease';
 import { rowsOf } from './rows';
-import { heed, type State } from './state';
+import { type Folder, type State, heed, written } from './state';
 
 /** A storage service in this process, with the rules of blob leases and a settable clock. */
 export interface MemoryService {
@@ -67,4 +65,93 @@ export function memoryService(clock: Clock, location?: string): MemoryService {
       failOver(state, { checkpoints, stateOf }, leases);
     },
   };
+}
+
+/** A log is an entry whose body grows. */
+function logsOf(state: State, folderOf: (job: JobName) => Folder): LogStore {
+  const textOf = (body: string) => ({ ...written(state, {}), writtenMs: state.clock.now(), body });
+  return {
+    async createLog(job, key, name, options) {
+      heed(options);
+      const folder = folderOf(job);
+      const id = `${key}/${name}`;
+      if (folder.has(id)) return 'exists';
+      folder.set(id, textOf(''));
+      return 'created';
+    },
+    async appendLog(job, key, name, { text, at }, options) {
+      heed(options);
+      checkLogText(text);
+      const folder = folderOf(job);
+      const id = `${key}/${name}`;
+      const before = folder.get(id)?.body;
+      if (before?.length !== at) return 'refused';
+      folder.set(id, textOf(before + text));
+      return 'appended';
+    },
+    async readLog(job, key, name, { from, limit }, options) {
+      heed(options);
+      return folderOf(job)
+        .get(`${key}/${name}`)
+        ?.body.slice(from, from + limit);
+    },
+    async listLogs(job, key, { limit, continuation = '' }, options) {
+      heed(options);
+      const found = [...folderOf(job)]
+        .filter(([id]) => id.startsWith(`${key}/`))
+        .map(([id, { body }]) => ({ name: id.slice(key.length + 1), bytes: body.length }))
+        .filter(({ name }) => name > continuation)
+        .sort((a, b) => (a.name < b.name ? -1 : 1));
+      const page = found.slice(0, limit);
+      return { logs: page, continuation: page.length < found.length ? page.at(-1)?.name : undefined };
+    },
+  };
+}
+
+/** The state of every blob at one instant. */
+export type Checkpoint = Pick<State, 'rows' | 'folders'>;
+
+interface Past {
+  readonly checkpoints: readonly Checkpoint[];
+  readonly stateOf: (blob: string) => Checkpoint;
+}
+
+/** Handles share the maps, so that a checkpoint has copies. */
+function checkpointOf({ rows, folders }: State): Checkpoint {
+  return {
+    rows: new Map(rows),
+    folders: new Map([...folders].map(([name, entries]) => [name, new Map(entries)])),
+  };
+}
+
+function failOver({ rows, folders }: State, past: Past, leases: 'kept' | 'gone'): void {
+  goBack(
+    past,
+    rows,
+    (at) => at.rows,
+    (job) => `jobs/${job}/lease`,
+  );
+  if (leases === 'gone') for (const [job, row] of rows) rows.set(job, { ...row, lease: NO_LEASE });
+  for (const [name, entries] of folders) {
+    goBack(
+      past,
+      entries,
+      (at) => at.folders.get(name),
+      (id) => (name === CONTROLS ? `jobs/${id}/control` : name + id),
+    );
+  }
+}
+
+/** Handles share the maps, so that a map is never replaced. */
+function goBack<Key, Blob>(
+  { checkpoints, stateOf }: Past,
+  map: Map<Key, Blob>,
+  blobsOf: (at: Checkpoint) => ReadonlyMap<Key, Blob> | undefined,
+  nameOf: (key: Key) => string,
+): void {
+  map.clear();
+  for (const key of new Set(checkpoints.flatMap((at) => [...(blobsOf(at)?.keys() ?? [])]))) {
+    const blob = blobsOf(stateOf(nameOf(key)))?.get(key);
+    if (blob !== undefined) map.set(key, blob);
+  }
 }

@@ -1,7 +1,4 @@
-import type { CallKind, CallOutcome } from '../../core/storage-call';
-import type { CallOptions } from '../../lease/store';
-import type { Service } from '../limited';
-import { metered } from '../metered';
+import { type Call, metered, type Service } from '../metered';
 import { failure, isRolledBack, resultOf } from './errors';
 
 type Value = string | number | boolean | Buffer | null;
@@ -15,29 +12,19 @@ export interface Session {
 /** Lends a session to `use`. Once `signal` is aborted, the session's connection is closed, whatever it waits for. */
 export type WithSession = <T>(signal: AbortSignal, use: (session: Session) => Promise<T>) => Promise<T>;
 
-interface Question {
-  /** The operation and its object, for messages. */
-  readonly what: string;
-  readonly kind: CallKind;
+/** No rows mean that a condition of the call did not hold, or that nothing was found, unless it says otherwise. */
+interface Statement extends Call<readonly Fields[]> {
   readonly sql: string;
   readonly values?: readonly Value[];
-  /** Whether the rows mean that a condition of the call did not hold, or that nothing was found. Default: no rows. */
-  readonly isNothing?: (rows: readonly Fields[]) => boolean;
-  readonly options: CallOptions | undefined;
 }
 
-export interface Ask {
-  /** Sends one statement, which is one transaction, and returns its rows. */
-  (question: Question): Promise<readonly Fields[]>;
-}
+/** Sends one statement, which is one transaction, and returns its rows. */
+export type Ask = (question: Statement) => Promise<readonly Fields[]>;
 
 export interface Server extends Service {
   readonly sessions: WithSession;
-  /** Receives each call once it is over. */
-  readonly onOutcome?: ((outcome: CallOutcome) => void) | undefined;
 }
 
-/** Makes each call once, and translates its error into the port's terms. */
 export function asker(server: Server): Ask {
   return ({ sql, values, ...question }) => call(server, question, (session) => session.query(sql, values));
 }
@@ -45,7 +32,7 @@ export function asker(server: Server): Ask {
 /** Makes a call of one statement or more, in the time of one. */
 export function call(
   server: Server,
-  question: Omit<Question, 'sql' | 'values'>,
+  question: Call<readonly Fields[]>,
   use: (session: Session) => Promise<readonly Fields[]>,
 ): Promise<readonly Fields[]> {
   return metered({ ...server, failure, resultOf }, { isNothing: (rows) => rows.length === 0, ...question }, (signal) =>

@@ -1,8 +1,8 @@
 import type { EpochMs } from '../../core/brand';
 import { BODY_BYTES, checkMetadata } from '../limits';
-import type { Entries, Head } from '../port';
+import { type Entries, type Head, afterPrefix, pageOf, versionOf } from '../port';
 import type { Ask, Fields } from './ask';
-import { afterPrefix, DATE, type EntryKeys, etagIn, metadataIn, numberIn, pageOf, versionOf } from './tables';
+import { DATE, type EntryKeys, etagIn, metadataIn, numberIn } from './tables';
 
 const WRITTEN_AT = '(floor(extract(epoch from written_at)) * 1000)::float8 as written_at';
 const HEAD = `id, version, metadata, ${WRITTEN_AT}`;

@@ -1,7 +1,6 @@
 import type { CallResult } from '../../core/storage-call';
 import { type Denial, StoreDeniedError, StoreError, StoreUnavailableError } from '../../lease/store';
-import { causeOf, isTokenRefused } from '../client-error';
-import { noContainer } from '../no-container';
+import { causeOf, isTokenRefused, noContainer } from '../client-error';
 
 /** The SQLSTATE of an answer of the server; undefined: this is none. */
 export function stateOf(error: unknown): string | undefined {
@@ -50,7 +49,6 @@ function isAnswer(error: unknown): boolean {
   return error instanceof Error && 'severity' in error && error.severity === 'ERROR';
 }
 
-/** Translates an error into the port's terms. */
 export function failure(error: unknown, where: string): StoreError {
   if (error instanceof StoreError) return error;
   const cause = causeOf(error);

@@ -2,7 +2,8 @@ import type { JobName } from '../../core/brand';
 import type { LogStore } from '../../lease/store';
 import { checkLogText } from '../limits';
 import type { Ask } from './ask';
-import { afterPrefix, numberIn, pageOf, type Tables } from './tables';
+import { numberIn, type Tables } from './tables';
+import { afterPrefix, pageOf } from '../port';
 
 /** A log is a length, and its appended texts by the place at which each begins: an append rewrites no text. */
 export function logsIn(ask: Ask, { logs, log_texts: texts }: Tables): LogStore {

@@ -1,8 +1,9 @@
 import type { JobName } from '../../core/brand';
 import type { CallOptions, LeaseBreaking, LeaseState, ListedRow, RowStore } from '../../lease/store';
 import { checkMetadata, leaseSeconds, STORE_LIMITS } from '../limits';
+import { type RowCalls, versionOf } from '../port';
 import type { Ask, Fields } from './ask';
-import { DATE, etagIn, metadataIn, numberIn, versionOf } from './tables';
+import { DATE, etagIn, metadataIn, numberIn } from './tables';
 
 /**
  * The lease's state in the service's terms. A read shows rows as of its snapshot, and the clock goes on meanwhile: a lease
@@ -20,10 +21,7 @@ export const STATE = `case
 const LASTS = `clock_timestamp() + $3::integer * interval '1 ms'`;
 
 /** @param table of rows with leases: those of jobs, or of elections */
-export function rowCalls(
-  ask: Ask,
-  table: string,
-): Omit<RowStore, 'location' | 'limits' | 'prepare'> & Required<LeaseBreaking> {
+export function rowCalls(ask: Ask, table: string): RowCalls {
   return { ...readAndWrite(ask, table), ...leases(ask, table) };
 }
 
@@ -128,7 +126,6 @@ export function rowIn(fields: Fields): ListedRow {
   return { etag: etagIn(fields), ...lease, metadata: metadataIn(fields) };
 }
 
-/** The rows of every name in a table. */
 export async function allRows(
   ask: Ask,
   table: string,

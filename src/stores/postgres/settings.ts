@@ -1,17 +1,9 @@
 import { env } from 'node:process';
 import { StorageSettingsError } from '../azure-blob/connection';
-import type { Exposure } from '../exposure';
+import type { Exposure, NamedServer } from '../exposure';
 
-/** A database that `CRONLEASE_STORAGE` names. */
-export interface Database {
-  /** As pg reads it, with credentials. */
-  readonly url: string;
-  /** For messages: without credentials and parameters. */
-  readonly location: string;
-  readonly exposure: Exposure;
-}
+export type Database = NamedServer;
 
-/** Whether a connection string is a PostgreSQL URL. */
 export function isPostgres(text: string): boolean {
   return /^postgres(ql)?:\/\//i.test(text.trim());
 }

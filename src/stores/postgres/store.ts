@@ -1,29 +1,25 @@
-import type { Millis } from '../../core/brand';
-import type { Clock } from '../../core/clock';
-import type { CallOutcome } from '../../core/storage-call';
-import type {
-  ElectionStore,
-  JobRowStore,
-  LeaseBreaking,
-  LeaseStore,
-  ListedControl,
-  ListedRow,
-  Retention,
-} from '../../lease/store';
+import type { ListedControl, ListedRow } from '../../lease/store';
 import type { Trial } from '../../lease/trial';
-import { facetsIn } from '../facets/facets';
+import { type Adapter, adapterOf, type AdapterOptions } from '../adapter';
 import { listingOf } from '../facets/listing';
-import { STORE_LIMITS } from '../limits';
-import { type Ask, type Fields, type Server, asker } from './ask';
+import type { JobRowCalls } from '../port';
+import { type Ask, asker, type Fields, type Server } from './ask';
 import { entriesIn } from './entries';
 import { logsIn } from './logs';
 import { retentionIn } from './retention';
-import { STATE, allRows, rowCalls, rowIn } from './rows';
+import { allRows, rowCalls, rowIn, STATE } from './rows';
 import { prepareLayout } from './schema';
 import { sessionsOf } from './sessions';
 import type { Database } from './settings';
-import { DATE, type Tables, entryKeysIn, etagIn, metadataIn, numberIn, tablesIn } from './tables';
-import { trialOn } from './trial';
+import { DATE, entryKeysIn, etagIn, metadataIn, numberIn, type Tables, tablesIn } from './tables';
+
+const REMEDIES: Trial['remedies'] = {
+  noToken: 'sign in with "az login", or name a URL with a password',
+  network: 'let this address through the firewall of the server, and add it to pg_hba.conf',
+  credentials: 'check the user and the password of the URL, or PGUSER and PGPASSWORD',
+  role: 'grant this role usage on the schema, and select, insert, update and delete on its tables',
+  versions: 'none: tables have no versions',
+};
 
 /**
  * The rows, controls, ledger and logs in tables of PostgreSQL 13 or later, in a schema that the container names.
@@ -57,66 +53,49 @@ import { trialOn } from './trial';
  * Each method is one statement, and each statement one transaction: nothing relies on the state of a session, and
  * prepared statements have no names. Only `prepare` may send a second statement, and `purge` a few.
  */
-export function postgresStore(options: PostgresStoreOptions): LeaseStore & LeaseBreaking & Retention {
-  const { server, schema } = serverOf(options);
+export function postgres({
+  server: database,
+  container: schema,
+  clock,
+  callTimeoutMs,
+  token,
+  onOutcome,
+}: AdapterOptions<Database>): Adapter {
+  const sessions = sessionsOf({ database, connectMs: callTimeoutMs, token });
+  const location = `${database.location}/${schema}`;
+  const server: Server = { location, clock, callTimeoutMs, sessions, onOutcome };
   const ask = asker(server);
   const tables = tablesIn(schema);
-  return {
-    location: server.location,
-    limits: STORE_LIMITS,
+  const { elections } = tables;
+  return adapterOf({
+    location,
+    clock,
     prepare: (call) => prepareLayout(server, schema, call),
-    ...jobRowsIn(ask, tables),
-    ...facetsIn(entriesIn(ask), entryKeysIn(tables)),
-    ...logsIn(ask, tables),
-    ...retentionIn(ask, tables),
-  };
-}
-
-/** The rows of elections, beside those of jobs. */
-export function postgresElections(options: PostgresStoreOptions): ElectionStore {
-  const { server, schema } = serverOf(options);
-  const ask = asker(server);
-  const { elections } = tablesIn(schema);
-  const { breakLease: _, ...rows } = rowCalls(ask, elections);
-  return {
-    location: server.location,
-    limits: STORE_LIMITS,
-    prepare: (call) => prepareLayout(server, schema, call),
-    ...rows,
-    listRows: (call) => allRows(ask, elections, call),
-  };
-}
-
-export interface PostgresStoreOptions {
-  readonly database: Database;
-  /** The name of the schema: a container's name. */
-  readonly schema: string;
-  readonly clock: Clock;
-  /** A call without an answer fails after this long. */
-  readonly callTimeoutMs: Millis;
-  readonly token?: (() => Promise<string>) | undefined;
-  readonly onOutcome?: ((outcome: CallOutcome) => void) | undefined;
-}
-
-function serverOf({ database, schema, clock, callTimeoutMs, token, onOutcome }: PostgresStoreOptions): {
-  readonly server: Server;
-  readonly schema: string;
-} {
-  const sessions = sessionsOf({ database, connectMs: callTimeoutMs, token });
-  return { server: { location: `${database.location}/${schema}`, clock, callTimeoutMs, sessions, onOutcome }, schema };
-}
-
-/** Tries each kind of call on a row of its own among the elections, which no tick reads, and removes that. */
-export function postgresTrial(options: PostgresStoreOptions, id: string): Promise<Trial> {
-  const { server, schema } = serverOf(options);
-  return trialOn(server, tablesIn(schema).elections, id);
+    jobs: jobRowsIn(ask, tables),
+    entries: entriesIn(ask),
+    keys: entryKeysIn(tables),
+    logs: logsIn(ask, tables),
+    retention: retentionIn(ask, tables),
+    elections: rowCalls(ask, elections),
+    listElections: (call) => allRows(ask, elections, call),
+    nouns: { object: 'row', place: 'schema' },
+    remedies: REMEDIES,
+    async look() {
+      const question = { what: 'look for the tables', kind: 'listing', options: undefined } as const;
+      const sql = `select to_regclass($1) is not null as there, ${DATE}`;
+      const [found] = await ask({ ...question, sql, values: [elections] });
+      // The date is cut to whole seconds.
+      return { isThere: found?.['there'] === true, date: numberIn(found, 'date'), cutMs: 500 };
+    },
+    deleteRow: (name) => {
+      const question = { what: 'delete the row of a trial', kind: 'delete', options: undefined } as const;
+      return ask({ ...question, sql: `delete from ${elections} where name = $1 returning 1`, values: [name] });
+    },
+  });
 }
 
 /** The rows of jobs. One statement lists them with their controls, as they were at one instant. */
-function jobRowsIn(
-  ask: Ask,
-  { jobs: table, controls: controlTable }: Tables,
-): Omit<JobRowStore & LeaseBreaking, 'location' | 'limits' | 'prepare'> {
+function jobRowsIn(ask: Ask, { jobs: table, controls: controlTable }: Tables): JobRowCalls {
   return {
     ...rowCalls(ask, table),
     async list(options) {

@@ -1,6 +1,6 @@
 import type { ETag, JobName } from '../../core/brand';
 import type { Metadata } from '../../lease/store';
-import type { FacetKeys } from '../port';
+import { type FacetKeys, etagOf } from '../port';
 import type { Fields } from './ask';
 
 /** The names of tables, with the schema that the container names. */
@@ -27,7 +27,6 @@ export function tablesIn(schema: string): Tables {
   return Object.fromEntries(TABLES.map((table) => [table, `"${schema}".${table}`])) as Tables;
 }
 
-/** Where the entries of one kind, or of one job, lie. */
 export interface EntryKeys {
   readonly table: string;
   /** Empty for a kind that belongs to no job. */
@@ -50,13 +49,8 @@ export function entryKeysIn(tables: Tables): FacetKeys<EntryKeys> {
 /** The port's `date`, in a select or a returning list: when the statement came, so never later than what it shows. */
 export const DATE = '(floor(extract(epoch from transaction_timestamp())) * 1000)::float8 as date';
 
-/** An ETag is the row's version in quotes. Another text fits no row. */
-export function versionOf(etag: ETag): string {
-  return etag.replaceAll('"', '');
-}
-
 export function etagIn(fields: Fields, name = 'version'): ETag {
-  return `"${String(fields[name])}"` as ETag;
+  return etagOf(String(fields[name]));
 }
 
 export function metadataIn(fields: Fields, name = 'metadata'): Metadata {
@@ -68,18 +62,4 @@ export function numberIn(fields: Fields | undefined, name: string): number {
   const value = fields?.[name];
   if (typeof value !== 'number') throw new Error(`the statement returns no number "${name}"`);
   return value;
-}
-
-/** Keys are printable ASCII, and sorted by bytes: this follows every key with the prefix. */
-export function afterPrefix(prefix: string): string {
-  return `${prefix}\u007f`;
-}
-
-/** A page of items, of which one more than `limit` was asked for. */
-export function pageOf<T extends { readonly id: string }>(
-  found: readonly T[],
-  limit: number,
-): { readonly items: readonly T[]; readonly continuation: string | undefined } {
-  const items = found.slice(0, limit);
-  return { items, continuation: found.length > limit ? items.at(-1)?.id : undefined };
 }

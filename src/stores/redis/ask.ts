@@ -1,43 +1,30 @@
-import type { CallKind, CallOutcome } from '../../core/storage-call';
-import { type CallOptions, StoreError, StoreUnavailableError } from '../../lease/store';
-import type { Service } from '../limited';
-import { metered } from '../metered';
+import { StoreError, StoreUnavailableError } from '../../lease/store';
+import { type Call, metered, type Service } from '../metered';
 import type { Send, WithConnection } from './connections';
 import { codeOf, failure, resultOf } from './errors';
 import type { Script } from './scripts';
 import type { RedisServer } from './settings';
 
-interface Question {
-  /** The operation and its object, for messages. */
-  readonly what: string;
-  readonly kind: CallKind;
+interface ScriptCall extends Call<unknown> {
   readonly script: Script;
   /** Beside the layout's. */
   readonly keys: readonly string[];
   readonly args?: readonly (string | number)[];
-  /** Whether an answer means that a condition of the call did not hold, or that nothing was found. */
-  readonly isNothing?: (answer: unknown) => boolean;
-  readonly options: CallOptions | undefined;
 }
 
-export interface Ask {
-  /** Sends one script and returns its answer. */
-  (question: Question): Promise<unknown>;
-}
+/** Sends one script and returns its answer. */
+export type Ask = (question: ScriptCall) => Promise<unknown>;
 
 export interface Server extends Service {
   readonly connection: WithConnection;
   /** The key of the layout. */
   readonly layout: string;
   readonly wait: RedisServer['wait'];
-  /** Receives each call once it is over. */
-  readonly onOutcome?: ((outcome: CallOutcome) => void) | undefined;
 }
 
-/** Makes each call once, and translates its error into the port's terms. */
 export function asker(server: Server): Ask {
-  return ({ what, kind, script, keys, args = [], isNothing = () => false, options }) =>
-    metered({ ...server, failure, resultOf }, { what, kind, options, isNothing }, (signal) =>
+  return ({ script, keys, args = [], ...question }) =>
+    metered({ ...server, failure, resultOf }, question, (signal) =>
       server.connection(signal, (send) =>
         evaluate(send, server, script, [keys.length + 1, server.layout, ...keys, ...args]),
       ),
@@ -76,7 +63,7 @@ async function confirmed(send: Send, wait: Server['wait'], call: () => Promise<u
 /** The server's answer to a command that is about itself; undefined: it refused, or did not answer. */
 export async function told(server: Server, what: string, command: string): Promise<string | undefined> {
   try {
-    const question = { what, kind: 'properties', options: undefined, isNothing: () => false } as const;
+    const question = { what, kind: 'properties', options: undefined } as const;
     const answer = await metered({ ...server, failure, resultOf }, question, (signal) =>
       server.connection(signal, (send) => send(command)),
     );

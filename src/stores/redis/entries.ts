@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import type { ETag } from '../../core/brand';
 import type { Metadata } from '../../lease/store';
-import type { Entries, Head } from '../port';
+import { type Entries, type Head, afterPrefix, etagOf, versionOf, pageOf } from '../port';
 import { BODY_BYTES, checkMetadata } from '../limits';
 import type { Ask } from './ask';
 import type { EntryKeys } from './keys';
@@ -73,7 +72,12 @@ export function entriesIn(ask: Ask): Entries<EntryKeys> {
       return isNothing(done) ? undefined : etagOf(version);
     },
     async get({ id, ...question }) {
-      const answer = await ask({ ...question, script: GET, args: [id, BODY_BYTES], isNothing: hasNoHead });
+      const answer = await ask({
+        ...question,
+        script: GET,
+        args: [id, BODY_BYTES],
+        isNothing: (found) => (found as readonly unknown[])[1] === null,
+      });
       const [now, head, body] = answer as [number, string | null, string | null];
       return { now, head: head === null ? undefined : headIn(head), body: body ?? undefined };
     },
@@ -81,9 +85,13 @@ export function entriesIn(ask: Ask): Entries<EntryKeys> {
       const from = continuation === undefined || continuation < prefix ? `[${prefix}` : `(${continuation}`;
       const args = [from, `(${afterPrefix(prefix)}`, limit + 1];
       const [now, listed] = (await ask({ ...question, script: PAGE, args })) as [number, string[]];
-      const found = pairs(listed);
-      const items = found.slice(0, limit).map(([id, head]) => ({ id, ...headIn(head) }));
-      return { now, items, continuation: found.length > limit ? items.at(-1)?.id : undefined };
+      return {
+        now,
+        ...pageOf(
+          pairs(listed).map(([id, head]) => ({ id, ...headIn(head) })),
+          limit,
+        ),
+      };
     },
     async all(question) {
       const [now, found] = (await ask({ ...question, script: ALL })) as [number, string[]];
@@ -101,21 +109,8 @@ export function isNothing(answer: unknown): boolean {
   return answer === 0;
 }
 
-function hasNoHead(answer: unknown): boolean {
-  return (answer as readonly unknown[])[1] === null;
-}
-
 export function newVersion(): string {
   return randomBytes(12).toString('base64url');
-}
-
-/** An ETag is the version in quotes. Another text fits nothing. */
-export function versionOf(etag: ETag): string {
-  return etag.replaceAll('"', '');
-}
-
-export function etagOf(version: string): ETag {
-  return `"${version}"` as ETag;
 }
 
 /** @throws Error if the head is not one of ours: a fault of this adapter, or of somebody who writes its keys */
@@ -129,9 +124,4 @@ export function headIn(text: string): Head {
 /** Fields with their values, which Redis lists one after the other. */
 export function pairs(list: readonly string[]): (readonly [string, string])[] {
   return Array.from({ length: list.length / 2 }, (_, index) => [list[2 * index] ?? '', list[2 * index + 1] ?? '']);
-}
-
-/** Ids are printable ASCII, and sorted by bytes: this follows every id with the prefix. */
-export function afterPrefix(prefix: string): string {
-  return `${prefix}\u007f`;
 }

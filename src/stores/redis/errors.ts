@@ -1,8 +1,7 @@
 import type { CallResult } from '../../core/storage-call';
 import { type Denial, StoreDeniedError, StoreError, StoreUnavailableError } from '../../lease/store';
 import { NO_CONTAINER } from './scripts';
-import { causeOf, isTokenRefused } from '../client-error';
-import { noContainer } from '../no-container';
+import { causeOf, isTokenRefused, noContainer } from '../client-error';
 
 /** The first word of an error that the server has answered; undefined: this is none. */
 export function codeOf(error: unknown): string | undefined {
@@ -10,7 +9,6 @@ export function codeOf(error: unknown): string | undefined {
   return /^[A-Z]+/.exec(error.message)?.[0] ?? 'ERR';
 }
 
-/** Translates an error into the port's terms. */
 export function failure(error: unknown, where: string): StoreError {
   if (error instanceof StoreError) return error;
   const cause = causeOf(error);

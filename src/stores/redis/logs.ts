@@ -2,9 +2,10 @@ import type { JobName } from '../../core/brand';
 import type { LogStore } from '../../lease/store';
 import { checkLogText } from '../limits';
 import type { Ask } from './ask';
-import { afterPrefix, isNothing, pairs } from './entries';
+import { isNothing, pairs } from './entries';
 import type { EntryKeys, Keys } from './keys';
 import { script } from './scripts';
+import { afterPrefix } from '../port';
 
 /** A log is one string, which grows in place, and its length among the heads. */
 const CREATE = script(

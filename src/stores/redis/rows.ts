@@ -1,9 +1,9 @@
 import type { JobName } from '../../core/brand';
 import type { CallOptions, LeaseBreaking, ListedRow, Metadata, RowStore } from '../../lease/store';
 import { checkMetadata, leaseSeconds, STORE_LIMITS } from '../limits';
+import { dateOf, type RowCalls, etagOf, versionOf } from '../port';
 import type { Ask } from './ask';
-import { dateOf } from '../port';
-import { etagOf, isNothing, newVersion, pairs, versionOf } from './entries';
+import { isNothing, newVersion, pairs } from './entries';
 import type { RowKeys } from './keys';
 import { script } from './scripts';
 
@@ -85,10 +85,7 @@ return { 1, math.max(0, ends - now) }`,
 const ALL = script('read', `return { now, redis.call('HGETALL', KEYS[2]), redis.call('HGETALL', KEYS[3]) }`);
 
 /** @param keys of rows with leases: those of jobs, or of elections */
-export function rowCalls(
-  ask: Ask,
-  keys: RowKeys,
-): Omit<RowStore, 'location' | 'limits' | 'prepare'> & Required<LeaseBreaking> {
+export function rowCalls(ask: Ask, keys: RowKeys): RowCalls {
   return { ...readAndWrite(ask, keys), ...leases(ask, keys) };
 }
 
@@ -178,7 +175,6 @@ function listed({ isHeld, isOver, isBroken }: Readonly<Record<'isHeld' | 'isOver
   return { lease: isOver ? 'expired' : 'leased' } as const;
 }
 
-/** The rows of all names. */
 export async function allRows(
   ask: Ask,
   keys: RowKeys,

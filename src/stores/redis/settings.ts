@@ -1,12 +1,9 @@
-import { StorageSettingsError } from '../azure-blob/connection';
 import type { Millis } from '../../core/brand';
+import type { StorageSettingsError } from '../azure-blob/connection';
+import { exposureOf, type NamedServer } from '../exposure';
+import { decoded, invalidUrl, TLS_PARAMETERS, type TlsFiles } from '../http/url';
 
-/** A server that `CRONLEASE_STORAGE` names. */
-export interface RedisServer {
-  /** As it was given, with credentials. */
-  readonly url: string;
-  /** For messages: without credentials and parameters. */
-  readonly location: string;
+export interface RedisServer extends NamedServer {
   readonly host: string;
   readonly port: number;
   /** The number of the database. A cluster has 0 alone. */
@@ -19,18 +16,11 @@ export interface RedisServer {
   readonly wait: { readonly replicas: number; readonly ms: Millis } | undefined;
 }
 
-/** Names of files in PEM; undefined: the roots of this machine, and no certificate of the client. */
-interface TlsFiles {
-  readonly cacert: string | undefined;
-  readonly cert: string | undefined;
-  readonly key: string | undefined;
-}
-
 const PORT = 6379;
 const WAIT_MS = 1_000;
-const PARAMETERS = ['waitReplicas', 'waitMs', 'cacert', 'cert', 'key'];
+const PARAMETERS = ['waitReplicas', 'waitMs', ...TLS_PARAMETERS];
+const FORM = { store: 'Redis', example: 'rediss://USER:PASSWORD@HOST:6379/0' };
 
-/** Whether a connection string is a URL of Redis or Valkey. */
 export function isRedis(text: string): boolean {
   return /^(rediss?|valkeys?):\/\//i.test(text.trim());
 }
@@ -57,27 +47,20 @@ export function serverOf(text: string): RedisServer {
   if (unknown !== undefined) throw invalid(`it has a parameter that is none of ${PARAMETERS.join(', ')}`);
   const port = Number(url.port || PORT);
   const parameter = (name: string): string | undefined => url.searchParams.get(name) || undefined;
+  const host = url.hostname.replace(/^\[|\]$/g, '');
   const [cacert, cert, key] = [parameter('cacert'), parameter('cert'), parameter('key')];
   return {
     url: given,
     location: `${url.protocol}//${url.hostname}:${String(port)}/${String(Number(db))}`,
-    host: url.hostname.replace(/^\[|\]$/g, ''),
+    exposure: exposureOf([{ host }], secure, 'rediss'),
+    host,
     port,
     db: Number(db),
-    user: decoded(url.username),
-    password: decoded(url.password),
+    user: decoded(FORM, url.username),
+    password: decoded(FORM, url.password),
     tls: secure ? { cacert, cert, key } : undefined,
     wait: waitOf(parameter('waitReplicas'), parameter('waitMs')),
   };
-}
-
-function decoded(part: string): string | undefined {
-  if (part === '') return undefined;
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    throw invalid('its user or password has a "%" that escapes nothing and must be %25');
-  }
 }
 
 function waitOf(replicas: string | undefined, ms: string | undefined): RedisServer['wait'] {
@@ -88,8 +71,5 @@ function waitOf(replicas: string | undefined, ms: string | undefined): RedisServ
 }
 
 function invalid(problem: string): StorageSettingsError {
-  return new StorageSettingsError(
-    'ConnectionStringInvalid',
-    `CRONLEASE_STORAGE is not a URL of Redis: ${problem}. It looks like rediss://USER:PASSWORD@HOST:6379/0.`,
-  );
+  return invalidUrl(FORM, problem);
 }

@@ -1,21 +1,55 @@
-import type { Millis } from '../../core/brand';
-import type { Clock } from '../../core/clock';
-import type { CallOutcome } from '../../core/storage-call';
-import type { ElectionStore, LeaseBreaking, LeaseStore, Retention } from '../../lease/store';
-import type { Trial } from '../../lease/trial';
-import { facetsIn } from '../facets/facets';
-import { STORE_LIMITS } from '../limits';
-import { asker, type Server } from './ask';
+import type { CallOptions } from '../../lease/store';
+import type { Durability, Trial } from '../../lease/trial';
+import { type Adapter, type AdapterOptions, adapterOf } from '../adapter';
+import { listingOf } from '../facets/listing';
+import { type JobRowCalls, dateOf } from '../port';
+import { type Ask, type Server, asker, told } from './ask';
 import { connectionsOf } from './connections';
-import { entriesIn } from './entries';
-import { jobRowsIn } from './job-rows';
+import { entriesIn, headIn, pairs } from './entries';
 import { type Keys, keysIn } from './keys';
-import { prepareLayout } from './layout';
 import { logsIn } from './logs';
 import { retentionIn } from './retention';
-import { allRows, rowCalls } from './rows';
+import { allRows, rowCalls, rowIn } from './rows';
+import { script, whole } from './scripts';
 import type { RedisServer } from './settings';
-import { trialOn } from './trial';
+
+export const LIST = script(
+  'read',
+  `local found = { now }
+for index, key in ipairs({ KEYS[2], KEYS[3], KEYS[4] }) do
+  if ARGV[1] then
+    local value = redis.call('HGET', key, ARGV[1])
+    found[index + 1] = value and { ARGV[1], value } or {}
+  else
+    found[index + 1] = redis.call('HGETALL', key)
+  end
+end
+return found`,
+);
+
+/**
+ * The version of the keys. A later one must leave them usable for the release before it, since the instances of both run
+ * side by side.
+ */
+const VERSION = 1;
+
+const PREPARE = whole(
+  'write',
+  `if redis.call('EXISTS', KEYS[1]) == 0 then redis.call('SET', KEYS[1], ARGV[1]) end
+return 1`,
+);
+
+const LOOK = whole('read', `return { now, redis.call('EXISTS', KEYS[1]) }`);
+
+const DELETE = script('shrink', `return redis.call('HDEL', KEYS[2], ARGV[1]) + redis.call('HDEL', KEYS[3], ARGV[1])`);
+
+const REMEDIES: Trial['remedies'] = {
+  noToken: 'sign in with "az login", or name a URL with a password',
+  network: 'let this address through the firewall of the server',
+  credentials: 'check the user and the password of the URL',
+  role: 'grant this user the commands and keys that docs/reference/stores.md names',
+  versions: 'none: keys have no versions',
+};
 
 /**
  * The rows, controls, ledger and logs in hashes and sorted sets of Redis 7 or later, or Valkey. All keys of a container
@@ -49,58 +83,129 @@ import { trialOn } from './trial';
  * advance alike. Notifications of keys and streams would need a connection of their own for each instance, and one that
  * is lost needs the sweep anyway.
  */
-export function redisStore(options: RedisStoreOptions): LeaseStore & LeaseBreaking & Retention {
-  const { server, keys } = serverOf(options);
-  const ask = asker(server);
-  return {
-    location: server.location,
-    limits: STORE_LIMITS,
-    prepare: (call) => prepareLayout(ask, options.container, call),
-    ...jobRowsIn(ask, keys),
-    ...facetsIn(entriesIn(ask), keys),
-    ...logsIn(ask, keys),
-    ...retentionIn(ask, keys),
-  };
-}
-
-/** The rows of elections, beside those of jobs. */
-export function redisElections(options: RedisStoreOptions): ElectionStore {
-  const { server, keys } = serverOf(options);
-  const ask = asker(server);
-  const { breakLease: _, ...rows } = rowCalls(ask, keys.elections);
-  return {
-    location: server.location,
-    limits: STORE_LIMITS,
-    prepare: (call) => prepareLayout(ask, options.container, call),
-    ...rows,
-    listRows: (call) => allRows(ask, keys.elections, call),
-  };
-}
-
-export interface RedisStoreOptions {
-  readonly server: RedisServer;
-  /** The container's name, with which all keys begin. */
-  readonly container: string;
-  readonly clock: Clock;
-  /** A call without an answer fails after this long. */
-  readonly callTimeoutMs: Millis;
-  readonly token?: (() => Promise<string>) | undefined;
-  readonly onOutcome?: ((outcome: CallOutcome) => void) | undefined;
-}
-
-function serverOf({ server, container, clock, callTimeoutMs, token, onOutcome }: RedisStoreOptions): {
-  readonly server: Server;
-  readonly keys: Keys;
-} {
+export function redis({
+  server: at,
+  container,
+  clock,
+  callTimeoutMs,
+  token,
+  onOutcome,
+}: AdapterOptions<RedisServer>): Adapter {
   const keys = keysIn(container);
-  const { wait } = server;
-  const connection = connectionsOf({ server, clock, connectMs: callTimeoutMs, token });
-  const location = `${server.location}/${container}`;
-  return { server: { location, clock, callTimeoutMs, connection, layout: keys.layout, wait, onOutcome }, keys };
+  const { layout, elections } = keys;
+  const connection = connectionsOf({ server: at, clock, connectMs: callTimeoutMs, token });
+  const location = `${at.location}/${container}`;
+  const server: Server = { location, clock, callTimeoutMs, connection, layout, wait: at.wait, onOutcome };
+  const ask = asker(server);
+  return adapterOf({
+    location,
+    clock,
+    prepare: (call) => prepareLayout(ask, container, call),
+    jobs: jobRowsIn(ask, keys),
+    entries: entriesIn(ask),
+    keys,
+    logs: logsIn(ask, keys),
+    retention: retentionIn(ask, keys),
+    elections: rowCalls(ask, elections),
+    listElections: (call) => allRows(ask, elections, call),
+    nouns: { object: 'row', place: 'container' },
+    remedies: REMEDIES,
+    async look() {
+      const { isThere, now } = await lookForLayout(ask);
+      return { isThere, date: now, cutMs: 0 };
+    },
+    deleteRow: (name) => {
+      const question = {
+        what: 'delete the row of a trial',
+        kind: 'delete',
+        keys: elections,
+        options: undefined,
+      } as const;
+      return ask({ ...question, script: DELETE, args: [name] });
+    },
+    durability: async () => durabilityIn(await told(server, 'read the settings of the server', 'INFO')),
+  });
 }
 
-/** Tries each kind of call on a row of its own among the elections, which no tick reads, and removes that. */
-export function redisTrial(options: RedisStoreOptions, id: string): Promise<Trial> {
-  const { server, keys } = serverOf(options);
-  return trialOn(server, keys.elections, id);
+/** Makes the key by which all other calls see that the container exists. */
+async function prepareLayout(ask: Ask, container: string, options: CallOptions | undefined): Promise<void> {
+  await ask({ what: `create ${container}`, kind: 'container', script: PREPARE, keys: [], args: [VERSION], options });
+}
+
+async function lookForLayout(ask: Ask): Promise<{ readonly isThere: boolean; readonly now: number }> {
+  const answer = await ask({
+    what: 'look for the layout',
+    kind: 'listing',
+    script: LOOK,
+    keys: [],
+    options: undefined,
+  });
+  const [now, count] = answer as [number, number];
+  return { isThere: count === 1, now };
+}
+
+/** The rows of jobs. One script lists them with their controls, as they are at one instant. */
+function jobRowsIn(ask: Ask, { jobs: rows, controls: controlKeys }: Keys): JobRowCalls {
+  return {
+    ...rowCalls(ask, rows),
+    async list(options) {
+      const only = options?.job;
+      const answer = await ask({
+        what: 'list jobs',
+        kind: 'listing',
+        script: LIST,
+        keys: [...rows, controlKeys[0]],
+        options,
+        args: only === undefined ? [] : [only],
+      });
+      const [now, ...found] = answer as [number, ...string[][]];
+      const [heads, metadata, written] = found.map(pairs);
+      const others = new Map(metadata);
+      const listed = (heads ?? []).map(([name, head]) => [name, rowIn(head, others.get(name), now)] as const);
+      const controls = (written ?? []).map(([name, head]) => [name, headIn(head)] as const);
+      return listingOf(dateOf(now), new Map(listed), new Map(controls), only);
+    },
+  };
+}
+
+/**
+ * How the server's settings may lose rows with their tokens.
+ *
+ * @param info the server's answer to INFO; undefined: it was refused
+ */
+export function durabilityIn(info: string | undefined): Durability {
+  if (info === undefined) {
+    return {
+      risks: [
+        {
+          isProblem: false,
+          message: 'is unknown, because this user may not read the settings of the server with INFO',
+          remedy: 'see for yourself that maxmemory-policy is noeviction and appendonly is yes, or allow INFO',
+        },
+      ],
+    };
+  }
+  const valueOf = (name: string): string | undefined => new RegExp(`^${name}:(.*?)\r?$`, 'm').exec(info)?.[1];
+  const policy = valueOf('maxmemory_policy') ?? 'unknown';
+  const risks = [...evictionRisk(policy), ...appendRisk(valueOf('aof_enabled'))];
+  return { risks };
+}
+
+function evictionRisk(policy: string): Durability['risks'] {
+  if (policy === 'noeviction') return [];
+  const remedy = 'set maxmemory-policy to noeviction';
+  // A key without an expiry is safe from these, until somebody gives it one.
+  if (policy.startsWith('volatile-')) {
+    return [
+      { isProblem: false, message: `maxmemory-policy is ${policy}, which spares keys without an expiry`, remedy },
+    ];
+  }
+  const message = `maxmemory-policy is ${policy}: a full server deletes rows with their tokens, and jobs run twice`;
+  return [{ isProblem: true, message, remedy }];
+}
+
+function appendRisk(enabled: string | undefined): Durability['risks'] {
+  if (enabled === '1') return [];
+  const message = 'appendonly is no: a server that ends loses everything since its last snapshot';
+  return [{ isProblem: false, message, remedy: 'set appendonly to yes, and appendfsync to everysec or always' }];
 }

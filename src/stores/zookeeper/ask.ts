@@ -1,36 +1,21 @@
 import type { EpochMs } from '../../core/brand';
-import type { CallKind, CallOutcome } from '../../core/storage-call';
-import type { CallOptions } from '../../lease/store';
-import type { Service } from '../limited';
-import { metered } from '../metered';
+import { type Call, metered, type Service } from '../metered';
 import type { WithSession } from './connections';
 import { CODE, failure, NoContainerError, resultOf, ZooKeeperError } from './errors';
 import { timeOf } from './now';
 import { NO_VERSION } from './protocol';
 import type { Session } from './session';
 
-interface Question<T> {
-  /** The operation and its object, for messages. */
-  readonly what: string;
-  readonly kind: CallKind;
-  /** Whether an answer means that a condition of the call did not hold, or that nothing was found. */
-  readonly isNothing?: (answer: T) => boolean;
-  readonly options: CallOptions | undefined;
-}
-
 /** Makes one call of the port, of one or several requests, in the time of one. */
-export type Ask = <T>(question: Question<T>, use: (session: Session) => Promise<T>) => Promise<T>;
+export type Ask = <T>(question: Call<T>, use: (session: Session) => Promise<T>) => Promise<T>;
 
 export interface Server extends Service {
   readonly withSession: WithSession;
-  /** Receives each call once it is over. */
-  readonly onOutcome?: ((outcome: CallOutcome) => void) | undefined;
 }
 
-/** Makes each call once, and translates its error into the port's terms. */
 export function asker(server: Server): Ask {
-  return ({ isNothing = () => false, ...question }, use) =>
-    metered({ ...server, failure, resultOf }, { ...question, isNothing }, (signal) => server.withSession(signal, use));
+  return (question, use) =>
+    metered({ ...server, failure, resultOf }, question, (signal) => server.withSession(signal, use));
 }
 
 /** The instant as of which reads were made. */
@@ -62,11 +47,6 @@ export async function asOfNow<T>(
   const [stat] = written.stats;
   if (stat === undefined) throw new ZooKeeperError(-2);
   return [{ now: timeOf(stat), by: written.by }, found];
-}
-
-/** The port's `date`: cut to whole seconds. */
-export function dateOf(ms: EpochMs): EpochMs {
-  return Math.floor(ms / 1000) * 1000;
 }
 
 /** After so many lost races with others that write the same node, something else is wrong. */

@@ -1,8 +1,9 @@
 import type { Millis } from '../../core/brand';
 import type { Clock } from '../../core/clock';
+import type { Member } from '../http/address';
 import { ZooKeeperError } from './errors';
 import { type Line, openLine, type Session } from './session';
-import type { Address, Ensemble } from './settings';
+import type { Ensemble } from './settings';
 
 /** Lends the session to `use`, which may send several requests at once. */
 export type WithSession = <T>(signal: AbortSignal, use: (session: Session) => Promise<T>) => Promise<T>;
@@ -121,7 +122,7 @@ async function anyLine(driving: Driving, next: () => number, stop: AbortSignal):
   throw failures.length === 1 && first !== undefined ? first : new AggregateError(failures);
 }
 
-async function oneLine({ ensemble, clock, connectMs }: Driving, address: Address, stop: AbortSignal): Promise<Line> {
+async function oneLine({ ensemble, clock, connectMs }: Driving, address: Member, stop: AbortSignal): Promise<Line> {
   const line = openLine(ensemble, address);
   const where = `${address.host}:${address.port}`;
   const share = Math.ceil(connectMs / ensemble.servers.length);

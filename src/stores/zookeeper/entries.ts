@@ -1,6 +1,6 @@
 import type { ETag } from '../../core/brand';
 import type { Metadata } from '../../lease/store';
-import type { Condition, Entries, Head } from '../port';
+import { type Condition, type Entries, type Head, etagOf } from '../port';
 import { checkMetadata } from '../limits';
 import { type Ask, asOfNow, DISTURBED, untilUndisturbed } from './ask';
 import { type Content, contentIn, dataOf, dropBody, loadBody, storeBody } from './bodies';
@@ -47,7 +47,7 @@ export function entriesIn(ask: Ask, paths: Paths): Entries<Folder> {
       ask({ ...question, isNothing: (wasThere) => !wasThere }, async (session) => {
         const path = pathOf(folder, id);
         const [, node] = await asOfNow(session, paths.now, () => session.get(path));
-        if (node === undefined || (ifMatch !== undefined && etagOf(node.stat) !== ifMatch)) return false;
+        if (node === undefined || (ifMatch !== undefined && etagAt(node.stat) !== ifMatch)) return false;
         const version = ifMatch === undefined ? NO_VERSION : node.stat.version;
         const answer = await session.multi([{ kind: 'delete', path, version }]);
         if (answer.kind === 'refused') return false;
@@ -57,7 +57,7 @@ export function entriesIn(ask: Ask, paths: Paths): Entries<Folder> {
   };
 }
 
-interface Place {
+interface EntryNode {
   readonly session: Session;
   readonly paths: Paths;
   readonly path: string;
@@ -66,13 +66,13 @@ interface Place {
 /** `inline` is undefined if the body is to stay. */
 type NewContent = Pick<Content, 'metadata' | 'parts'> & { readonly inline: Buffer | undefined };
 
-async function storedContent(place: Place, metadata: Metadata, body: string | undefined): Promise<NewContent> {
+async function storedContent(place: EntryNode, metadata: Metadata, body: string | undefined): Promise<NewContent> {
   if (body === undefined) return { metadata, parts: undefined, inline: undefined };
   return { metadata, ...(await storeBody(place.session, place.paths, place.path, body)) };
 }
 
 function putContent(
-  place: Place,
+  place: EntryNode,
   folders: readonly string[],
   condition: Condition,
   content: NewContent,
@@ -83,7 +83,7 @@ function putContent(
     if (condition === 'absent') return create();
     const [, node] = await asOfNow(session, paths.now, () => session.get(path));
     if (node === undefined) return condition === 'any' ? ((await create()) ?? DISTURBED) : undefined;
-    if (typeof condition !== 'string' && etagOf(node.stat) !== condition.version) return undefined;
+    if (typeof condition !== 'string' && etagAt(node.stat) !== condition.version) return undefined;
     const etag = await replaceEntry(place, node, content);
     // Another condition than a version holds for what somebody else has just written, too.
     return etag ?? (typeof condition === 'string' ? DISTURBED : undefined);
@@ -91,14 +91,14 @@ function putContent(
 }
 
 /** Undefined: it exists. */
-async function createEntry({ session, path }: Place, folders: readonly string[], content: NewContent) {
+async function createEntry({ session, path }: EntryNode, folders: readonly string[], content: NewContent) {
   const data = dataOf({ ...content, inline: content.inline ?? Buffer.alloc(0) });
   let answer = await session.multi([{ kind: 'create', path, data }]);
   if (answer.kind === 'refused' && answer.code === CODE.noNode) {
     await makeFolders(session, folders);
     answer = await session.multi([{ kind: 'create', path, data }]);
   }
-  if (answer.kind === 'done') return etagOf({ createdBy: answer.by, version: 0 });
+  if (answer.kind === 'done') return etagAt({ createdBy: answer.by, version: 0 });
   if (answer.code === CODE.nodeExists) return undefined;
   throw new NoContainerError();
 }
@@ -112,7 +112,7 @@ export async function makeFolders(session: Session, folders: readonly string[]):
 }
 
 /** Undefined: somebody else has written it since it was read. */
-async function replaceEntry({ session, paths, path }: Place, node: Node, content: NewContent) {
+async function replaceEntry({ session, paths, path }: EntryNode, node: Node, content: NewContent) {
   const old = contentIn(node.data);
   const { inline, parts } = content.inline === undefined ? old : content;
   const data = dataOf({ metadata: content.metadata, parts, inline: inline ?? Buffer.alloc(0) });
@@ -120,7 +120,7 @@ async function replaceEntry({ session, paths, path }: Place, node: Node, content
   const [stat] = answer.kind === 'done' ? answer.stats : [];
   if (stat === undefined) return undefined;
   if (content.inline !== undefined) await dropBody(session, paths, old.parts);
-  return etagOf(stat);
+  return etagAt(stat);
 }
 
 /** Those of the entries that are still there. */
@@ -133,7 +133,7 @@ async function headsOf(session: Session, folder: Folder, ids: readonly string[])
 }
 
 function headIn({ data, stat }: Node): Head {
-  return { etag: etagOf(stat), writtenMs: timeOf(stat), metadata: contentIn(data).metadata };
+  return { etag: etagAt(stat), writtenMs: timeOf(stat), metadata: contentIn(data).metadata };
 }
 
 function isNothing(etag: ETag | undefined): boolean {
@@ -141,6 +141,6 @@ function isNothing(etag: ETag | undefined): boolean {
 }
 
 /** Versions begin anew where a node is deleted and created again, so that the ETag names its creation, too. */
-export function etagOf({ createdBy, version }: Pick<Stat, 'createdBy' | 'version'>): ETag {
-  return `"${createdBy.toString(16)}-${version}"` as ETag;
+export function etagAt({ createdBy, version }: Pick<Stat, 'createdBy' | 'version'>): ETag {
+  return etagOf(`${createdBy.toString(16)}-${version}`);
 }

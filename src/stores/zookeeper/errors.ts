@@ -1,7 +1,6 @@
 import type { CallResult } from '../../core/storage-call';
 import { type Denial, StoreDeniedError, StoreError, StoreUnavailableError } from '../../lease/store';
-import { causeOf } from '../client-error';
-import { noContainer } from '../no-container';
+import { causeOf, noContainer } from '../client-error';
 
 /** ZooKeeper's codes that an adapter must tell apart. */
 export const CODE = { noNode: -101, noAuth: -102, badVersion: -103, nodeExists: -110, notEmpty: -111 } as const;
@@ -46,7 +45,6 @@ export class NoContainerError extends Error {
   }
 }
 
-/** Translates an error into the port's terms. */
 export function failure(error: unknown, where: string): StoreError {
   if (error instanceof StoreError) return error;
   const cause = causeOf(error);

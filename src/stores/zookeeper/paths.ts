@@ -1,6 +1,5 @@
 import type { JobName } from '../../core/brand';
 
-/** The names of the nodes. */
 export interface Paths {
   readonly container: string;
   /** Written to learn the time. It exists if the container does. */

@@ -2,8 +2,9 @@ import type { EpochMs, JobName, Millis } from '../../core/brand';
 import type { CallOptions, LeaseBreaking, ListedRow, Metadata, RowStore } from '../../lease/store';
 import { listedLease, mayAcquire, mayRenew, mayWrite, type SeenLease } from '../lease-automaton';
 import { checkMetadata, leaseSeconds, STORE_LIMITS } from '../limits';
-import { type Ask, asOfNow, dateOf, DISTURBED, untilUndisturbed } from './ask';
-import { etagOf } from './entries';
+import { dateOf, type RowCalls } from '../port';
+import { type Ask, asOfNow, DISTURBED, untilUndisturbed } from './ask';
+import { etagAt } from './entries';
 import { CODE, NoContainerError } from './errors';
 import { timeOf } from './now';
 import { escaped, type Paths } from './paths';
@@ -24,7 +25,7 @@ interface LeaseData {
 }
 
 /** A row with its lease as of one instant. */
-interface Seen {
+interface SeenRow {
   readonly now: EpochMs;
   readonly row: Node;
   readonly version: number;
@@ -34,22 +35,18 @@ interface Seen {
 }
 
 /** @param folder of the rows: those of jobs, or of elections */
-export function rowCalls(
-  ask: Ask,
-  paths: Paths,
-  folder: string,
-): Omit<RowStore, 'location' | 'limits' | 'prepare'> & Required<LeaseBreaking> {
+export function rowCalls(ask: Ask, paths: Paths, folder: string): RowCalls {
   const place = { ask, paths, folder };
   return { ...readAndWrite(place), ...leases(place), ...breaking(place) };
 }
 
-interface Place {
+interface RowFolder {
   readonly ask: Ask;
   readonly paths: Paths;
   readonly folder: string;
 }
 
-function readAndWrite({ ask, paths, folder }: Place): Pick<RowStore, 'createRow' | 'readRow' | 'writeRow'> {
+function readAndWrite({ ask, paths, folder }: RowFolder): Pick<RowStore, 'createRow' | 'readRow' | 'writeRow'> {
   return {
     async createRow(job, metadata, options) {
       checkMetadata(metadata);
@@ -77,25 +74,25 @@ function readAndWrite({ ask, paths, folder }: Place): Pick<RowStore, 'createRow'
       const { row, lease } = nodesOf(folder, job);
       const what = `write the row of ${job}`;
       const answer = await change({ ask, paths, folder }, { what, kind: 'metadata', job, options }, (seen) => {
-        if (!mayWrite(leaseIn(seen), leaseId) || etagOf(seen.row.stat) !== ifMatch) return undefined;
+        if (!mayWrite(leaseIn(seen), leaseId) || etagAt(seen.row.stat) !== ifMatch) return undefined;
         return [
           { kind: 'check', path: lease, version: seen.version },
           { kind: 'set', path: row, data: rowData(metadata), version: seen.row.stat.version },
         ];
       });
       if (answer === undefined) return { kind: 'refused' };
-      return { kind: 'written', etag: etagOf(answer.stat), date: dateOf(timeOf(answer.stat)) };
+      return { kind: 'written', etag: etagAt(answer.stat), date: dateOf(timeOf(answer.stat)) };
     },
   };
 }
 
-function leases(place: Place): Pick<RowStore, 'acquire' | 'renew' | 'release'> {
+function leases(place: RowFolder): Pick<RowStore, 'acquire' | 'renew' | 'release'> {
   return {
     async acquire(job, { leaseId, leaseMs, ifMatch }, options) {
       const ms = leaseSeconds(leaseMs) * 1000;
       const what = `acquire the lease of ${job}`;
       const answer = await change(place, { what, kind: 'acquire', job, options }, (seen) => {
-        if (!mayAcquire(leaseIn(seen), leaseId) || etagOf(seen.row.stat) !== ifMatch) return undefined;
+        if (!mayAcquire(leaseIn(seen), leaseId) || etagAt(seen.row.stat) !== ifMatch) return undefined;
         return setLease(place, job, seen, { id: leaseId, ms }, true);
       });
       return answer === undefined ? { kind: 'lost' } : { kind: 'acquired', date: dateOf(timeOf(answer.stat)) };
@@ -113,7 +110,7 @@ function leases(place: Place): Pick<RowStore, 'acquire' | 'renew' | 'release'> {
       const what = `release the lease of ${job}`;
       const answer = await change(place, { what, kind: 'release', job, options }, (seen) => {
         if (seen.lease.id !== leaseId) return undefined;
-        if (ifMatch !== undefined && etagOf(seen.row.stat) !== ifMatch) return undefined;
+        if (ifMatch !== undefined && etagAt(seen.row.stat) !== ifMatch) return undefined;
         return setLease(place, job, seen, {}, ifMatch !== undefined);
       });
       return answer === undefined ? 'lost' : 'released';
@@ -121,12 +118,12 @@ function leases(place: Place): Pick<RowStore, 'acquire' | 'renew' | 'release'> {
   };
 }
 
-function breaking(place: Place): Required<LeaseBreaking> {
+function breaking(place: RowFolder): Required<LeaseBreaking> {
   return {
     async breakLease(job, ifMatch, options) {
       const what = `break the lease of ${job}`;
       const answer = await change(place, { what, kind: 'break', job, options }, (seen) => {
-        if (seen.ends === undefined || etagOf(seen.row.stat) !== ifMatch) return undefined;
+        if (seen.ends === undefined || etagAt(seen.row.stat) !== ifMatch) return undefined;
         return setLease(place, job, seen, { ...seen.lease, brokenUntil: brokenEnd(seen.now, seen.ends) }, true);
       });
       if (answer === undefined) return { kind: 'lost' };
@@ -141,13 +138,19 @@ function brokenEnd(now: EpochMs, ends: EpochMs): EpochMs {
 }
 
 /** @param checksRow whether the row must be as it was seen */
-function setLease({ folder }: Place, job: JobName, seen: Seen, data: LeaseData, checksRow: boolean): readonly Op[] {
+function setLease(
+  { folder }: RowFolder,
+  job: JobName,
+  seen: SeenRow,
+  data: LeaseData,
+  checksRow: boolean,
+): readonly Op[] {
   const { row, lease } = nodesOf(folder, job);
   const check: Op = { kind: 'check', path: row, version: seen.row.stat.version };
   return [...(checksRow ? [check] : []), { kind: 'set', path: lease, data: leaseData(data), version: seen.version }];
 }
 
-interface Change {
+interface RowChange {
   readonly what: string;
   readonly kind: 'metadata' | 'acquire' | 'renew' | 'release' | 'break';
   readonly job: JobName;
@@ -161,10 +164,10 @@ interface Change {
  * @param decide the transaction, with one node that is set; undefined: none
  */
 function change(
-  { ask, paths, folder }: Place,
-  { job, ...question }: Change,
-  decide: (seen: Seen) => readonly Op[] | undefined,
-): Promise<{ readonly seen: Seen; readonly stat: Stat } | undefined> {
+  { ask, paths, folder }: RowFolder,
+  { job, ...question }: RowChange,
+  decide: (seen: SeenRow) => readonly Op[] | undefined,
+): Promise<{ readonly seen: SeenRow; readonly stat: Stat } | undefined> {
   return ask({ ...question, isNothing: (answer) => answer === undefined }, (session) =>
     untilUndisturbed(async () => {
       const seen = await look(session, paths, folder, job);
@@ -178,7 +181,7 @@ function change(
 }
 
 /** Undefined: there is no such row. */
-function look(session: Session, paths: Paths, folder: string, job: JobName): Promise<Seen | undefined> {
+function look(session: Session, paths: Paths, folder: string, job: JobName): Promise<SeenRow | undefined> {
   return untilUndisturbed(async () => {
     const [{ now, by }, seen] = await asOfNow(session, paths.now, () => readPair(session, folder, job));
     return seenAt(seen, now, by);
@@ -193,7 +196,7 @@ function readPair(session: Session, folder: string, job: string): Promise<Pair> 
 }
 
 /** {@link DISTURBED}: one of the two was written after the instant, so that they may not fit together. */
-function seenAt([row, lease]: Pair, now: EpochMs, by: bigint): Seen | undefined | typeof DISTURBED {
+function seenAt([row, lease]: Pair, now: EpochMs, by: bigint): SeenRow | undefined | typeof DISTURBED {
   if (row === undefined || lease === undefined) return undefined;
   if (row.stat.writtenBy > by || lease.stat.writtenBy > by) return DISTURBED;
   const data = JSON.parse(lease.data.toString()) as LeaseData;
@@ -222,16 +225,16 @@ export async function rowsIn(
   return rows;
 }
 
-function listed(seen: Seen): ListedRow {
+function listed(seen: SeenRow): ListedRow {
   const { row } = seen;
   return {
-    etag: etagOf(row.stat),
+    etag: etagAt(row.stat),
     ...listedLease(leaseIn(seen)),
     metadata: JSON.parse(row.data.toString()) as Metadata,
   };
 }
 
-function leaseIn({ now, ends, lease }: Seen): SeenLease {
+function leaseIn({ now, ends, lease }: SeenRow): SeenLease {
   return { holder: lease.id, isBroken: lease.brokenUntil !== undefined, isOver: ends === undefined || ends <= now };
 }
 

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import net, { type Socket } from 'node:net';
 import tls from 'node:tls';
 import type { Millis } from '../../core/brand';
+import type { Member } from '../http/address';
 import { CODE, ZooKeeperError } from './errors';
 import { type Field, frameOf, framesTo, type Reader, readerOf } from './jute';
 import {
@@ -17,7 +18,7 @@ import {
   type Stat,
   statIn,
 } from './protocol';
-import type { Address, Ensemble } from './settings';
+import type { Ensemble } from './settings';
 
 /** The length to ask for. Servers limit it to between 2 and 20 of their ticks, usually 4 to 40 s. */
 const SESSION_MS = 40_000;
@@ -67,7 +68,7 @@ interface Waiting {
 }
 
 /** Connects to one server. What was sent and not answered when the connection ends may have taken effect. */
-export function openLine(ensemble: Ensemble, address: Address): Line {
+export function openLine(ensemble: Ensemble, address: Member): Line {
   const socket = connectTo(ensemble, address);
   const waiting: Waiting[] = [];
   const ready = Promise.withResolvers<Millis>();
@@ -175,7 +176,7 @@ function sessionOn(ask: AskOn, { login }: Ensemble): Session {
   };
 }
 
-function connectTo(ensemble: Ensemble, { host, port }: Address): Socket {
+function connectTo(ensemble: Ensemble, { host, port }: Member): Socket {
   const options = { host, port, noDelay: true };
   if (ensemble.tls === undefined) return net.connect(options);
   const read = (file: string | undefined): Buffer | undefined => (file === undefined ? undefined : readFileSync(file));

@@ -1,12 +1,10 @@
-import { StorageSettingsError } from '../azure-blob/connection';
+import type { StorageSettingsError } from '../azure-blob/connection';
+import { exposureOf, type NamedServer } from '../exposure';
+import { addressOf, type Member } from '../http/address';
+import { decoded, invalidUrl, TLS_PARAMETERS, type TlsFiles } from '../http/url';
 
-/** An ensemble that `CRONLEASE_STORAGE` names. */
-export interface Ensemble {
-  /** As it was given, with credentials. */
-  readonly url: string;
-  /** For messages: without credentials and parameters. */
-  readonly location: string;
-  readonly servers: readonly Address[];
+export interface Ensemble extends NamedServer {
+  readonly servers: readonly Member[];
   /** The folder of all containers, `/a/b`; '' is the root. */
   readonly chroot: string;
   readonly login: { readonly user: string; readonly password: string } | undefined;
@@ -14,23 +12,10 @@ export interface Ensemble {
   readonly tls: TlsFiles | undefined;
 }
 
-export interface Address {
-  readonly host: string;
-  readonly port: number;
-}
-
-/** Names of files in PEM; undefined: the roots of this machine, and no certificate of the client. */
-interface TlsFiles {
-  readonly cacert: string | undefined;
-  readonly cert: string | undefined;
-  readonly key: string | undefined;
-}
-
 const PORT = 2181;
 const TLS_PORT = 2281;
-const PARAMETERS = ['cacert', 'cert', 'key'];
+const FORM = { store: 'ZooKeeper', example: 'zk://USER:PASSWORD@HOST1:2181,HOST2:2181/CHROOT' };
 
-/** Whether a connection string is a URL of ZooKeeper. */
 export function isZooKeeper(text: string): boolean {
   return /^zks?:\/\//i.test(text.trim());
 }
@@ -51,20 +36,18 @@ export function ensembleOf(text: string): Ensemble {
   const servers = authority
     .slice(at + 1)
     .split(',')
-    .map((server) => addressOf(server, port));
+    .map((server) => memberOf(server, port));
   const parameters = new URLSearchParams(query);
   // The parameter itself may be the rest of a password.
-  if ([...parameters.keys()].some((name) => !PARAMETERS.includes(name)))
-    throw invalid(`it has a parameter that is none of ${PARAMETERS.join(', ')}`);
+  if ([...parameters.keys()].some((name) => !TLS_PARAMETERS.includes(name)))
+    throw invalid(`it has a parameter that is none of ${TLS_PARAMETERS.join(', ')}`);
   if (!isSecure && parameters.size > 0) throw invalid('it names a certificate, and zk:// uses none: use zks://');
   const file = (name: string): string | undefined => parameters.get(name) || undefined;
   const chroot = chrootOf(path);
-  const places = servers.map(
-    (server) => `${server.host.includes(':') ? `[${server.host}]` : server.host}:${server.port}`,
-  );
   return {
     url,
-    location: `${scheme.toLowerCase()}://${places.join(',')}${chroot}`,
+    location: `${scheme.toLowerCase()}://${servers.map(addressOf).join(',')}${chroot}`,
+    exposure: exposureOf(servers, isSecure, 'zks'),
     servers,
     chroot,
     login: loginOf(at === -1 ? undefined : authority.slice(0, at)),
@@ -72,7 +55,7 @@ export function ensembleOf(text: string): Ensemble {
   };
 }
 
-function addressOf(text: string, usual: number): Address {
+function memberOf(text: string, usual: number): Member {
   const [, six, name, port = String(usual)] = /^(?:\[([\da-fA-F:.]+)\]|([\w.-]+))(?::(\d{1,5}))?$/.exec(text) ?? [];
   const host = six ?? name;
   if (host === undefined || Number(port) > 65_535 || Number(port) < 1)
@@ -91,22 +74,11 @@ function loginOf(text: string | undefined): Ensemble['login'] {
   if (text === undefined) return undefined;
   const [, user = '', password = ''] = /^([^:]*):(.*)$/s.exec(text) ?? [];
   if (user === '' || password === '') throw invalid('its user has no password: use USER:PASSWORD@HOST');
-  const login = { user: decoded(user), password: decoded(password) };
+  const login = { user: decoded(FORM, user) ?? '', password: decoded(FORM, password) ?? '' };
   if (login.user.includes(':')) throw invalid('its user has a ":", which ZooKeeper cannot tell from the password');
   return login;
 }
 
-function decoded(part: string): string {
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    throw invalid('its user or password has a "%" that escapes nothing and must be %25');
-  }
-}
-
 function invalid(problem: string): StorageSettingsError {
-  return new StorageSettingsError(
-    'ConnectionStringInvalid',
-    `CRONLEASE_STORAGE is not a URL of ZooKeeper: ${problem}. It looks like zk://USER:PASSWORD@HOST1:2181,HOST2:2181/CHROOT.`,
-  );
+  return invalidUrl(FORM, problem);
 }

@@ -1,23 +1,28 @@
-import type { Millis } from '../../core/brand';
-import type { Clock } from '../../core/clock';
-import type { CallOutcome } from '../../core/storage-call';
-import type { ElectionStore, LeaseBreaking, LeaseStore, Retention } from '../../lease/store';
+import type { EpochMs, JobName } from '../../core/brand';
+import type { CallOptions, ListedControl } from '../../lease/store';
 import type { Trial } from '../../lease/trial';
-import { facetsIn } from '../facets/facets';
-import { STORE_LIMITS } from '../limits';
-import { tryRows } from '../row-trial';
-import { type Ask, type Server, asOfNow, asker } from './ask';
+import { type Adapter, type AdapterOptions, adapterOf } from '../adapter';
+import { listingOf } from '../facets/listing';
+import { type JobRowCalls, dateOf } from '../port';
+import { type Ask, asOfNow, asker } from './ask';
+import { contentIn } from './bodies';
 import { connectionsOf } from './connections';
-import { entriesIn } from './entries';
+import { entriesIn, etagAt } from './entries';
+import { CODE, NoContainerError, ZooKeeperError } from './errors';
 import { namesIn } from './folders';
-import { jobRowsIn } from './job-rows';
-import { lookForLayout, prepareLayout } from './layout';
 import { logsIn } from './logs';
-import { type Paths, pathsIn } from './paths';
+import { type Paths, pathOf, pathsIn } from './paths';
 import { NO_VERSION } from './protocol';
 import { retentionIn } from './retention';
 import { nodesOf, rowCalls, rowsIn } from './rows';
+import type { Session } from './session';
 import type { Ensemble } from './settings';
+
+/**
+ * The version of the nodes. A later one must leave them usable for the release before it, since the instances of both
+ * run side by side.
+ */
+const VERSION = '1';
 
 const REMEDIES: Trial['remedies'] = {
   noToken: 'name a URL with a user and a password',
@@ -61,89 +66,110 @@ const REMEDIES: Trial['remedies'] = {
  * Its end would take row and token along, or leave no sign that a run was interrupted. Watches would tell each instance
  * of each change; a tick lists once instead.
  */
-export function zooKeeperStore(options: ZooKeeperStoreOptions): LeaseStore & LeaseBreaking & Retention {
-  const { server, paths } = serverOf(options);
-  const ask = asker(server);
-  return {
-    location: server.location,
-    limits: STORE_LIMITS,
+export function zooKeeper({
+  server: ensemble,
+  container,
+  clock,
+  callTimeoutMs,
+  onOutcome,
+}: AdapterOptions<Ensemble>): Adapter {
+  const withSession = connectionsOf({ ensemble, clock, connectMs: callTimeoutMs });
+  const location = `${ensemble.location}/${container}`;
+  const paths = pathsIn(ensemble.chroot, container);
+  const { elections } = paths;
+  const ask = asker({ location, clock, callTimeoutMs, withSession, onOutcome });
+  return adapterOf({
+    location,
+    clock,
     prepare: (call) => prepareLayout(ask, paths, call),
-    ...jobRowsIn(ask, paths),
-    ...facetsIn(entriesIn(ask, paths), paths),
-    ...logsIn(ask, paths),
-    ...retentionIn(ask, paths),
-  };
+    jobs: jobRowsIn(ask, paths),
+    entries: entriesIn(ask, paths),
+    keys: paths,
+    logs: logsIn(ask, paths),
+    retention: retentionIn(ask, paths),
+    elections: rowCalls(ask, paths, elections),
+    listElections: (options) =>
+      ask({ what: 'list elections', kind: 'listing', options }, async (session) => {
+        const [, names] = await asOfNow(session, paths.now, () => namesIn(session, elections));
+        return rowsIn(session, paths, elections, names);
+      }),
+    nouns: { object: 'node', place: 'container' },
+    remedies: REMEDIES,
+    async look() {
+      const question = { what: 'look for the container', kind: 'listing', options: undefined } as const;
+      const now = await ask(question, (session) => lookForLayout(session, paths));
+      // Without a container there is nothing to write, and so no time.
+      return { isThere: now !== undefined, date: now ?? clock.now(), cutMs: 0 };
+    },
+    deleteRow: (name) =>
+      ask({ what: 'delete the row of a trial', kind: 'delete', options: undefined }, (session) => {
+        const { row, lease } = nodesOf(elections, name);
+        return session.multi([lease, row].map((path) => ({ kind: 'delete', path, version: NO_VERSION })));
+      }),
+  });
 }
 
-/** The rows of elections, beside those of jobs. */
-export function zooKeeperElections(options: ZooKeeperStoreOptions): ElectionStore {
-  const { server, paths } = serverOf(options);
-  const ask = asker(server);
-  const { breakLease: _, ...rows } = rowCalls(ask, paths, paths.elections);
+/** Makes the nodes of a container, and that of the time last, by which all other calls see that it exists. */
+async function prepareLayout(ask: Ask, paths: Paths, options: CallOptions | undefined): Promise<void> {
+  await ask({ what: 'create the container', kind: 'container', options }, async (session) => {
+    if ((await lookForLayout(session, paths)) !== undefined) return;
+    const above = paths.container.split('/').map((_, index, names) => names.slice(0, index + 1).join('/'));
+    for (const path of above.slice(1, -1)) await make(session, path, '');
+    await make(session, paths.container, VERSION);
+    for (const path of [...paths.made, paths.now]) await make(session, path, '');
+  });
+}
+
+async function make(session: Session, path: string, text: string): Promise<void> {
+  // The right to create is asked for even where there is nothing to create.
+  if ((await session.stat(path)) !== undefined) return;
+  const answer = await session.multi([{ kind: 'create', path, data: Buffer.from(text) }]);
+  if (answer.kind === 'refused' && answer.code !== CODE.nodeExists) throw new ZooKeeperError(answer.code);
+}
+
+/** The leader's time if the container exists. */
+async function lookForLayout(session: Session, paths: Paths): Promise<EpochMs | undefined> {
+  try {
+    const [{ now }] = await asOfNow(session, paths.now, () => Promise.resolve());
+    return now;
+  } catch (error) {
+    if (error instanceof NoContainerError) return undefined;
+    throw error;
+  }
+}
+
+/** The rows of jobs. A listing asks for the names, and then for all rows and controls without waiting in between. */
+function jobRowsIn(ask: Ask, paths: Paths): JobRowCalls {
   return {
-    location: server.location,
-    limits: STORE_LIMITS,
-    prepare: (call) => prepareLayout(ask, paths, call),
-    ...rows,
-    listRows: (call) =>
-      ask({ what: 'list elections', kind: 'listing', options: call }, async (session) => {
-        const [, names] = await asOfNow(session, paths.now, () => namesIn(session, paths.elections));
-        return rowsIn(session, paths, paths.elections, names);
+    ...rowCalls(ask, paths, paths.jobs),
+    list: (options) =>
+      ask({ what: 'list jobs', kind: 'listing', options }, async (session) => {
+        const only = options?.job;
+        const [{ now }, [rowNames, controlNames]] = await asOfNow(session, paths.now, () =>
+          only === undefined
+            ? Promise.all([namesIn(session, paths.jobs), namesIn(session, paths.controls.path)])
+            : Promise.resolve([[only], [only]]),
+        );
+        const [rows, controls] = await Promise.all([
+          rowsIn(session, paths, paths.jobs, rowNames ?? []),
+          controlsOf(session, paths, controlNames ?? []),
+        ]);
+        return listingOf(dateOf(now), rows, controls, only);
       }),
   };
 }
 
-export interface ZooKeeperStoreOptions {
-  readonly ensemble: Ensemble;
-  /** The container's name, a node below the chroot. */
-  readonly container: string;
-  readonly clock: Clock;
-  /** A call without an answer fails after this long. */
-  readonly callTimeoutMs: Millis;
-  readonly onOutcome?: ((outcome: CallOutcome) => void) | undefined;
-}
-
-function serverOf({ ensemble, container, clock, callTimeoutMs, onOutcome }: ZooKeeperStoreOptions): {
-  readonly server: Server;
-  readonly paths: Paths;
-} {
-  const withSession = connectionsOf({ ensemble, clock, connectMs: callTimeoutMs });
-  const location = `${ensemble.location}/${container}`;
-  return {
-    server: { location, clock, callTimeoutMs, withSession, onOutcome },
-    paths: pathsIn(ensemble.chroot, container),
-  };
-}
-
-/** Tries each kind of call on a row of its own among the elections, which no tick reads, and removes that. */
-export function zooKeeperTrial(options: ZooKeeperStoreOptions, id: string): Promise<Trial> {
-  const { server, paths } = serverOf(options);
-  return trialOn(server, paths, id);
-}
-
-/** Tries each kind of call on a row of its own among the elections, which no tick reads, and removes that. */
-function trialOn(server: Server, paths: Paths, id: string): Promise<Trial> {
-  const ask = asker(server);
-  return tryRows(
-    {
-      rows: rowCalls(ask, paths, paths.elections),
-      clock: server.clock,
-      nouns: { object: 'node', place: 'container' },
-      remedies: REMEDIES,
-      look: () => lookAt(ask, server, paths),
-      deleteRow: (name) =>
-        ask({ what: 'delete the row of a trial', kind: 'delete', options: undefined }, (session) => {
-          const { row, lease } = nodesOf(paths.elections, name);
-          return session.multi([lease, row].map((path) => ({ kind: 'delete', path, version: NO_VERSION })));
-        }),
-    },
-    id,
+async function controlsOf(
+  session: Session,
+  { controls }: Paths,
+  names: readonly string[],
+): Promise<ReadonlyMap<JobName, ListedControl>> {
+  const nodes = await Promise.all(names.map((name) => session.get(pathOf(controls, name))));
+  return new Map(
+    nodes.flatMap((node, index) =>
+      node === undefined
+        ? []
+        : [[names[index] as JobName, { etag: etagAt(node.stat), metadata: contentIn(node.data).metadata }]],
+    ),
   );
-}
-
-async function lookAt(ask: Ask, { clock }: Server, paths: Paths) {
-  const question = { what: 'look for the container', kind: 'listing', options: undefined } as const;
-  const now = await ask(question, (session) => lookForLayout(session, paths));
-  // Without a container there is nothing to write, and so no time.
-  return { isThere: now !== undefined, date: now ?? clock.now(), cutMs: 0 };
 }

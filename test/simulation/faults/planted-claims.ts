@@ -43,8 +43,8 @@ export const CLAIM_FAULTS: readonly Planted[] = [
     name: 'record-over-record',
     what: 'records are written over those that exist',
     edits: [
-      become('stores/facets/ledger.ts:createRecord', value('condition'), "'any'"),
-      become('stores/facets/ledger.ts:replaceRecord', value('condition'), "'any'"),
+      become('stores/facets/facets.ts:createRecord', value('condition'), "'any'"),
+      become('stores/facets/facets.ts:replaceRecord', value('condition'), "'any'"),
     ],
   },
   {
