@@ -258,7 +258,7 @@ function outcomeOf({ row }: Wreck, spec: JobSpec): readonly [UnrunOutcome, Reaso
 export function endedBackfill({ control: { backfill } }: Pick<Wreck, 'control'>): Row['backfill'] {
   if (backfill === undefined) return undefined;
   const { id, order, from, through } = backfill;
-  return { id, at: order === 'oldest' ? through : from, ran: 0, passedOver: 0, aside: undefined };
+  return { id, at: order === 'oldest' ? through : from, ran: 0, skipped: 0, aside: undefined };
 }
 
 interface LostManualRuns {

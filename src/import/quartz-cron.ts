@@ -41,7 +41,7 @@ export function readQuartz(text: string): QuartzCron {
   const stepped = [month, weekday].find((field) => /[a-z]\/\d/i.test(field));
   if (stepped !== undefined) {
     throw new ScheduleError(
-      `has "${stepped}", and Quartz passes over a step after a name`,
+      `has "${stepped}", and Quartz skips a step after a name`,
       'use numbers with the step, or the names without it',
     );
   }

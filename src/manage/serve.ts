@@ -55,7 +55,7 @@ const COMMON_HEADERS: Readonly<Record<string, string>> = {
     "default-src 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
   'cross-origin-resource-policy': 'same-origin',
   'referrer-policy': 'no-referrer',
-  // Browsers pass over it where they were answered without TLS, as by "cronlease dev".
+  // Browsers ignore it if they were answered without TLS, as by "cronlease dev".
   'strict-transport-security': 'max-age=31536000',
   'x-content-type-options': 'nosniff',
 };

@@ -3,7 +3,7 @@ import type { Action, Given } from './action';
 import { ApiError, change } from './api';
 import { go, pageOf } from './address';
 import type { Job, OneJob, OneRun, RunSummary } from './model';
-import { reportPassedOver } from '../pages/passed-over';
+import { reportSkippedTimes } from '../pages/skipped-times';
 import { plural } from './words';
 
 type Controlled = Pick<OneJob, 'name' | 'controlVersion'>;
@@ -32,7 +32,7 @@ export function resumeJob({ name, controlVersion: version }: Controlled): Action
     note: 'possible',
     async carryOut({ note }) {
       const { pause } = await change('resumeJob', [name], bodyOf({ note }), { version });
-      await reportPassedOver([{ job: name, pause }], `job=${encodeURIComponent(name)}`);
+      await reportSkippedTimes([{ job: name, pause }], `job=${encodeURIComponent(name)}`);
       return `Job ${name} is resumed`;
     },
   };

@@ -4,7 +4,7 @@ import { bodyOf } from '../data/actions';
 import { change } from '../data/api';
 import type { Job, Jobs, PausedMany } from '../data/model';
 import { Notice, Time } from './parts';
-import { reportPassedOver } from '../pages/passed-over';
+import { reportSkippedTimes } from '../pages/skipped-times';
 import { mayAct } from '../data/session';
 import { plural } from '../data/words';
 
@@ -79,7 +79,7 @@ function end(work: Work, jobs: readonly Job[]): Action {
   const choice = choiceOf(work, jobs);
   return {
     title: `End the maintenance of ${wordsOf(work)}?`,
-    effect: 'Due times start runs again. Those that were passed over are listed, and are not run later.',
+    effect: 'Due times start runs again. Those that were skipped are listed, and are not run later.',
     verb: 'End maintenance',
     decline: 'Leave them paused',
     note: 'possible',
@@ -91,7 +91,7 @@ function end(work: Work, jobs: readonly Job[]): Action {
       });
       // Somebody may have resumed one of them before.
       const refused = answer.refused.filter(({ code }) => code !== 'NotPaused');
-      await reportPassedOver(answer.done, 'tag' in choice ? `tag=${encodeURIComponent(choice.tag)}` : '', refused);
+      await reportSkippedTimes(answer.done, 'tag' in choice ? `tag=${encodeURIComponent(choice.tag)}` : '', refused);
       return `${plural(answer.done.length, 'job is', 'jobs are')} resumed`;
     },
   };

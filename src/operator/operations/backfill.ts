@@ -68,8 +68,8 @@ export interface BackfillStatus {
   readonly dueTimes: number;
   /** How many of them it has not come to. */
   readonly left: number;
-  /** How many it passed over, since they had succeeded. */
-  readonly passedOver: number;
+  /** How many it skipped because they had succeeded. */
+  readonly skipped: number;
   /** How many of its runs ended with each outcome. */
   readonly outcomes: Readonly<Record<string, number>>;
   /** Its run in progress. */
@@ -77,7 +77,7 @@ export interface BackfillStatus {
 }
 
 /** A back-fill that was started. */
-export interface StartedBackfill extends Pick<BackfillPlan, 'running' | 'passedOver'> {
+export interface StartedBackfill extends Pick<BackfillPlan, 'running' | 'skipped'> {
   readonly id: string;
   readonly from: EpochMs;
   readonly through: EpochMs;
@@ -104,12 +104,12 @@ export async function startBackfill(
     async (state) => {
       const { control, now } = state;
       const before = control.backfill;
-      const started = (backfill: Backfill, { running, passedOver }: BackfillPlan): StartedBackfill => ({
+      const started = (backfill: Backfill, { running, skipped }: BackfillPlan): StartedBackfill => ({
         id: backfill.id,
         from: backfill.from,
         through: backfill.through,
         running,
-        passedOver,
+        skipped,
         paused: !spec.enabled || currentPause(control, now) !== undefined,
       });
       const plan = await planIn(store, spec, wanted, state, options);
@@ -124,7 +124,7 @@ export async function startBackfill(
       if (plan.running === 0) {
         throw new OperatorError(
           'NothingToRun',
-          `all ${String(plan.passedOver)} due times of job "${spec.name}" in this span have succeeded: include them to run them again`,
+          `all ${String(plan.skipped)} due times of job "${spec.name}" in this span have succeeded: include them to run them again`,
         );
       }
       const runs = plan.dueTimes.filter(({ runs: will }) => will).map(({ scheduledFor }) => scheduledFor);
@@ -208,7 +208,7 @@ export async function readBackfillStatus(
     stopped,
     ...counted(spec, backfill, progress),
     outcomes,
-    passedOver: progress?.passedOver ?? 0,
+    skipped: progress?.skipped ?? 0,
     runId: run !== undefined && isRunOf(backfill, state) ? run : asideRun(spec, backfill, progress),
   };
 }

@@ -91,8 +91,8 @@ async function forEachJob(jobs: readonly Subject[], act: (subject: Subject) => P
   };
 }
 
-/** The due times that a pause passes over. */
-interface PassedOver {
+/** The due times that a pause skips. */
+interface SkippedTimes {
   /** The oldest of them, nominal. */
   readonly first: readonly EpochMs[];
   readonly count: number;
@@ -105,11 +105,11 @@ interface PassedOver {
  *
  * @param atMost how many of them to list
  */
-export function passedOver(
+export function skippedTimes(
   spec: Pick<JobSpec, 'timetable' | 'offsetMs'>,
   { since, until }: Pick<Pause, 'since'> & { readonly until: EpochMs },
   atMost: number,
-): PassedOver {
+): SkippedTimes {
   const first: EpochMs[] = [];
   let count = 0;
   const before: Millis = since - spec.offsetMs - 1;

@@ -88,7 +88,7 @@ export function checkBackfillsEnded(facts: JobFacts, spec: JobSpec, report: Repo
     const key = backfillKey(backfill, due);
     const isOwn = isFinal(facts, key) || row.run?.key === key;
     if (!isOwn && (backfill.includeSucceeded || !hasSucceeded)) {
-      report('backfillPassedOver', name, `${short(due)} was passed over by back-fill ${backfill.id}`);
+      report('backfillLeftOut', name, `${short(due)} was left out by back-fill ${backfill.id}`);
     }
   }
 }
