@@ -9,7 +9,7 @@ param location string
 @description('A workspace that exists, for the logs of the apps. Empty: one is created.')
 param workspaceId string
 
-@description('The most logs a day, in GB.')
+@description('Daily log quota, in GB.')
 param dailyQuotaGB int
 
 @description('The most logs of writes a day, in GB. -1: no limit.')

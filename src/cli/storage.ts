@@ -20,16 +20,16 @@ export interface StorageOptions {
   readonly container?: string | undefined;
 }
 
-/** Short, since a person waits. */
+/** Short, because someone is waiting. */
 const CALL_TIMEOUT_MS = 8_000;
-/** An identity's first call waits for its token, for which the Azure CLI needs some seconds. */
+/** The first call with an identity waits for a token; the Azure CLI takes a few seconds. */
 const IDENTITY_TIMEOUT_MS = 20_000;
 const SETTING = 'CRONLEASE_STORAGE';
 const SERVICE_URI = `${SETTING}__blobServiceUri`;
 
 /**
- * Opens the coordination container that is named on the command line, or else in the environment, or else by a cluster
- * of `cronlease dev` that runs in the current folder. Makes no call.
+ * Opens the coordination container named on the command line, in the environment, or by a `cronlease dev` running in
+ * the current folder, in that order. Makes no call.
  */
 export function openStore(options: StorageOptions): LeaseStore {
   const names = shardsIn(options);

@@ -71,7 +71,7 @@ function atStandardTime(zone: Zone, wall: number): number {
  * A schedule of ours with the due times of a timer. Where no policy of a job gives them, it has the policy that comes
  * nearest, and the difference.
  *
- * @param now the changes of clocks of the following 5 years count
+ * @param now considers the clock changes of the next 5 years
  */
 export function scheduledTimer({ values, written, timeZone }: Omit<Timing, 'rule'>, now: EpochMs): Scheduled {
   const place = timeZone === 'UTC' ? {} : { timeZone };

@@ -105,7 +105,7 @@ describe('the plan', () => {
     expect(runs.slice(8).map(plannedName)).toEqual(['cronlease 20/s, clocks 150 ms apart (1)']);
   });
 
-  it('leaves minute-only systems out of what is due each second', () => {
+  it('leaves minute-only systems out of what is due every second', () => {
     const [system] = options('--systems', 'croner').systems;
     if (system === undefined) throw new Error('there is no croner');
     const runs = planRuns({

@@ -103,9 +103,9 @@ describe('tables', () => {
   it('have a row for each system, and one table for each load and skew', () => {
     const tables = loadTables(sitting.results);
     expect(tables.map(({ title, rows }) => [title, rows.map(([system]) => system)])).toEqual([
-      ['100 jobs each second', ['cronlease', 'croner']],
+      ['100 jobs a second', ['cronlease', 'croner']],
       ['1,000 jobs in the same minute', ['cronlease']],
-      ['100 jobs each second, clocks 150 ms apart', ['cronlease']],
+      ['100 jobs a second, clocks 150 ms apart', ['cronlease']],
     ]);
     expect(tables[0]?.rows[0]).toEqual(['cronlease', '2', '30', '30', '0', '0', '100', '5.0', '2.5', '1.5', '120']);
     expect(tables[0]?.rows[1]?.at(-2)).toBe('–');
@@ -208,7 +208,7 @@ describe('the page', () => {
       'commit `0123456789`',
       '`redlock` is left out: redis-server is not installed',
       'naive-lease 300/s (1): the emulator has gone',
-      '![100 jobs each second](performance/100-per-s.svg)',
+      '![100 jobs a second](performance/100-per-s.svg)',
       '3 (0 without a record)',
       'never',
       '1.6 %',
@@ -262,10 +262,10 @@ describe('the page', () => {
       .split(/^## /m)
       .map((section) => [section.split('\n')[0], /^Commit `(\w+)`/m.exec(section)?.[1]]);
     expect(commits.filter(([, commit]) => commit !== undefined)).toEqual([
-      ['1 job each second', 'abcdefabcd'],
-      ['100 jobs each second', 'abcdefabcd'],
+      ['1 job a second', 'abcdefabcd'],
+      ['100 jobs a second', 'abcdefabcd'],
       ['1,000 jobs in the same minute', '0123456789'],
-      ['100 jobs each second, clocks 150 ms apart', '0123456789'],
+      ['100 jobs a second, clocks 150 ms apart', '0123456789'],
       ['A killed worker', '0123456789'],
       ['Nothing due', '0123456789'],
       ['The start of an app', '0123456789'],

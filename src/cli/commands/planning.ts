@@ -12,7 +12,7 @@ export function addPlanning(program: Command, done: Done): void {
     program,
     'plan',
     '',
-    'list what would start when, or what a change of the file does',
+    'list upcoming starts, or show the effect of a change to the jobs file',
     'Lists the starts of all jobs in a span, with the busiest minutes and the clock changes that affect jobs. With --against: the jobs that appear, vanish or change, with their due times, and what a deployment would catch up or drop.',
   )
     .option('--from <TIME>', 'the start of the span, in UTC or as --local says (default: now)')

@@ -139,7 +139,7 @@ export function cancelRun(runId: string): Action {
     note: 'possible',
     async carryOut({ note }) {
       await change('cancelRun', [runId], bodyOf({ note }));
-      return 'The cancel is requested';
+      return 'Cancellation requested';
     },
   };
 }
@@ -178,7 +178,7 @@ export function unacknowledge({ name, controlVersion: version }: Controlled): Ac
 export function poke(deployment: string): Action {
   return {
     title: `Start a tick of ${deployment}?`,
-    effect: 'It looks at all jobs now and claims what is due, as its timer would. That starts nothing twice.',
+    effect: 'It looks at all jobs now and claims what is due, as its timer would. Nothing is started twice.',
     verb: 'Poke',
     decline: 'Leave it',
     note: 'none',

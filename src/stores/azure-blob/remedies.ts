@@ -25,7 +25,7 @@ function roleRemedy(location: string, { kind, objectId }: Identity): string {
   const type = kind === 'user' ? 'User' : 'ServicePrincipal';
   return (
     `give it the role Storage Blob Data Contributor on container ${container} of account ${account} (Storage Blob Data ` +
-    'Reader is enough to look); it takes effect within minutes: az role assignment create --role "Storage Blob Data ' +
+    'Reader is enough for reading); it takes effect within minutes: az role assignment create --role "Storage Blob Data ' +
     `Contributor" --assignee-object-id ${objectId} --assignee-principal-type ${type} --scope "$(az storage account ` +
     `show --name ${account} --query id --output tsv)/blobServices/default/containers/${container}"`
   );

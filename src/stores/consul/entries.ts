@@ -131,7 +131,7 @@ function headAt(key: string, found: readonly KeyValue[]): Head | undefined {
   return kv && headIn(kv);
 }
 
-/** @throws Error if the head is not one of ours: a fault of this adapter, or of somebody who writes its keys */
+/** @throws Error if the head is not one of ours: a bug in this adapter, or another program wrote its keys */
 export function headIn(kv: KeyValue): Head {
   const { at, metadata } = JSON.parse(kv.value) as Partial<HeadData>;
   if (at === undefined || metadata === undefined) throw new Error(`the key ${kv.key} of cronlease has foreign content`);

@@ -144,7 +144,7 @@ async function wholeOf(
   return bytes.length > BODY_BYTES ? undefined : bytes.toString('utf8');
 }
 
-/** @throws Error if the head is not one of ours: a fault of this adapter, or of somebody who writes its keys */
+/** @throws Error if the head is not one of ours: a bug in this adapter, or another program wrote its keys */
 export function headIn({ key, value, mod }: KeyValue): Head {
   const { at, metadata } = JSON.parse(value) as { readonly at?: number; readonly metadata?: Metadata };
   if (at === undefined || metadata === undefined) throw new Error(`the key ${key} of cronlease has foreign content`);

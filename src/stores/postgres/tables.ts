@@ -50,7 +50,7 @@ export function entryKeysIn(tables: Tables): FacetKeys<EntryKeys> {
 /** The port's `date`, in a select or a returning list: when the statement came, so never later than what it shows. */
 export const DATE = '(floor(extract(epoch from transaction_timestamp())) * 1000)::float8 as date';
 
-/** An ETag is the row's version in quotes. Another text fits no row. */
+/** An ETag is the row's version in quotes; any other string matches no row. */
 export function versionOf(etag: ETag): string {
   return etag.replaceAll('"', '');
 }
@@ -63,7 +63,7 @@ export function metadataIn(fields: Fields, name = 'metadata'): Metadata {
   return fields[name] as Metadata;
 }
 
-/** @throws Error if the statement does not select it: a fault of this adapter */
+/** @throws Error if the statement does not select it: a bug in this adapter */
 export function numberIn(fields: Fields | undefined, name: string): number {
   const value = fields?.[name];
   if (typeof value !== 'number') throw new Error(`the statement returns no number "${name}"`);

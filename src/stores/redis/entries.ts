@@ -118,7 +118,7 @@ export function etagOf(version: string): ETag {
   return `"${version}"` as ETag;
 }
 
-/** @throws Error if the head is not one of ours: a fault of this adapter, or of somebody who writes its keys */
+/** @throws Error if the head is not one of ours: a bug in this adapter, or another program wrote its keys */
 export function headIn(text: string): Head {
   const [, version, written, metadata] = /^(\S+) (\d+) (.*)$/s.exec(text) ?? [];
   if (version === undefined || metadata === undefined)

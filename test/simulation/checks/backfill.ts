@@ -37,7 +37,7 @@ export function checkBackfilled(
   const asked = controls.map(({ backfill }) => backfill).filter((backfill) => backfill?.id === id);
   const active = asked.find((backfill) => isWanted(backfill, spec));
   if (active === undefined) {
-    report('wrongBackfill', name, `${what} was claimed, and nobody wanted it, or somebody had stopped it`);
+    report('wrongBackfill', name, `${what} was claimed, and was not wanted, or had been stopped`);
     return;
   }
   if (run.scheduledFor < active.from || run.scheduledFor > active.through) {
