@@ -1,6 +1,7 @@
 import { mkdtempSync, readdirSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { format } from 'prettier';
 import { describe, expect, it } from 'vitest';
 import { commandsOf } from '../../bench/backends/redis';
 import { requestsOf } from '../../bench/backends/etcd';
@@ -15,6 +16,7 @@ import { plotRanges } from '../../bench/report/plot';
 import { readSitting, writeReport, writeResults } from '../../bench/report/publish';
 import { callsTable, loadTables, logsTable, markdownTable, packagesTable } from '../../bench/report/tables';
 import { type Sitting, joined } from '../../bench/kept';
+import { type ScaleSitting, scalePage } from '../../bench/scale/page';
 
 function result(more: Partial<Result> = {}): Result {
   return {
@@ -313,5 +315,21 @@ describe('the counts of servers', () => {
   it('are what was added', () => {
     expect(difference({ list: 5, acquire: 3, read: 1 }, { list: 2, read: 1 })).toEqual({ list: 3, acquire: 3 });
     expect(difference(undefined, undefined)).toBeUndefined();
+  });
+});
+
+describe('docs/evidence', () => {
+  const evidence = path.join(__dirname, '../../docs/evidence');
+  const markdown = { parser: 'markdown', printWidth: 120, singleQuote: true };
+
+  it.each([
+    ['performance.md', (): string => pageOf(readSitting(evidence))],
+    [
+      'scale.md',
+      (): string =>
+        scalePage(JSON.parse(readFileSync(path.join(evidence, 'performance/scale.json'), 'utf8')) as ScaleSitting),
+    ],
+  ])('%s is made from the kept results: -- --render writes it', async (page, make) => {
+    expect(readFileSync(path.join(evidence, page), 'utf8')).toBe(await format(make(), markdown));
   });
 });
