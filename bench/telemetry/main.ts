@@ -33,7 +33,9 @@ export async function main(args: readonly string[], root: string, folder: string
   }
   const pairs = Number(values.pairs ?? 10);
   if (!(pairs >= 2)) {
-    console.error(`--pairs is ${JSON.stringify(values.pairs)}: use 2 or more, because one pair has no confidence bound`);
+    console.error(
+      `--pairs is ${JSON.stringify(values.pairs)}: use 2 or more, because one pair has no confidence bound`,
+    );
     return 2;
   }
   const load = { jobs: Number(values.jobs ?? 30), seconds: Number(values.seconds ?? 60) };
