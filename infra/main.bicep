@@ -1,5 +1,5 @@
 // Everything that the coordinator needs: one coordination account, one place for logs and alerts, and one app for each
-// deployment. Each deployment has a resource group of its own, so that none depends on another.
+// deployment. Each deployment has its own resource group, so that none depends on another.
 targetScope = 'subscription'
 
 @description('An identity that deploys packages.')
@@ -179,7 +179,7 @@ func daysOf(duration string) int =>
     (sum, part) => sum + secondsOf(part)
   )) / 86400
 
-// Checks the characters of the names of storage accounts and task hubs, since a type can limit their length alone. A
+// Checks the characters of the names of storage accounts and task hubs, because a type can limit only their length. A
 // problem makes the deployment fail before it creates anything.
 var named = join(concat([name], regions, map(deployments, app => app.name)), '')
 var strangers = filter(

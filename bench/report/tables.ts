@@ -55,7 +55,7 @@ const EARLY: Column = {
   cell: (repeated) => milliseconds(Math.max(0, -Math.min(...repeated.map(({ figures }) => figures.lateness.min)))),
 };
 
-/** A later attempt is no double: the system knows of both. Its handler has run again all the same. */
+/** A later attempt is not a double: the system knows of both. Its handler has run again all the same. */
 function doubledCell(repeated: readonly Result[]): string {
   const doubled = String(total(repeated, ({ figures }) => figures.duplicates));
   const again = total(
@@ -154,7 +154,7 @@ export function startTable({ turns, apps }: Pick<Starts, 'turns' | 'apps'>): Tab
   };
 }
 
-/** Packages of a row of their own. */
+/** Packages of their own row. */
 const SHOWN = 10;
 
 /** The packages that take longest, and all others together. */

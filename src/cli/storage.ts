@@ -46,7 +46,7 @@ export function openAccounts(options: StorageOptions, names: readonly string[]):
   );
 }
 
-/** The environment names the second place of audit entries, also where the command line names the storage. */
+/** The environment names the second place of audit entries, even if the command line names the storage. */
 function audited(options: StorageOptions, opened: readonly LeaseStore[]): readonly LeaseStore[] {
   return stores.auditedStores(auditConnection(options), opened);
 }
@@ -171,7 +171,7 @@ function named(storage: string): Settings {
   return { [SERVICE_URI]: storage };
 }
 
-/** The cluster of `cronlease dev` in the current folder, where the command line and the environment name no storage. */
+/** The cluster of `cronlease dev` in the current folder, if the command line and the environment name no storage. */
 export function devStorage({ storage }: StorageOptions): DevFile | undefined {
   return storage === undefined && !isSet(process.env) ? readDevFile('.') : undefined;
 }

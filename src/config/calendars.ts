@@ -12,7 +12,7 @@ import { warnOfEnd } from './check-calendars';
 import { valueAt } from './value-at';
 import { CALENDAR_LIMITS, type CalendarEntry, type EventFilter, calendarSchema } from './dates';
 
-/** A larger file is no list of holidays. */
+/** A larger file is not a list of holidays. */
 const MOST_BYTES = 1024 * 1024;
 
 /** One of the file's calendars, its iCalendar files read. */
@@ -20,7 +20,7 @@ export interface Calendar {
   readonly windows: readonly Named<Window>[];
   readonly yearly: readonly Named<Yearly>[];
   /**
-   * Made once for each zone, since many jobs share a calendar.
+   * Made once for each zone, because many jobs share a calendar.
    * @throws ScheduleError
    */
   exclusionsIn(zone: Zone): readonly Exclusion[];

@@ -16,7 +16,7 @@ export interface IssueReport {
   readonly warnings: ConfigIssue[];
   /** `message` and `remedy` are about the value at `path`. */
   error(path: Path, message: string, remedy: string): void;
-  /** @param shown stands for a value that nobody may see */
+  /** @param shown stands for a secret value */
   warning(path: Path, message: string, remedy: string, shown?: string): void;
   /** @param make is called only while there is room, because the text of an issue takes longer than its detection */
   addErrors(count: number, make: () => readonly PathIssue[]): void;

@@ -238,7 +238,7 @@ function askingOf(
   return one;
 }
 
-/** Those that have the places, and those whose turn comes before anybody else's. */
+/** Those that have the places, and those whose turn comes before that of others. */
 function blockersOf({ running, waiting }: Group, askers: readonly Asker[]): readonly Member[] {
   const places = Math.max(...askers.map(({ group }) => group.maxParallel));
   return [...running, ...inOrder(waiting).slice(0, places)];

@@ -32,7 +32,7 @@ export interface Backfill {
   readonly origin: Origin;
   /** When it was asked for. */
   readonly at: EpochMs;
-  /** When somebody stopped it. */
+  /** When it was stopped. */
   readonly stopped: EpochMs | undefined;
 }
 
@@ -56,7 +56,7 @@ export interface AsideRun {
   readonly attempt: number;
   readonly uncountedAttempts: number;
   readonly notBefore: EpochMs | undefined;
-  /** The last attempts alone: the row has little room. */
+  /** Only the last attempts: the row has little room. */
   readonly past: readonly PastAttempt[];
 }
 
@@ -109,7 +109,7 @@ export function nextOf(
   return due === undefined || due < from || due > through ? undefined : due;
 }
 
-/** Whether a back-fill may still run something: nobody stopped it, and its schedule is the job's. */
+/** Whether a back-fill may still run something: it was not stopped, and its schedule is the job's. */
 export function isActive(
   backfill: Backfill | undefined,
   { scheduleHash }: Pick<JobSpec, 'scheduleHash'>,

@@ -74,7 +74,7 @@ function monthDays(text: string): Days {
 }
 
 function weekDays(text: string): Days {
-  // Alone, L is Saturday, and not the last day of anything.
+  // By itself, L is Saturday, and not the last day of anything.
   if (text === 'L') return { kind: 'week', days: [6] };
   const [, name = '', nth] = /^(\w+?)(?:#(\d)|L)$/.exec(text) ?? [];
   if (name === '') {

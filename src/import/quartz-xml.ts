@@ -86,7 +86,7 @@ function readTrigger(
   }
 }
 
-/** The period of a trigger that repeats for ever, in whole seconds. */
+/** The period of a trigger that repeats forever, in whole seconds. */
 function periodOf(trigger: Element): Millis | undefined {
   const [count, interval] = ['repeat-count', 'repeat-interval'].map((name) => textOf(trigger, name));
   const period = Number(interval);

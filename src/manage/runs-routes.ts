@@ -150,7 +150,7 @@ function showListedRun(run: ListedRun, error: string | undefined): z.input<typeo
   };
 }
 
-/** A summary is text that anybody with write access may have changed. */
+/** A summary is text that everyone with write access can change. */
 function triggerOf(text: string | undefined): (typeof TRIGGERS)[number] | null {
   return TRIGGERS.find((trigger) => trigger === text) ?? null;
 }

@@ -1,6 +1,6 @@
 import { StoreUnavailableError } from '../lease/store';
 
-/** The remedy is the same in every store, since the tick is the same (`tick/missing-container.ts`). */
+/** The remedy is the same in every store, because the tick is the same (`tick/missing-container.ts`). */
 const REMEDY =
   'The container does not exist: check its name. If it was deleted, a running app creates it again after 75 s.';
 

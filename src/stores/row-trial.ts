@@ -16,8 +16,7 @@ interface Tried {
 }
 
 /**
- * Tries each kind of call that coordination makes, on a row of its own, and removes that. Never rejects with a
- * `StoreError`.
+ * Tries each kind of call that coordination makes, on its own row, and removes that. Never rejects with a `StoreError`.
  */
 export async function tryRows({ rows, clock, look, deleteRow, nouns, remedies }: Tried, id: string): Promise<Trial> {
   const name = `doctor-${id}` as JobName;

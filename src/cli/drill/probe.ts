@@ -25,7 +25,7 @@ const HOST = {
   },
 };
 
-/** A function app whose jobs do nothing but take time, in a folder of its own. */
+/** A function app whose jobs do nothing but take time, in its own folder. */
 export interface ProbeApp {
   readonly folder: string;
   readonly jobsFile: string;

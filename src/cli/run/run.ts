@@ -82,7 +82,7 @@ async function request(
   return outcome === 'succeeded' ? OK : UNSUCCESSFUL;
 }
 
-/** The entries of a log are no part of the one document that the command prints. */
+/** The entries of a log are not part of the one document that the command prints. */
 function withoutJson({ local, utc }: RunOptions): Pick<RunOptions, 'local' | 'utc'> {
   return { local, utc };
 }

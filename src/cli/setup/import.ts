@@ -160,7 +160,7 @@ function settingsOf(file: string | undefined): ReadonlyMap<string, string> | und
   return new Map(Object.entries(values).map(([name, value]) => [name, String(value)]));
 }
 
-/** Folders of an app that hold no sources of its own. */
+/** Folders of an app that hold none of its sources. */
 const SKIPPED = new Set(['node_modules', 'dist', 'out', 'build', 'venv', 'site-packages', '__pycache__']);
 /** Those in which .NET builds a project, with a function.json of each function. */
 const BUILT = new Set(['bin', 'obj']);

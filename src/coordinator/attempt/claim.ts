@@ -16,7 +16,7 @@ import { decideAgain } from './decide-again';
 
 /** The storage back end truncates durable timers to whole seconds. */
 const DURABLE_TIMER_EARLY_MS = 1_000;
-/** After a hand-over that took more than this share of the lease, the attempt acquires it anew. */
+/** After a hand-over that took more than this share of the lease, the attempt acquires it again. */
 const FRESH_SHARE = 1 / 3;
 /** A hand-over that took longer may have been given back. Two clocks measure its age, so 1 s is subtracted. */
 const FRESH_MS: Millis = LATE_MS - 1_000;
@@ -48,7 +48,7 @@ export interface Claimed {
 }
 
 /**
- * The claim: the one write that gives the attempt to this execution. Everybody else's ETag is stale from here on.
+ * The claim: the one write that gives the attempt to this execution. Every other ETag is stale from here on.
  *
  * @returns the reason, when the claim was not made
  */
@@ -102,7 +102,7 @@ interface Taken {
 }
 
 /**
- * The lease of a hand-over, or a new one. A hand-over that came late is decided anew under its new lease: an hour may
+ * The lease of a hand-over, or a new one. A hand-over that came late is decided again under its new lease: an hour may
  * have passed.
  *
  * @returns the reason, where nothing is to be claimed
@@ -160,7 +160,7 @@ export function earlyBy(coordinator: Coordinator, input: ClaimInput): Millis {
   return early > DURABLE_TIMER_EARLY_MS ? early : 0;
 }
 
-/** A durable timer may fire up to a second early. Nothing is held yet, so waiting here keeps nobody out. */
+/** A durable timer may fire up to a second early. Nothing is held yet, so waiting here keeps no other instance out. */
 async function untilNotBefore(coordinator: Coordinator, input: AgainInput): Promise<void> {
   const early = untilTurn(coordinator, input);
   if (early > 0) await sleep(coordinator.clock, Math.min(early, DURABLE_TIMER_EARLY_MS));

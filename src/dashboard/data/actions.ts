@@ -174,7 +174,7 @@ export function unacknowledge({ name, controlVersion: version }: Controlled): Ac
   };
 }
 
-/** Only the deployment that serves the page can be poked: another one has a dashboard of its own. */
+/** Only the deployment that serves the page can be poked: another one has its own dashboard. */
 export function poke(deployment: string): Action {
   return {
     title: `Start a tick of ${deployment}?`,

@@ -10,7 +10,7 @@ import { plural } from '../data/words';
 
 type Work = Jobs['maintenance'][number];
 
-/** Starts planned work: pauses many jobs at once, with a banner for everybody. */
+/** Starts planned work: pauses many jobs at once, with a banner for all. */
 export function StartMaintenance({ scope }: { readonly scope: Scope }): JSX.Element | null {
   if (!mayAct.value) return null;
   return (
@@ -43,7 +43,7 @@ function leftOf(refused: PausedMany['refused']): string {
   return `. ${plural(refused.length, 'job was', 'jobs were')} left alone: ${first.problem}`;
 }
 
-/** Everybody sees that jobs stand still on purpose. */
+/** All can see that jobs stand still on purpose. */
 export function Maintenance({
   works,
   jobs,
@@ -89,7 +89,7 @@ function end(work: Work, jobs: readonly Job[]): Action {
         maintenance: work.jobs,
         ...bodyOf({ note }),
       });
-      // Somebody may have resumed one of them before.
+      // One of them may have been resumed before.
       const refused = answer.refused.filter(({ code }) => code !== 'NotPaused');
       await reportSkippedTimes(answer.done, 'tag' in choice ? `tag=${encodeURIComponent(choice.tag)}` : '', refused);
       return `${plural(answer.done.length, 'job is', 'jobs are')} resumed`;

@@ -199,7 +199,7 @@ function checkWaiting({ name, row, listed }: Seen, now: EpochMs): readonly Findi
   return [problem('waiting', name, message, 'check that a deployment with this job ticks and is healthy')];
 }
 
-/** Checks for a due time that nobody claims, although the row is free. */
+/** Checks for a due time that no instance claims, although the row is free. */
 function checkDue(
   { name, spec, row, listed, control }: Seen,
   file: JobsFile | undefined,

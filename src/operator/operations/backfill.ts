@@ -51,8 +51,8 @@ export function endBackfill(
 export interface BackfillStatus {
   readonly id: string;
   /**
-   * `active`: it runs, or waits for its turn. `paused`: its job is paused or disabled. `stopping`: somebody stopped it,
-   * and its last run is not over. `scheduleChanged`: the job has another schedule now, so it has ended.
+   * `active`: it runs, or waits for its turn. `paused`: its job is paused or disabled. `stopping`: it was stopped, and
+   * its last run is not over. `scheduleChanged`: the job has another schedule now, so it has ended.
    */
   readonly state: BackfillState;
   readonly from: EpochMs;
@@ -62,7 +62,7 @@ export interface BackfillStatus {
   readonly origin: Origin;
   /** When it was asked for. */
   readonly at: EpochMs;
-  /** When somebody stopped it. */
+  /** When it was stopped. */
   readonly stopped: EpochMs | undefined;
   /** How many due times it has. */
   readonly dueTimes: number;
@@ -86,7 +86,7 @@ export interface StartedBackfill extends Pick<BackfillPlan, 'running' | 'skipped
 }
 
 /**
- * Starts a back-fill. The plan is made anew, and only its due times run.
+ * Starts a back-fill. The plan is made again, and only its due times run.
  *
  * @param wanted.id lowercase letters and digits, unlike that of any other back-fill or manual run of the job
  * @throws OperatorError as `planBackfill`; `BackfillGoesOn`, `NothingToRun`

@@ -54,7 +54,7 @@ export interface Chosen {
   readonly choice: Parameters<typeof choiceInWords>[0];
 }
 
-/** Pauses several jobs, and shows that to everybody as planned work if at least one of them was paused. */
+/** Pauses several jobs, and shows that to all as planned work if at least one of them was paused. */
 export async function pauseMany(acting: Acting, { jobs, choice }: Chosen, terms: PauseTerms): Promise<PausedMany> {
   const paused = await forEachJob(jobs, (subject) => pause(acting, subject, terms));
   if (paused.done.length > 0) {

@@ -9,14 +9,14 @@ import { type Turns, createTurns } from './turns';
 type Lane = 'renewals' | 'listings' | 'others';
 
 /**
- * How many calls of each lane are sent side by side, each over a connection of its own. Two kinds must not wait behind
- * the calls of a burst: a lease runs out while its renewal waits, and every job waits for a listing.
+ * How many calls of each lane are sent side by side, each over its own connection. Two kinds must not wait behind the
+ * calls of a burst: a lease runs out while its renewal waits, and every job waits for a listing.
  */
 type Limits = Readonly<Record<Lane, number>>;
 
 /**
- * The emulator accepts one new connection in each turn of its event loop, after all requests that are ready. Where a
- * burst of calls opened a connection for each, those waited for up to 5 s while calls on older connections were served.
+ * The emulator accepts one new connection in each turn of its event loop, after all requests that are ready. If a burst
+ * of calls opened a connection for each, those waited for up to 5 s while calls on older connections were served.
  */
 const EMULATOR: Limits = { renewals: 4, listings: 2, others: 10 };
 

@@ -3,8 +3,8 @@ import type { Ask } from './ask';
 import { whole } from './scripts';
 
 /**
- * The version of the keys. A later one must leave them usable for the release before it, since the instances of both run
- * side by side.
+ * The version of the keys. A later one must leave them usable for the release before it, because the instances of both
+ * run side by side.
  */
 const VERSION = 1;
 

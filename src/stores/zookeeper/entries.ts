@@ -85,7 +85,7 @@ function putContent(
     if (node === undefined) return condition === 'any' ? ((await create()) ?? DISTURBED) : undefined;
     if (typeof condition !== 'string' && etagOf(node.stat) !== condition.version) return undefined;
     const etag = await replaceEntry(place, node, content);
-    // Another condition than a version holds for what somebody else has just written, too.
+    // Another condition than a version holds for what someone else has just written, too.
     return etag ?? (typeof condition === 'string' ? DISTURBED : undefined);
   });
 }
@@ -111,7 +111,7 @@ export async function makeFolders(session: Session, folders: readonly string[]):
   }
 }
 
-/** Undefined: somebody else has written it since it was read. */
+/** Undefined: another writer has written it since it was read. */
 async function replaceEntry({ session, paths, path }: Place, node: Node, content: NewContent) {
   const old = contentIn(node.data);
   const { inline, parts } = content.inline === undefined ? old : content;
@@ -140,7 +140,7 @@ function isNothing(etag: ETag | undefined): boolean {
   return etag === undefined;
 }
 
-/** Versions begin anew where a node is deleted and created again, so that the ETag names its creation, too. */
+/** Versions begin again where a node is deleted and created again, so that the ETag names its creation, too. */
 export function etagOf({ createdBy, version }: Pick<Stat, 'createdBy' | 'version'>): ETag {
   return `"${createdBy.toString(16)}-${version}"` as ETag;
 }

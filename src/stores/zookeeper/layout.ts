@@ -6,7 +6,7 @@ import type { Paths } from './paths';
 import type { Session } from './session';
 
 /**
- * The version of the nodes. A later one must leave them usable for the release before it, since the instances of both
+ * The version of the nodes. A later one must leave them usable for the release before it, because the instances of both
  * run side by side.
  */
 const VERSION = '1';
