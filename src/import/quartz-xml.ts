@@ -66,7 +66,7 @@ function readTrigger(
   }
   if (trigger.name !== 'cron') {
     const why = `it is a ${trigger.name} trigger, which counts from the start of the scheduler`;
-    finds.leaveOut(line, what, why, 'Write "@every 90s", which counts from 1970, or a cron expression.');
+    finds.leaveOut(line, what, why, 'Use "@every 90s", which counts from 1970, or a cron expression.');
     return undefined;
   }
   if (calendar !== undefined) {

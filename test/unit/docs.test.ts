@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { dollarsOf } from '../../scripts/cost-table';
 import { createProgram } from '../../src/cli/program';
 import { MAY_IMPORT } from '../support/rooms';
 
@@ -179,6 +180,7 @@ const MARKED: readonly (readonly [pattern: RegExp, instead: string])[] = [
   ],
   [/, also (?:if|of|after|when)\b/gi, 'even if, including'],
   [/(?:[.,;] )where (?:it|they|one|the|a|there)\b|\b(?:only|also) where\b/gi, 'if'],
+  [/(?:^|[;:] )write (?:"|x\b|\d)/gi, 'must be, or use'],
 ];
 
 /** Also in messages, help texts and descriptions. */
@@ -305,6 +307,27 @@ describe('figures', () => {
     const quoted = written.flatMap((text) => [...text.matchAll(/(?<![\d.,])\d[\d.,]* (?:ms|KB|MB|GB)\b/g)]);
     const figures = sorted(quoted.map(([figure]) => figure));
     expect(figures.filter((figure) => !limits.includes(`| ${figure} `))).toEqual(BY_HAND);
+  });
+
+  it('of money are those that "cronlease cost" computes', () => {
+    const small = { memoryGb: 0.5 };
+    const one = dollarsOf(root, 1, '* * * * *');
+    const oneSmall = dollarsOf(root, 1, '* * * * *', small);
+    const second = dollarsOf(root, 1, '* * * * *', { deployments: 2 }) - one;
+    const secondSmall = dollarsOf(root, 1, '* * * * *', { ...small, deployments: 2 }) - oneSmall;
+    const costs = section(read('docs/how-to/azure.md'), '## Costs');
+    expect([...costs.matchAll(/\$(\d+)/g)].map(([, dollars]) => Number(dollars))).toEqual([
+      one,
+      oneSmall,
+      dollarsOf(root, 1, '@manual'),
+      one,
+      second,
+      secondSmall,
+    ]);
+    for (const total of [one, oneSmall]) expect(read('infra/README.md')).toContain(`**about $${total}**`);
+    expect(read('infra/README.md')).toContain(`costs about $${second} more`);
+    const others = USER_PAGES.filter((page) => !/^README|\/azure\.md$/.test(page));
+    expect(others.filter((page) => /\$\d/.test(withoutCode(read(page)).replaceAll(/`[^`\n]*`/g, '')))).toEqual([]);
   });
 });
 
