@@ -119,7 +119,7 @@ describe('the plan', () => {
 describe('the options', () => {
   it.each([
     [['--systems', 'none'], /there is no system "none"/],
-    [['--loads', '1/h'], /"1\/h" is no load/],
+    [['--loads', '1/h'], /"1\/h" is not a load/],
     [['--repetitions', '0'], /--repetitions: "0"/],
     [['--seconds', '1.5'], /--seconds: "1.5"/],
     [['--skew', '-1'], /--skew/],
