@@ -25,7 +25,7 @@ const STARTED_WITHIN_MS = 10_000;
 /** What the first sight of a job usually takes at most, of thousands. */
 const FIRST_SIGHT_MS = 4;
 
-/** @returns undefined if the text is no load */
+/** @returns undefined if the text is not a load */
 export function parseLoad(text: string): Load | undefined {
   const [, count = '', unit] = /^([1-9]\d{0,4})\/(s|min)$/.exec(text) ?? [];
   if (unit === undefined) return undefined;

@@ -45,7 +45,7 @@ async function profile(options: Options, root: string): Promise<number> {
   return 0;
 }
 
-/** @param kept where the results are already, if not in a page of their own */
+/** @param kept where the results are already, if not in their own page */
 async function publish(
   sitting: Sitting,
   { add, whole, out }: Options,

@@ -11,10 +11,10 @@ or into .tmp/bench if options leave something out.
 
   --quick               each peer and cronlease as \`cronlease dev\` runs it; loads 1/s, 100/s and 1000/min for 10 s,
                         one repetition, no skew, no kills: under 20 minutes
-  --systems NAME,…      these systems only; --list names them
-  --parts PART,…        these parts only: loads, kill (kill -9 of a worker), idle (jobs that are not due),
+  --systems NAME,…      only these systems; --list names them
+  --parts PART,…        only these parts: loads, kill (kill -9 of a worker), idle (jobs that are not due),
                         start (an app until its functions are registered), logs (of a run that writes 3,000 lines)
-  --loads LOAD,…        these loads only, such as 100/s,1000/min
+  --loads LOAD,…        only these loads, such as 100/s,1000/min
   --repetitions N       each load so many times, in turn (2); a whole run with 2 takes about three hours
   --seconds N           how long a rate is measured (20)
   --skew MS             how far the workers' clocks are apart in the skewed runs; 0: no skewed runs (150)
@@ -22,7 +22,7 @@ or into .tmp/bench if options leave something out.
   --idle-seconds N      for so long (300)
   --out FOLDER          write page, plots and results there
   --add                 keep the tables of the page there which this run does not measure; each names its commit
-  --render FOLDER       measure nothing: write the page and the plots there anew from its results
+  --render FOLDER       measure nothing: write the page and the plots there again from its results
   --profile             measure nothing else: the CPU of one cronlease worker by part, at the first of the loads;
                         with --add, the page gets the table
   --list                print the names of all systems
@@ -124,7 +124,7 @@ function loadOf(text: string): Load {
   const load = parseLoad(text);
   if (load !== undefined) return load;
   throw new UsageError(
-    `--loads: "${text}" is no load. Use jobs each second or jobs due in one minute: 100/s, 1000/min.`,
+    `--loads: "${text}" is not a load. Use jobs a second, or jobs due in one minute: 100/s, 1000/min.`,
   );
 }
 

@@ -56,7 +56,7 @@ interface Measurement<T> {
 }
 
 /**
- * Makes all measurements: loads and kills one after the other, idle systems side by side, since they disturb nobody.
+ * Makes all measurements: loads and kills one after the other, idle systems side by side, because they disturb no other.
  *
  * @param keep called after each measurement with all that there is so far
  */
@@ -149,13 +149,13 @@ function idleRuns(
   );
 }
 
-/** So many other jobs are due each second. */
+/** So many other jobs are due every second. */
 const BESIDE_LOGS = [0, 15];
 
 function logsRuns(room: Room, into: LogsResult[]): Measurement<LogsResult>[] {
   const system = systemNamed('cronlease');
   return BESIDE_LOGS.map((beside) => ({
-    name: `log beside ${String(beside)} jobs each second`,
+    name: `log beside ${String(beside)} jobs a second`,
     measure: () => logsOnce({ ...room, system, beside }),
     line: logsLine,
     into,

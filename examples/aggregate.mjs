@@ -30,7 +30,7 @@ await runWorkers(import.meta.filename, 3, async (worker, signal) => {
   await Promise.all([election.run({ signal }), send(worker, signal)]);
 });
 
-/** A worker's task: to send one number after another, each in a message of its own. */
+/** A worker's task: to send one number after another, each in its own message. */
 async function send(worker, signal) {
   // A process that starts again under the same name is another sender.
   const sender = `${worker}-${Date.now()}`;

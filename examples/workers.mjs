@@ -1,4 +1,4 @@
-// One command starts several workers, each a process of its own that can be killed.
+// One command starts several workers, each its own process that can be killed.
 import { fork } from 'node:child_process';
 import { setTimeout as wait } from 'node:timers/promises';
 

@@ -1,5 +1,5 @@
 // Everything that the coordinator needs: one coordination account, one place for logs and alerts, and one app for each
-// deployment. Each deployment has a resource group of its own, so that none depends on another.
+// deployment. Each deployment has its own resource group, so that none depends on another.
 targetScope = 'subscription'
 
 @description('An identity that deploys packages.')
@@ -33,10 +33,10 @@ type appDeployment = {
 @maxLength(9)
 param name string = 'cronlease'
 
-@description('The Azure regions to run in, such as northeurope, with one app in each. Add at the end; the order gives the address ranges.')
+@description('The Azure regions to run in, such as northeurope, with one app in each. Append new regions at the end: the order determines the address ranges.')
 param regions string[] = []
 
-@description('The apps to run, instead of regions: needed for two apps in one region. Add at the end.')
+@description('The apps to run, instead of regions: needed for two apps in one region. Append new apps at the end.')
 param deployments appDeployment[] = []
 
 @description('The region of the coordination account, the logs and the alerts.')
@@ -128,7 +128,7 @@ param appSettings { *: string } = {}
 @description('A Log Analytics workspace that exists, for the logs of the apps. Empty: one is created.')
 param logWorkspaceId string = ''
 
-@description('The most logs a day, in GB, of the workspace that is created. After that, no log arrives until the next day, and the alert on silent apps fires.')
+@description('Daily log quota of the created workspace, in GB. After that, no log arrives until the next day, and the alert on silent apps fires.')
 @minValue(1)
 param dailyQuotaGB int = 5
 
@@ -156,7 +156,7 @@ param actionGroupIds string[] = []
 @description('Storage is reached through private endpoints only; its public access is off.')
 param privateNetwork bool = false
 
-@description('The range that each deployment takes a /24 of. Used only with privateNetwork.')
+@description('Address range from which each app gets a /24. Used only with privateNetwork.')
 param addressSpace string = '10.70.0.0/16'
 
 @description('The address ranges of people who use the cronlease command, in networks that are connected to those of the apps. Used only with privateNetwork.')
@@ -179,7 +179,7 @@ func daysOf(duration string) int =>
     (sum, part) => sum + secondsOf(part)
   )) / 86400
 
-// Checks the characters of the names of storage accounts and task hubs, since a type can limit their length alone. A
+// Checks the characters of the names of storage accounts and task hubs, because a type can limit only their length. A
 // problem makes the deployment fail before it creates anything.
 var named = join(concat([name], regions, map(deployments, app => app.name)), '')
 var strangers = filter(

@@ -51,7 +51,7 @@ await build({
 const app = {
   ...common,
   entryPoints: { app: path.join(systems, 'cronlease/app.ts') },
-  // As in a deployed app, the host provides the first. The files of the dashboard exist in a build alone.
+  // As in a deployed app, the host provides the first. The files of the dashboard exist only in a build.
   external: ['@azure/functions-core', 'apache-arrow', '*/dashboard/files.js', 'pg-native', 'pg-cloudflare'],
 };
 // A profile tells modules apart by the comments before them.

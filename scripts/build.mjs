@@ -36,7 +36,7 @@ if (isQuick) {
 const dashboard = path.join(fresh, 'lib/dashboard/files.js');
 mkdirSync(path.dirname(dashboard), { recursive: true });
 writeFileSync(dashboard, moduleOf(await buildDashboard()));
-/** Marks a module as a file of its own, beside the one that loads it. */
+/** Marks a module as its own file, beside the one that loads it. */
 const apart = (filter, file) => ({
   name: file,
   setup: ({ onResolve }) => onResolve({ filter }, () => ({ path: file, external: true })),
@@ -49,7 +49,7 @@ const forNode = {
   format: 'cjs',
   logLevel: 'warning',
 };
-// What exports metrics and traces is a file of its own, which an app without them never reads.
+// What exports metrics and traces is its own file, which an app without them never reads.
 const telemetry = {
   ...forNode,
   entryPoints: ['src/telemetry/opentelemetry.ts'],
@@ -120,7 +120,7 @@ for (const file of readdirSync(fresh, { recursive: true, encoding: 'utf8' })) {
 
 // npm makes a bin executable only when it links it, and not at every build.
 chmodSync(path.join(fresh, 'lib/cli/main.js'), 0o755);
-// A temporary folder is for its owner alone.
+// A temporary folder is only for its owner.
 chmodSync(fresh, 0o755);
 rmSync(path.join(root, 'dist'), { recursive: true, force: true });
 renameSync(fresh, path.join(root, 'dist'));

@@ -7,7 +7,7 @@ import { rolldown } from 'rolldown';
 const root = path.join(import.meta.dirname, '..');
 const require = createRequire(import.meta.url);
 
-/** What an app requires, and what the commands start as processes of their own. */
+/** What an app requires, and what the commands start as separate processes. */
 const ENTRIES = [
   'index',
   'client/index',

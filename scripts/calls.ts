@@ -10,7 +10,7 @@ export async function callsText(counted: CountedTable): Promise<string> {
 
 /**
  * The calls to storage of each situation, counted on the emulator. Generated: \`npm run calls\` counts and writes them
- * anew, and test/e2e/storage-calls.long.test.ts compares them with new counts.
+ * again, and test/e2e/storage-calls.long.test.ts compares them with new counts.
  */
 export const COUNTED_CALLS: CountedCalls = ${JSON.stringify(counted)};
 `;

@@ -22,7 +22,7 @@ const common = {
   format: 'cjs',
   logLevel: 'warning',
   // The Functions host provides the first; the storage SDK never needs the second here.
-  // The files of the dashboard exist in a build alone.
+  // The files of the dashboard exist only in a build.
   external: ['@azure/functions-core', 'apache-arrow', 'azurite', '*/dashboard/files.js', 'pg-native', 'pg-cloudflare'],
 };
 try {

@@ -1,4 +1,4 @@
-// Counts the calls to storage of each situation on the emulator anew, and writes them: npm run calls
+// Counts the calls to storage of each situation on the emulator again, and writes them: npm run calls
 import { spawnSync } from 'node:child_process';
 import path from 'node:path';
 import { build } from 'esbuild';

@@ -1,5 +1,6 @@
-// Draws docs/how-to/dashboard/*.png anew from the real pages: npm run dashboard:pictures. Needs Chromium.
-// With --only and the name of a world it draws the pictures of that one. With --serve it prints the address of the dashboard of a shop, or of the world that follows, instead, and serves it until Ctrl+C.
+// Draws docs/how-to/dashboard/*.png again from the real pages: npm run dashboard:pictures. Needs Chromium. With --only
+// and the name of a world it draws the pictures of that one. With --serve it prints the address of the dashboard of a
+// shop, or of the world that follows, instead, and serves it until Ctrl+C.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';

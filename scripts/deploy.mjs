@@ -11,8 +11,8 @@ const POLL_MS = 5_000;
 const CALL_MS = 60_000;
 /**
  * The line that az prints once the app is deployed. Then az asks the host for its status, which an app with closed
- * admin endpoints refuses: az reports it as unhealthy, or asks for ever
- * (https://github.com/Azure/azure-cli/pull/33388). So we end az there, and the gate checks the app.
+ * admin endpoints refuses: az reports it as unhealthy, or asks forever (https://github.com/Azure/azure-cli/pull/33388).
+ * So we end az there, and the gate checks the app.
  */
 const DEPLOYED = 'Checking the health of the function app';
 

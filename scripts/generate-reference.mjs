@@ -1,4 +1,4 @@
-// Writes the generated tables of docs/reference and schema/openapi.json anew, from the sources: npm run reference
+// Writes the generated tables of docs/reference and schema/openapi.json again, from the sources: npm run reference
 import { execFileSync } from 'node:child_process';
 import { buildSync } from 'esbuild';
 

@@ -1,4 +1,4 @@
-// Writes schema/jobs.schema.json anew, from the zod schema of src/config: npm run schema
+// Writes schema/jobs.schema.json again, from the zod schema of src/config: npm run schema
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { buildSync } from 'esbuild';

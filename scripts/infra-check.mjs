@@ -1,4 +1,4 @@
-// Checks infra/ with the tests of the templates and, where the Bicep compiler is on the PATH, with its build, lint and
+// Checks infra/ with the tests of the templates and, if the Bicep compiler is on the PATH, with its build, lint and
 // snapshot of every file; a warning is a failure. "npm test" runs these tests too, but not the compiler.
 import { spawnSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -32,7 +32,7 @@ function compilerIsContent(args, folder) {
   return isContent;
 }
 
-/** Works on a copy, since a snapshot is written beside its parameter file. */
+/** Works on a copy, because a snapshot is written beside its parameter file. */
 function compile() {
   const folder = mkdtempSync(path.join(tmpdir(), 'cronlease-infra-'));
   try {

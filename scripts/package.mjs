@@ -33,7 +33,7 @@ const STORES = {
   consul: 'dist/consul.js',
 };
 
-/** Loaded only where metrics and traces are exported. */
+/** Loaded only if metrics and traces are exported. */
 const TELEMETRY = 'dist/telemetry.js';
 
 const root = path.join(import.meta.dirname, '..');
@@ -111,7 +111,7 @@ function main() {
   }
   const folder = path.join(out, 'app');
   const zip = path.join(out, 'cronlease.zip');
-  // If this build fails, nobody must deploy an older package in its place.
+  // If this build fails, no one must deploy an older package in its place.
   if (!onlyCheck) for (const old of [folder, zip]) rmSync(old, { recursive: true, force: true });
 
   if (!built) execFileSync(process.execPath, [path.join(root, 'scripts/build.mjs')], { stdio: 'inherit' });

@@ -1,4 +1,4 @@
-// Writes a screenshot with a palette: half the size, and nobody sees the difference.
+// Writes a screenshot with a palette: half the size, and no one sees the difference.
 import { crc32, deflateSync, inflateSync } from 'node:zlib';
 
 const SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);

@@ -3,7 +3,7 @@
 const TOKEN = /\/\/[^\n]*|\/\*[^]*?\*\/|'''[^]*?'''(?!')|'(?:\\.|[^'\\\n])*'|-?\d+|[A-Za-z_]\w*|\n|[^\S\n]+|[^]/g;
 const OPENING = { '[': ']', '{': '}', '(': ')' };
 
-/** The value is no literal, such as a call or a text with an expression in it. The template checks its result. */
+/** The value is not a literal, such as a call or a text with an expression in it. The template checks its result. */
 class NoLiteral extends Error {}
 
 /** @returns the literals of a .bicepparam file by name; undefined for a value that the file computes */

@@ -1,4 +1,4 @@
-// Removes temporary folders once the process that created them has ended, also after kill -9.
+// Removes temporary folders once the process that created them has ended, even after kill -9.
 import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import path from 'node:path';
@@ -24,7 +24,7 @@ export function removeWithThisProcess(...folders) {
   watcher.stdin.unref();
 }
 
-/** A new folder in `scratch`, which is removed with this process, also after `kill -9`. */
+/** A new folder in `scratch`, which is removed with this process, even after `kill -9`. */
 export function scratchFolder(scratch, prefix) {
   mkdirSync(scratch, { recursive: true });
   const folder = mkdtempSync(path.join(scratch, prefix));

@@ -8,7 +8,7 @@ export interface BackendOptions {
   readonly guard: Guard;
 }
 
-/** The server behind a system, on loopback, with its data in a folder of its own. */
+/** The server behind a system, on loopback, with its data in its own folder. */
 export interface Backend {
   /** How workers reach it. */
   readonly address: string;

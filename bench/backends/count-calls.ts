@@ -1,6 +1,6 @@
 /**
  * Loaded into the emulator's process before everything else: it counts the requests by kind, and answers with the
- * counts at a path of its own. A proxy in between would cost time and CPU that no system has to pay.
+ * counts at its own path. A proxy in between would cost time and CPU that no system has to pay.
  */
 import http from 'node:http';
 import { CALLS_PATH, kindOf } from './kind-of-call';

@@ -65,7 +65,7 @@ export function judge(
     duplicates: counted.length - attempts.size,
     misses: missed.length,
     unrecorded: missed.filter(({ job, due }) => !isRecorded(job, due)).length,
-    // A later attempt starts when the first one has failed: that is no lateness of the schedule.
+    // A later attempt starts when the first one has failed: that is not a lateness of the schedule.
     lateness: latenessOf(counted.filter(({ attempt }) => attempt === 1).map(({ due, at }) => at - due)),
   };
 }

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 /** Jiffies a second: Linux has the same for all programs, whatever the kernel's own is. */
 const TICKS_PER_SECOND = 100;
 
-/** A process that has ended is no error: what it used is lost with it. */
+/** A process that has ended is not an error: what it used is lost with it. */
 function readProc(file: string): string | undefined {
   try {
     return readFileSync(`/proc/${file}`, 'utf8');

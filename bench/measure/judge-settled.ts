@@ -5,7 +5,7 @@ import type { World } from './world';
 const RECORDS_MS = 30_000;
 const POLL_MS = 1_000;
 
-/** Judges the starts, and gives a system with records of its own some time to write those of what did not run. */
+/** Judges the starts, and gives its own system with records some time to write those of what did not run. */
 export async function judgeSettled(
   { starts, running }: World,
   expected: Expected,

@@ -13,7 +13,7 @@ import { inWorld, type WorldOptions } from './world';
 
 /** What is kept of the log of a run that says much while others run. */
 export interface LogsResult {
-  /** Jobs beside it that are due each second. */
+  /** Jobs beside it that are due every second. */
   readonly beside: number;
   /** The machine's load average at the end of the run. */
   readonly load: number;

@@ -22,7 +22,7 @@ export interface RunOptions extends Pick<WorldOptions, 'scratch' | 'guard' | 'pr
 const FIRST_RUNS_MS = 90_000;
 /**
  * From the first runs of all jobs to the measured ones. A worker has then compiled what it runs, and has caught up with
- * what was late meanwhile: at 100 jobs each second on a slow machine, that took up to 8 s.
+ * what was late meanwhile: at 100 jobs a second on a slow machine, that took up to 8 s.
  */
 export const WARM_MS = 10_000;
 /** A run that comes later than this after all others is a miss. */
@@ -128,7 +128,7 @@ async function drain(world: World, { jobs, dues }: Expected, signal: AbortSignal
   let seen = 0;
   let newsAt = performance.now();
   while (performance.now() < Math.min(deadline, newsAt + SILENCE_MS)) {
-    // Seldom, since the workers need the processor now. Handlers that have just started run to their ends meanwhile.
+    // Seldom, because the workers need the processor now. Handlers that have just started run to their ends meanwhile.
     await pause(DRAIN_POLL_MS, signal);
     const starts = world.starts.read().filter(({ due }) => wanted.has(due));
     const started = new Set(starts.map(({ job, due }) => `${job} ${String(due)}`));

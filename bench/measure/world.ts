@@ -27,7 +27,7 @@ export interface World {
 
 const KEPT_LINES = 5;
 
-/** Starts a system in a folder of its own, measures it, and ends it, whatever happens. */
+/** Starts a system in its own folder, measures it, and ends it, whatever happens. */
 export async function inWorld<T>(
   { system, jobs, clockShiftsMs, scratch, guard, profileInto }: WorldOptions,
   measure: (world: World) => Promise<T>,

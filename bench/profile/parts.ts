@@ -30,7 +30,7 @@ const BY_PATH: readonly (readonly [RegExp, Part])[] = [
   [/node_modules\/(durable-functions|@azure\/functions|axios|follow-redirects|@opentelemetry|undici)/, 'Durable SDK'],
 ];
 
-/** The part that a module belongs to; undefined: it is of nobody, such as a module of Node. */
+/** The part that a module belongs to; undefined: it is of no one, such as a module of Node. */
 export function partOf(module: string): Part | undefined {
   if (module === '' || module.startsWith('node:')) return undefined;
   return BY_PATH.find(([pattern]) => pattern.test(module))?.[1] ?? 'other';

@@ -30,8 +30,8 @@ export function pageOf(sitting: Sitting): string {
   return [
     '# Performance',
     'This page compares cronlease with what people would use instead. All ran the same jobs on one machine, one ' +
-      'system after another. Each table is of one sitting, and names its commit. `npm run bench` makes this page; do ' +
-      'not edit it.',
+      'system after another. Each table comes from one measurement session and names its commit. `npm run bench` makes ' +
+      'this page; do not edit it.',
     ...provisional(sitting),
     ...machine(sitting),
     ...compared(sitting),
@@ -88,7 +88,7 @@ function compared({ results, kills, idles, leftOut, failures }: Sitting): string
       .map(({ name, title }) => `- \`${name}\`: ${title}`)
       .join('\n'),
     'Three workers each, every one a Node process. The handler notes its start and waits for 20 ms. Lateness is the ' +
-      'time from the due time to that note. Each system starts anew for each run, with a server of its own.',
+      'time from the due time to that note. Each system is started again for each run, with its own server.',
     ...leftOut.map(({ system, reason }) => `\`${system}\` is left out: ${reason}.`),
     ...(failures.length === 0
       ? []
@@ -102,15 +102,15 @@ function compared({ results, kills, idles, leftOut, failures }: Sitting): string
 
 const KILLED = [
   '## A killed worker',
-  'One worker runs a long job when it gets `kill -9`; five other jobs are due each second, or each minute where the ' +
+  'One worker runs a long job when it gets `kill -9`. Five other jobs are due every second, or every minute if the ' +
     'system has no seconds. `never` means not within 90 s. Nothing starts a worker again.',
   'When a worker of cronlease dies, the jobs that it had claimed stay claimed until its leases end: after 30 s by ' +
-    'default, and 15 s at the least. The peers here have leases of 15 s. A job that is due each second is claimed ' +
-    '0.8 s ahead, so some worker holds it nearly all the time. If that is the killed one, the due times until its ' +
-    'leases end are missed, each with a record that says so. Jobs that another worker holds, or nobody, go on ' +
-    'without a gap. Which worker holds the five jobs is a matter of chance: where cronlease misses nothing in this ' +
-    'table, it was another one. The second attempt is that of the interrupted run, which most of the peers never ' +
-    'make.',
+    'default, and after at least 15 s. The peers here have leases of 15 s. A job that is due every second is claimed ' +
+    '0.8 s ahead, so a worker holds it nearly all the time. If the killed worker holds it, the due times until its ' +
+    'leases end are missed, and each is recorded. Jobs that are free, or that another worker holds, continue ' +
+    'without a gap. Which worker holds the five jobs is a matter of chance. Where cronlease misses nothing in this ' +
+    'table, a different worker held them. The second attempt is that of the interrupted run. Most of the peers never ' +
+    'make one.',
 ];
 
 const IDLE = [
@@ -121,7 +121,7 @@ const IDLE = [
 
 const LOGS = [
   '## Logs under load',
-  'One run of cronlease writes 3,000 lines in 15 s, alone and beside jobs that are due each second. The load ' +
+  'One run of cronlease writes 3,000 lines in 15 s, with and without jobs that are due every second. The load ' +
     'average is that of the machine at the end of the run. The first and the last 1,000 lines of an attempt are kept, ' +
     'whatever the load; the log names the gap between them.',
 ];
@@ -144,7 +144,7 @@ function started(sitting: Sitting): string[] {
       'The HTTP API, the dashboard, stores beside blobs and telemetry are loaded when they are needed. ' +
       '`NODE_COMPILE_CACHE` names a folder in which Node keeps what it has compiled. It has to outlast the process, ' +
       'and the disk of a new instance is empty, so the templates leave it out.',
-    'Without the bundle, each package takes this time of its own:',
+    'Without the bundle, each package adds this time:',
     markdownTable(packagesTable(starts)),
     madeAt(sitting, 'starts'),
   ];
@@ -155,9 +155,9 @@ function cpuByPart(sitting: Sitting): string[] {
   if (profile === undefined) return [];
   return [
     '## Where the CPU goes',
-    `${profile.title}: by a profile of one worker, which itself costs some. The storage SDK, node's HTTP, the Durable ` +
+    `${profile.title}, by a profile of one worker, which itself takes some CPU. The storage SDK, node's HTTP, the Durable ` +
       'SDK and garbage collection are the price of the calls that a run needs: four to storage, one to Durable. ' +
-      'The naive lease, which has two or three of these calls and nothing else, shows what they cost at the least.',
+      'The naive lease, which makes two or three of these calls and does nothing else, shows their minimum cost.',
     markdownTable(profile),
     madeAt(sitting, 'profile'),
   ];
@@ -182,31 +182,31 @@ function caveats({ results }: Sitting): string[] {
     '## What these figures do not show',
     [
       '- Workers, servers and the benchmark share one machine, so a system that uses much CPU delays itself. The ' +
-        'CPU of the storage emulator is listed apart from that of the workers: on Azure, storage has machines of its ' +
-        'own, and each call takes some milliseconds longer.',
+        'CPU of the storage emulator is listed apart from that of the workers. On Azure, storage has its own ' +
+        'machines, and each call takes a few milliseconds longer.',
       '- The Functions host is the embedded one. On Azure, a hand-over from the tick to the handler may take longer, ' +
         'which `cronlease-50ms` and `cronlease-1s` imitate: each activity starts that much later. A job that is due ' +
-        'each second is claimed 0.8 s ahead at most. With 1 s more it cannot keep up, and a due time that passes ' +
+        'every second is claimed at most 0.8 s ahead. With 1 s more it cannot keep up, and a due time that passes ' +
         'during a run is recorded as overlapped.',
       repetitions === 1
         ? '- Each figure is of one run.'
         : `- Percentiles are medians of ${String(repetitions)} runs; doubled and missed due times are sums, and a ` +
           'maximum is that of all runs.',
       `- A rate is measured from ${String(WARM_MS / 1000)} s after all jobs have run once. Until then, Node compiles what ` +
-        'it runs. In seven starts of three workers at once, on the slower machine and with 100 jobs due each second, ' +
-        'jobs of cronlease were up to 1.5 s late for 1 to 8 s, and up to 80 due times passed during a run. No job was ' +
-        'more than 20 ms late after that. (The tables of 20 and 300 jobs each second of 2026-11-26 begin after 3 s.)',
-      '- On 2026-11-26 the machine was slower than on the day before, and its speed changed from hour to hour: compare ' +
-        'systems within a table. On the faster one, a job that is due each second was at most 2.9 ms late, and a run at ' +
-        '100 jobs each second cost the workers 5.9 ms of CPU on blob storage, and 4.2 ms on Redis. On the slower one, ' +
+        'it runs. On the slower machine, three workers with 100 jobs a second were started together seven times. For 1 to ' +
+        '8 s, jobs were up to 1.5 s late, and up to 80 due times passed during a run. After that, no job was more than ' +
+        '20 ms late. (The tables of 20 and 300 jobs a second of 2026-11-26 begin after 3 s.)',
+      '- On 2026-11-26 the machine was slower than on the day before, and its speed changed from hour to hour, so compare ' +
+        'systems within a table. On the faster machine, a job that is due every second was at most 2.9 ms late. A run at ' +
+        '100 jobs a second cost the workers 5.9 ms of CPU on blob storage, and 4.2 ms on Redis. On the slower one, ' +
         'p99 of 120 due times of that job was 5.4 ms.',
       '- The jobs of a burst are due once, in a minute that begins at least 30 s after all of them are known. CPU and ' +
         'calls of a burst include that wait, and the time after the handlers until workers and server are at rest.',
       '- The peers have settings in their favour: leases of 15 s, the shortest of blob storage; Redis without ' +
         'persistence; concurrency above what is due at once, except for graphile-worker, whose idle polling grows ' +
         'with it. For bursts of more than 2,000 jobs cronlease has a `maxConcurrentActivityFunctions` of half of them, ' +
-        'so that all can be claimed ahead; by default it is 1,000 for each instance.',
-      '- At 100 jobs each second on blob storage, cronlease and the emulator use about one core of CPU, and more on a ' +
+        'so that all can be claimed ahead. By default it is 1,000 for each instance.',
+      '- At 100 jobs a second on blob storage, cronlease and the emulator use about one core of CPU, and more on a ' +
         'slower machine. With other work beside them on two cores, jobs fall behind. A job that has fallen behind ' +
         'catches up slowly: each of its last due times still runs, and one that passes during a run is recorded as ' +
         'overlapped.',
@@ -215,27 +215,27 @@ function caveats({ results }: Sitting): string[] {
         '20 s after the last start counts as missed here.',
       '- With the small heaps of `cronlease dev`, 5,000 jobs are about what two cores claim on the emulator in those ' +
         '34 s. In eight runs on 2026-11-25, with and without a slower hand-over, p99 was 0.3 to 0.7 s four times and 24 ' +
-        'to 33 s four times; with the heaps of Azure, all started within 0.14 s in both runs. A day later, on a machine ' +
+        'to 33 s four times. With the heaps of Azure, all started within 0.14 s in both runs. A day later, on a machine ' +
         'that took croner twice as long, p99 was 0.3 to 52 s in ten runs, and 7 and 28 s with the heaps of Azure. None ' +
         'was missed or doubled. With the heaps of Azure, Node lets the heap grow: an instance of cronlease takes as ' +
         'much memory in such a burst as a worker of `blob-leader` or `etcd-election`.',
-      '- After such a burst, 5,000 records and releases wait for the emulator, many for longer than a call may take: ' +
-        'they are sent again, leases are renewed meanwhile, and a run that cannot write its record before its lease ' +
-        'ends gets a later attempt, whose handler runs again: up to 715 of 5,000 on the faster machine, and 152 to ' +
-        '1,610 on the slower one. With 36 calls of an instance side by side there were as many as with 16. On ' +
+      '- After such a burst, 5,000 records and releases wait for the emulator, many for longer than a call may take. ' +
+        'They are sent again, and leases are renewed meanwhile. A run that cannot write its record before its lease ' +
+        'ends gets a later attempt, whose handler runs again. There were up to 715 of these among 5,000 on the faster ' +
+        'machine, and 152 to 1,610 on the slower one, with 36 calls of an instance side by side as with 16. On ' +
         'PostgreSQL and Redis there were none.',
       '- Four calls of a run are acquisition, row, record and release. Further acquisitions are those that another ' +
         'instance won. Further row writes come from due times that pass before the end of a run, so that they get ' +
-        'their fate: with a job each second, any run that is a second late writes its row twice.',
+        'their outcome. With a job every second, any run that is a second late writes its row twice.',
       ...storesOnOneBuild(results),
       ...memoryOfSdk(results),
-      '- `croner` gives each job to one worker for good. It is the lower bound: no other worker takes over when that ' +
-        'one dies.',
+      '- `croner` gives each job to one worker permanently. It is the lower bound, because no other worker takes over ' +
+        'if that one dies.',
     ].join('\n'),
   ];
 }
 
-/** The runs of a system at 100 jobs each second. */
+/** The runs of a system at 100 jobs a second. */
 function atHundred(results: readonly Result[], name: string): readonly Result[] {
   return results.filter(
     ({ system, load, skewMs, runs }) => system === name && load === '100/s' && skewMs === 0 && runs > 0,
@@ -256,9 +256,9 @@ function storesOnOneBuild(results: readonly Result[]): string[] {
   const [blobs, redis] = [cpu('cronlease'), cpu('cronlease-redis')];
   if (blobs === undefined || redis === undefined) return [];
   return [
-    `- At 100 jobs each second a run costs the workers ${redis} ms of CPU on Redis and ${blobs} ms on blob storage, by ` +
-      'the same build with the same decisions, hand-overs and records. The difference is the price of four requests ' +
-      'by the storage SDK and over HTTP. It limits the CPU of a run on blob storage, and with it how late runs are ' +
+    `- At 100 jobs a second a run costs the workers ${redis} ms of CPU on Redis and ${blobs} ms on blob storage, with the same build, decisions, hand-overs and records. ` +
+      'The difference is the price of four requests ' +
+      'by the storage SDK over HTTP. It limits the CPU of a run on blob storage, and with it how late runs are ' +
       'once the machine has no CPU left.',
   ];
 }
@@ -272,7 +272,7 @@ function memoryOfSdk(results: readonly Result[]): string[] {
   const [own, naive] = [memory('cronlease'), memory('naive-lease')];
   if (own === undefined || naive === undefined) return [];
   return [
-    `- At 100 jobs each second an instance of cronlease takes ${own} MB with the heaps of \`cronlease dev\`. The naive ` +
-      `lease, which makes three calls by the same SDK for each run and does little else, takes ${naive} MB.`,
+    `- At 100 jobs a second an instance of cronlease takes ${own} MB with the heaps of \`cronlease dev\`. The naive ` +
+      `lease, which makes three calls with the same SDK for each run and does little else, takes ${naive} MB.`,
   ];
 }

@@ -55,7 +55,7 @@ const EARLY: Column = {
   cell: (repeated) => milliseconds(Math.max(0, -Math.min(...repeated.map(({ figures }) => figures.lateness.min)))),
 };
 
-/** A later attempt is no double: the system knows of both. Its handler has run again all the same. */
+/** A later attempt is not a double: the system knows of both. Its handler has run again all the same. */
 function doubledCell(repeated: readonly Result[]): string {
   const doubled = String(total(repeated, ({ figures }) => figures.duplicates));
   const again = total(
@@ -93,7 +93,7 @@ export function loadTables(results: readonly Result[]): Table[] {
 export function loadTitle(load: string, skewMs = 0): string {
   const [count = '', unit] = load.split('/');
   const jobs = `${Number(count).toLocaleString('en-US')} ${count === '1' ? 'job' : 'jobs'}`;
-  const text = unit === 's' ? `${jobs} each second` : `${jobs} in the same minute`;
+  const text = unit === 's' ? `${jobs} a second` : `${jobs} in the same minute`;
   return skewMs === 0 ? text : `${text}, clocks ${String(skewMs)} ms apart`;
 }
 
@@ -131,7 +131,7 @@ export function logsTable(logs: readonly LogsResult[]): Table {
   return {
     title: 'the log of a run that says much',
     header: [
-      ...['other jobs each second', 'load average', 'lines', 'in, s', 'of the first 1,000', 'of the last 1,000'],
+      ...['other jobs a second', 'load average', 'lines', 'in, s', 'of the first 1,000', 'of the last 1,000'],
       ...['in the gap that the log names', 'lost'],
     ],
     rows: logs.map(({ beside, load, lines, seconds: wrote, kept, keptFirst, keptLast, missing }) => [
@@ -154,7 +154,7 @@ export function startTable({ turns, apps }: Pick<Starts, 'turns' | 'apps'>): Tab
   };
 }
 
-/** Packages of a row of their own. */
+/** Packages of their own row. */
 const SHOWN = 10;
 
 /** The packages that take longest, and all others together. */

@@ -14,13 +14,13 @@ const USAGE = `Usage: npm run bench:scale -- [options]
 
 Measures how time, CPU, storage calls and memory grow with the number of jobs and of instances: the first sight, an idle
 minute, a minute in which 1 % of the jobs are due, and one in which all are. On the memory store in simulated time, and
-on the storage emulator in real time. Then listings alone, on a server that answers each page after 100 ms. Writes
+on the storage emulator in real time. Then only listings, on a server that answers each page after 100 ms. Writes
 docs/evidence/scale.md and docs/evidence/performance/scale.json.
 
   --quick         up to 10,000 jobs and 3 instances in memory, up to 1,000 jobs on the emulator: two minutes
-  --only TABLE    measure this table alone, and keep the other results: memory, emulator or listings
+  --only TABLE    measure only this table, and keep the other results: memory, emulator or listings
   --out FOLDER    write page and results there
-  --render        measure nothing: write the page anew from the results
+  --render        measure nothing: write the page again from the results
   --help          print this
 `;
 
@@ -52,7 +52,7 @@ export async function main(args: readonly string[], root: string): Promise<numbe
     return 0;
   }
   const quick = values.quick === true;
-  const out = path.resolve(root, values.out ?? (quick ? '.tmp/bench/scale' : 'docs'));
+  const out = path.resolve(root, values.out ?? (quick ? '.tmp/bench/scale' : 'docs/evidence'));
   const results = path.join(out, 'performance/scale.json');
   if (values.render !== true) {
     const only = tableOf(values.only);
@@ -80,7 +80,7 @@ function tableOf(name: string | undefined): Table | undefined {
 }
 
 interface Kept {
-  /** The table that is measured anew; undefined: all. */
+  /** The only table to measure. Undefined: all. */
   readonly only: Table | undefined;
   readonly last: ScaleSitting | undefined;
 }

@@ -23,9 +23,9 @@ export interface ScaleSitting {
 
 const HEADER = `# How it grows
 
-\`npm run bench:scale\` measures what jobs cost by their number, and writes this page and [the results](performance/scale.json). All instances run the real tick and the real attempts. The task hub is left out: an orchestration begins at once, in the instance that started it.
+\`npm run bench:scale\` measures how cost grows with the number of jobs, and generates this page and [the results](performance/scale.json). All instances run the real tick and the real attempts. The task hub is left out: an orchestration begins at once, in the instance that started it.
 
-A good figure is constant in what is not due, and linear in what is. Read each column downwards: ten times the jobs may cost an idle minute ten times the CPU, since a sweep reads each row, and a due time always the same.
+Ideally, cost does not depend on jobs that are not due, and grows linearly with those that are. Read each column downwards. Ten times the jobs may cost an idle minute ten times the CPU, because a sweep reads each row. A due time should always cost the same.
 `;
 
 const CEILING = `
@@ -34,13 +34,13 @@ const CEILING = `
 | limit of Azure Storage | what uses it up |
 | --- | --- |
 | 20,000 requests a second for an account, 40,000 in some regions | a due time takes 4 calls and a share of a listing, 5 at most: 20,000 / 5 = 4,000 due times a second, or 240,000 in a minute |
-| 500 requests a second for one blob | each job has blobs of its own, and a due time makes 3 calls to one of them: 500 / 3 = 160 due times of one job a second, where the shortest schedule has one |
+| 500 requests a second for one blob | each job has its own blobs, and a due time makes 3 calls to one of them: 500 / 3 = 160 due times of one job a second; the shortest schedule has one |
 | 5,000 blobs on one page of a listing | a sweep of 100,000 jobs takes 21 calls, and 41 if all of them have a control; 8 of them are made at the same time |
-| one partition for names that sort close to each other, until the service has split it | a burst that grows in seconds may be throttled (503): the tick tries again, and a due time may be late, but is not lost |
+| one partition for names that sort close to each other, until the service has split it | a burst that grows in seconds may be throttled (503); the tick tries again, and a due time may be late, but is not lost |
 
-An instance reaches a limit of its own long before the account does: compare the CPU for each run above, to which the storage SDK and the task hub add theirs ([performance](performance.md)). The look-ahead spreads the claims of a burst over up to 34 s.
+An instance reaches its own limit long before the account does. Compare the CPU for each run above, to which the storage SDK and the task hub add theirs ([performance](performance.md)). The look-ahead spreads the claims of a burst over up to 34 s.
 
-Two accounts have twice the ceiling, and each makes half of the listings: [several storage accounts](shards.md). A due time makes the same calls as before, all of them to its own account. An idle hour makes one sweep a minute in each account: with 10,000 jobs, 3 pages a minute in one account, and 1 page a minute in each of two.
+Two accounts have twice the ceiling, and each makes half of the listings: [several storage accounts](../how-to/shards.md). A due time makes the same calls as before, all of them to its own account. An idle hour makes one sweep a minute in each account: with 10,000 jobs, 3 pages a minute in one account, and 1 page a minute in each of two.
 
 Source of the limits: [scalability targets for storage accounts](https://learn.microsoft.com/azure/storage/common/scalability-targets-standard-account) and [for Blob Storage](https://learn.microsoft.com/azure/storage/blobs/scalability-targets). No measurement here has come near them.
 `;
@@ -49,8 +49,8 @@ export function scalePage({ memory, emulator, listings }: ScaleSitting): string 
   const { machine } = memory;
   return [
     HEADER,
-    '## The coordinator alone',
-    'On the memory store, in simulated time: the store costs next to nothing, so this is the CPU of the coordinator. CPU and calls are those of all instances together.',
+    '## Only the coordinator',
+    'On the memory store, in simulated time. The store costs next to nothing, so this is the CPU of the coordinator. CPU and calls are those of all instances together.',
     table(
       ['jobs', 'instances', 'first sight', 'idle minute', '1 % due', 'all due', 'heap'],
       memory.results.map((result) => [
@@ -87,9 +87,9 @@ export function scalePage({ memory, emulator, listings }: ScaleSitting): string 
         cell(result, 'idleMinute', (cost) => whole((cost.calls['list'] ?? 0) / result.instances)),
       ]),
     ),
-    `“First sight” is the time until each job has a row. No due time is lost meanwhile: rows that come later have the Date of the first listing that lacked them, and “owed from” is the latest of these after the start. Due times from then on run, or get a record. An empty cell was not measured. The time depends on the processor that is left over, since the emulator takes most of it: 10,000 jobs and three instances took 27.6 s at a load average of 4, with 10,648 creations, and 137 s at one of 15, with 10,601, each a single run on two cores on 2026-11-23. With a connection to the emulator for each call, instead of 16 for each instance, the same took 31.9 s instead of 17.8 s on 2026-11-24, minutes apart. ${whence('emulator', emulator)}`,
+    `“First sight” is the time until each job has a row. No due time is lost meanwhile. Rows that come later have the Date of the first listing that lacked them, and “owed from” is the latest of these after the start. Due times from then on run, or get a record. An empty cell was not measured. The time depends on how much of the processor is left, because the emulator takes most of it. 10,000 jobs and three instances took 27.6 s at a load average of 4, with 10,648 creations, and 137 s at one of 15, with 10,601, each a single run on two cores on 2026-11-23. With a connection to the emulator for each call, instead of 16 for each instance, the same took 31.9 s instead of 17.8 s on 2026-11-24, minutes apart. ${whence('emulator', emulator)}`,
     '## Listings of more than one page',
-    'A server that answers each page after 100 ms stands in for Azure Storage, with pages of 5,000 blobs. The first listing of a process reads page after page. It shows where the pages end; from then on, up to 8 pages are requested at the same time, each from a name on, and the ranges of names follow the jobs as they come and go. One page more may be needed, since a range ends only where a name beyond it is seen. The emulator answers one request at a time, so it would gain nothing (10,000 jobs took 1.2 to 2.1 s there, in 20 calls one after another as well as in 21 by eight), and other calls would wait behind the pages: on it, listings are not split.',
+    'A server that answers each page after 100 ms stands in for Azure Storage, with pages of 5,000 blobs. The first listing of a process reads page after page. It shows where the pages end. From then on, up to 8 pages are requested at the same time, each beginning at a name, and the ranges of names follow the jobs as they come and go. One page more may be needed, because a range ends only when a name beyond it is seen. The emulator answers one request at a time, so splitting gains nothing there: 10,000 jobs took 1.2 to 2.1 s, in 20 calls one after another as in 21 by eight. Other calls would wait behind the pages, so listings are not split on it.',
     table(
       ['jobs', 'first listing', 'calls', 'CPU', 'later listings', 'calls', 'CPU'],
       listings.results.map(({ jobs, first, later }) => [whole(jobs), ...listingCells(first), ...listingCells(later)]),
@@ -97,12 +97,12 @@ export function scalePage({ memory, emulator, listings }: ScaleSitting): string 
     `The medians of 5 listings each, in turn. ${whence('listings', listings)}`,
     CEILING,
     '## Machine',
-    `${machine.cpu}, ${String(machine.cores)} cores, ${String(machine.memoryGb)} GB, ${machine.system}, Node ${machine.node}. The machine had other work, differently much for each table: compare figures within a table. To repeat: \`npm ci\`, then \`npm run bench:scale\`.`,
+    `${machine.cpu}, ${String(machine.cores)} cores, ${String(machine.memoryGb)} GB, ${machine.system}, Node ${machine.node}. The machine had other work, more for some tables than for others, so compare figures within a table. To repeat: \`npm ci\`, then \`npm run bench:scale\`.`,
   ].join('\n\n');
 }
 
 function whence(table: Table, { machine: { commit, changed, at } }: Measured<unknown>): string {
-  return `Commit \`${commit}\`${changed ? ' with changes' : ''}, ${at}. To repeat this table alone: \`npm run bench:scale -- --only ${table}\`.`;
+  return `Commit \`${commit}\`${changed ? ' with changes' : ''}, ${at}. To repeat only this table: \`npm run bench:scale -- --only ${table}\`.`;
 }
 
 function listingCells({ wallMs, cpuMs, calls }: ListingCost): string[] {

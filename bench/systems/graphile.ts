@@ -3,7 +3,7 @@ import type { Schedule } from '../load';
 import { handle } from '../record';
 import { work } from './worker';
 
-/** 3,600 handlers of 20 ms each second in all. More would poll more, and cost more idle. */
+/** 3,600 handlers of 20 ms every second in all. More would poll more, and cost more idle. */
 const CONCURRENCY = 24;
 /** Of PostgreSQL's 100 connections, those that each of three workers may use. */
 const CONNECTIONS = 25;

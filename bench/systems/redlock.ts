@@ -4,7 +4,7 @@ import { handle } from '../record';
 import { endProcess, onCron } from './on-cron';
 import { work } from './worker';
 
-/** Longer than clocks are apart, and never released: nobody else gets the lock of this due time. */
+/** Longer than clocks are apart, and never released: no one else gets the lock of this due time. */
 const LOCK_MS = 60_000;
 
 // At each due time of each job, every worker tries to lock "job:due time". The one that gets the lock runs the job.

@@ -32,7 +32,7 @@ export interface WorkerProcess {
   stop(): Promise<void>;
 }
 
-/** Starts one worker with a clock of its own. */
+/** Starts one worker with its own clock. */
 export function startWorker<In extends object, Out>(
   { records, clockShiftsMs, guard, onTrouble, profileInto }: SystemOptions,
   { entry, index, start, stop, execArgv = [], env = {}, isReady, onMessage }: ProcessOptions<In, Out>,

@@ -14,10 +14,10 @@ with an OTLP receiver and one without. Their jobs have handlers that do nothing.
 export is over, so that it shows no start; what the start costs is printed apart.
 
   --pairs N      pairs of clusters, one with and one without: 2 at least (10)
-  --jobs N       jobs that are due each second (30)
+  --jobs N       jobs that are due every second (30)
   --seconds N    how long each cluster is measured (60)
   --every N      metrics are exported every N seconds (60, as usual); measure for a multiple of it
-  --metrics      metrics alone, without traces
+  --metrics      only metrics, no traces
   --help         print this
 `;
 
@@ -33,7 +33,9 @@ export async function main(args: readonly string[], root: string, folder: string
   }
   const pairs = Number(values.pairs ?? 10);
   if (!(pairs >= 2)) {
-    console.error(`--pairs is ${JSON.stringify(values.pairs)}: give 2 or more, since one pair has no confidence bound`);
+    console.error(
+      `--pairs is ${JSON.stringify(values.pairs)}: use 2 or more, because one pair has no confidence bound`,
+    );
     return 2;
   }
   const load = { jobs: Number(values.jobs ?? 30), seconds: Number(values.seconds ?? 60) };

@@ -1,4 +1,5 @@
-// The alert rules, and the people that they notify. Can be deployed alone, for apps that log to a workspace that exists.
+// The alert rules, and the people that they notify. Can be deployed separately, for apps that log to a workspace that
+// exists.
 
 @description('An app and its monitoring.')
 type watchedApp = {
@@ -88,7 +89,7 @@ var eventRules = [
   }
 ]
 
-// One group of its own, unless others are named and nobody is mailed.
+// Its own group, unless others are named and no one is mailed.
 var hasPeople = !empty(emails) || empty(actionGroupIds)
 var groups = concat(hasPeople ? [people.id] : [], actionGroupIds)
 
@@ -222,7 +223,7 @@ resource silent 'Microsoft.Insights/scheduledQueryRules@2023-12-01' = [
             operator: 'LessThan'
             threshold: 1
             failingPeriods: {
-              // Late logs are no silence.
+              // Late logs do not count as silence.
               numberOfEvaluationPeriods: 2
               minFailingPeriodsToAlert: 2
             }

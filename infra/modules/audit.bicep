@@ -1,5 +1,5 @@
-// A second place for audit entries, which nobody can change or delete before their time: neither the apps nor operators
-// nor an owner of the coordination account.
+// A second place for audit entries, which the apps, operators and owners of the coordination account cannot change or
+// delete before their time.
 
 @description('The account.')
 @minLength(3)

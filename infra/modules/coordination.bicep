@@ -1,5 +1,5 @@
-// The coordination account: rows, controls, the ledger and the logs of all regions. It is no host account, because write access
-// to a task hub is the right to run code in its app.
+// The coordination account: rows, controls, the ledger and the logs of all regions. It is not a host account, because
+// write access to a task hub is the right to run code in its app.
 
 @description('The account.')
 @minLength(3)
@@ -109,9 +109,9 @@ resource lifecycle 'Microsoft.Storage/storageAccounts/managementPolicies@2025-06
           type: 'Lifecycle'
           definition: {
             filters: {
-              // Logs are append blobs, for which the service offers this action alone.
+              // Logs are append blobs, for which the service offers only this action.
               blobTypes: ['blockBlob', 'appendBlob']
-              // Never jobs/: a job whose row was deleted starts anew.
+              // Never jobs/: a job whose row was deleted starts again.
               prefixMatch: ['${containerName}/runs/', '${containerName}/requests/', '${containerName}/logs/', '${containerName}/audit/', '${containerName}/notices/']
             }
             actions: {

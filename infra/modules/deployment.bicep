@@ -1,4 +1,4 @@
-// One deployment: an app with an identity, a host account and a plan of its own.
+// One deployment: an app with its own identity, host account and plan.
 
 @description('Part of every name.')
 @minLength(3)
@@ -370,7 +370,7 @@ resource app 'Microsoft.Web/sites@2025-03-01' = {
     // Without it, Azure reads references with the system-assigned identity, which this app does not have.
     keyVaultReferenceIdentity: identity.id
     virtualNetworkSubnetId: empty(subnetId) ? network.?outputs.appSubnetId : subnetId
-    // The host's /admin is closed to everybody. The published types lack the property; it is documented at
+    // The host's /admin is closed. The published types lack the property; it is documented at
     // https://learn.microsoft.com/azure/azure-functions/functions-app-settings#functionsruntimeadminisolationenabled
     #disable-next-line BCP037
     functionsRuntimeAdminIsolationEnabled: true
@@ -455,8 +455,8 @@ resource app 'Microsoft.Web/sites@2025-03-01' = {
   dependsOn: [hostRoles, coordinationRoles, furtherRoles, auditRoles]
 }
 
-// Nobody publishes with a name and a password: both ways to publish use Entra. Azure refuses a policy without a
-// location ("The parameter location has an invalid value"), which the published types lack:
+// Names and passwords cannot publish: both ways to publish use Entra. Azure refuses a policy without a location ("The
+// parameter location has an invalid value"), which the published types lack:
 // https://github.com/Azure/bicep-types-az/issues/1526
 resource ftpPasswords 'Microsoft.Web/sites/basicPublishingCredentialsPolicies@2025-03-01' = {
   parent: app
@@ -478,8 +478,8 @@ resource scmPasswords 'Microsoft.Web/sites/basicPublishingCredentialsPolicies@20
   }
 }
 
-// A caller without a login is sent to the login page, at no cost and without a call of the app. Without an application
-// nobody can log in, and everybody gets 401. The app itself denies by default, too.
+// A caller without a login is sent to the login page, at no cost and without a call of the app. Without an application,
+// logins are impossible, and every request gets 401. The app itself denies by default, too.
 resource authentication 'Microsoft.Web/sites/config@2025-03-01' = {
   parent: app
   name: 'authsettingsV2'
@@ -528,7 +528,7 @@ resource authentication 'Microsoft.Web/sites/config@2025-03-01' = {
   }
 }
 
-// Flex Consumption has no health check of its own. Each call from each place is billed.
+// Flex Consumption has no health check. Each call from each place is billed.
 resource availability 'Microsoft.Insights/webtests@2022-06-15' = if (availabilityPlaces > 0) {
   name: 'health-${appName}'
   location: location

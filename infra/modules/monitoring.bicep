@@ -9,7 +9,7 @@ param location string
 @description('A workspace that exists, for the logs of the apps. Empty: one is created.')
 param workspaceId string
 
-@description('The most logs a day, in GB.')
+@description('Daily log quota, in GB.')
 param dailyQuotaGB int
 
 @description('The most logs of writes a day, in GB. -1: no limit.')
@@ -38,8 +38,8 @@ resource workspace 'Microsoft.OperationalInsights/workspaces@2025-02-01' = if (e
   }
 }
 
-// Evidence of who wrote to storage has a cap of its own: nobody can use it up by making the apps log, and only writes fill
-// it.
+// Evidence of who wrote to storage has its own cap. Only writes fill it, so it cannot be used up by making the apps
+// log.
 resource evidence 'Microsoft.OperationalInsights/workspaces@2025-02-01' = {
   name: 'log-${name}-evidence'
   location: location

@@ -1,5 +1,5 @@
-// One deployment's network, the only way to its storage. Each deployment has endpoints and DNS zones of its own, for
-// the coordination account too, so that none needs another's network.
+// One deployment's network, the only way to its storage. Each deployment has its own endpoints and DNS zones, for the
+// coordination account too, so that none needs another's network.
 
 @description('Part of every name.')
 param name string

@@ -61,7 +61,7 @@ variable "coordination_accounts" {
 }
 
 variable "delete_lock" {
-  description = "Puts a lock on each coordination account: nobody can delete the account before the lock."
+  description = "Locks each coordination account, so that it cannot be deleted before the lock."
   type        = bool
   default     = true
 }
@@ -145,7 +145,7 @@ variable "log_workspace_id" {
 }
 
 variable "daily_quota_gb" {
-  description = "The most logs a day, in GB, of the workspace that is created."
+  description = "Daily log quota of the created workspace, in GB."
   type        = number
   default     = 5
 }
@@ -209,7 +209,7 @@ variable "private_network" {
 }
 
 variable "address_space" {
-  description = "The range that each deployment takes a /24 of. Used only with private_network."
+  description = "Address range from which each app gets a /24. Used only with private_network."
   type        = string
   default     = "10.70.0.0/16"
 }

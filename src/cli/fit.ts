@@ -158,7 +158,7 @@ export function wrapped(groups: readonly (readonly Span[])[], width: number): re
   return lines.map((line) => paint(fitLine(line, width)));
 }
 
-/** A text in lines of whole words, those after the first one indented. A word that is too long has a line of its own. */
+/** A text in lines of whole words, those after the first one indented. A word that is too long has its own line. */
 export function wordLines(text: string, width: number): readonly string[] {
   const lines: string[] = [];
   for (const word of text.split(' ')) {

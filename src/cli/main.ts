@@ -13,14 +13,14 @@ async function main(): Promise<number> {
   }
   let code = OK;
   let json = false;
+  process.stdout.on('error', endQuietly);
   const program = createProgram((result) => {
     code = result;
   });
   program.hook('preAction', (_program, command) => {
-    // The lines of `dev` are its events, and it stops its cluster when nobody reads them any longer.
-    if (command.name() === 'dev') return;
-    json = command.opts<{ json?: boolean }>().json === true;
-    process.stdout.on('error', endQuietly);
+    // The lines of `dev` are its events, and it stops its cluster once they are no longer read.
+    if (command.name() === 'dev') process.stdout.off('error', endQuietly);
+    else json = command.opts<{ json?: boolean }>().json === true;
   });
   try {
     await program.parseAsync();
@@ -35,7 +35,7 @@ async function main(): Promise<number> {
   }
 }
 
-/** A reader that closes the pipe, such as `head`, is no error. */
+/** It is not an error if a reader, such as `head`, closes the pipe. */
 function endQuietly(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EPIPE') throw error;
   process.exit(OK);

@@ -34,7 +34,7 @@ function packageAbove(folder: string): string {
 
 export type Style = Parameters<typeof styleText>[0];
 
-/** Stands for the escape character of our own colours. It is random, so no text from storage can contain it. */
+/** Stands for the escape character of cronlease's colours. It is random, so no text from storage can contain it. */
 const ESCAPE = randomUUID();
 
 export function print(text: string): void {

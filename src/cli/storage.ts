@@ -20,16 +20,16 @@ export interface StorageOptions {
   readonly container?: string | undefined;
 }
 
-/** Short, since a person waits. */
+/** Short, because someone is waiting. */
 const CALL_TIMEOUT_MS = 8_000;
-/** An identity's first call waits for its token, for which the Azure CLI needs some seconds. */
+/** The first call with an identity waits for a token; the Azure CLI takes a few seconds. */
 const IDENTITY_TIMEOUT_MS = 20_000;
 const SETTING = 'CRONLEASE_STORAGE';
 const SERVICE_URI = `${SETTING}__blobServiceUri`;
 
 /**
- * Opens the coordination container that is named on the command line, or else in the environment, or else by a cluster
- * of `cronlease dev` that runs in the current folder. Makes no call.
+ * Opens the coordination container named on the command line, in the environment, or by a `cronlease dev` running in
+ * the current folder, in that order. Makes no call.
  */
 export function openStore(options: StorageOptions): LeaseStore {
   const names = shardsIn(options);
@@ -46,7 +46,7 @@ export function openAccounts(options: StorageOptions, names: readonly string[]):
   );
 }
 
-/** The environment names the second place of audit entries, also where the command line names the storage. */
+/** The environment names the second place of audit entries, even if the command line names the storage. */
 function audited(options: StorageOptions, opened: readonly LeaseStore[]): readonly LeaseStore[] {
   return stores.auditedStores(auditConnection(options), opened);
 }
@@ -171,7 +171,7 @@ function named(storage: string): Settings {
   return { [SERVICE_URI]: storage };
 }
 
-/** The cluster of `cronlease dev` in the current folder, where the command line and the environment name no storage. */
+/** The cluster of `cronlease dev` in the current folder, if the command line and the environment name no storage. */
 export function devStorage({ storage }: StorageOptions): DevFile | undefined {
   return storage === undefined && !isSet(process.env) ? readDevFile('.') : undefined;
 }

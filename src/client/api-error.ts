@@ -3,7 +3,7 @@ import type { Problem } from './types';
 /** An answer that is an error, by its problem details. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
-  /** The status of the answer; 401 also where the platform redirected to its login page. */
+  /** The status of the answer; 401 also if the platform redirected to its login page. */
   readonly status: number;
   /** What went wrong, for programs: `UnknownJob`, `AlreadyPaused`, `NotAuthenticated`. */
   readonly code: string;
@@ -13,7 +13,7 @@ export class ApiError extends Error {
   readonly value: string | null;
   /** What to do. */
   readonly remedy: string;
-  /** Every error of the request, where it has several. */
+  /** Every error of the request, if it has several. */
   readonly errors: NonNullable<Problem['errors']>;
   /** The shortest wait before another attempt, if the server named one. */
   readonly retryAfterMs: number | undefined;

@@ -35,7 +35,7 @@ export interface Transport {
 const KEPT = 50;
 
 export function createTransport({ baseUrl, key, getToken, fetch: given }: ClientOptions): Transport {
-  // A path that Azure's login page does not stand in front of accepts keys alone.
+  // A path that Azure's login page does not stand in front of accepts only keys.
   const base = `${baseUrl.replace(/\/+$/, '')}/${key === undefined ? '' : 'keyed/'}`;
   const kept = new Map<string, { readonly etag: string; readonly value: unknown }>();
   let pollMs: number | undefined;

@@ -1,4 +1,4 @@
-// Types alone: nothing of the server, and no package, reaches a caller's bundle.
+// Only types: nothing of the server, and no package, reaches a caller's bundle.
 import type * as z from 'zod';
 import type * as schema from '../manage/schema';
 

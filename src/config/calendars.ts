@@ -14,7 +14,7 @@ import { valueAt } from './value-at';
 /** Time enough to get the days of the next year. */
 const SOON_MS: Millis = 60 * 86_400_000;
 
-/** A larger file is no list of holidays. */
+/** A larger file is not a list of holidays. */
 const MOST_BYTES = 1024 * 1024;
 
 /** One of the file's calendars, its iCalendar files read. */
@@ -22,7 +22,7 @@ export interface Calendar {
   readonly windows: readonly Named<Window>[];
   readonly yearly: readonly Named<Yearly>[];
   /**
-   * Made once for each zone, since many jobs share a calendar.
+   * Made once for each zone, because many jobs share a calendar.
    * @throws ScheduleError
    */
   exclusionsIn(zone: Zone): readonly Exclusion[];

@@ -36,7 +36,7 @@ function readRaw({ schedule, enabled, overlap, requires }: Readonly<Record<strin
     schedule: typeof schedule === 'string' ? schedule.trim() : '',
     enabled: enabled !== false,
     overlap,
-    // A member that is no text has an error of its own, and keeps its place.
+    // A member that is not text has its own error, and keeps its place.
     requires: names.map((name: unknown) => (typeof name === 'string' ? name : '')),
   };
 }
@@ -132,7 +132,7 @@ function refuseCircle(place: Path, way: readonly string[], required: string, rep
   report.error(place, message, 'leave one of them out');
 }
 
-/** How many due times the search for one that waits in vain covers: a day of hours, or a month of days. */
+/** How many due times the search for one that waits without effect covers: a day of hours, or a month of days. */
 const DUE_TIMES_CHECKED = 31;
 
 /** Warns of a due time that no due time of a required job can let run. */

@@ -7,8 +7,8 @@ import { zoneOf } from '../core/schedule/zone';
 import { DAY, moment, reading } from './readers';
 
 /**
- * Returns the window unchanged. If both borders are local, or both are instants, it rejects a window that runs
- * backwards here, since that needs no zone and is reported even if the job's zone is wrong.
+ * Returns the window unchanged. If both boundaries are local, or both are instants, it rejects a window that runs
+ * backwards here, because that needs no zone and is reported even if the job's zone is wrong.
  */
 export function inOrder<Borders extends Window>(window: Borders): Borders {
   const { from, to } = window;

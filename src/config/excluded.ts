@@ -12,7 +12,7 @@ export interface UsedCalendar {
   readonly index: number;
 }
 
-/** The excluded times of a job. Nothing is computed before somebody asks. */
+/** The excluded times of a job. Nothing is computed before it is asked for. */
 export function excludedTimes(
   scheduled: Timetable,
   { between, except, timeZone }: Pick<JobSettings, 'between' | 'except' | 'timeZone'>,

@@ -60,7 +60,7 @@ export function checkHandlers(
   return { inputs, errors };
 }
 
-/** Checks the handler's shape at run time, since the registry may come from code without types. */
+/** Checks the handler's shape at run time, because the registry may come from code without types. */
 function whyNoHandler(spec: HandledJob, handler: unknown): PathIssue | undefined {
   const issue = (message: string, remedy: string): PathIssue => ({
     path: ['jobs', spec.name, 'handler'],

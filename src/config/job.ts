@@ -282,7 +282,7 @@ function groupOf(name: string | undefined, groups: FileGroups): JobGroup | undef
 
 /**
  * Warns of due times that the clocks skip or show twice within a year, unless the file has `dst`: its author knows. A
- * schedule that follows elapsed time has no `dst`, and no wall time that somebody would miss.
+ * schedule that follows elapsed time has no `dst`, and no wall time that would be missed.
  */
 function warnOfClockChanges(
   { path, settings: { schedule, timeZone, enabled }, given, report }: CheckedJob,
@@ -324,7 +324,7 @@ function warnOfPast({ path, settings, wrong, report }: CheckedJob, compiled: Com
   }
 }
 
-/** The job's own members before the file's. Undefined: nobody is notified. */
+/** The job's own members before the file's. Undefined: no notices are sent. */
 function notifyOf(own: JobSettings['notify'], file: FileNotify): NotifySettings | undefined {
   if (own === false) return undefined;
   const { to, on = NOTICE_TOPICS, after = 1, remind } = { ...file, ...own };

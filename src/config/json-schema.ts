@@ -7,7 +7,7 @@ export function jobsJsonSchema(): string {
     target: 'draft-7',
     io: 'input',
     override: ({ jsonSchema }) => {
-      // JavaScript's limit of whole numbers is no help to an author.
+      // JavaScript's limit of whole numbers does not help an author.
       if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
     },
   });

@@ -10,7 +10,7 @@ export type ReadFile = (path: string) => Uint8Array;
 
 interface ReadJsonFile {
   readonly value: unknown;
-  /** The second of two members with one name. The first is read by nobody. */
+  /** The second of two members with one name. The first is ignored. */
   readonly duplicates: readonly PathIssue[];
   readonly placeAt: (path: Path) => Place;
 }

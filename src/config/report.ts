@@ -1,7 +1,7 @@
 import { type ConfigIssue, type Path, type PathIssue, type Place, formatPath } from './config-error';
 import { valueAt } from './value-at';
 
-/** Nobody corrects more at once, and a generated file may have a million errors. */
+/** More is of no use at once, and a generated file may have a million errors. */
 export const ISSUES_SHOWN = 100;
 
 /** The first issues, and their total number. */
@@ -15,9 +15,9 @@ export interface IssueReport {
   readonly warnings: ConfigIssue[];
   /** `message` and `remedy` are about the value at `path`. */
   error(path: Path, message: string, remedy: string): void;
-  /** @param shown stands for a value that nobody may see */
+  /** @param shown stands for a secret value */
   warning(path: Path, message: string, remedy: string, shown?: string): void;
-  /** @param make is called only while there is room, since the text of an issue takes longer than its detection */
+  /** @param make is called only while there is room, because the text of an issue takes longer than its detection */
   addErrors(count: number, make: () => readonly PathIssue[]): void;
 }
 

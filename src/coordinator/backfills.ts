@@ -12,7 +12,7 @@ import type { Coordinator } from './coordinator';
 /** One reading covers about this many due times, so that a back-fill costs few readings. */
 const DUE_TIMES_A_READING = 100;
 const PAGE = 500;
-/** Where other records are so many among them, the next reading covers one due time alone. */
+/** If there are so many other records among them, the next reading covers only one due time. */
 const PAGES = 4;
 
 /** A row with its version, and the control that was listed with it. */

@@ -129,7 +129,9 @@ export async function endBeats({ clock, store }: Coordinator, beats: Beats): Pro
   beats.at = undefined;
 }
 
-/** Ends it while the run goes on. A tick measures the silence from the piece that this leaves, if nobody beats again. */
+/**
+ * Ends it while the run goes on. A tick measures the silence from the piece that this leaves, if no one beats again.
+ */
 export async function leaveBeats(coordinator: Coordinator, beats: Beats): Promise<void> {
   const { clock, store } = coordinator;
   const { job, key, token } = beats;

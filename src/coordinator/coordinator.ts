@@ -33,7 +33,7 @@ export interface Settings {
   readonly lookAheadMs: Millis;
   /** The longest that this time may become before a burst of due times. Absent: it does not grow. */
   readonly longestLookAheadMs?: Millis;
-  /** How many claims this process makes each second, until it has measured that. */
+  /** How many claims this process makes every second, until it has measured that. */
   readonly claimsPerSecond?: number;
   /** How many attempts the host runs at the same time in this process. Absent: no limit is known. */
   readonly attemptsAtOnce?: number;
@@ -82,7 +82,9 @@ export interface ProcessState {
   readonly handOvers: HandOvers;
   /** The last run of each job that ended in this process. */
   readonly ended: Map<JobName, RecentRun>;
-  /** Of each job, the last attempt of this process that lost its lease, with the reason: nobody else knows it. */
+  /**
+   * Of each job, the last attempt of this process that lost its lease, with the reason, which only this process knows.
+   */
   readonly losses: Map<JobName, { readonly token: number; readonly loss: AttemptLoss }>;
   /** Sends notices and pings; undefined: other deployments send them. */
   outlet?: Outlet | undefined;
@@ -90,9 +92,9 @@ export interface ProcessState {
   cordon?: Cordon | undefined;
   /** What the account's layout allows this deployment, as the last sweep read it. */
   allowance?: Allowance;
-  /** Receives metrics and spans; undefined: nobody wants them, or they cannot be received yet. */
+  /** Receives metrics and spans; undefined: they are not wanted, or they cannot be received yet. */
   telemetry?: Telemetry | undefined;
-  /** Set for good once a shutdown has begun: this process claims nothing more. */
+  /** Set permanently once a shutdown has begun: this process claims nothing more. */
   stopping: boolean;
   /** Monotonic: when a tick last ran in this process. */
   tickedAt?: Millis;
@@ -149,7 +151,7 @@ export interface PresenceFacts {
 /** One cause for which this instance is not well. */
 export interface Trouble {
   readonly reason: string;
-  /** The job that has the trouble, if it concerns one job alone. */
+  /** The job that has the trouble, if it concerns only one job. */
   readonly job?: JobName;
 }
 
@@ -167,7 +169,7 @@ const STEADY_MS: Millis = 30_000;
 /** A trouble that failed less long ago is present still, and is reported again. */
 const PRESENT_MS: Millis = 10_000;
 
-/** The troubles of this instance, each under a name of its own. An instance without any is healthy. */
+/** The troubles of this instance, each under its own name. An instance without any is healthy. */
 export class Health {
   readonly #troubles = new Map<string, LastingTrouble>();
 

@@ -181,7 +181,9 @@ export function attemptLimitMs(
     : Math.max(handlerMs, settings.functionTimeoutMs);
 }
 
-/** Undefined once this listing shows the items silent for too long, since a beat may have come after the last read. */
+/**
+ * Undefined once this listing shows the items silent for too long, because a beat may have come after the last read.
+ */
 function knownBeat({ beat }: RowVersion, listedAt: EpochMs): LastBeat | undefined {
   if (beat === undefined) return undefined;
   return isSilent(beat) || listedAt < silentFrom(beat.writtenAt) ? beat : undefined;

@@ -40,7 +40,7 @@ function ignore(): void {
   return undefined;
 }
 
-/** Gives back all hand-overs of this process that it has not seen claimed. Never rejects, since leases expire. */
+/** Gives back all hand-overs of this process that it has not seen claimed. Never rejects, because leases expire. */
 export async function giveBackAll(coordinator: Coordinator): Promise<void> {
   await Promise.allSettled(
     coordinator.handOvers.all().map(([name, handOver]) => giveBack(coordinator, name, handOver)),

@@ -105,7 +105,7 @@ export function createDoor(surroundings: Surroundings, name: string): Door {
     },
     isPassing(error) {
       known = undefined;
-      // The lease is renewed or lost by calls of its own. While it holds, this one is repeated.
+      // The lease is renewed or lost by separate calls. While it holds, this one is repeated.
       if (error instanceof StoreError) return true;
       if (!(error instanceof ForeignGroupError) && !(error instanceof ForeignRecordError)) return false;
       if (door.report !== undefined) troubled(surroundings, trouble, { reason: error.message }, door.report);

@@ -36,10 +36,10 @@ export interface Asker {
 
 interface Asking extends Asker {
   /** It was not its turn when it asked. */
-  isPassedOver: boolean;
+  isSkipped: boolean;
   /** Its patience was over before it was known whose turn it is. */
   isLast: boolean;
-  passOver(): void;
+  skip(): void;
   admit(): void;
   reject(mistake: unknown): void;
 }
@@ -94,7 +94,7 @@ export function createDoorkeeper(surroundings: Surroundings, name: string): Door
     }
     for (const one of asking.values()) {
       if (hasPlace(group, one.member)) one.admit();
-      else one.passOver();
+      else one.skip();
     }
   };
   /** Returns whether there may be more to do at once. */
@@ -210,7 +210,7 @@ function askingOf(
     on.resolve(undefined);
   };
   cancel = clock.after(Math.max(0, atMostMs), () => {
-    if (one.isPassedOver) giveUp();
+    if (one.isSkipped) giveUp();
     // A place that is free is given even to a caller without any patience left.
     else {
       one.isLast = true;
@@ -220,15 +220,15 @@ function askingOf(
   signal.addEventListener('abort', giveUp, { once: true });
   const one: Asking = {
     ...asker,
-    isPassedOver: false,
+    isSkipped: false,
     isLast: false,
-    passOver: () => {
-      one.isPassedOver = true;
+    skip: () => {
+      one.isSkipped = true;
       if (one.isLast) giveUp();
     },
     admit: () => {
       end();
-      on.resolve(one.isPassedOver ? Math.max(1, Math.round(clock.monotonic() - since)) : 0);
+      on.resolve(one.isSkipped ? Math.max(1, Math.round(clock.monotonic() - since)) : 0);
     },
     reject: (mistake) => {
       end();
@@ -238,7 +238,7 @@ function askingOf(
   return one;
 }
 
-/** Those that have the places, and those whose turn comes before anybody else's. */
+/** Those that have the places, and those whose turn comes before that of others. */
 function blockersOf({ running, waiting }: Group, askers: readonly Asker[]): readonly Member[] {
   const places = Math.max(...askers.map(({ group }) => group.maxParallel));
   return [...running, ...inOrder(waiting).slice(0, places)];

@@ -18,7 +18,7 @@ const LATE_AT_MOST_MS = 10_000;
 /** The service's Date is cut to whole seconds. */
 const CUT_MS = 500;
 
-/** A lease that was handed to an orchestration, under which nobody has been seen to claim yet. */
+/** A lease that was handed to an orchestration, under which no claim has been seen yet. */
 export interface HandOver {
   readonly leaseId: LeaseId;
   /** Of the row before its claim. */
@@ -36,7 +36,7 @@ export interface HandOver {
 
 /**
  * Leases that this process has handed over, by job, until it sees their claim, and how long the last ones took. A task
- * hub that polls its queues seldom takes longer than the usual look-ahead.
+ * hub that polls its queues rarely takes longer than the usual look-ahead.
  */
 export class HandOvers {
   readonly #open = new Map<JobName, HandOver>();
@@ -111,12 +111,12 @@ export class HandOvers {
   /**
    * The row has been seen claimed.
    *
-   * @param row of a claim by this deployment, maybe in another process; undefined if somebody else was faster
+   * @param row of a claim by this deployment, maybe in another process; undefined if another instance was faster
    */
   claimed(name: JobName, { attempt, since, claimedat }: Metadata = {}): void {
     this.forget(name);
     if (attempt !== undefined) this.#tookHere.length = 0;
-    // A later attempt of the run was acquired anew, and its row has the Date of the first acquisition.
+    // A later attempt of the run was acquired again, and its row has the Date of the first acquisition.
     if (attempt !== '1' || since === undefined || claimedat === undefined) return;
     this.#note(Date.parse(claimedat) - Date.parse(since) - CUT_MS);
   }

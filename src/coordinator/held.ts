@@ -38,8 +38,8 @@ import {
 } from './settle';
 
 /**
- * The storage calls that the holder of a row may make at any time. Writes of rows and records, and calls for leases, are
- * left out: those are safe in one order alone.
+ * The storage calls that the holder of a row may make at any time. Writes of rows and records, and calls for leases,
+ * are left out: those are safe in only one order.
  */
 export type AnytimeStore = Pick<ControlStore, 'readControl'> &
   Pick<LeaseStore, 'list' | 'location'> &
@@ -139,8 +139,8 @@ export async function holdRow(
 }
 
 /**
- * Writes a row that nobody works on and that owes nothing under its lease, and releases it: there are no records to wait
- * for.
+ * Writes a row that no instance works on and that owes nothing under its lease, and releases it: there are no records
+ * to wait for.
  */
 export async function writeAtRest(
   coordinator: Coordinator,

@@ -41,8 +41,8 @@ async function isLast({ beats, ask }: Leaving): Promise<boolean> {
 }
 
 /**
- * Notes in the row that nobody works on its items. An item that finds the row leased does not begin to trust, so under
- * the lease the heartbeats of all that trust are there to be seen.
+ * Notes in the row that no instance works on its items. An item that finds the row leased does not begin to trust, so
+ * under the lease the heartbeats of all that trust are there to be seen.
  */
 async function handOn(leaving: Leaving): Promise<void> {
   const { coordinator, beats, remaining, ask } = leaving;

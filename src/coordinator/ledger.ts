@@ -36,7 +36,7 @@ const SUMMARIES_A_PAGE = 500;
 /**
  * The newest records of a job, back to one that has a token if there is one. Mostly one call.
  *
- * @param ask makes one storage call within a time limit of its own
+ * @param ask makes one storage call within its own time limit
  */
 export async function newestRecords(
   store: Pick<LedgerStore, 'listRecords'>,
@@ -55,14 +55,14 @@ export async function newestRecords(
   return records;
 }
 
-/** 10,000 records: the runs of a whole day, one each 9 s. */
+/** 10,000 records: the runs of a whole day, one every 9 s. */
 const PAGES_BACK = 20;
 
 /**
  * The newest due time of a job that succeeded, if it is later than `since`. A run that repeats an earlier one counts for
  * the due time of that one.
  *
- * @param ask makes one storage call within a time limit of its own
+ * @param ask makes one storage call within its own time limit
  */
 export async function newestSucceeded(
   store: Pick<LedgerStore, 'listRecords'>,
@@ -91,11 +91,11 @@ export async function newestSucceeded(
 }
 
 /**
- * Finds the newest success in the summaries alone. One page holds those of 500 records, which is mostly enough.
+ * Finds the newest success in only the summaries. One page holds those of 500 records, which is mostly enough.
  *
  * @param pages the most pages to read
  * @param since the time of a success that the caller has already: older records need not be read
- * @param ask makes one storage call within a time limit of its own
+ * @param ask makes one storage call within its own time limit
  */
 export async function lastSuccess(
   store: LedgerStore,

@@ -21,7 +21,7 @@ export async function listNotices(
   return found;
 }
 
-/** Undefined: it is no notice of a job. */
+/** Undefined: it is not a notice of a job. */
 export function readListed({ id, etag, metadata }: ListedNotice): Listed | undefined {
   const delivery = readDelivery(metadata);
   return delivery && listedNotice(id, etag, delivery);

@@ -15,10 +15,10 @@ import { runKey, writeOutcomeUnknown } from './settle';
 const LIMIT_MS: Millis = 10_000;
 
 /**
- * Looks after the run of a holder that has lost its row. Mostly there is nothing to do: whoever comes next reads from row
- * and record how far the run got. But nobody continues a run whose row somebody has released over it, as a tool can that
- * knows the lease's id: a free row counts as settled. If the row still has the run, its lease is acquired and left to
- * expire, as that of a holder that died. If another run has the row, the outcome of this one is recorded as unknown.
+ * Looks after the run of a holder that has lost its row. Mostly there is nothing to do: whoever comes next reads from
+ * row and record how far the run got. But no instance continues a run whose row was released over it, as a tool can
+ * that knows the lease's id: a free row counts as settled. If the row still has the run, its lease is acquired and left
+ * to expire, as that of a holder that died. If another run has the row, the outcome of this one is recorded as unknown.
  */
 export async function lookAfterLost(writer: RowWriter): Promise<void> {
   const { coordinator, job, row, report } = writer;

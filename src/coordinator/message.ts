@@ -9,7 +9,7 @@ import type { SentAt } from './telemetry';
 
 /**
  * The message through Durable from a tick to an attempt, and from an attempt to the next. It holds instants as numbers,
- * and rows and attempts as JSON text, since the Durable extension may rewrite times in JSON in another form.
+ * and rows and attempts as JSON text, because the Durable extension may rewrite times in JSON in another form.
  */
 export type AttemptInput =
   /** A no-op that shows that the task hub works. */
@@ -28,7 +28,7 @@ export type AttemptInput =
       /** The row to write, except for `execution` and `started`: {@link packRow}. */
       readonly row: string;
       readonly what: Claim['what'];
-      /** The run is taken before its items' deadline, since they are silent. The attempt checks this again. */
+      /** The run is taken before its items' deadline, because they are silent. The attempt checks this again. */
       readonly isSilent?: true;
       /** The attempt ends the run with this outcome and does not call the handler. */
       readonly end: { readonly outcome: RanOutcome; readonly reason: Reason } | null;

@@ -10,7 +10,7 @@ export interface OwnNotice {
   readonly etag: ETag;
 }
 
-/** The sender of notices and pings: one for each process. Its calls never reject, and nobody waits for an answer. */
+/** The sender of notices and pings: one for each process. Its calls never reject, and no caller waits for an answer. */
 export interface Outlet {
   /** A name of this process, which marks the notices that it sends. */
   readonly instance: string;

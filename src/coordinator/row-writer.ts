@@ -12,8 +12,8 @@ import type { Coordinator, Report, RunnableJob } from './coordinator';
 export type Ask<Store = LeaseStore> = <T>(call: (store: Store, signal: AbortSignal) => Promise<T>) => Promise<T>;
 
 /**
- * A row under its lease, with the calls that are safe in one order alone. Only `holdRow` makes one, and only the
- * settle order (`settle.ts`, `tell-owed.ts`) receives it.
+ * A row under its lease, with the calls that are safe in only one order. Only `holdRow` makes one, and only the settle
+ * order (`settle.ts`, `tell-owed.ts`) receives it.
  */
 export interface RowWriter {
   readonly coordinator: Coordinator;

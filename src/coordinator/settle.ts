@@ -135,7 +135,7 @@ export async function suspend(
   const past = attempt === undefined ? row.past : [...row.past, pastAttempt(attempt, next.outcome)];
   const own = ownNotices(row);
   const waiting: Row = {
-    // An earlier holder may have counted an end of this run and died before its record: the end is decided anew.
+    // An earlier holder may have counted an end of this run and died before its record: the end is decided again.
     ...beforeEnd(row),
     telling: row.telling.filter((owed) => !own.includes(owed)),
     phase: next.outcome === 'planned' ? 'fanning' : 'retrying',
@@ -151,7 +151,7 @@ export async function suspend(
 }
 
 /**
- * Ends a decision that runs nothing, whose row is written already: the record of a run whose outcome nobody can know,
+ * Ends a decision that runs nothing, whose row is written already: the record of a run whose outcome cannot be known,
  * if there is one, the owed records, release.
  *
  * @throws StoreError also when only the release got no answer: the tick then asks again under the same lease id
@@ -282,7 +282,7 @@ async function writeFinal({ row, job, mark, ask }: RowWriter, record: LedgerReco
 }
 
 /**
- * Creates the record of a run whose outcome nobody can know. A final record that was created meanwhile stands. So does
+ * Creates the record of a run whose outcome cannot be known. A final record that was created meanwhile stands. So does
  * one that cannot be read: then the event is the only trace of how the run ended.
  */
 export async function writeOutcomeUnknown(writer: RowWriter): Promise<void> {
@@ -300,7 +300,7 @@ export async function writeOutcomeUnknown(writer: RowWriter): Promise<void> {
 
 /**
  * Whether the run has another final record. An open one is the mark of a dead holder, whose call arrived late: it is
- * replaced, since nobody else would.
+ * replaced, because no one else would.
  */
 async function endsOtherwise({ job, ask }: RowWriter, key: string, record: StoredRecord): Promise<boolean> {
   const { name } = job.spec;

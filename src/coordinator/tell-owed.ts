@@ -11,7 +11,7 @@ import { listNotices, readListed } from './list-notices';
 import type { RowWriter } from './row-writer';
 import { tell } from './tell';
 
-/** The notices about the row's own run, which its holder decides anew. */
+/** The notices about the row's own run, which its holder decides again. */
 export function ownNotices({ telling, run }: Row): readonly OwedNotice[] {
   return telling.filter(({ of }) => of === run?.key);
 }

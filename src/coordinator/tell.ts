@@ -17,8 +17,8 @@ type Sending = Pick<Coordinator, 'outlet' | 'sends' | 'clock'>;
 type Ask = <T>(call: (store: NoticeStore, signal: AbortSignal) => Promise<T>) => Promise<T>;
 
 /**
- * Creates a notice, unless somebody has created it, and sends it if it is ours. Nobody waits until it is sent: if this
- * process dies, a sweep finds it.
+ * Creates a notice, unless it exists, and sends it if it is ours. It returns before it is sent: if this process dies, a
+ * sweep finds it.
  *
  * @throws StoreError
  */
@@ -44,7 +44,7 @@ export async function tell(
   return 'created';
 }
 
-/** Calls the job's address at somebody who watches it. It neither fails nor delays the run. */
+/** Calls the job's address at a service that watches it. It neither fails nor delays the run. */
 export function ping(coordinator: Sending, spec: Pick<JobSpec, 'ping'>, kind: PingKind, report: Report): void {
   const { outlet } = coordinator;
   if (spec.ping !== undefined && outlet !== undefined) sending(coordinator, outlet.ping(spec.ping, kind, report));

@@ -26,7 +26,7 @@ export interface AuditEntry {
   readonly action: string;
   /** The job or the deployment. */
   readonly target: string;
-  /** `begun`: nobody knows how it ended, since its writer died, or storage did not answer. */
+  /** `begun`: its end is not known because its writer died, or storage did not answer. */
   readonly state: 'begun' | 'done' | 'refused';
   /** What was there before, as JSON. Undefined: nothing. */
   readonly before?: unknown;

@@ -7,8 +7,8 @@ import { type PastAttempt, readPast, storePast } from './past-attempt';
 
 /** The most due times of one back-fill. */
 export const BACKFILL_AT_MOST = 10_000;
-/** A row that only passes over due times is written after so many of them, so that no look repeats a long walk. */
-const PASSED_AT_ONCE = 1_000;
+/** A row that only skips due times is written after so many of them, so that no look repeats a long walk. */
+const SKIPPED_AT_ONCE = 1_000;
 
 export type BackfillOrder = 'oldest' | 'newest';
 
@@ -32,19 +32,19 @@ export interface Backfill {
   readonly origin: Origin;
   /** When it was asked for. */
   readonly at: EpochMs;
-  /** When somebody stopped it. */
+  /** When it was stopped. */
   readonly stopped: EpochMs | undefined;
 }
 
 /** How far a back-fill is, as the row holds it. */
 export interface BackfillProgress {
   readonly id: string;
-  /** The last due time, in its order, that was claimed or passed over. Undefined: none yet. */
+  /** The last due time, in its order, that was claimed or skipped. Undefined: none yet. */
   readonly at: EpochMs | undefined;
   /** How many were claimed. */
   readonly ran: number;
-  /** How many were passed over, since they had succeeded. */
-  readonly passedOver: number;
+  /** How many were skipped because they had succeeded. */
+  readonly skipped: number;
   /** A run of it that waits for its next attempt while due times go first. */
   readonly aside: AsideRun | undefined;
 }
@@ -56,7 +56,7 @@ export interface AsideRun {
   readonly attempt: number;
   readonly uncountedAttempts: number;
   readonly notBefore: EpochMs | undefined;
-  /** The last attempts alone: the row has little room. */
+  /** Only the last attempts: the row has little room. */
   readonly past: readonly PastAttempt[];
 }
 
@@ -79,8 +79,8 @@ export interface BackfillLedger {
 export type BackfillStep =
   /** Nothing is left of it. */
   | { readonly kind: 'over' }
-  /** These due times were passed over, and nothing runs yet. */
-  | { readonly kind: 'passed'; readonly progress: BackfillProgress }
+  /** These due times were skipped, and nothing runs yet. */
+  | { readonly kind: 'skipped'; readonly progress: BackfillProgress }
   /** The records of this due time must be read first. */
   | { readonly kind: 'unread'; readonly due: EpochMs }
   /** This due time runs. `isOpen`: an attempt of it may have begun. */
@@ -109,7 +109,7 @@ export function nextOf(
   return due === undefined || due < from || due > through ? undefined : due;
 }
 
-/** Whether a back-fill may still run something: nobody stopped it, and its schedule is the job's. */
+/** Whether a back-fill may still run something: it was not stopped, and its schedule is the job's. */
 export function isActive(
   backfill: Backfill | undefined,
   { scheduleHash }: Pick<JobSpec, 'scheduleHash'>,
@@ -130,23 +130,23 @@ export function stepOf(
   const isKept = known?.id === backfill.id;
   let progress: BackfillProgress = isKept
     ? known
-    : { id: backfill.id, at: undefined, ran: 0, passedOver: 0, aside: undefined };
+    : { id: backfill.id, at: undefined, ran: 0, skipped: 0, aside: undefined };
   const needsLedger = !isKept || !backfill.includeSucceeded;
-  for (let passed = 0; ; passed += 1) {
+  for (let skipped = 0; ; skipped += 1) {
     const due = nextOf(job, backfill, progress.at);
-    if (due === undefined) return passed === 0 ? { kind: 'over' } : { kind: 'passed', progress };
+    if (due === undefined) return skipped === 0 ? { kind: 'over' } : { kind: 'skipped', progress };
     if (needsLedger && !isRead(ledger, due)) return { kind: 'unread', due };
     const hasRun = !isKept && ledger?.ended.has(due) === true;
     if (!hasRun && (backfill.includeSucceeded || ledger?.succeeded.has(due) !== true)) {
       const isOpen = ledger?.open.has(due) === true;
       return { kind: 'run', due, isOpen, progress: { ...progress, at: due, ran: progress.ran + 1 } };
     }
-    if (passed >= PASSED_AT_ONCE) return { kind: 'passed', progress };
+    if (skipped >= SKIPPED_AT_ONCE) return { kind: 'skipped', progress };
     progress = {
       ...progress,
       at: due,
       ran: progress.ran + (hasRun ? 1 : 0),
-      passedOver: progress.passedOver + (hasRun ? 0 : 1),
+      skipped: progress.skipped + (hasRun ? 0 : 1),
     };
   }
 }
@@ -178,13 +178,13 @@ export function storeBackfill(backfill: Backfill | undefined): readonly unknown[
 export function readProgress(text: string | undefined): BackfillProgress | undefined {
   const value = firstOf(text);
   if (value === undefined) return undefined;
-  const { id, at, ran, passed, aside } = value;
-  if (!isRequestId(id) || !isCount(ran) || !isCount(passed)) return undefined;
+  const { id, at, ran, skipped, aside } = value;
+  if (!isRequestId(id) || !isCount(ran) || !isCount(skipped)) return undefined;
   return {
     id,
     at: isInstant(at) ? at : undefined,
     ran,
-    passedOver: passed,
+    skipped,
     aside: isObject(aside) ? readAside(aside) : undefined,
   };
 }
@@ -211,8 +211,8 @@ function readAside({
 
 export function storeProgress(progress: BackfillProgress | undefined): readonly unknown[] | undefined {
   if (progress === undefined) return undefined;
-  const { id, at, ran, passedOver: passed, aside } = progress;
-  return [{ id, at, ran, passed, ...(aside && { aside: storeAside(aside) }) }];
+  const { id, at, ran, skipped, aside } = progress;
+  return [{ id, at, ran, skipped, ...(aside && { aside: storeAside(aside) }) }];
 }
 
 function storeAside({

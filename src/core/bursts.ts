@@ -4,9 +4,9 @@ import type { EpochMs, Millis } from './brand';
 export interface Pace {
   /** The look-ahead where little is due. */
   readonly lookAheadMs: Millis;
-  /** No look-ahead is longer, since a lease must last past the start of the run. */
+  /** No look-ahead is longer, because a lease must last past the start of the run. */
   readonly mostMs: Millis;
-  /** How many claims this process makes each second. */
+  /** How many claims this process makes every second. */
   readonly perSecond: number;
 }
 

@@ -10,7 +10,7 @@ export interface Pause {
   readonly by: string;
   readonly note: string;
   readonly since: EpochMs;
-  /** When it ended, or is to end. Undefined: it lasts until somebody ends it. */
+  /** When it ended, or is to end. Undefined: it lasts until it is ended. */
   readonly until: EpochMs | undefined;
 }
 

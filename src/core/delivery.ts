@@ -4,8 +4,8 @@ import { isInstant, isObject, isoOrUndefined, MetadataReader, writeMetadata } fr
 import type { Notice } from './notice';
 
 /**
- * How the delivery to one receiver ended. `off`: the receiver was switched off. `givenUp`: the last try failed, or
- * nobody knows the receiver. `digest`: a digest carries the notice.
+ * How the delivery to one receiver ended. `off`: the receiver was switched off. `givenUp`: the last try failed, or its
+ * receiver is not known. `digest`: a digest carries the notice.
  */
 const ENDS = ['sent', 'off', 'givenUp', 'digest'] as const;
 export type DeliveryEnd = (typeof ENDS)[number];
@@ -25,7 +25,7 @@ export interface ReceiverState {
 export interface Delivery {
   /** When the state changed, which the notice reports. */
   readonly at: EpochMs;
-  /** The process that sends it until `until`. Nobody else sends it before. */
+  /** The process that sends it until `until`. No one else sends it before. */
   readonly by: string;
   readonly until: EpochMs;
   readonly to: readonly ReceiverState[];

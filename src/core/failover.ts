@@ -71,10 +71,10 @@ export interface Recovery {
 }
 
 /**
- * Repairs a job after an asynchronous failover of its storage account. Each of its blobs may have returned to an
- * instant of its own: the row may be older than its ledger, its control and the work that was done, and any record that
- * is older than the row may be missing, or be open again. Cursor and token never go back, and a recorded due time keeps
- * its one outcome.
+ * Repairs a job after an asynchronous failover of its storage account. Each of its blobs may have returned to its own
+ * instant: the row may be older than its ledger, its control and the work that was done, and any record that is older
+ * than the row may be missing, or be open again. Cursor and token never go back, and a recorded due time keeps its one
+ * outcome.
  */
 export function afterFailover(wreck: Wreck, choices: RecoverChoices): Recovery {
   const { spec, row, records } = wreck;
@@ -137,7 +137,8 @@ function recoverRun(wreck: Wreck, { runs }: RecoverChoices): RunRecovery | undef
   if (row.phase === 'settled') return { kind: 'settled' };
   // The record existed once, and retention has deleted it.
   if (row.phase === 'running' && runRecord === 'none' && run.since < keptSince(wreck)) return { kind: 'settled' };
-  // Nobody claims before the last run is over. A later claim has a record, so this run was over and its record is lost.
+  // No instance claims before the last run is over. A later claim has a record, so this run was over and its record is
+  // lost.
   const wasOver = records.some((record) => record.key !== run.key && (record.token ?? 0) > row.token);
   if (wasOver || runs === 'fail') return { kind: 'ends', outcome: 'failed', reason: 'failedOver' };
   if (runs === 'rerun') return { kind: 'goesOn' };
@@ -152,7 +153,7 @@ function isOver(run: RunRecovery | undefined): boolean {
   return run === undefined || run.kind === 'settled';
 }
 
-/** A run that continues decides its notices anew. If it ends here, it has failed, and the job has not recovered. */
+/** A run that continues decides its notices again. If it ends here, it has failed, and the job has not recovered. */
 function tellingAfter({ run: own, telling }: Row, run: RunRecovery | undefined): readonly OwedNotice[] {
   if (isOver(run)) return telling;
   return telling.filter(({ of, change }) => of !== own?.key || (run?.kind === 'ends' && change !== 'recovered'));
@@ -254,11 +255,11 @@ function outcomeOf({ row }: Wreck, spec: JobSpec): readonly [UnrunOutcome, Reaso
   return ['expired', 'failedOver'];
 }
 
-/** Nobody knows what a back-fill has run, so it ends: a person may start another one. */
+/** It is not known what a back-fill has run, so it ends: a person may start another one. */
 export function endedBackfill({ control: { backfill } }: Pick<Wreck, 'control'>): Row['backfill'] {
   if (backfill === undefined) return undefined;
   const { id, order, from, through } = backfill;
-  return { id, at: order === 'oldest' ? through : from, ran: 0, passedOver: 0, aside: undefined };
+  return { id, at: order === 'oldest' ? through : from, ran: 0, skipped: 0, aside: undefined };
 }
 
 interface LostManualRuns {

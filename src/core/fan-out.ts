@@ -13,7 +13,7 @@ export interface FanOutPolicy {
   /** The limit of all items of a run together; undefined: the job's timeout. */
   readonly deadlineMs: Millis | undefined;
   readonly retry: Retry;
-  /** `failFast`: an item that failed for good ends the run. `collect`: `gather` receives the failure. */
+  /** `failFast`: an item that failed permanently ends the run. `collect`: `gather` receives the failure. */
   readonly onItemFailure: 'failFast' | 'collect';
 }
 
@@ -57,8 +57,8 @@ interface ListedBeat extends LastBeat {
 }
 
 /**
- * The newest heartbeat of a claim among its run's pieces. If somebody has deleted all of them, its time is never over:
- * then the items' deadline decides.
+ * The newest heartbeat of a claim among its run's pieces. If all of them were deleted, its time is never over: then the
+ * items' deadline decides.
  */
 export function newestBeat(pieces: readonly ListedBeat[], token: Token): LastBeat {
   const beats = pieces.filter(({ name }) => name === beatPiece(token) || isOfProcess(name, token));
@@ -123,7 +123,7 @@ export function itemPiece(index: number): string {
   return `item-${String(index).padStart(5, '0')}`;
 }
 
-/** The index of the item; undefined if the piece is no item's. */
+/** The index of the item; undefined if the piece is not an item's. */
 export function parseItemPiece(name: string): number | undefined {
   const match = /^item-(\d{5})$/.exec(name);
   return match === null ? undefined : Number(match[1]);

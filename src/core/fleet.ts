@@ -15,12 +15,12 @@ export interface Cordon {
   readonly since: EpochMs;
 }
 
-/** A notice to everybody who looks: jobs are paused on purpose. The pauses themselves lie in the controls of the jobs. */
+/** A notice to all who look: jobs are paused on purpose. The pauses themselves lie in the controls of the jobs. */
 export interface Maintenance {
   readonly by: string;
   readonly note: string;
   readonly since: EpochMs;
-  /** Undefined: until somebody ends it. */
+  /** Undefined: until it is ended. */
   readonly until: EpochMs | undefined;
   /** Which jobs it paused, as the operator chose them: `all jobs`, `tag billing`, `report-*`. */
   readonly jobs: string;

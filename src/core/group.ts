@@ -4,7 +4,9 @@ import { FORMAT, isInstant, isObject } from './metadata';
 import { type Rank, compareRanks } from './ranked-queue';
 import { type Row, type RunRef, dueOf } from './row';
 
-/** One attempt in a group. A job has one at most, since the claim of a later one ends the trust of the earlier one. */
+/**
+ * One attempt in a group. A job has one at most, because the claim of a later one ends the trust of the earlier one.
+ */
 export interface Member {
   readonly job: JobName;
   /** Of the attempt's claim. */
@@ -45,7 +47,7 @@ export function cameAt(spec: Pick<JobSpec, 'offsetMs'>, run: RunRef): EpochMs {
 
 /** What storage says of a job's row: its lease, and the row itself if it can be read. */
 export interface RowSight {
-  /** Somebody holds the row's lease, or may still trust one that was broken. */
+  /** An instance holds the row's lease, or may still trust one that was broken. */
   readonly isHeld: boolean;
   readonly row: Row | undefined;
   /** The service's Date of that answer. */
@@ -64,7 +66,7 @@ export function isOut({ token, key }: Member, sight: RowSight | undefined): bool
   if (row === undefined) return !isHeld;
   // The sight is older than the member's claim.
   if (row.token < token) return false;
-  // Another run was claimed since, under a lease of its own.
+  // Another run was claimed since, under its own lease.
   if (row.run?.key !== key) return true;
   // A later attempt of the same run keeps the place.
   if (isHeld) return false;

@@ -315,7 +315,7 @@ export const OPEN_GUIDE: Readonly<Record<Exclude<StandingReason, Reason> | 'notI
 export const TROUBLE_GUIDE = {
   overdue: {
     meaning: 'The job has had no success for longer than its `alertAfter`.',
-    next: 'The alert ends with the next success, or while the job is paused.',
+    next: 'The alert clears at the next success, and is off while the job is paused.',
     remedy: 'Follow the reason of its last outcome. Without any outcome, see `claimDue`.',
   },
   unreadable: {
@@ -338,7 +338,7 @@ export const TROUBLE_GUIDE = {
   },
   'clock-skew': {
     meaning: "The clock of a deployment is more than 2 s off the storage service's.",
-    next: 'The deployment corrects its times, and no run happens twice.',
+    next: 'The deployment compensates, so nothing runs twice.',
     remedy:
       'Correct the clock of the machine. On Azure, restart the app; if that does not help, ask the support of the platform.',
   },

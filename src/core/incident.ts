@@ -12,14 +12,14 @@ import type { Row } from './row';
 export interface Incident {
   /** The due time of its first failed run that is known; if no run has failed, when the job became overdue. */
   readonly since: EpochMs;
-  /** Whether `since` is its beginning. False: it began earlier, since a row remembers 20 outcomes at most. */
+  /** Whether `since` is its beginning. False: it began earlier, because a row remembers 20 outcomes at most. */
   readonly isWhole: boolean;
   /** How many runs have failed. 0: the job is overdue, and no run has failed since its last success. */
   readonly failures: number;
   /** The record keys of the first and the last failed run that are known. */
   readonly first: string | undefined;
   readonly last: string | undefined;
-  /** The reason of the last one, where its outcome has only one; else its record alone has it. */
+  /** The reason of the last one, if its outcome has only one; else only its record has it. */
   readonly lastReason: Reason | undefined;
 }
 
@@ -69,7 +69,7 @@ export function incidentOf(outcomes: Outcomes, overdueSince: EpochMs | undefined
   };
 }
 
-/** Only these outcomes have one reason alone. */
+/** Only these outcomes have a single reason. */
 function reasonOf(outcome: RanOutcome | undefined): Reason | undefined {
   return outcome === 'timedOut' ? 'timeout' : outcome === 'stalled' ? 'stallAfter' : undefined;
 }
@@ -115,7 +115,7 @@ function isFailed(entry: Recent): entry is RecentRun {
   return entry.outcome === 'failed' || entry.outcome === 'timedOut' || entry.outcome === 'stalled';
 }
 
-/** Reads an acknowledgement leniently: it serves people alone, so that a job must not stand still for it. */
+/** Reads an acknowledgement leniently: it serves only people, so that a job must not stand still for it. */
 export function readAcknowledgement(text: string | undefined): Acknowledgement | undefined {
   if (text === undefined) return undefined;
   let list: unknown;

@@ -1,6 +1,6 @@
 import { isObject } from './metadata';
 
-/** From here on numbers are written with an exponent: they were no ids or counters. */
+/** From here on numbers are written with an exponent: they cannot be ids or counters. */
 const WITH_EXPONENT = 1e21;
 
 /**

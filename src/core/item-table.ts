@@ -16,7 +16,7 @@ import { firstLine } from './recorded-error';
 export interface ItemLine {
   /** Its place in the plan, from 0. */
   readonly index: number;
-  /** Whether its handler returned, or it failed for good. */
+  /** Whether its handler returned, or it failed permanently. */
   readonly state: ItemEnd['state'];
   /** How often it was called. */
   readonly attempts: number;
@@ -24,7 +24,7 @@ export interface ItemLine {
   readonly durationMs?: number;
   /** How long it waited between its first call and its end, in milliseconds. Absent where it did not. */
   readonly waitedMs?: number;
-  /** The first line of its error, where it failed. */
+  /** The first line of its error, if it failed. */
   readonly error?: string;
 }
 
@@ -34,7 +34,7 @@ export interface ItemTable {
   readonly planned: number;
   /** How many of them succeeded. */
   readonly succeeded: number;
-  /** How many of them failed for good. The others have not ended. */
+  /** How many of them failed permanently. The others have not ended. */
   readonly failed: number;
   /** The items that have ended, failed ones first, then by index: 64 KB of them at most. */
   readonly lines: readonly ItemLine[];
@@ -180,7 +180,7 @@ function isItemLine(value: unknown): value is ItemLine {
   );
 }
 
-/** Undefined: the piece is no item's, or something else has changed its summary. */
+/** Undefined: the piece is not an item's, or something else has changed its summary. */
 function lineOf(index: number | undefined, summary: Piece['summary']): ItemLine | undefined {
   const { state, attempts, took, waited, error } = summary;
   if (index === undefined || (state !== 'succeeded' && state !== 'failed')) return undefined;

@@ -77,7 +77,7 @@ export interface JobSpec {
   readonly group: JobGroup | undefined;
   /** 0 to 9; 9 goes first. It orders what is due together, and does not decide when a job is due. */
   readonly priority: number;
-  /** Undefined for `@always` without a timeout of its own. */
+  /** Undefined for `@always` without its own timeout. */
   readonly timeoutMs: Millis | undefined;
   readonly stallAfterMs: Millis | undefined;
   readonly graceMs: Millis;
@@ -85,7 +85,7 @@ export interface JobSpec {
   readonly leaseMs: Millis;
   readonly pauseAfterFailures: number | undefined;
   readonly alertAfterMs: Millis | undefined;
-  /** Undefined: nobody is told of the job. */
+  /** Undefined: no notices are sent of the job. */
   readonly notify: NotifySettings | undefined;
   /** The name of the address that is called when the job starts, succeeds and fails. */
   readonly ping: string | undefined;

@@ -12,7 +12,7 @@ export const LAYOUT = '-layout' as JobName;
 export interface Layout {
   /** Grows by one with each change of the list. */
   readonly version: number;
-  /** `changing`: rows may be on their way, so nobody begins a run. */
+  /** `changing`: rows may be on their way, so no instance begins a run. */
   readonly state: 'changing' | 'settled';
   /** {@link listHash} of the list. */
   readonly list: string;
@@ -44,7 +44,7 @@ export function encodeLayout(layout: Layout): Readonly<Record<string, string>> {
   });
 }
 
-/** Throws `ForeignMetadataError` when the metadata is no layout. */
+/** Throws `ForeignMetadataError` when the metadata is not a layout. */
 export function decodeLayout(metadata: Readonly<Record<string, string>>): Layout {
   const read = new MetadataReader(metadata);
   return {

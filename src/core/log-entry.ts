@@ -23,7 +23,7 @@ interface Said {
   readonly n: number;
   /** When it was said. ISO 8601 in UTC. */
   readonly at: string;
-  /** The number of the attempt: of the item, where there is one. */
+  /** The number of the attempt: of the item, if there is one. */
   readonly attempt: number;
   /** The item of a fan-out that said it. */
   readonly item?: number;

@@ -42,9 +42,9 @@ export interface LostRow {
  *   back-filled runs, whose keys are old and whose tokens may be the highest. Each of these was claimed after the
  * newest
  *   record's run, and a claim takes time, so the time since then bounds their number.
- * - The cursor is at the present or at the newest recorded due time, whichever is later, and beyond all that somebody may
- *   have claimed ahead.
- * - Manual runs that wait may have been taken, and nobody knows what a back-fill has run: both are over.
+ * - The cursor is at the present or at the newest recorded due time, whichever is later, and beyond all that may have
+ *   been claimed ahead.
+ * - Manual runs that wait may have been taken, and it is not known what a back-fill has run: both are over.
  */
 export function rowAfterLoss({ job, fresh, records, control, now }: LostRow): Row {
   let token = 0;
@@ -75,7 +75,7 @@ export function rowAfterLoss({ job, fresh, records, control, now }: LostRow): Ro
   };
 }
 
-/** The newest due time that somebody may have claimed by `now`, or `from` if there is none after it. */
+/** The newest due time that may have been claimed by `now`, or `from` if there is none after it. */
 function claimedUpTo(job: JobSpec, from: EpochMs, now: EpochMs): EpochMs {
   let cursor = from;
   for (;;) {

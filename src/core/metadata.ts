@@ -34,7 +34,9 @@ export function isInstant(value: unknown): value is EpochMs {
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value < LATEST;
 }
 
-/** Of everything that is stored. A version that changes what is stored raises it: older ones then leave that alone. */
+/**
+ * Of everything that is stored. A version that changes what is stored raises it: older ones then leave that as it is.
+ */
 export const FORMAT = 1;
 
 /** Reads one blob's metadata, field by field. Every method throws {@link ForeignMetadataError}. */

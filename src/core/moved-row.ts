@@ -1,6 +1,9 @@
 import { FORMAT } from './metadata';
 
-/** A row that changes its storage account, as metadata. Older versions leave these forms alone, as those of a newer one. */
+/**
+ * A row that changes its storage account, as metadata. Older versions do not touch these forms, as those of a newer
+ * one.
+ */
 
 type RowMetadata = Readonly<Record<string, string>>;
 

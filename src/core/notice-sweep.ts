@@ -7,7 +7,7 @@ import type { NoticeTopic, NotifySettings } from './notify';
 import type { Row } from './row';
 
 const DAY_MS: Millis = 86_400_000;
-/** A delivered notice stays for this long, so that nobody creates it a second time. */
+/** A delivered notice stays for this long, so that it is not created a second time. */
 const KEPT_MS: Millis = DAY_MS;
 /** The beginning of a trouble stays until the trouble is over, and at most for this long. */
 const BEGINNING_KEPT_MS: Millis = 30 * DAY_MS;
@@ -138,7 +138,7 @@ function isToldToAll(begun: Listed | undefined, { to }: NotifySettings, since: E
   return to.every((receiver) => begun.delivery.to.some(({ name, end }) => name === receiver && end !== 'givenUp'));
 }
 
-/** One reminder for each period since the beginning was told. Periods that nobody saw are left out. */
+/** One reminder for each period since the beginning was told. Periods that no sweep saw are left out. */
 function reminders(job: SweptJob, own: readonly Listed[], now: EpochMs): readonly Notice[] {
   const { notify, state } = job;
   const { remindMs } = notify;
@@ -157,7 +157,7 @@ function reminders(job: SweptJob, own: readonly Listed[], now: EpochMs): readonl
   return isWanted(job, 'overdue') && overdue !== 'unknown' && overdue !== 'punctual' ? of('overdue', {}) : [];
 }
 
-/** Somebody looks after the job: the incident is acknowledged, or a person has paused the job. */
+/** Someone looks after the job: the incident is acknowledged, or a person has paused the job. */
 function isSilenced({ row, control }: { readonly row: Row; readonly control: Control }, now: EpochMs): boolean {
   const { acknowledgement } = control;
   const pause = currentPause(control, now);
@@ -168,8 +168,8 @@ function isSilenced({ row, control }: { readonly row: Row; readonly control: Con
 }
 
 /**
- * The listed notices that nobody needs any more. The beginning of a trouble goes before its end, since a sweep that saw
- * the beginning alone would tell the end again.
+ * The listed notices that are no longer needed. The beginning of a trouble goes before its end, because a sweep that
+ * saw only the beginning would tell the end again.
  */
 export function outdated(listed: readonly Listed[], now: EpochMs): readonly Listed[] {
   const byJob = Map.groupBy(listed, ({ job }) => job);
@@ -178,7 +178,7 @@ export function outdated(listed: readonly Listed[], now: EpochMs): readonly List
 
 function isOutdated({ change, delivery }: Listed, own: readonly Listed[], now: EpochMs): boolean {
   const { doneAt, at } = delivery;
-  // Nobody knows its receiver: it cannot be sent.
+  // Its receiver is not known: it cannot be sent.
   if (doneAt === undefined) return now - at > BEGINNING_KEPT_MS;
   if (now - doneAt < KEPT_MS) return false;
   const [begins] = troublesIn(BEGINNINGS, change);
@@ -191,7 +191,7 @@ function isOutdated({ change, delivery }: Listed, own: readonly Listed[], now: E
   );
 }
 
-/** A notice of a listing; undefined if its id is no notice's of a job. */
+/** A notice of a listing; undefined if its id is not a notice's of a job. */
 export function listedNotice(id: string, etag: ETag, delivery: Delivery): Listed | undefined {
   const parts = parseNoticeId(id);
   return parts && { id, etag, ...parts, delivery };

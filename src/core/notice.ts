@@ -12,7 +12,7 @@ import type { Row } from './row';
 import { failuresAfter } from './run';
 import { brief } from './text';
 
-/** The changes that sweeps see, where nobody holds a claim. */
+/** The changes that sweeps see, if no instance holds a claim. */
 export type SeenChange = 'overdue' | 'punctual' | 'unreadable' | 'restored' | 'reminder';
 
 /** What a notice is about. `test`: a person asked for it. `digest`: several notices in one. */
@@ -105,7 +105,7 @@ export function noticeId(job: JobName, change: Change, of: string): string {
   return `${job}_${change}_${of.replaceAll(/[^0-9a-z-]/gi, '')}`;
 }
 
-/** The job and the change of a notice's id; undefined if it is no notice's. */
+/** The job and the change of a notice's id; undefined if it is not a notice's. */
 export function parseNoticeId(id: string): { readonly job: JobName; readonly change: string } | undefined {
   const [, job, change] = /^([a-z0-9-]{1,63})_([a-z]+)_[0-9A-Za-z-]+$/.exec(id) ?? [];
   return job === undefined || change === undefined ? undefined : { job: job as JobName, change };

@@ -17,7 +17,7 @@ export interface Origin {
   readonly note?: string;
   /**
    * `TENANT/OBJECT` of Entra: a person may choose the name, and two may have the same one. Only the records of changes
-   * keep it. Absent where Entra has named nobody.
+   * keep it. Absent if Entra has named no one.
    */
   readonly identity?: string;
 }
@@ -30,7 +30,7 @@ export interface Asked {
   readonly origin?: Origin;
   /** The due time of an earlier run, which this one repeats: its handler sees that time as its own. */
   readonly rerunOf?: EpochMs;
-  /** The manual run has an input of its own, stored under its id. */
+  /** The manual run has its own input, stored under its id. */
   readonly hasInput?: true;
 }
 
@@ -51,7 +51,7 @@ function shorter({ note = '', ...origin }: Origin): Origin {
   return { ...origin, actor: origin.actor.slice(0, -10) };
 }
 
-/** Reads an origin leniently: it serves people alone. */
+/** Reads an origin leniently: it serves only people. */
 export function readOrigin(value: unknown): Origin | undefined {
   if (!isObject(value)) return undefined;
   const { actor, channel, note } = value;
@@ -69,12 +69,12 @@ export function readAsked({ origin, rerunOf, hasInput }: Readonly<Record<string,
   };
 }
 
-/** Whether Entra, or a key, has proved who the actor is: a shell without a token of Entra names anybody. */
+/** Whether Entra, or a key, has proved who the actor is: a shell without a token of Entra can name anyone. */
 export function isProven({ channel, identity }: Origin): boolean {
   return identity !== undefined || channel === 'key' || channel === 'schedule';
 }
 
-/** The members of {@link Asked} alone. */
+/** Only the members of {@link Asked}. */
 export function askedOf({ origin, rerunOf, hasInput }: Asked): Asked {
   return {
     ...given({ origin, rerunOf, hasInput }),

@@ -101,7 +101,7 @@ export interface Stretch {
   readonly through: number;
   /** 0: unknown, because the schedule that had them was replaced. */
   readonly count: number;
-  /** The id of a manual run, where the stretch is one instead of due times. */
+  /** The id of a manual run, if the stretch is one instead of due times. */
   readonly request?: string;
 }
 

@@ -33,7 +33,7 @@ function isFinished({ timetable, offsetMs }: AlertedJob, since: EpochMs, now: Ep
 export type Mention = { readonly kind: 'succeeded' | 'excused'; readonly at: EpochMs } | undefined;
 
 /**
- * Reads a record's summary. Due times in a pause, or of a disabled job, excuse the job, since nobody expects a success
+ * Reads a record's summary. Due times in a pause, or of a disabled job, excuse the job, because no success is expected
  * then.
  *
  * @param summary as a listing of the ledger shows it

@@ -28,7 +28,7 @@ export function sameOwed(a: readonly OwedNotice[], b: readonly OwedNotice[]): bo
   return a.length === b.length && a.every((one, index) => one.of === b[index]?.of && one.change === b[index].change);
 }
 
-/** The notices as the row's metadata has them: those of one run together, since a row has little room. */
+/** The notices as the row's metadata has them: those of one run together, because a row has little room. */
 export function storeOwed(telling: readonly OwedNotice[]): readonly unknown[] {
   return [...Map.groupBy(telling, ({ of }) => of).values()].map((own) => {
     const [first] = own;

@@ -27,7 +27,7 @@ export interface PastAttempt {
   readonly loss?: AttemptLoss;
 }
 
-/** The attempts as a row stores them. It has room for the newest loss alone. */
+/** The attempts as a row stores them. It has room for only the newest loss. */
 export function storePast(past: readonly PastAttempt[]): readonly unknown[] {
   const newest = past.findLast(({ loss }) => loss !== undefined);
   return past.map((one) => ({

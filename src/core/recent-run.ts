@@ -6,7 +6,7 @@ import { type RecentRun, runWith } from './recent';
 import { type LedgerRecord, tookMs } from './record';
 import type { Row } from './row';
 
-/** The end of a row's run, where it is known. */
+/** The end of a row's run, if it is known. */
 interface KnownEnd {
   readonly outcome: RanOutcome | undefined;
   readonly at?: EpochMs;
@@ -16,7 +16,7 @@ interface KnownEnd {
   readonly waitedMs?: Millis | undefined;
 }
 
-/** The entry for a row's run; undefined if the row has none, or a back-filled one: lists show what was due lately. */
+/** The entry for a row's run; undefined if the row has none, or a back-filled one: lists show what was due recently. */
 export function runEntry(
   job: Pick<JobSpec, 'offsetMs'>,
   row: Row,

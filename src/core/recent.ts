@@ -5,7 +5,7 @@ import { isInstant } from './metadata';
 
 /** How many of its last outcomes a row remembers. */
 export const RECENT_OUTCOMES = 20;
-/** They mostly take less than this. Where they need more, as with long request ids, the oldest ones are dropped. */
+/** They mostly take less than this. If they need more, as with long request ids, the oldest ones are dropped. */
 const RECENT_BYTES = 640;
 
 /** A run that is over, as the row remembers it. */
@@ -35,7 +35,7 @@ export interface RecentGap {
   readonly count: number;
 }
 
-/** One of the last outcomes of a job, for lists. The ledger alone is complete. */
+/** One of the last outcomes of a job, for lists. Only the ledger is complete. */
 export type Recent = RecentRun | RecentGap;
 
 const RUN_CODES: Readonly<Record<RanOutcome, string>> = {
@@ -92,7 +92,7 @@ function fieldsOf(entry: Recent): readonly string[] | undefined {
   ];
 }
 
-/** Reads the list back. It serves lists alone, so an entry that cannot be read is left out and harms nothing. */
+/** Reads the list back. It serves only lists, so an entry that cannot be read is left out and harms nothing. */
 export function decodeRecent(text: string | undefined): readonly Recent[] {
   if (text === undefined) return [];
   return text
@@ -129,7 +129,7 @@ function whole(text: string | undefined): number | undefined {
   return Number.isSafeInteger(value) ? value : undefined;
 }
 
-/** Adds an entry, or replaces the one that the list has of the same run, unless that one alone has a duration. */
+/** Adds an entry, or replaces the one that the list has of the same run, unless only that one has a duration. */
 export function withRun(recent: readonly Recent[], entry: RecentRun | undefined): readonly Recent[] {
   if (entry === undefined) return recent;
   const index = recent.findIndex((other) => other.kind === 'run' && isSameRun(other, entry));
@@ -150,7 +150,9 @@ export function incompleteRun(recent: readonly Recent[]): RecentRun | undefined 
   return newest?.durationMs === undefined ? newest : undefined;
 }
 
-/** Adds due times that did not run. A schedule that was replaced leaves a stretch without a count, which is no gap. */
+/**
+ * Adds due times that did not run. A schedule that was replaced leaves a stretch without a count, which is not a gap.
+ */
 export function withGaps(recent: readonly Recent[], stretches: readonly Stretch[]): readonly Recent[] {
   const gaps = stretches
     .filter(({ count, request }) => count > 0 && request === undefined)

@@ -193,8 +193,8 @@ export function finalRecord(
 }
 
 /**
- * The time in which no attempt ran between the first call of the handler and the end of the run. Items follow an attempt
- * that planned them, and nobody knows when one ended whose holder died.
+ * The time in which no attempt ran between the first call of the handler and the end of the run. Items follow an
+ * attempt that planned them, and it is not known when one ended whose holder died.
  */
 export function waitedBetween(attempts: readonly AttemptRecord[], end: Pick<RecordedEnd, 'outcome' | 'at'>): Millis {
   let waited = 0;
@@ -276,7 +276,7 @@ function runRecord(
   };
 }
 
-/** The attempts that a row remembers. Those that the same orchestration made replace them, since it knows more. */
+/** The attempts that a row remembers. Those that the same orchestration made replace them, because it knows more. */
 export function attemptHistory(
   past: readonly PastAttempt[],
   known: readonly AttemptRecord[],

@@ -7,7 +7,7 @@ import { failuresAfter } from './run';
 
 /** The end of a row's run, from its final record. */
 export interface RecordedEnd {
-  /** Undefined: nobody knows. */
+  /** Undefined: it is not known. */
   readonly at: EpochMs | undefined;
   readonly outcome: Outcome | null;
 }

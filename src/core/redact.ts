@@ -69,7 +69,7 @@ function isScalar(value: unknown): value is string | number {
   return typeof value === 'string' || typeof value === 'number';
 }
 
-/** Half of a surrogate pair at the end, left by a cut, is no character. */
+/** Half of a surrogate pair at the end, left by a cut, is not a character. */
 function whole(text: string): string {
   return text.replace(/[\uD800-\uDBFF]$/, '');
 }

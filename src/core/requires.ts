@@ -13,7 +13,7 @@ export interface RequiredJob {
   readonly readAt: EpochMs;
   /** Its row has changed since. */
   readonly isStale: boolean;
-  /** Somebody holds its row, or its items run: it may succeed at any moment. */
+  /** An instance holds its row, or its items run: it may succeed at any moment. */
   readonly isBusy: boolean;
 }
 

@@ -52,7 +52,9 @@ export interface Row {
   readonly run: RunRef | undefined;
   /** When the last run ended, if due times passed during it. */
   readonly busyUntil: EpochMs | undefined;
-  /** The times in which nobody was at work on that run, long after its holder had died: nothing overlaps with them. */
+  /**
+   * The times in which no instance was at work on that run, long after its holder had died: nothing overlaps with them.
+   */
   readonly stood: readonly Standstill[];
   /**
    * Id of the execution that made the last claim. An execution whose answer was lost recognises its own write by it.
@@ -97,7 +99,7 @@ export interface Row {
    * may hold a later success.
    */
   readonly lastGoodAt: EpochMs;
-  /** The last outcomes, oldest first, as far as writes that were made anyway could note them. For lists alone. */
+  /** The last outcomes, oldest first, as far as writes that were made anyway could note them. Only for lists. */
   readonly recent: readonly Recent[];
   readonly revision: number;
   readonly scheduleHash: string;
@@ -193,8 +195,8 @@ export function isOutcomeUnknown({ run, phase }: Row): boolean {
 }
 
 /**
- * Whether no run of the row is in progress, as far as the row and its lease show. Nobody releases a running row before
- * its final record exists.
+ * Whether no run of the row is in progress, as far as the row and its lease show. No instance releases a running row
+ * before its final record exists.
  */
 export function isAtRest({ phase }: Pick<Row, 'phase'>, lease: string | undefined): boolean {
   return phase === 'idle' || phase === 'settled' || (phase === 'running' && lease === 'available');
@@ -231,7 +233,7 @@ export function encodeRow(row: Row): Readonly<Record<string, string>> {
     token: row.token,
     cursor: isoOrUndefined(row.cursor),
     owed: row.owed.map((stretch) => ({
-      // A short name, since a row may owe many, and its size is limited.
+      // A short name, because a row may owe many, and its size is limited.
       end: stretch.outcome,
       reason: stretch.reason,
       from: stretch.from,
@@ -366,7 +368,7 @@ function readStretch(member: Readonly<Record<string, unknown>>): Stretch | undef
   const { from, reason, request } = member;
   const outcome = UNRUN_OUTCOMES.find((candidate) => candidate === member['end']);
   const through = member['through'] ?? from;
-  // A stretch without a count may begin and end at one instant; a single due time has no `through` of its own.
+  // A stretch without a count may begin and end at one instant; a single due time has no separate `through`.
   const count = member['count'] ?? (member['through'] === undefined ? 1 : 0);
   if (outcome === undefined || typeof reason !== 'string') return undefined;
   if (!isInstant(from) || !isInstant(through)) return undefined;

@@ -13,8 +13,8 @@ export interface Place {
 }
 
 /**
- * The account of a job, by its name alone: the one with the highest weight. So an account that is added takes jobs of all
- * others and moves no other job, and the jobs of one that is removed are dealt to those that remain.
+ * The account of a job, by only its name: the one with the highest weight. So an account that is added takes jobs of
+ * all others and moves no other job, and the jobs of one that is removed are dealt to those that remain.
  *
  * Jobs whose names begin alike before `--` lie in one account.
  */

@@ -15,7 +15,7 @@ export function showTime(instant: EpochMs, timeZone: string): string {
   return wall.replace('.000', '') + offset;
 }
 
-/** The time of day alone: `03:00:00Z`, or `04:00:00+01:00`. */
+/** Only the time of day: `03:00:00Z`, or `04:00:00+01:00`. */
 export function showTimeOfDay(instant: EpochMs, timeZone: string): string {
   const { wall, offset } = inZone(instant, timeZone);
   return wall.slice(11, 19) + offset;

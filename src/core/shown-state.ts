@@ -1,6 +1,6 @@
 /**
  * The states of a job as lists show it, worst first. `failing` is a job whose last run failed, whether or not its next
- * run is in progress; `acknowledged` one that is overdue or failing, which somebody looks after.
+ * run is in progress; `acknowledged` one that is overdue or failing, which someone looks after.
  */
 export const SHOWN_STATES = [
   'unreadable',
@@ -48,7 +48,7 @@ export function shownState(job: ListedJob): ShownState {
   return isAcknowledged(job) ? 'acknowledged' : bad;
 }
 
-/** Whether somebody looks after the failures of the job. */
+/** Whether someone looks after the failures of the job. */
 export function isAcknowledged({ incident }: Pick<ListedJob, 'incident'>): boolean {
   return incident !== null && incident.acknowledgement !== null;
 }
@@ -61,7 +61,7 @@ export function badState(job: Pick<ListedJob, 'state' | 'failures' | 'lastRun'>)
   return !stands && isFailing(job) ? 'failing' : undefined;
 }
 
-/** Whether its last run failed. A run that somebody cancelled is no failure. */
+/** Whether its last run failed. A cancelled run is not a failure. */
 export function isFailing({ failures, lastRun }: Pick<ListedJob, 'failures' | 'lastRun'>): boolean {
   const outcome = lastRun?.outcome ?? undefined;
   return failures > 0 || (outcome !== undefined && isBad(outcome));
@@ -72,11 +72,11 @@ export function isBad(outcome: string): boolean {
 }
 
 /**
- * Whether a person should look at the job. One that was paused or disabled on purpose is left alone, and so is one
- * whose incident somebody has acknowledged. A run or a manual run that waits for a job that is no longer in the file is
- * waited for without end.
+ * Whether a person should look at the job. One that was paused or disabled on purpose is left out, and so is one whose
+ * incident was acknowledged. A run or a manual run that waits for a job that is no longer in the file is waited for
+ * without end.
  *
- * @param hasFile false: nobody knows which jobs the file has
+ * @param hasFile false: the jobs of the file are not known
  */
 export function needsAttention(
   job: ListedJob & { readonly schedule: string | null; readonly manualRuns: number },

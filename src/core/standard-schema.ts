@@ -25,7 +25,7 @@ export type Checked =
   | { readonly kind: 'fits'; readonly value: unknown }
   | { readonly kind: 'refused'; readonly issues: readonly CheckedIssue[] }
   | { readonly kind: 'threw'; readonly error: unknown }
-  /** It returned a promise: nobody waits for it. */
+  /** It returned a promise, which is not awaited. */
   | { readonly kind: 'asynchronous' };
 
 export interface CheckedIssue {

@@ -15,9 +15,9 @@ export interface HolderLimits {
 }
 
 /**
- * The instant from which nobody can have been at work on a row's run that is not over: its holder's lease had ended, or
- * its next attempt was overdue. Storage shows neither a renewal nor a death, so the holder counts as alive for as long as
- * an attempt lasts. Undefined: it is settled.
+ * The instant from which no instance can have been at work on a row's run that is not over: its holder's lease had
+ * ended, or its next attempt was overdue. Storage shows neither a renewal nor a death, so the holder counts as alive
+ * for as long as an attempt lasts. Undefined: it is settled.
  *
  * @param beat the last beat of its items, if it was read
  */

@@ -9,7 +9,7 @@ export function brief(text: string): string {
 }
 
 /**
- * Characters that change how a terminal shows the text around them, or that nobody sees: control characters, marks of
+ * Characters that change how a terminal shows the text around them, or that are invisible: control characters, marks of
  * direction, other line ends, those without a width. The one that only chooses the coloured form of an emoji is kept.
  */
 const UNSEEN = /(?!\ufe0f)[\p{Cc}\p{Cf}\p{DI}\u2028\u2029]/gu;
@@ -32,7 +32,7 @@ export function printableJson(value: unknown, indent?: number): string {
 
 function escapeOf(char: string): string {
   if (char === '\n') return '\\n';
-  // JSON has escapes of code units alone, and these characters may take two.
+  // JSON has escapes of only code units, and these characters may take two.
   const units = Array.from({ length: char.length }, (_, index) => char.charCodeAt(index));
   return units.map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`).join('');
 }

@@ -40,8 +40,8 @@ export interface Answer {
 }
 
 /**
- * Explains the past or expected outcome of one instant. The ledger comes first. Where it has no record, row, control
- * and schedule decide by the rules of `decide`, and the outcome is the one that the next decision will give.
+ * Explains the past or expected outcome of one instant. The ledger comes first. If it has no record, row, control and
+ * schedule decide by the rules of `decide`, and the outcome is the one that the next decision will give.
  */
 export function explain(question: Question): Answer {
   const { job, time, found, now } = question;
@@ -93,7 +93,7 @@ export function isWaiting({ phase }: Pick<Row, 'phase'>, lease: Question['lease'
 
 function fromRecord(question: Question, key: string, record: LedgerRecord): Answer {
   const { row, job, time } = question;
-  // Nobody knows which instants of a replaced schedule were due.
+  // It is not known which instants of a replaced schedule were due.
   const due = isUncounted(record) ? isDue(job, time) : isDueKey(key);
   if (record.outcome !== null) return { due, outcome: record.outcome, reason: record.reason ?? 'completed' };
   if (row?.run?.key === key) return { due, ...standingOf(question, row) };

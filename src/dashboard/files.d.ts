@@ -1,4 +1,4 @@
-/** A file that browsers keep for ever, since its name changes with its content. */
+/** A file that browsers keep forever, because its name changes with its content. */
 export interface DashboardFile {
   readonly type: string;
   /** Compressed by gzip, in base64. */

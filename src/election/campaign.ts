@@ -47,7 +47,7 @@ export interface Scout {
 export function createScout(settings: ElectionSettings, { store, clock }: World): Scout {
   const { name, leaseMs } = settings;
   let prepared = false;
-  /** The highest token seen. If somebody deletes the row, this process creates it again with this token. */
+  /** The highest token seen. If the row is deleted, this process creates it again with this token. */
   let token = 0 as Token;
   let broken: { readonly etag: ETag; readonly since: Millis } | undefined;
 
@@ -103,7 +103,7 @@ export interface Won {
 /**
  * Tries to lead once: acquires the lease if the row has not changed since it was read, and writes the claim under it.
  *
- * @returns undefined if somebody else was faster, or the instance is stopping
+ * @returns undefined if another instance was faster, or the instance is stopping
  */
 export async function claim(
   settings: ElectionSettings,

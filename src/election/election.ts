@@ -89,7 +89,7 @@ export class LeaderElection extends EventEmitter<LeaderElectionEvents> {
   }
 
   /**
-   * Ends the campaign for good. A leader's task is aborted with the reason `draining` and gets its grace. Then the
+   * Ends the campaign permanently. A leader's task is aborted with the reason `draining` and gets its grace. Then the
    * lease is released, so that another instance leads within one poll interval.
    */
   stop(): Promise<void> {
@@ -107,8 +107,8 @@ export class LeaderElection extends EventEmitter<LeaderElectionEvents> {
   }
 
   /**
-   * Reads the current leader; undefined if nobody leads. Between the acquisition and the claim of a new leader, this is
-   * still the previous one. Works without {@link LeaderElection.start}.
+   * Reads the current leader; undefined if there is no leader. Between the acquisition and the claim of a new leader,
+   * this is still the previous one. Works without {@link LeaderElection.start}.
    *
    * @throws StoreUnavailableError, StoreDeniedError
    */

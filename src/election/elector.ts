@@ -31,7 +31,7 @@ export interface Elector {
 
 /** The state of an instance that campaigns: at any time one of these two. */
 type Role =
-  /** Waits, then reads the row, and claims the term if nobody leads. */
+  /** Waits, then reads the row, and claims the term if there is no leader. */
   | { readonly kind: 'follower'; readonly waitMs: Millis }
   /** Runs the task for as long as it holds the lease. */
   | { readonly kind: 'leader'; readonly won: Won };
@@ -123,7 +123,7 @@ async function readLeader(candidate: Candidate): Promise<Millis> {
   }
 }
 
-/** A follower's turn: one read, and one attempt to lead if nobody does. */
+/** A follower's turn: one read, and one attempt to lead if there is no leader. */
 type Follow = () => Promise<{ readonly won: Won } | { readonly waitMs: Millis }>;
 
 function follower(candidate: Candidate): Follow {

@@ -50,7 +50,7 @@ export interface CoordinatorOptions {
   readonly handlers: Handlers;
   /**
    * The storage accounts over which the jobs are dealt: the names of app settings that hold their connections. The app
-   * setting `CRONLEASE_SHARDS` goes before it. Default: the connection `CRONLEASE_STORAGE` alone.
+   * setting `CRONLEASE_SHARDS` goes before it. Default: only the connection `CRONLEASE_STORAGE`.
    */
   readonly shards?: readonly string[];
 }

@@ -73,7 +73,7 @@ export function answerOfDashboard(
   const name = path.slice(ASSETS.length);
   const file = Object.hasOwn(files, name) ? files[name] : undefined;
   if (file === undefined) {
-    // An old page asks for a file of its own version.
+    // An old page asks for its own file version.
     const headers = { ...COMMON_HEADERS, 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' };
     return { status: 404, headers, body: 'There is no such file. Load the page again.\n' };
   }

@@ -50,8 +50,8 @@ export function readiness(coordinators: () => readonly Coordinator[], env: Envir
 }
 
 /**
- * `GET manage/health`, for availability tests. It answers 200 or 503 without details, since the endpoint is public. It
- * logs a line a minute at most, and host.json has the host log none, so that nobody can fill the logs by calling it.
+ * `GET manage/health`, for availability tests. It answers 200 or 503 without details, because the endpoint is public.
+ * It logs a line a minute at most, and host.json has the host log none, so that calls of it cannot fill the logs.
  */
 export function healthCheck(isReady: () => Promise<boolean>, clock: Pick<Clock, 'monotonic'>): HttpHandler {
   let calls = 0;

@@ -115,7 +115,7 @@ export function hubAdvice(env: Environment): readonly ConfigIssue[] {
   ];
 }
 
-/** Whether Durable finds the address of its own HTTP API, without which its client cannot be made. */
+/** Whether Durable finds the address of Durable's HTTP API, without which its client cannot be made. */
 export function hasWebhooks(env: Environment): boolean {
   return (env['WEBSITE_HOSTNAME'] ?? '') !== '';
 }

@@ -31,7 +31,7 @@ interface ManageOptions {
   readonly appFolder: string;
 }
 
-/** Everything below `manage/`. Its code is loaded with the first request, since most instances never get one. */
+/** Everything below `manage/`. Its code is loaded with the first request, because most instances never get one. */
 export function manageHandler(options: ManageOptions): HttpHandler {
   const belowManage = pathBelow(routePrefix(options.env, options.appFolder));
   let manage: Promise<Manage> | undefined;

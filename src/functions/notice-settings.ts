@@ -44,7 +44,7 @@ export function noticeSettings(env: Environment, isUnderDev = false): NoticeSett
   return { receivers, pings, guard, publicAddress: publicAddress(env) };
 }
 
-/** `cronlease dev` alone sets the secret: there, receivers on this machine are for trying out. */
+/** Only `cronlease dev` sets the secret: there, receivers on this machine are for trying out. */
 function isLocal(env: Environment): boolean {
   return (env['CRONLEASE_DEV_SECRET'] ?? '') !== '' && env['WEBSITE_SITE_NAME'] === undefined;
 }
@@ -95,7 +95,7 @@ function receiverOf(place: string, name: string, value: unknown, guard: Guard): 
   return { name, format, address, secrets, routingKey: typeof routingKey === 'string' ? routingKey : undefined };
 }
 
-/** An address that may be called. Where its host leads is checked anew with each call. */
+/** An address that may be called. Where its host leads is checked again with each call. */
 function addressOf(place: string, value: unknown, guard: Guard): URL {
   const address = typeof value === 'string' ? URL.parse(value) : null;
   if (address === null) throw new SettingError(place, HIDDEN, 'must be an address such as "https://hooks.slack.com/…"');

@@ -14,7 +14,7 @@ const LONGEST_PATTERN = 1_000;
 const SEARCH_LIMIT_MS: Millis = 100;
 /**
  * How long one pattern may search a line, when it is tried at the start: the last of these. A machine that is busy with
- * something else for a moment is no reason to refuse it.
+ * something else for a moment is not a reason to refuse it.
  */
 const TRIAL_LIMITS_MS: readonly Millis[] = [100, 2_000];
 const TRIAL_CHARACTERS = 1_000;
@@ -108,8 +108,8 @@ function redactBy(patterns: readonly RegExp[]): Redact {
 }
 
 /**
- * Control characters, escapes of a terminal and characters without a width: in the middle of a secret they would hide it
- * from the patterns, and nobody sees them.
+ * Control characters, escapes of a terminal and characters without a width: in the middle of a secret they would hide
+ * it from the patterns, and are invisible.
  */
 const UNSEEN = /[^\P{Cc}\n\t]\[[0-?]*[ -/]*[@-~]|[^\P{Cc}\n\t]|[\p{Cf}\p{DI}]/gu;
 

@@ -68,12 +68,12 @@ export function registerCoordinator(options: CoordinatorOptions): void {
   const late: LateLines = [];
   const reporting = <Result>(context: HostCall, work: (reportOf: ReportOf) => Promise<Result>): Promise<Result> =>
     duringCall(context, late, (call) => work((coordinator) => reportTo(call, { coordinator, feed, isJson })));
-  // Keys of the host would be the same for everybody. `src/manage/access.ts` decides who may call.
+  // Keys of the host would be the same for all. `src/manage/access.ts` decides who may call.
   app.http('cronleaseManage', {
     route: 'manage/{*path}',
     methods: [...METHODS],
     authLevel: 'anonymous',
-    // For pokes alone. The host makes this input from its own settings, without a call.
+    // Only for pokes. The host makes this input from its own settings, without a call.
     extraInputs: [df.input.durableClient()],
     handler: manageHandler({
       coordinators,

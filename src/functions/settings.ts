@@ -191,7 +191,7 @@ export function functionTimeout(env: Environment, appFolder: string): Millis {
 /**
  * The storage account of the task hub, without secrets; undefined if it is unknown.
  *
- * @param machine the name of this machine, since an emulator's account has the same name everywhere
+ * @param machine the name of this machine, because an emulator's account has the same name everywhere
  */
 export function hubAccount(env: Environment, appFolder: string, machine: string): string | undefined {
   const provider = ['extensions', 'durableTask', 'storageProvider'];

@@ -72,7 +72,7 @@ export interface FanOutOptions<Input, Item, Result> {
     readonly jitter?: 'full' | 'none';
   };
   /**
-   * What happens after an item has failed for good. `failFast`, the default: the run fails and starts no more items.
+   * What happens after an item has failed permanently. `failFast`, the default: the run fails and starts no more items.
    * `collect`: the run continues, and `gather` receives the failure.
    */
   readonly onItemFailure?: 'failFast' | 'collect';

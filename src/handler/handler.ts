@@ -59,7 +59,7 @@ export interface JobContext {
 /** A job's handler. Made by {@link defineJob}. */
 export interface JobHandler<Result = unknown> {
   readonly input?: StandardSchema | undefined;
-  /** `never`, because a registry holds handlers of many input types. Each one receives the output of its own schema. */
+  /** `never`, because a registry holds handlers of many input types. Each one receives the output of its schema. */
   readonly run: (context: JobContext, input: never) => Result;
 }
 

@@ -25,16 +25,16 @@ export interface Timing {
 
 /** A schedule of ours with the due times of a source. */
 export interface Scheduled extends Pick<JobInFile, 'schedule' | 'timeZone' | 'dst'> {
-  /** The first day on which the source has other due times, and the difference. */
+  /** The first day on which the source's due times differ, and how. */
   readonly differs?: string;
 }
 
-/** The changes of clocks of so much time count. */
+/** For how long clock changes are considered. */
 export const YEARS_MS = 5 * 365.25 * 86_400_000;
-/** A schedule of each second has more times in a gap; they all are alike. */
+/** An every-second schedule has more times in a gap, but they all behave alike. */
 const MOST_WALLS = 2_000;
 
-/** @param now the changes of clocks of the following 5 years count */
+/** @param now considers the clock changes of the next 5 years */
 export function scheduled({ values, written, timeZone, rule }: Timing, now: EpochMs): Scheduled {
   const zone = timeZone === 'UTC' ? {} : { timeZone };
   const changes = changesIn(timeZone, now, now + YEARS_MS);
@@ -50,7 +50,7 @@ export function scheduled({ values, written, timeZone, rule }: Timing, now: Epoc
   return { schedule, ...zone, ...(twice && { differs: difference(timeZone, twice) }) };
 }
 
-/** A gap with wall times of a schedule in it. */
+/** A clock-change gap that contains scheduled times. */
 interface Gap {
   /** The first wall time that the clocks skip, in seconds; `length` is that of the gap. */
   readonly start: number;

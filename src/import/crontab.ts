@@ -39,7 +39,7 @@ const HEADER =
 const VALUE = '(?:[*?]|\\d+|(?:sun|mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?)(?:day)?)(?:#\\d|L)?';
 /** A sixth word that can be no command: the line has seconds, or a year. */
 const FIELD_MORE = new RegExp(String.raw`^(?:\S+\s+){5}(?<sixth>${VALUE}(?:[-,/]${VALUE})*)(?:\s|$)`, 'i');
-/** Users that systems have, and that are no programs. */
+/** Users that systems have, and that are not programs. */
 const USER = /^(?:root|daemon|nobody|www-data|apache|nginx|ubuntu|debian|ec2-user)$/;
 /** A word with which a command begins, and which is hardly an argument of another. */
 const PROGRAM = /^(?:\/\S+\/s?bin\/\S+|\/\S+\.(?:sh|bash|py|pl|php|rb|m?js)|\[|cd)$/;
@@ -207,7 +207,7 @@ interface Entry {
 function addEntry(reading: Reading, { number, line, when, cron, command, comment }: Entry): void {
   const { finds, options, cronZone } = reading;
   const { values, isWild } = readCrontabFields(cron);
-  // With CRON_TZ, cronie compares each minute with a clock of that zone, and mends no gap.
+  // With CRON_TZ, cronie compares every minute with a clock of that zone, and mends no gap.
   const rule: ClockRule = cronZone !== undefined || isWild ? 'eachTime' : 'afterGap';
   const timeZone = cronZone ?? options.timeZone;
   const { differs, schedule, ...rest } = scheduled({ values, written: cron, timeZone, rule }, options.now);

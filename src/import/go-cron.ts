@@ -23,7 +23,9 @@ export interface GoCronOptions {
 
 export interface GoTiming {
   readonly timing: Scheduled;
-  /** As written, if the schedule is a period: its due times shift, since it counts from the last run, a job from 1970. */
+  /**
+   * As written, if the schedule is a period: its due times shift, because it counts from the last run, a job from 1970.
+   */
   readonly period?: string;
 }
 

@@ -93,7 +93,7 @@ function jobNameFrom(text: string): string {
   return name === ALL_JOBS ? `${name}-jobs` : name;
 }
 
-/** Gives each job a name of its own, in order: later ones of the same name get a number. */
+/** Gives each job its own name, in order: later ones of the same name get a number. */
 function withNames(drafts: readonly Draft[]): readonly (Draft & { readonly job: string })[] {
   const taken = new Set<string>();
   return drafts.map((draft) => {

@@ -39,7 +39,7 @@ interface Unreadable {
   readonly line: number;
 }
 
-/** Braces in a text are no template: only those that leave no YAML are. */
+/** Braces in a text are not a template: only those that leave no YAML are. */
 function unreadable({ file, text, line }: Unreadable, error: Error | undefined): ImportError {
   const template = text.split('\n').findIndex((one) => HELM.test(one));
   if (template >= 0) {

@@ -40,7 +40,7 @@ export function readQuartz(text: string): QuartzCron {
   const stepped = [month, weekday].find((field) => /[a-z]\/\d/i.test(field));
   if (stepped !== undefined) {
     throw new ScheduleError(
-      `has "${stepped}", and Quartz passes over a step after a name`,
+      `has "${stepped}", and Quartz skips a step after a name`,
       'use numbers with the step, or the names without it',
     );
   }
@@ -73,7 +73,7 @@ function monthDays(text: string): Days {
 }
 
 function weekDays(text: string): Days {
-  // Alone, L is Saturday, and not the last day of anything.
+  // By itself, L is Saturday, and not the last day of anything.
   if (text === 'L') return { kind: 'week', days: [6] };
   const [, name = '', nth] = /^(\w+?)(?:#(\d)|L)$/.exec(text) ?? [];
   if (name === '') {

@@ -66,7 +66,7 @@ function readTrigger(
   }
   if (trigger.name !== 'cron') {
     const why = `it is a ${trigger.name} trigger, which counts from the start of the scheduler`;
-    finds.leaveOut(line, what, why, 'Write "@every 90s", which counts from 1970, or a cron expression.');
+    finds.leaveOut(line, what, why, 'Use "@every 90s", which counts from 1970, or a cron expression.');
     return undefined;
   }
   if (calendar !== undefined) {
@@ -86,7 +86,7 @@ function readTrigger(
   }
 }
 
-/** The period of a trigger that repeats for ever, in whole seconds. */
+/** The period of a trigger that repeats forever, in whole seconds. */
 function periodOf(trigger: Element): Millis | undefined {
   const [count, interval] = ['repeat-count', 'repeat-interval'].map((name) => textOf(trigger, name));
   const period = Number(interval);

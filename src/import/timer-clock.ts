@@ -7,7 +7,7 @@ import { type Segment, type Zone, instantOfWall, zoneOf } from '../core/schedule
 import { type Scheduled, type Timing, YEARS_MS } from './clock-policy';
 import { type CronValues, cronText, followsElapsedTime } from './cron-text';
 
-/** The package whose rules these are: Microsoft.Azure.WebJobs.Extensions, since pull request 908. */
+/** The package whose rules these are: Microsoft.Azure.WebJobs.Extensions, from pull request 908 on. */
 export const TIMER_VERSION = '5.1.0';
 
 const FAR = 6 * 366 * 86_400;
@@ -71,7 +71,7 @@ function atStandardTime(zone: Zone, wall: number): number {
  * A schedule of ours with the due times of a timer. Where no policy of a job gives them, it has the policy that comes
  * nearest, and the difference.
  *
- * @param now the changes of clocks of the following 5 years count
+ * @param now considers the clock changes of the next 5 years
  */
 export function scheduledTimer({ values, written, timeZone }: Omit<Timing, 'rule'>, now: EpochMs): Scheduled {
   const place = timeZone === 'UTC' ? {} : { timeZone };
@@ -164,7 +164,7 @@ function sentence({ change, theirs, ours }: Difference, timeZone: string): strin
   return `on ${day} the clocks of ${timeZone} change: the timer is ${list(theirs)} (extension ${TIMER_VERSION}), the job is ${list(ours)}`;
 }
 
-/** Local time with its offset, since the clocks may show it twice. */
+/** Local time with its offset, because the clocks may show it twice. */
 function timeText(zone: Zone, second: number): string {
   const offset = offsetAt(zone, second);
   const minutes = Math.abs(offset) / 60;

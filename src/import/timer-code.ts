@@ -7,7 +7,7 @@ const PACKAGE = '@azure/functions';
 /** What an expression is, of the package. */
 interface Role {
   readonly what: 'package' | 'app' | 'timer' | 'generic';
-  /** Whether the file shows that it comes from the package: others take `app` from a module of their own. */
+  /** Whether the file shows that it comes from the package: others take `app` from their own module. */
   readonly isSure: boolean;
 }
 
@@ -167,7 +167,7 @@ function behind(node: unknown, bindings: Bindings, depth = 0): Loose | undefined
   return behind(binding.from, bindings, depth + 1);
 }
 
-/** The value of an expression, as far as its text alone gives it. */
+/** The value of an expression, as far as its text gives it. */
 function valueOf(node: unknown, bindings: Bindings, depth = 0): unknown {
   const expression = behind(node, bindings);
   if (expression === undefined || depth > 20) return UNKNOWN;
@@ -205,7 +205,7 @@ function isEnvironment(node: unknown): boolean {
   );
 }
 
-/** The members of an object expression, also of one behind a constant; undefined if some are not written there. */
+/** The members of an object expression, even of one behind a constant; undefined if some are not written there. */
 function membersOf(node: Loose, bindings: Bindings, depth = 0): ReadonlyMap<string, unknown> | undefined {
   const properties = depth > 20 ? undefined : propertiesOf(node, bindings);
   return properties && new Map([...properties].map(([name, value]) => [name, valueOf(value, bindings, depth + 1)]));

@@ -46,7 +46,7 @@ export function dealtStore(stores: readonly LeaseStore[]): LeaseStore {
       const { answers, missing } = await askAll(stores, (store) => store.listPresences(options));
       return { ...mergedPresences(answers), ...missing };
     },
-    // An entry lies with the job that it is about, so that another account's outage keeps nobody from a change.
+    // An entry lies with the job that it is about, so that another account's outage prevents no change.
     writeAudit: (key, metadata, ...rest) => home(decodeAudit(metadata).target).writeAudit(key, metadata, ...rest),
     listAudits: (request, options) => mergedAudits(stores, request, options),
   };
@@ -64,7 +64,7 @@ function perJob(first: LeaseStore, home: (job: string) => LeaseStore): Partial<L
   return Object.fromEntries(calls);
 }
 
-/** The control of the fleet lies in each account, since each tick reads that of its own. The first one's decides. */
+/** The control of the fleet lies in each account, because each tick reads that of its account. The first one's decides. */
 function controlsOf(stores: readonly LeaseStore[], first: LeaseStore, home: (job: string) => LeaseStore): ControlStore {
   const of = (job: JobName): LeaseStore => (job === FLEET ? first : home(job));
   return {

@@ -5,7 +5,7 @@ import type { Trust } from './trust';
 /** Metadata that marks a blob as written under a job's or an election's fence. */
 const JOB_MARK = 'cronleasejob';
 const TOKEN_MARK = 'cronleasetoken';
-/** How often a write is repeated when somebody else wrote between its read and its write. */
+/** How often a write is repeated when another writer wrote between its read and its write. */
 const TRIES = 5;
 const ELECTION = 'election/';
 
@@ -152,7 +152,7 @@ function nameOf(mark: string): string {
 }
 
 /**
- * By the path alone. The account of a URL says little: each has further names, of a private link or a domain of its own.
+ * By only the path. The account of a URL says little: each has further names, of a private link or its own domain.
  */
 function assertNotKept(whose: string, blob: FencedBlob, kept: readonly string[]): void {
   const path = pathOf(blob.url);
@@ -170,7 +170,7 @@ function pathOf(url: string): string {
   try {
     decoded = decodeURIComponent(pathname);
   } catch {
-    // It is no valid encoding, so the service refuses it.
+    // It is not a valid encoding, so the service refuses it.
   }
   return `/${decoded.split('/').filter(Boolean).join('/')}`.toLowerCase();
 }

@@ -50,7 +50,7 @@ export async function askAll<Answer>(
 }
 
 /**
- * One listing of several accounts. A job is shown from its own account alone: after a change of the list, others still
+ * One listing of several accounts. A job is shown from only its own account: after a change of the list, others still
  * have the rows that have moved.
  */
 export function mergedListing(
@@ -128,7 +128,7 @@ export async function mergedAudits(
       return { page, shown, entries: audits.slice(shown), next };
     }),
   );
-  // Beyond the end of a page that has a successor, nobody knows which account has the next entry.
+  // Beyond the end of a page that has a successor, it is not known which account has the next entry.
   const known = pages.flatMap(({ entries, next }) => (next === undefined ? [] : [entries.at(-1)?.key ?? '']));
   const upTo = known.reduce((least, key) => (key < least ? key : least), '~');
   const audits = pages

@@ -34,7 +34,7 @@ export interface ServiceTime {
   now(): EpochMs;
   /**
    * As `now`, within what the last answer's Date and the monotonic clock allow: this machine's clock may have been set
-   * since. For times that somebody else waits for.
+   * since. For times that another caller waits for.
    */
   bounded(): EpochMs;
   /** How far this machine's clock is ahead of the service's; 0 below 2 s. */

@@ -33,8 +33,8 @@ export type * from './port/rows';
  * - Every method rejects with `StoreUnavailableError` if the service did not answer, throttled or failed (the
  *   call may or may not have taken effect), with `StoreDeniedError` if it refused the caller, and with the
  *   signal's reason if the caller gave up. A lost race is an answer, never an error.
- * - A method makes one attempt. Repeating it is up to the caller, since only the caller knows what a second call would
- *   do.
+ * - A method makes one attempt. Repeating it is up to the caller, because only the caller knows what a second call
+ *   would do.
  * - `date` is the time of the answer by the service's clock, cut to whole seconds.
  * - Metadata keys are lowercase letters. Values are printable ASCII, not empty, with no space at either end. A store
  *   rejects other metadata, and anything beyond its `StoreLimits`, before the call, with `StoreLimitError`.
@@ -53,7 +53,7 @@ export interface LeaseStore
     AuditStore,
     GroupStore,
     Partial<Retention> {
-  /** The store of this job alone, with all its objects. Left out where this store holds those of every job. */
+  /** The store of only this job, with all its objects. Left out where this store holds those of every job. */
   home?(job: JobName): LeaseStore;
   /** The store of each account, if the jobs are dealt over several. */
   readonly accounts?: readonly LeaseStore[];

@@ -32,7 +32,7 @@ export interface Durability {
   readonly risks: readonly { readonly isProblem: boolean; readonly message: string; readonly remedy: string }[];
 }
 
-/** The result of each kind of call that coordination makes, tried once with an object of its own. */
+/** The result of each kind of call that coordination makes, tried once with its own object. */
 export interface Trial {
   readonly container: 'there' | 'missing' | 'unknown';
   /** Steps that were refused or not answered. */

@@ -11,7 +11,7 @@ export interface AccessSettings {
   readonly keys: readonly ApiKey[];
   /** The secret of a running `cronlease dev`. Undefined everywhere else. */
   readonly devSecret: string | undefined;
-  /** Whether nobody may change anything. */
+  /** Whether all changes are refused. */
   readonly readOnly: boolean;
 }
 
@@ -50,7 +50,7 @@ export const DEV_HEADER = 'x-cronlease-dev';
 export const CHANGE_HEADER = 'x-cronlease-request';
 const PRINCIPAL_HEADER = 'x-ms-client-principal';
 
-/** A request that claims more than one identity gets the first of these; a wrong key is never passed over. */
+/** A request that claims more than one identity gets the first of these; a wrong key is never ignored. */
 export function callerOf(settings: AccessSettings, knock: Knock): Caller | Denied {
   const key = keySent(knock);
   if (key !== undefined) return callerByKey(settings, key, knock);
@@ -71,8 +71,8 @@ export function keySent(knock: Knock): string | undefined {
 }
 
 /**
- * The password of basic authentication, for programs that can send no header of their own, such as older versions of
- * Prometheus. It counts below `keyed/` alone: elsewhere, `authorization` is for the platform.
+ * The password of basic authentication, for programs that cannot send a custom header, such as older versions of
+ * Prometheus. It counts only below `keyed/`: elsewhere, `authorization` is for the platform.
  */
 function basicKey({ header }: Knock): string | undefined {
   const sent = /^basic +([A-Za-z0-9+/]+=*)$/i.exec(header('authorization') ?? '')?.[1];

@@ -5,7 +5,7 @@ import type { Subject } from '../operator/subject';
 import { entriesOf, entryOf, specOf } from './jobs-routes';
 import type { Office, RawCall } from './route';
 
-/** The job of a change, by the shared sweep: the change itself reads its state anew. */
+/** The job to change, from the shared sweep; the change itself re-reads the job's state. */
 export async function subjectOf(office: Office, job: string): Promise<Subject> {
   const { entries } = await entriesOf(office);
   const { name, spec } = entryOf(entries, job);
@@ -24,7 +24,7 @@ export function actingFor(
   { caller, signal, ifMatch: version }: Pick<RawCall, 'caller' | 'signal' | 'ifMatch'>,
   note?: string,
 ): Acting {
-  // Routes that anybody may call change nothing.
+  // Public routes never change anything.
   if (caller === undefined) throw new Error('a change has no caller');
   const { actor, channel, identity } = caller;
   const origin = { actor, channel, ...given({ identity, note }) };

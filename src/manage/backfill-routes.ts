@@ -40,12 +40,12 @@ export const backfillRoutes = [
       const { from, to, order = 'oldest', limit, includeSucceeded } = query;
       const spec = await specIn(office, params.job);
       const wanted = { from, to, order, limit, includeSucceeded: includeSucceeded !== undefined };
-      const { dueTimes, running, passedOver } = await planBackfill(office.store, spec, wanted, { signal });
+      const { dueTimes, running, skipped } = await planBackfill(office.store, spec, wanted, { signal });
       const shown = dueTimes.slice(0, schema.PLANNED_DUE_TIMES);
       return {
         job: spec.name,
         running,
-        passedOver,
+        skipped,
         dueTimes: shown.map((due) => ({ ...due, scheduledFor: isoOf(due.scheduledFor) })),
         complete: shown.length === dueTimes.length,
       };

@@ -7,7 +7,7 @@ export function addressOf(header: Header): string {
   return /^\[?[0-9a-f.:]{2,45}\]?(:\d{1,5})?$/i.test(last) ? last : 'unknown';
 }
 
-/** The address without its port. Of an IPv6 address the /64 network, since its owner can use every address in it. */
+/** The address without its port. Of an IPv6 address the /64 network, because its owner can use every address in it. */
 export function networkOf(address: string): string {
   const bare = /^\[([^\]]+)\](?::\d+)?$/.exec(address)?.[1] ?? /^([\d.]+):\d+$/.exec(address)?.[1] ?? address;
   if (!isIPv6(bare)) return bare;

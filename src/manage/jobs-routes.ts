@@ -51,7 +51,7 @@ const CALENDAR_MS = 90 * 86_400_000;
 
 const tag = z.string().min(1).max(100).describe('Jobs with this tag only.');
 
-/** The store with the shared sweep in place of its own listings of all jobs and deployments. */
+/** The store with the shared sweep in place of separate listings of all jobs and deployments. */
 export function sharedStore({ store, sweeps }: Office): LeaseStore {
   return {
     ...store,

@@ -9,7 +9,7 @@ export interface ApiKey {
   readonly digest: Buffer;
 }
 
-/** The reason why a list of keys cannot be used. It repeats no digest, since somebody may have put the key there. */
+/** The reason why a list of keys cannot be used. It repeats no digest, because someone may have put the key there. */
 export interface KeysProblem {
   /** Counts from 1. */
   readonly entry: number;
@@ -23,7 +23,7 @@ const FORM = 'must be NAME:ROLE:SHA256 entries, separated by commas, such as "ci
 /** The digest of an empty text, which a pipeline produces from a variable that is not set. */
 const OF_NOTHING = sha256('').toString('hex');
 
-/** Reads `name:role:sha256` entries, separated by commas or white space. An empty list is no error. */
+/** Reads `name:role:sha256` entries, separated by commas or white space. An empty list is not an error. */
 export function readKeys(text: string): readonly ApiKey[] | KeysProblem {
   const entries = text.split(/[\s,]+/).filter((entry) => entry !== '');
   const keys: ApiKey[] = [];

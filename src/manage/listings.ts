@@ -3,7 +3,7 @@ import type { LeaseStore } from '../lease/store';
 import type { Caller } from './access';
 import { RequestError } from './problem';
 
-/** Listings that a caller may cause at once, and after that each second. A filter over many jobs takes thousands. */
+/** Listings that a caller may cause at once, and after that every second. A filter over many jobs takes thousands. */
 const BURST = 5_000;
 const EACH_SECOND = 20;
 /** Requests of one caller that may list at the same time. */
@@ -25,7 +25,7 @@ interface Account {
 }
 
 /**
- * Limits what one caller can make storage list, since one request with a filter may take ten listings of each job. A
+ * Limits what one caller can make storage list, because one request with a filter may take ten listings of each job. A
  * request that has begun is carried out, and those after it wait until its listings are paid off.
  */
 export function createMeter(clock: Clock): (store: LeaseStore, caller: Caller) => MeteredStore {

@@ -151,14 +151,15 @@ function componentSchemas(): Json {
     uri: (id) => `#/components/schemas/${id}`,
     override: simplify,
   });
-  // What is recursive, which is JSON alone, zod refers to by a name that nothing resolves. Generators type anything well.
+  // What is recursive, which is only JSON, zod refers to by a name that nothing resolves. Generators type anything
+  // well.
   const { __shared: _shared, ...schemas }: Record<string, Json> = made.schemas;
   schemas['Json'] = { description: schemas['Json']?.['description'] };
   const named = Object.entries(schemas).map(([id, schema]) => [id, withoutIds(schema)] as const);
   return Object.fromEntries(named.toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** Removes what is no help to a reader, and what zod means in another sense than OpenAPI. */
+/** Removes what does not help a reader, and what zod means in another sense than OpenAPI. */
 function simplify({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.BaseSchema }): void {
   delete jsonSchema.readOnly;
   const isInstant = jsonSchema.format === 'date-time' || jsonSchema.format === 'date';

@@ -55,7 +55,7 @@ const COMMON_HEADERS: Readonly<Record<string, string>> = {
     "default-src 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
   'cross-origin-resource-policy': 'same-origin',
   'referrer-policy': 'no-referrer',
-  // Browsers pass over it where they were answered without TLS, as by "cronlease dev".
+  // Browsers ignore it if they were answered without TLS, as by "cronlease dev".
   'strict-transport-security': 'max-age=31536000',
   'x-content-type-options': 'nosniff',
 };
@@ -123,7 +123,7 @@ async function carryOut(
   const matches = matching(path);
   const found = matches.find(({ route }) => route.method === request.method);
   const isPublic = found?.route.role === 'anybody';
-  // Nobody learns without a login which routes exist.
+  // The existing routes are hidden without a login.
   const caller = isPublic ? undefined : await letIn(access, wrongKeys, knock, signal);
   if (found === undefined) throw matches.length === 0 ? noRoute(path, keyed) : wrongMethod(request.method, matches);
   const { route, params } = found;
@@ -347,7 +347,7 @@ function success(
   return { status: route.status ?? 200, headers, body: now === undefined ? text : withNow(text, now) };
 }
 
-/** The time of an answer alone is no news, so that the ETag leaves it out. A large answer is written only once. */
+/** The time of an answer by itself is not news, so that the ETag leaves it out. A large answer is written only once. */
 function jsonOfAnswer(answer: unknown): { readonly text: string; readonly now: unknown } {
   if (!isObject(answer)) return { text: safeJson(answer), now: undefined };
   const { now, ...rest } = answer;

@@ -64,7 +64,7 @@ export function cloudEvent(notice: Notice, origin: Origin): string {
 /** @see https://docs.slack.dev/reference/block-kit/blocks/section-block */
 const SLACK = { section: 3_000, blocks: 50, header: 150, fallback: 3_000 };
 
-/** Slack reads these as markup: `<!channel>` would call everybody. */
+/** Slack reads these as markup: `<!channel>` would call the whole channel. */
 export function slackText(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }

@@ -21,7 +21,7 @@ export class ForbiddenAddressError extends Error {
   override readonly name = 'ForbiddenAddressError';
 }
 
-/** Networks that are no part of the public internet. Nobody outside may make an app call them. */
+/** Networks that are not part of the public internet. Outsiders must not make an app call them. */
 const PRIVATE: readonly (readonly [network: string, prefix: number, family: 'ipv4' | 'ipv6'])[] = [
   ['0.0.0.0', 8, 'ipv4'],
   ['10.0.0.0', 8, 'ipv4'],
@@ -78,8 +78,8 @@ function listOf(networks: typeof PRIVATE): BlockList {
 }
 
 /**
- * Whether anybody can get a name under the domain of a pattern, as under `*.co.uk` or `*.azurewebsites.net`: then the
- * pattern would allow hosts of everybody. By the public suffix list, with the domains that hosters have added.
+ * Whether names under the domain of a pattern are free for all, as under `*.co.uk` or `*.azurewebsites.net`: then the
+ * pattern would allow foreign hosts. By the public suffix list, with the domains that hosters have added.
  */
 export function isOpenToAll(pattern: string): boolean {
   if (!pattern.startsWith('*.')) return false;
@@ -136,7 +136,7 @@ export function hostOf({ hostname }: URL): string {
 }
 
 /**
- * Checks the address that a host's name has. The connection must then go to this very address, since a second look-up
+ * Checks the address that a host's name has. The connection must then go to this very address, because a second look-up
  * may give another one.
  *
  * @throws ForbiddenAddressError

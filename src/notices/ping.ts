@@ -10,7 +10,7 @@ const AGAIN_MS = 3_000;
 const WAITING = 10;
 
 /**
- * Calls the addresses by which somebody else watches the jobs, as healthchecks.io takes them. The calls for one name
+ * Calls the addresses by which other services watch the jobs, as healthchecks.io takes them. The calls for one name
  * follow one another, so that a late start does not come after its success.
  */
 export function createPings(clock: Clock, addresses: ReadonlyMap<string, URL>, call: Call): Outlet['ping'] {

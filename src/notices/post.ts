@@ -114,7 +114,7 @@ function send(
       autoSelectFamilyAttemptTimeout: Math.ceil(attemptMs),
       signal,
     };
-    // A connection that is kept was checked for another call, so each call has an agent of its own.
+    // A connection that is kept was checked for another call, so each call has its own agent.
     const sent: ClientRequest = isSecure
       ? secureRequest(address, {
           ...options,

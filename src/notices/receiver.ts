@@ -8,7 +8,7 @@ export interface Receiver {
   readonly address: URL;
   /** Keys for the signature, two during a rotation. Never empty for `cloudevents`. */
   readonly secrets: readonly Uint8Array[];
-  /** For `pagerduty` alone. */
+  /** Only for `pagerduty`. */
   readonly routingKey: string | undefined;
 }
 

@@ -44,7 +44,7 @@ function endOf(receiver: Receiver, { status, retryAfterMs, text }: Posted): TryE
   return { kind: 'failed', why: `it answered ${String(status)}${said}`, isThrottled, retryAfterMs };
 }
 
-/** A part of an address's path that is shorter than this is no secret. Of a parameter's value: than that. */
+/** A part of an address's path that is shorter than this is not a secret. Of a parameter's value: than that. */
 const SHORTEST_PATH = 6;
 const SHORTEST_VALUE = 4;
 
@@ -73,7 +73,7 @@ export function hideSecrets({ address, routingKey = '' }: Receiver, text: string
   return mask(text, spans, Infinity);
 }
 
-/** A text as it is in an address, as it was before, and as somebody else may write it there. */
+/** A text as it is in an address, as it was before, and as others may write it there. */
 function spellings(text: string): readonly string[] {
   const decoded = decode(text);
   return [text, decoded, decode(decoded), encodeURIComponent(decoded), encodeURIComponent(encodeURIComponent(decoded))];

@@ -54,7 +54,7 @@ export async function operate<Answer extends object>(
   try {
     changed = await change();
   } catch (error) {
-    // After any other error, nobody knows what became of the change.
+    // After any other error, the outcome of the change is not known.
     if (error instanceof OperatorError) await end({ state: 'refused', after: error.message });
     throw error;
   }

@@ -23,7 +23,7 @@ import { outcomesOf } from './views/incident';
 export const NOTE_LENGTH = 200;
 
 /**
- * How long, and how many, manual runs that were taken stay. A failover of storage may lose their records alone, and then
+ * How long, and how many, manual runs that were taken stay. A failover of storage may lose only their records, and then
  * only the control shows that there was a manual run.
  */
 const TAKEN_FOR_MS = 24 * 3_600_000;
@@ -46,11 +46,11 @@ export function controlVersion({ controlEtag }: Pick<JobState, 'controlEtag'>): 
 }
 
 /**
- * Reads a job's control record, changes it and writes it back. If somebody else wrote meanwhile, it starts again.
+ * Reads a job's control record, changes it and writes it back. If another writer wrote meanwhile, it starts again.
  *
  * @param change throws `OperatorError` if the request makes no sense in this state; may be called more than once
  * @throws OperatorError `Changed` if the control has another version than `options` wants; `ControlFull`; `Contended`,
- *   also if the job moved to another store meanwhile
+ *   even if the job moved to another store meanwhile
  */
 export function changeControl<Result>(
   store: LeaseStore,
@@ -86,7 +86,7 @@ export function changeControl<Result>(
 }
 
 /**
- * Takes back a control that was created after the job had left this store, where nobody would read it. One that exists
+ * Takes back a control that was created after the job had left this store, if it would not be read. One that exists
  * need not be looked at: whoever moves a job takes its control away, so that a late change of it is refused.
  */
 async function assertNotMoved(

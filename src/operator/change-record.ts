@@ -18,7 +18,7 @@ export interface CommandRecord<State extends { readonly controlEtag: ETag | unde
   readonly name: JobName;
   /** For messages: `the control record of job "nightly"`. */
   readonly title: string;
-  /** For messages, where it is full: what it holds, and what to do. */
+  /** For messages, if it is full: what it holds, and what to do. */
   readonly full: { readonly holds: string; readonly remedy: string };
   read(): Promise<State>;
   /** Called once a record that did not exist has been written. Throws if it had no business there. */
@@ -26,7 +26,7 @@ export interface CommandRecord<State extends { readonly controlEtag: ETag | unde
 }
 
 /**
- * Reads a record, changes it and writes it back. If somebody else wrote meanwhile, it starts again.
+ * Reads a record, changes it and writes it back. If another writer wrote meanwhile, it starts again.
  *
  * @param change returns the record to write; undefined: nothing is written. May be called more than once
  * @throws OperatorError `ControlFull`, `Contended`; the error of `change`

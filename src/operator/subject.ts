@@ -5,7 +5,7 @@ import type { CallOptions, JobRowStore } from '../lease/store';
 import { isForgotten } from './job-state';
 import { OperatorError } from './operator-error';
 
-/** The most names in one message. */
+/** How many names a message lists at most. */
 const NAMES = 20;
 
 /** The job of a command. `spec` is set if the caller's jobs file has the job. */

@@ -164,7 +164,7 @@ async function keepTicking(
   }
 }
 
-/** A process of one's own has no limit that a host sets. */
+/** A runner's process has no limit that a host sets. */
 function ownHost(env: Environment): HostFacts {
   return {
     functionTimeoutMs: undefined,

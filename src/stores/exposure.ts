@@ -4,7 +4,7 @@ import { isLoopback } from './http/address';
 /** Who could read, or answer in place of the store, what this process sends to it. */
 export interface Exposure {
   readonly hosts: readonly string[];
-  /** `unverified`: encrypted, but perhaps for somebody else, since the server's certificate need not be its own. */
+  /** `unverified`: encrypted, but perhaps for another server, because the server's certificate need not be its own. */
   readonly tls: 'verified' | 'unverified' | 'none';
   /** How the URL asks for TLS that is verified. */
   readonly remedy: string;

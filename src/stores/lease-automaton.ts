@@ -2,15 +2,15 @@ import type { LeaseId } from '../core/brand';
 import type { ListedRow } from '../lease/store';
 
 /**
- * A row's lease as a store has seen it at one instant. Each decision is made on it, and then written under the condition
- * that neither the row nor the lease was written in between. PostgreSQL, Redis and etcd state the same decisions as
- * conditions of their own languages.
+ * A row's lease as a store has seen it at one instant. Each decision is made on it, and then written under the
+ * condition that neither the row nor the lease was written in between. PostgreSQL, Redis and etcd state the same
+ * decisions as conditions of their languages.
  *
  * @see
  *   https://learn.microsoft.com/rest/api/storageservices/lease-blob#outcomes-of-lease-operations-on-blobs-by-lease-state
  */
 export interface SeenLease {
-  /** The id with which it was taken last, also after its end; undefined: nobody holds it. */
+  /** The id with which it was taken last, even after its end; undefined: it is not held. */
   readonly holder: string | undefined;
   readonly isBroken: boolean;
   /** Whether it has ended. */

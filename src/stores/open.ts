@@ -158,7 +158,7 @@ export function electionRowsIn(container: RowContainer, clock: Clock): RowStore 
 }
 
 /**
- * Tries each kind of call that coordination makes once, on an object of its own, to find the caller's permissions.
+ * Tries each kind of call that coordination makes once, on its own object, to find the caller's permissions.
  *
  * @param id a new GUID
  * @throws StorageSettingsError
@@ -180,7 +180,7 @@ export async function identityOf({ settings }: Connection): Promise<Identity | u
   return isStoreUrl(settings['CRONLEASE_STORAGE'] ?? '') ? undefined : callerOf(settings);
 }
 
-/** Whether the text names a store by a URL of its own. */
+/** Whether the text names a store by its own URL. */
 export function isStoreUrl(text: string): boolean {
   return OTHERS.some(({ isNamedBy }) => isNamedBy(text));
 }

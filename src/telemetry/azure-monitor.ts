@@ -4,7 +4,7 @@ import type { Exporters } from './exporters';
 import type { TelemetryPlan } from './settings';
 
 /**
- * The exporters alone, and not Microsoft's distribution: that one also collects requests, dependencies and logs, which
+ * Only the exporters, and not Microsoft's distribution: that one also collects requests, dependencies and logs, which
  * the Functions host does already.
  */
 export function azureExporters(

@@ -8,10 +8,10 @@ export interface RunIds {
 }
 
 /**
- * The ids of a run's trace, the same for every instance: one that takes the run over continues its trace although
- * nobody has told it, and no row has to hold an id.
+ * The ids of a run's trace, the same for every instance: one that takes the run over continues its trace although it
+ * was not told, and no row has to hold an id.
  *
- * @param location the coordination container, since other environments may have the same jobs
+ * @param location the coordination container, because other environments may have the same jobs
  */
 export function idsOf(location: string, runId: string): RunIds {
   const digest = hash('sha256', `cronlease\n${location}\n${runId}`);
@@ -83,7 +83,7 @@ export function formatTraceparent({ traceId, spanId, flags }: TraceContext): str
   return `00-${traceId}-${spanId}-${(flags & 0xff).toString(16).padStart(2, '0')}`;
 }
 
-/** Undefined if the text is no trace context of version 00. */
+/** Undefined if the text is not a trace context of version 00. */
 export function parseTraceparent(text: string): TraceContext | undefined {
   const match = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/.exec(text);
   if (match === null) return undefined;

@@ -13,7 +13,7 @@ export interface Instrument {
   readonly buckets?: readonly number[];
   /**
    * `process`: an instance counts what it does itself, and pushes it. `rows`: it comes from the rows of the jobs, and
-   * is on the Prometheus page too. `deployments`: from what the deployments report, on that page alone.
+   * is on the Prometheus page too. `deployments`: from what the deployments report, only on that page.
    */
   readonly source: 'process' | 'rows' | 'deployments' | 'process and deployments';
 }

@@ -95,7 +95,7 @@ export function createMetrics({ meter, nameOf, samples }: MetricsOptions): Metri
   function decided(event: CoordinatorEvent): void {
     const { event: outcome, reason = '', durationMs, trigger, token, through, count } = event;
     const job = jobOf(event);
-    // A stretch whose due times nobody has counted, since its schedule was replaced, counts as one.
+    // A stretch whose due times were not counted because its schedule was replaced counts as one.
     counts.dueTimes.add(through === undefined ? 1 : (count ?? 1), job, outcome, reason);
     if (token === undefined) return;
     // It is the end of a claimed run. Its handler may not have been called.
@@ -162,8 +162,8 @@ interface Tally {
 }
 
 /**
- * Counts in a map of its own. The SDK makes a text of all attributes at each `add`, so that each series gets one `add`
- * for each export, and not one for each event.
+ * Counts in its own map. The SDK makes a text of all attributes at each `add`, so that each series gets one `add` for
+ * each export, and not one for each event.
  *
  * @param names of the attributes
  */

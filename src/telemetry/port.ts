@@ -44,7 +44,7 @@ export interface LoadedTelemetry extends Omit<Telemetry, 'swept'> {
 /** Where metrics and spans go. */
 export interface Providers {
   readonly meters: MeterProvider;
-  /** Undefined: nobody wants spans. */
+  /** Undefined: spans are not wanted. */
   readonly tracers: TracerProvider | undefined;
   /** Undefined: the app's own SDK makes the ids. */
   readonly ids: IdSource | undefined;

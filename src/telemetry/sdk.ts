@@ -8,7 +8,7 @@ import type { ProcessFacts, Providers } from './port';
 import type { TelemetryPlan } from './settings';
 
 /**
- * Sets up the SDK for cronlease alone. It is not registered as the one of the whole process: that is up to the app,
+ * Sets up the SDK only for cronlease. It is not registered as the one of the whole process: that is up to the app,
  * which may do so now or later, with `CRONLEASE_TELEMETRY=app` also for cronlease.
  */
 export function ownProviders(plan: TelemetryPlan, facts: ProcessFacts, receivers: readonly Exporters[]): Providers {

@@ -31,12 +31,12 @@ export const SPANS: Readonly<Record<Stage | 'run', string>> = {
 const SAMPLED = 1;
 /** A job has one run at a time, and the next one may be claimed ahead. */
 const RUNS_OF_JOB = 3;
-/** Schedules that are no cron expressions. */
+/** Schedules that are not cron expressions. */
 const NOT_CRON = /^@(every|at)\b/;
 
 interface SpanOptions {
   readonly tracer: Tracer;
-  /** Undefined: the app has an SDK of its own, which makes every id. */
+  /** Undefined: the app has its own SDK, which makes every id. */
   readonly ids: IdSource | undefined;
   readonly idsOf: (runId: string) => RunIds;
   readonly deployment: string;
@@ -49,7 +49,7 @@ export interface Spans {
   ended(run: TracedRun, end: TracedEnd): void;
 }
 
-/** What a span says of its run, and what those inside it say: less, since each attribute costs. */
+/** What a span says of its run, and what those inside it say: less, because each attribute costs. */
 interface SpanAttributes {
   readonly own: Attributes;
   readonly inner: Attributes;
@@ -193,7 +193,7 @@ function ofCall(at: EpochMs, invocation: Invocation | undefined): Attributes {
   return invocation === undefined ? time : { ...time, 'faas.invocation_id': invocation.id };
 }
 
-/** The host traces the call too, in a trace of its own. */
+/** The host traces the call too, in its own trace. */
 function linkTo(invocation: Invocation | undefined) {
   const known = parseTraceparent(invocation?.traceparent ?? '');
   if (known === undefined) return [];

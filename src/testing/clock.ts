@@ -10,7 +10,7 @@ export interface SettableClock extends Clock {
   advance(ms: Millis): Promise<void>;
   /** As {@link advance}, until the wall clock shows `instant`. */
   advanceTo(instant: EpochMs): Promise<void>;
-  /** Sets the wall clock alone, as when a person sets it or the machine sleeps. */
+  /** Sets only the wall clock, as when a person sets it or the machine sleeps. */
   setWall(instant: EpochMs): void;
   /** How many timers wait. */
   pending(): number;

@@ -218,7 +218,7 @@ export function callAttempt(bench: Bench, call: (context: JobContext) => unknown
 
 /**
  * Waits until the handler ends, which may take real time if it does real work. After an abort, this advances the clock
- * through the grace, since nobody else does.
+ * through the grace, because no one else does.
  */
 export async function finish<T>(clock: SettableClock, handlerCall: Promise<T>, aborter: Aborter): Promise<T> {
   let over = false;
@@ -245,7 +245,7 @@ export function conclude({ end, result }: HandlerCall): Pick<JobTest, 'outcome' 
 
 function prepare(handler: JobHandler | FanOutHandler, options: JobTestOptions): { spec: JobSpec; input: unknown } {
   const name = options.job ?? 'job';
-  // The job is alone here, and only its due times would wait for others.
+  // There is no other job here, and only its due times would wait for others.
   const settings = { schedule: '@manual', ...options.settings, requires: [], handler: 'tested' };
   const { jobsFile, inputs } = loadJobs({ jobs: { [name]: settings } }, { handlers: { tested: handler } });
   const [spec] = jobsFile.jobs;

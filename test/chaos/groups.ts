@@ -59,7 +59,7 @@ export function groupMisses(evidence: Evidence, withinMs: number | undefined): s
   ];
 }
 
-/** Every due time has an outcome by now, so one without a start has been passed over. */
+/** Every due time has an outcome by now, so one without a start has been skipped. */
 function lateOnes({ jobs, span, notes, ledger }: Evidence, withinMs: number): string[] {
   const grouped = jobs.filter(({ name }) => GROUP_JOBS.includes(name));
   return dueTimes(grouped, span).flatMap(({ job, due }) => {

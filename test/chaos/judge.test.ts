@@ -379,7 +379,7 @@ describe('the judge of groups', () => {
     expect(missesOf([...early, ...term(two, 4.9, 5.2)], { traffic, faults })).toEqual([]);
   });
 
-  it('sees a due time that waits too long, unless a newer one has passed it over', () => {
+  it('sees a due time that waits too long, unless a newer one has replaced it', () => {
     const jobs = [jobSpec(one, '@every 6s')];
     const span = { from: at(1), until: at(8) };
     const late = [...full, ...term(three, 20, 21)];

@@ -122,7 +122,7 @@ describe('the calls that azure-blob makes', () => {
     ]);
   });
 
-  it('pass over blobs that are not ours, and show a row with strange metadata as it is', async () => {
+  it('skip blobs that are not ours, and show a row with strange metadata as it is', async () => {
     const { store, container } = await prepared('foreign');
     await createRow(store);
     for (const name of ['jobs/readme.txt', 'jobs/Upper/lease', 'jobs/a/lease/old', 'jobs/a', 'jobs/b/locks', 'x/y']) {

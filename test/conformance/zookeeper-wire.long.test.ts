@@ -334,7 +334,7 @@ describe('a server of ZooKeeper', () => {
     START_MS,
   );
 
-  it('that does not answer is passed over for the next one of the URL', async () => {
+  it('that does not answer is skipped for the next one of the URL', async () => {
     const silent = await listen(() => undefined);
     const container = freshName();
     const url = `zk://127.0.0.1:${String(silent.port)},127.0.0.1:1,127.0.0.1:${String(server.port)}`;

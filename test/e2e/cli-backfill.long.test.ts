@@ -79,9 +79,9 @@ describe('cronlease backfill', () => {
     expect(stdout).toBe(
       [
         'Back-fill of nightly, the oldest first: 2 due times run, and 2 have succeeded',
-        '  2026-04-01T00:30:00Z  passed over: succeeded',
+        '  2026-04-01T00:30:00Z  skipped: succeeded',
         '  2026-04-02T00:30:00Z  runs: failed',
-        '  2026-04-03T00:30:00Z  passed over: succeeded',
+        '  2026-04-03T00:30:00Z  skipped: succeeded',
         '  2026-04-04T00:30:00Z  runs: no record',
         '',
       ].join('\n'),
@@ -90,10 +90,10 @@ describe('cronlease backfill', () => {
   });
 
   it('prints the dry run for programs', async () => {
-    const plan = await folder.json<{ running: number; passedOver: number; started: null; dueTimes: object[] }>(
+    const plan = await folder.json<{ running: number; skipped: number; started: null; dueTimes: object[] }>(
       backfill(...span, '--dry-run', '--json'),
     );
-    expect(plan).toMatchObject({ running: 2, passedOver: 2, started: null });
+    expect(plan).toMatchObject({ running: 2, skipped: 2, started: null });
     expect(plan.dueTimes[1]).toEqual({ scheduledFor: iso(APRIL_1 + DAY), outcome: 'failed', runs: true });
   });
 

@@ -297,7 +297,7 @@ describe('pause, resume, run and cancel', () => {
     expect(failed).toEqual({ error: { code: 'NotPaused', message: 'job "seldom" is not paused' } });
   });
 
-  it('pause until a time or for a while, and show the due times that were passed over', async () => {
+  it('pause until a time or for a while, and show the skipped due times', async () => {
     const before = Date.now();
     const { until } = await folder.json<{ until: string }>(
       onStorage('pause', 'seldom', '--note', 'n', '--until', '2h', '--json'),

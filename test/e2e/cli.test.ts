@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import fs from 'node:fs';
 import { type AddressInfo, type Server, createServer } from 'node:net';
 import path from 'node:path';
@@ -50,6 +52,16 @@ describe.concurrent('the command line itself', () => {
       expect(code).toBe(0);
       expect(stdout).toContain('Examples:');
     }
+  });
+
+  it('ends quietly when the reader of its help has closed the pipe', async () => {
+    const [program, main] = folder.command;
+    const child = spawn(program, [main, '--help'], { stdio: ['ignore', 'pipe', 'pipe'] });
+    child.stdout.destroy();
+    const errors: Buffer[] = [];
+    child.stderr.on('data', (data: Buffer) => errors.push(data));
+    const [code] = (await once(child, 'close')) as [number];
+    expect([code, Buffer.concat(errors).toString()]).toEqual([0, '']);
   });
 
   it.each([

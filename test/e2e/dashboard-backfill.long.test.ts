@@ -76,10 +76,10 @@ describe('a back-fill on the page of its job', () => {
     expect(await panel.getByRole('button', { name: 'Stop back-fill' }).count()).toBe(0);
   });
 
-  it('passes over what has succeeded since', async () => {
+  it('skips what has succeeded since', async () => {
     const panel = await visit('?job=report&zone=utc');
     await ask(panel, ...span);
-    await panel.getByText('No due time runs: 4 have succeeded and are passed over.').waitFor();
+    await panel.getByText('No due time runs: 4 have succeeded and are skipped.').waitFor();
     expect(await panel.getByRole('button', { name: 'Start back-fill' }).count()).toBe(0);
     await panel.getByLabel('also what has succeeded').check();
     await panel.getByRole('button', { name: 'Show what would run' }).click();

@@ -175,7 +175,7 @@ describe('somebody on call', () => {
     await page.getByRole('button', { name: 'Acknowledge', exact: true }).waitFor();
   });
 
-  it('starts maintenance of a tag, which everybody sees, and ends it with a list of the due times passed over', async () => {
+  it('starts maintenance of a tag, which everybody sees, and ends it with a list of the skipped due times', async () => {
     await visit();
     await page.getByRole('button', { name: 'Start maintenance' }).click();
     const dialog = page.getByRole('dialog', { name: 'Start maintenance?' });
@@ -201,7 +201,7 @@ describe('somebody on call', () => {
     const question = page.getByRole('dialog', { name: 'End the maintenance of tag orders?' });
     await expect.poll(() => question.innerText()).toContain('production');
     await question.getByRole('button', { name: 'End maintenance' }).click();
-    const missed = page.getByRole('dialog', { name: 'Due times that were passed over' });
+    const missed = page.getByRole('dialog', { name: 'Skipped due times' });
     await expect.poll(() => missed.innerText()).toMatch(/import-orders \d+ due times/);
     await expect.poll(() => missed.getByRole('listitem').count()).toBeGreaterThanOrEqual(3);
     expect(await seriousFindings(page)).toEqual([]);

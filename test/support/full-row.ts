@@ -65,7 +65,7 @@ export const fullRow: Row = {
   scheduleSince: AT,
   manualTaken: LARGE,
   backfill: {
-    ...{ id: 'requests', at: AT, ran: LARGE, passedOver: LARGE },
+    ...{ id: 'requests', at: AT, ran: LARGE, skipped: LARGE },
     aside: {
       ...{ scheduledFor: AT, since: AT, attempt: LARGE, uncountedAttempts: LARGE, notBefore: AT },
       past: Array.from({ length: ASIDE_ATTEMPTS }, (_, index) => ({

@@ -42,7 +42,7 @@ describe('the dry run of a back-fill', () => {
     const { sim, spec } = await seen();
     const before = await sim.store.readControl('a' as JobName);
     const plan = await planBackfill(sim.store, spec, WANTED);
-    expect(plan).toMatchObject({ running: 2, passedOver: 3 });
+    expect(plan).toMatchObject({ running: 2, skipped: 3 });
     expect(plan.dueTimes.map(({ outcome }) => outcome)).toEqual([
       ...['succeeded', 'failed', 'succeeded', 'failed', 'succeeded'],
     ]);
@@ -100,12 +100,12 @@ describe('a back-fill that a person starts', () => {
     expect(await readBackfillStatus(sim.store, spec)).toBeUndefined();
     const started = await startBackfill(sim.store, spec, { ...WANTED, id: 'fill', origin });
     expect(started).toEqual({
-      ...{ id: 'fill', from: minute(2), through: minute(4), running: 2, passedOver: 3, paused: false },
+      ...{ id: 'fill', from: minute(2), through: minute(4), running: 2, skipped: 3, paused: false },
     });
     expect(await readBackfillStatus(sim.store, spec)).toMatchObject({ state: 'active', dueTimes: 3, left: 3, origin });
     await sim.clock.advance(MINUTE);
     expect(await readBackfillStatus(sim.store, spec)).toMatchObject({
-      ...{ state: 'done', left: 0, passedOver: 1, outcomes: { succeeded: 2 }, runId: undefined },
+      ...{ state: 'done', left: 0, skipped: 1, outcomes: { succeeded: 2 }, runId: undefined },
     });
     await expect(startBackfill(sim.store, spec, { ...WANTED, id: 'again', origin })).rejects.toMatchObject({
       code: 'NothingToRun',

@@ -68,7 +68,7 @@ describe('a back-fill', () => {
     expect(of(sim)).toEqual(expected);
   });
 
-  it('passes over what has succeeded, and writes the row once where nothing is left', async () => {
+  it('skips what has succeeded, and writes the row once where nothing is left', async () => {
     const spec = jobSpec('a', '* * * * *', { retry: { ...jobSpec('a', '@daily').retry, attempts: 1 } });
     const failing = new Set([minute(2), minute(4)]);
     const sim = rivalTicks({
@@ -85,7 +85,7 @@ describe('a back-fill', () => {
       id: 'fill',
       at: minute(5),
       ran: 2,
-      passedOver: 3,
+      skipped: 3,
       aside: undefined,
     });
   });

@@ -105,7 +105,7 @@ describe('the plan', () => {
     expect(runs.slice(8).map(plannedName)).toEqual(['cronlease 20/s, clocks 150 ms apart (1)']);
   });
 
-  it('leaves minute-only systems out of what is due each second', () => {
+  it('leaves minute-only systems out of what is due every second', () => {
     const [system] = options('--systems', 'croner').systems;
     if (system === undefined) throw new Error('there is no croner');
     const runs = planRuns({
@@ -119,7 +119,7 @@ describe('the plan', () => {
 describe('the options', () => {
   it.each([
     [['--systems', 'none'], /there is no system "none"/],
-    [['--loads', '1/h'], /"1\/h" is no load/],
+    [['--loads', '1/h'], /"1\/h" is not a load/],
     [['--repetitions', '0'], /--repetitions: "0"/],
     [['--seconds', '1.5'], /--seconds: "1.5"/],
     [['--skew', '-1'], /--skew/],

@@ -1,6 +1,7 @@
 import { mkdtempSync, readdirSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { format } from 'prettier';
 import { describe, expect, it } from 'vitest';
 import { commandsOf } from '../../bench/backends/redis';
 import { requestsOf } from '../../bench/backends/etcd';
@@ -15,6 +16,7 @@ import { plotRanges } from '../../bench/report/plot';
 import { readSitting, writeReport, writeResults } from '../../bench/report/publish';
 import { callsTable, loadTables, logsTable, markdownTable, packagesTable } from '../../bench/report/tables';
 import { type Sitting, joined } from '../../bench/kept';
+import { type ScaleSitting, scalePage } from '../../bench/scale/page';
 
 function result(more: Partial<Result> = {}): Result {
   return {
@@ -103,9 +105,9 @@ describe('tables', () => {
   it('have a row for each system, and one table for each load and skew', () => {
     const tables = loadTables(sitting.results);
     expect(tables.map(({ title, rows }) => [title, rows.map(([system]) => system)])).toEqual([
-      ['100 jobs each second', ['cronlease', 'croner']],
+      ['100 jobs a second', ['cronlease', 'croner']],
       ['1,000 jobs in the same minute', ['cronlease']],
-      ['100 jobs each second, clocks 150 ms apart', ['cronlease']],
+      ['100 jobs a second, clocks 150 ms apart', ['cronlease']],
     ]);
     expect(tables[0]?.rows[0]).toEqual(['cronlease', '2', '30', '30', '0', '0', '100', '5.0', '2.5', '1.5', '120']);
     expect(tables[0]?.rows[1]?.at(-2)).toBe('–');
@@ -208,7 +210,7 @@ describe('the page', () => {
       'commit `0123456789`',
       '`redlock` is left out: redis-server is not installed',
       'naive-lease 300/s (1): the emulator has gone',
-      '![100 jobs each second](performance/100-per-s.svg)',
+      '![100 jobs a second](performance/100-per-s.svg)',
       '3 (0 without a record)',
       'never',
       '1.6 %',
@@ -262,10 +264,10 @@ describe('the page', () => {
       .split(/^## /m)
       .map((section) => [section.split('\n')[0], /^Commit `(\w+)`/m.exec(section)?.[1]]);
     expect(commits.filter(([, commit]) => commit !== undefined)).toEqual([
-      ['1 job each second', 'abcdefabcd'],
-      ['100 jobs each second', 'abcdefabcd'],
+      ['1 job a second', 'abcdefabcd'],
+      ['100 jobs a second', 'abcdefabcd'],
       ['1,000 jobs in the same minute', '0123456789'],
-      ['100 jobs each second, clocks 150 ms apart', '0123456789'],
+      ['100 jobs a second, clocks 150 ms apart', '0123456789'],
       ['A killed worker', '0123456789'],
       ['Nothing due', '0123456789'],
       ['The start of an app', '0123456789'],
@@ -313,5 +315,21 @@ describe('the counts of servers', () => {
   it('are what was added', () => {
     expect(difference({ list: 5, acquire: 3, read: 1 }, { list: 2, read: 1 })).toEqual({ list: 3, acquire: 3 });
     expect(difference(undefined, undefined)).toBeUndefined();
+  });
+});
+
+describe('docs/evidence', () => {
+  const evidence = path.join(__dirname, '../../docs/evidence');
+  const markdown = { parser: 'markdown', printWidth: 120, singleQuote: true };
+
+  it.each([
+    ['performance.md', (): string => pageOf(readSitting(evidence))],
+    [
+      'scale.md',
+      (): string =>
+        scalePage(JSON.parse(readFileSync(path.join(evidence, 'performance/scale.json'), 'utf8')) as ScaleSitting),
+    ],
+  ])('%s is made from the kept results: -- --render writes it', async (page, make) => {
+    expect(readFileSync(path.join(evidence, page), 'utf8')).toBe(await format(make(), markdown));
   });
 });

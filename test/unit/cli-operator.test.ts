@@ -395,7 +395,7 @@ describe('the ledger, newest first', () => {
     expect(await list(1)).toHaveLength(1);
   });
 
-  it('goes over pages, and passes over what is not a record', async () => {
+  it('goes over pages, and skips what is not a record', async () => {
     const sim = await start(jobSpec('a', '* * * * *'));
     await sim.clock.advance(30 * MINUTE);
     await sim.store.createRecord('a' as JobName, '0000000000000-s', { body: '{', summary: { state: 'final' } });

@@ -40,6 +40,15 @@ describe('the command line', () => {
     expect(description).toContain(PROMISE);
   });
 
+  it('has help texts of at most 80 columns, and lists each command on one line', () => {
+    const program = createProgram(() => undefined);
+    const helps = [program, ...program.commands].map((command) => command.helpInformation());
+    const lines = helps.flatMap((text) => text.split('\n'));
+    expect(lines.filter((line) => line.length > 80)).toEqual([]);
+    const [, list = ''] = /^Commands:\n(.*?)\n\n/ms.exec(`${helps[0] ?? ''}\n\n`) ?? [];
+    expect(list.split('\n').filter((line) => !/^ {2}\S/.test(line))).toEqual([]);
+  });
+
   it('filters runs by what can start one: a take-over continues the run of another trigger', () => {
     const runs = createProgram(() => undefined).commands.find((command) => command.name() === 'runs');
     const trigger = runs?.options.find(({ long }) => long === '--trigger');

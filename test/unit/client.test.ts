@@ -125,7 +125,7 @@ describe('the typed client', () => {
   it('plans, starts, shows and stops a back-fill', async () => {
     const { client } = await clientOf();
     const span = { from: new Date('2026-01-01T00:01:00Z'), includeSucceeded: true } as const;
-    expect(await client.planBackfill('a', span)).toMatchObject({ job: 'a', passedOver: 0, complete: true });
+    expect(await client.planBackfill('a', span)).toMatchObject({ job: 'a', skipped: 0, complete: true });
     const { id } = await client.startBackfill('a', span, { note: 'a test' });
     const { backfill } = await client.getBackfill('a');
     expect(backfill).toMatchObject({ id, state: 'active', origin: { note: 'a test' } });

@@ -75,7 +75,7 @@ describe('concurrency', () => {
     expect(waitedMs('low')).toBe(2 * SECOND);
   });
 
-  it('count the wait of those whom a round of free permits has passed over', async () => {
+  it('count the wait of those whom a round of free permits has skipped', async () => {
     const { clock, ask, end, waitedMs } = bench(1);
     ask('high', 9);
     ask('low', 0);

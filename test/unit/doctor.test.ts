@@ -378,7 +378,7 @@ describe('doctor, of deployments', () => {
     ]);
   });
 
-  it('passes over one that has been gone for a week, and one whose hub is not known', async () => {
+  it('skips one that has been gone for a week, and one whose hub is not known', async () => {
     const gone = presence({ tickedAt: T0 - 8 * 24 * 3_600_000 });
     const unknown = presence({ hub: undefined });
     expect(await found({ presences: { gone, east: presence(), one: unknown, two: unknown } })).toEqual([]);

@@ -263,7 +263,7 @@ describe('a back-fill', () => {
     ['newest', asked.from],
   ] as const)('is over, whatever it has run, since nobody knows that: %s first', (order, at) => {
     const backfill = { ...asked, order, origin, scheduleHash: JOB.scheduleHash, at: START };
-    const halfway = { id: 'b', at: START + 4 * MINUTE, ran: 4, passedOver: 0, aside: undefined };
+    const halfway = { id: 'b', at: START + 4 * MINUTE, ran: 4, skipped: 0, aside: undefined };
     const lost = wreck({ row: row({ backfill: halfway }), control: { ...NO_CONTROL, backfill } });
     expect(afterFailover(lost, CHOICES).row.backfill).toEqual({ ...halfway, at, ran: 0 });
     // The row may be older than the back-fill.
@@ -343,8 +343,7 @@ describe('a back-fill after a failover', () => {
       ...{ id: 'fill', from: START, through: START + 10 * MINUTE, order, includeSucceeded: true },
       ...{ scheduleHash: JOB.scheduleHash, origin: { actor: 'ann', channel: 'shell' }, at: START, stopped: undefined },
     };
-    const progress =
-      known === undefined ? undefined : { id: 'fill', at: known, ran: 1, passedOver: 0, aside: undefined };
+    const progress = known === undefined ? undefined : { id: 'fill', at: known, ran: 1, skipped: 0, aside: undefined };
     const control = { ...NO_CONTROL, backfill };
     const recovered = afterFailover(wreck({ control, row: row({ backfill: progress }) }), CHOICES);
     expect(stepOf(JOB, backfill, recovered.row.backfill, undefined)).toEqual({ kind: 'over' });

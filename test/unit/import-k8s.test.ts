@@ -114,7 +114,7 @@ describe('a CronJob', () => {
 });
 
 describe('a manifest', () => {
-  it('has several documents and lists, and objects of other kinds are passed over', () => {
+  it('has several documents and lists, and objects of other kinds are skipped', () => {
     const item = cronJob('schedule: "0 3 * * *"')
       .trimEnd()
       .replace(/^/gm, '    ')
@@ -307,7 +307,7 @@ describe('files of kustomize', () => {
       'apiVersion: batch/v1\nkind: CronJob\nmetadata: { name: nightly }\nspec:\n  schedule: "0 2 * * *"\n',
       'CronJob nightly',
     ],
-  ])('are passed over, and the tool is named', (text, what) => {
+  ])('are skipped, and the tool is named', (text, what) => {
     const { drafts, notes } = read(text);
     expect(drafts).toEqual([]);
     expect(notes).toMatchObject([

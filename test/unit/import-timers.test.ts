@@ -298,8 +298,8 @@ describe('the schedule of a timer', () => {
     );
   });
 
-  it('brings a note for times that its wait for a skipped one passes over', () => {
-    // Chatham's clocks skip 02:45 to 03:45. The timer waits from 03:00 until 04:00, and 03:50 is passed over.
+  it('brings a note for times that fall into its wait for a skipped one', () => {
+    // Chatham's clocks skip 02:45 to 03:45. The timer waits from 03:00 until 04:00, and 03:50 is skipped.
     const { notes } = timer("schedule: '0 0,50 3,4 * 9 *'", { timeZone: 'Pacific/Chatham' });
     expect(notes[0]?.why).toContain('the timer is not due (extension 5.1.0), the job is due at 2026-09-27T03:50+13:45');
   });
@@ -380,7 +380,7 @@ describe('function.json', () => {
     expect(() => read('{\n  "bindings": [\n    oops }\n', {}, file)).toThrow(`${file}:3: this is not JSON`);
   });
 
-  it('of another trigger is passed over, and anything else is refused', () => {
+  it('of another trigger is skipped, and anything else is refused', () => {
     expect(read(functionJson({ bindings: [{ type: 'httpTrigger' }] }), {}, file)).toMatchObject({
       drafts: [],
       notes: [],

@@ -404,7 +404,7 @@ describe('a lane of items', () => {
     expect(calls.map((call) => call.notBefore)).toEqual([undefined, notBefore, notBefore, undefined]);
   });
 
-  it('calls an item whose calls were all lost once more, so that this is written down, and then passes over it', async () => {
+  it('calls an item whose calls were all lost once more, so that this is written down, and then skips it', async () => {
     const { noted, calls } = durable(({ index }) => {
       if (index === 0) throw new Error('its process died');
       return DONE;

@@ -431,7 +431,7 @@ describe('a back-fill over HTTP', () => {
   it('shows its dry run, starts, shows how far it is, and is recorded', async () => {
     const made = await bench();
     const plan = await made.send({ path: `${path}/plan?from=${from}&includeSucceeded=true`, as: 'viewer' });
-    expect(plan).toMatchObject({ status: 200, json: { running: 2, passedOver: 0, complete: true } });
+    expect(plan).toMatchObject({ status: 200, json: { running: 2, skipped: 0, complete: true } });
     const none = await made.send({ path: `${path}/plan?from=${from}`, as: 'viewer' });
     expect(none.json).toMatchObject({ running: 0, dueTimes: [{ outcome: 'succeeded', runs: false }, { runs: false }] });
     expect((await made.send({ path, as: 'viewer' })).json).toEqual({ job: 'a', backfill: null });

@@ -72,7 +72,7 @@ describe('the copy of a row that a dead holder has left', () => {
 
   it('has the pieces of a back-filled run that has given way to due times', async () => {
     const run = { scheduledFor: T0 - 5 * MINUTE, since: T0, attempt: 1, uncountedAttempts: 0, notBefore: T0, past: [] };
-    const { a, b, record, move } = await left({ backfill: { id: 'b1', at: T0, ran: 1, passedOver: 0, aside: run } });
+    const { a, b, record, move } = await left({ backfill: { id: 'b1', at: T0, ran: 1, skipped: 0, aside: run } });
     await record(RUN.key, { ...FINAL, startedAt: null, endedAt: null, latenessMs: null });
     const key = recordKey(run.scheduledFor, 'b1');
     for (const name of ['plan', 'item-1'])

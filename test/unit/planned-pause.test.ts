@@ -5,7 +5,7 @@ import type { JobSpec } from '../../src/core/job';
 import { type LeaseStore, StoreUnavailableError } from '../../src/lease/store';
 import { endMaintenance, startMaintenance } from '../../src/operator/operations/fleet';
 import { readOverview } from '../../src/operator/views/overview';
-import { passedOver, pauseJob, resumeJob } from '../../src/operator/operations/pause';
+import { skippedTimes, pauseJob, resumeJob } from '../../src/operator/operations/pause';
 import { jobSpec } from '../support/job';
 import { type RivalTicks, rivalTicks } from '../support/rival-ticks';
 
@@ -104,19 +104,19 @@ describe('a pause with a planned end', () => {
   });
 });
 
-describe('the due times that a pause passes over', () => {
+describe('the due times that a pause skips', () => {
   it('are those in it, up to its end and without it', () => {
     const job = jobSpec('a', '@every 1m');
     const pause = { since: T0 + 30 * SECOND, until: T0 + 4 * MINUTE };
     const minutes = [1, 2, 3].map((minute) => T0 + minute * MINUTE);
-    expect(passedOver(job, pause, 10)).toEqual({ first: minutes, count: 3, isMore: false });
-    expect(passedOver(job, pause, 2)).toEqual({ first: minutes.slice(0, 2), count: 3, isMore: false });
-    expect(passedOver({ ...job, offsetMs: 45 * SECOND }, pause, 10).first).toEqual([T0, ...minutes.slice(0, 3)]);
+    expect(skippedTimes(job, pause, 10)).toEqual({ first: minutes, count: 3, isMore: false });
+    expect(skippedTimes(job, pause, 2)).toEqual({ first: minutes.slice(0, 2), count: 3, isMore: false });
+    expect(skippedTimes({ ...job, offsetMs: 45 * SECOND }, pause, 10).first).toEqual([T0, ...minutes.slice(0, 3)]);
   });
 
   it('are counted up to 10,000', () => {
     const job = jobSpec('a', '@every 1s');
-    expect(passedOver(job, { since: T0, until: T0 + 86_400_000 }, 0)).toEqual({
+    expect(skippedTimes(job, { since: T0, until: T0 + 86_400_000 }, 0)).toEqual({
       first: [],
       count: 10_000,
       isMore: true,

@@ -86,7 +86,7 @@ describe('the page for Prometheus', () => {
     expect(await status('keyed/metrics', basic(keyOfRole('viewer')))).toBe(401);
     expect(await status('keyed/metrics', { authorization: `Bearer ${keyOfRole('viewer')}` })).toBe(401);
     expect(await status('keyed/metrics', {})).toBe(401);
-    // A wrong key in the header is never passed over.
+    // A wrong key in the header is never ignored.
     expect(await status('keyed/metrics', { ...basic(`p:${keyOfRole('viewer')}`), 'x-cronlease-key': 'a guess' })).toBe(
       401,
     );

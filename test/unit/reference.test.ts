@@ -2,6 +2,10 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { isRecord } from '../../src/config/readers';
+import { createProgram } from '../../src/cli/program';
+import { COMPLETE } from '../../src/cli/setup/completion';
+import { INSTRUMENTS } from '../../src/telemetry/instruments';
+import { ENTRIES, exportsOf } from '../../scripts/library';
 import { OPENAPI_FILE, openApiText } from '../../scripts/openapi';
 import { documented, readSources, REFERENCE_PAGES, withTables } from '../../scripts/reference';
 import { jobSchema } from '../../src/config/schema';
@@ -60,6 +64,37 @@ describe('docs/reference', () => {
     expect(firstColumn('docs/reference/outcomes.md')).toEqual(
       expect.arrayContaining([REASON_GUIDE, OPEN_GUIDE, TROUBLE_GUIDE].flatMap(Object.keys)),
     );
+  });
+
+  it('has every command', () => {
+    const { commands } = createProgram(() => undefined);
+    const shown = commands.map((command) => command.name()).filter((name) => name !== COMPLETE);
+    const listed = firstColumn('docs/reference/commands.md').map((usage) => usage.split(' ')[0]);
+    expect(shown.length).toBeGreaterThan(30);
+    expect(listed).toEqual(expect.arrayContaining(shown));
+  });
+
+  it('has every event, and every metric', () => {
+    const events = documented(readSources(root), 'EventName').map(({ name }) => name);
+    expect(events.length).toBeGreaterThan(20);
+    expect(firstColumn('docs/reference/events.md')).toEqual(expect.arrayContaining(events));
+    const metrics = Object.values(INSTRUMENTS).map(({ name }) => name);
+    expect(metrics.length).toBeGreaterThan(20);
+    expect(firstColumn('docs/reference/metrics.md')).toEqual(expect.arrayContaining(metrics));
+  });
+
+  it('has every export of each entry of the package', async () => {
+    const { typesVersions } = JSON.parse(read('package.json')) as {
+      readonly typesVersions: Readonly<Record<'*', object>>;
+    };
+    const entries = ['cronlease', ...Object.keys(typesVersions['*']).map((name) => `cronlease/${name}`)];
+    expect(Object.keys(ENTRIES).toSorted()).toEqual(entries.toSorted());
+    const page = read('docs/reference/library.md');
+    for (const source of Object.values(ENTRIES)) {
+      for (const { name } of exportsOf(root, source)) expect(page).toContain(`\`${name}\``);
+      const values = (await import(/* @vite-ignore */ path.join(root, source))) as object;
+      for (const name of Object.keys(values)) expect(page).toContain(`\`${name}\``);
+    }
   });
 
   it('has every app setting that the code reads, and no other', () => {

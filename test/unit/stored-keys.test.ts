@@ -61,7 +61,7 @@ const row: Row = {
   scheduleHash: 'hash-1',
   manualTaken: 9,
   backfill: {
-    ...{ id: 'fill', at: at(21), ran: 5, passedOver: 2 },
+    ...{ id: 'fill', at: at(21), ran: 5, skipped: 2 },
     aside: {
       ...{ scheduledFor: at(22), since: at(23), attempt: 1, uncountedAttempts: 0, notBefore: at(24) },
       past: [{ attempt: 1, token: 5, deployment: 'east', start: at(10), end: at(11), outcome: 'failed' }],
@@ -141,7 +141,7 @@ describe('what is stored', () => {
     ]);
     expect(JSON.parse(stored['backfill'] ?? '')).toEqual([
       {
-        ...{ id: 'fill', at: at(21), ran: 5, passed: 2 },
+        ...{ id: 'fill', at: at(21), ran: 5, skipped: 2 },
         aside: {
           ...{ due: at(22), since: at(23), n: 1, drained: 0, notbefore: at(24) },
           past: [{ n: 1, token: 5, by: 'east', start: at(10), end: at(11), outcome: 'failed' }],

@@ -107,7 +107,7 @@ async function readLedger(
   return (job, due) => (stretches.get(job) ?? []).some(({ from, through }) => from <= due && due <= through);
 }
 
-/** Cronlease on the embedded host: each worker is a deployment of its own. */
+/** Cronlease on the embedded host: each worker is its own deployment. */
 export function cronlease({
   name,
   title,

@@ -23,7 +23,7 @@ export function addBackfill(program: Command, done: Done): void {
     .option('--yes', 'do not ask for confirmation')
     .addOption(new Option('--status', 'show how far the last back-fill is').conflicts(['from', 'stop', 'dryRun']))
     .addOption(new Option('--stop', 'stop the back-fill; its run in progress continues').conflicts(['from', 'dryRun']))
-    .option('--json', 'print {job, started, running, passedOver, dueTimes}; with --status {job, backfill}')
+    .option('--json', 'print {job, started, running, skipped, dueTimes}; with --status {job, backfill}')
     .addHelpText(
       'after',
       examples(

@@ -18,7 +18,7 @@ export function addStatus(program: Command, done: Done): void {
       program,
       'status',
       '[JOB…]',
-      'show the state of all jobs and deployments, the worst first',
+      'show all jobs and deployments, worst first',
       `Shows the state of jobs and deployments by two listings: jobs that need attention come first. With --failed, the exit code is ${NO} if a job is listed.`,
     ),
   )

@@ -58,7 +58,7 @@ export function addDrill(program: Command, done: Done): void {
   program
     .command('drill')
     .usage('[options]')
-    .summary('test fail-over on this machine, and write a report')
+    .summary('test fail-over here, and write a report')
     .description(
       `Starts deployments on this machine with their own storage, kills the one that runs a job, waits until another has done its work, restarts it, and writes a report. Runs none of your jobs without --with-jobs. Takes about a minute and a half. Exit code ${NO} when a target was missed.`,
     )
@@ -77,8 +77,8 @@ export function addDrill(program: Command, done: Done): void {
 export function addImport(program: Command, done: Done): void {
   program
     .command('import')
-    .usage('crontab|k8s|quartz|timers FILE…')
-    .summary("convert another scheduler's files to a jobs file")
+    .usage('FORMAT FILE…')
+    .summary('convert files of another scheduler')
     .description(
       'Reads crontabs, CronJobs of Kubernetes, cron expressions of Quartz, or timer triggers of Azure Functions, and prints a jobs file with the same due times. Notes on standard error list what is left out or differs.',
     )
@@ -123,7 +123,7 @@ export function addCompletion(program: Command, done: Done): void {
   program
     .command('completion')
     .usage('bash|zsh|fish')
-    .summary('print a script that completes commands, options and job names')
+    .summary('print a completion script for a shell')
     .description(
       'Prints a script for a shell, which completes commands, options, and the names and tags of the jobs file.',
     )

@@ -39,7 +39,7 @@ export function addMending(program: Command, done: Done): void {
   acting(
     program,
     'forget',
-    'remove what remains of a job that was deleted from jobs.json',
+    'remove what remains of a deleted job',
     'Forgets a job that was deleted from the jobs file. Its ledger and its token stay. A later job of the same name counts as a new one. Refused while the file has the job, its lease is held, or its run is not over.',
   )
     .option('--end-run', 'record a run that is not over as cancelled')
@@ -75,7 +75,7 @@ export function addShards(program: Command, done: Done): void {
 export function addMigrate(program: Command, done: Done): void {
   program
     .command('migrate')
-    .usage('--from <STORE> --to <STORE> [options]')
+    .usage('--from STORE --to STORE [options]')
     .summary('move all jobs to another store')
     .description(
       'Moves all jobs from one store to another, with tokens, controls and ledger. With --apply it copies the ledger while the jobs run, announces the move in both stores, so that no run begins, and moves each job. Deployments on the new store then claim. If it is interrupted, run it again.',
@@ -104,7 +104,7 @@ export function addRecover(program: Command, done: Done): void {
       program,
       'recover',
       '--after-failover',
-      'repair the jobs after a failover of their storage',
+      'repair the jobs after a storage failover',
       'Repairs the jobs after an asynchronous failover of the storage, when rows may be older than the work that was done. Raises every token and cursor, and settles the rows by the ledger. Writes nothing without --apply. No deployment may run meanwhile.',
     ),
   )

@@ -35,7 +35,7 @@ function isAlive(pid: number): boolean {
 
 /**
  * Reads `.cronlease/dev.json` of an app's folder, which names the storage of its running cluster. Undefined if no
- * cluster runs, also if a killed one left its file behind.
+ * cluster runs, even if a killed one left its file behind.
  */
 export function readDevFile(app: string): DevFile | undefined {
   let json: unknown;
@@ -70,11 +70,11 @@ export function refuseSecondCluster(app: string): void {
   );
 }
 
-/** Writes the file, for this user only, since it contains the account's key. Returns a function that removes it. */
+/** Writes the file, for this user only, because it contains the account's key. Returns a function that removes it. */
 export function writeDevFile(app: string, content: DevFile): () => void {
   const file = fileOf(app);
   fs.mkdirSync(path.dirname(file), { recursive: true });
-  // The file appears whole or not at all, since a command may read it at any time.
+  // The file appears whole or not at all, because a command may read it at any time.
   const temporary = `${file}.${process.pid}`;
   fs.writeFileSync(temporary, `${JSON.stringify(content)}\n`, { mode: 0o600 });
   fs.renameSync(temporary, file);

@@ -55,7 +55,7 @@ export async function dev({ duration, samples, file, moreJobs, local, ...options
   return OK;
 }
 
-/** Opens the storage of `dev`. Its `prepare` creates the coordination container before anybody needs it. */
+/** Opens the storage of `dev`. Its `prepare` creates the coordination container before it is needed. */
 function openDevStorage(storage: string, container: string, samples: Samples | undefined): DevStorage {
   const store = openStore({ storage, container });
   let since = 0;

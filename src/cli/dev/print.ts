@@ -59,7 +59,7 @@ const STYLES: Readonly<Record<string, Style>> = {
   instanceStarted: 'green',
 };
 const DEPLOYMENT_STYLES: readonly Style[] = ['blue', 'magenta', 'cyan', 'yellow', 'green'];
-/** A longer job name moves the columns of its own lines only. */
+/** A longer job name moves only the columns of its lines. */
 const JOB_WIDTH_AT_MOST = 24;
 const EVENT_WIDTH = 10;
 
@@ -85,7 +85,7 @@ export function jsonPrinter({ out, err }: Output): Printer {
   };
 }
 
-/** A line of a handler begins with its job's name, which has a column of its own here. */
+/** A line of a handler begins with its job's name, which has its own column here. */
 function splitLog({ message, functionName }: LogLine): { readonly job: string; readonly text: string } {
   const match = /^(?:\[([a-z0-9-]{1,63})\]|job "([a-z0-9-]{1,63})"[,:]) (.*)$/s.exec(message);
   if (functionName?.startsWith('cronlease')) {

@@ -54,7 +54,7 @@ export function reloadOnChange(watch: FileWatch, options: ReloadOptions): void {
     const files = [...new Set([...held, ...changed])];
     held = files;
     const built = await isBuilt(files, options);
-    // Also of a build that failed: it would be tried for ever.
+    // Also of a build that failed: it would be tried forever.
     if (options.rebuild !== undefined) watch.accept(codeFiles(app, main) ?? []);
     if (!built) return;
     held = [];

@@ -314,7 +314,7 @@ async function runCluster(options: DevOptions, app: string, printer: Printer): P
     await cluster.stop();
   } catch (error) {
     await cluster?.kill();
-    // A stop during the start is no failure.
+    // A stop during the start is not a failure.
     if (cluster === undefined && ending.signal.aborted) return;
     throw error;
   } finally {

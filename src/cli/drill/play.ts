@@ -92,8 +92,8 @@ export function nextClaim(events: readonly ClusterEvent[], claim: ClusterEvent):
 }
 
 /**
- * Starts a cluster of an app on storage of its own, kills the deployment that runs a job, watches until its work is
- * done elsewhere, and starts it again.
+ * Starts a cluster of an app on its own storage, kills the deployment that runs a job, watches until its work is done
+ * elsewhere, and starts it again.
  *
  * @throws {@link ClusterError} when the drill could not be held
  */

@@ -84,7 +84,7 @@ function question({ verb, done }: Action, todo: readonly JobEntry[], chosen: rea
   ].join('\n');
 }
 
-/** Tells what became of the jobs. Those for which there was nothing to do are no trouble, unless it is all of them. */
+/** Tells what became of the jobs. Those for which there was nothing to do are not trouble, unless it is all of them. */
 async function tell(
   store: LeaseStore,
   { chosen, done, refused }: PausedMany & { readonly chosen: readonly JobEntry[] },

@@ -67,7 +67,7 @@ function wantedOf(spec: JobSpec, { from, to, order, limit, includeSucceeded }: B
 function planText({ name }: JobSpec, { order }: WantedBackfill, plan: BackfillPlan, show: ShowTime): string {
   const lines = plan.dueTimes.slice(0, PRINTED).map(({ scheduledFor, outcome, runs }) => {
     const known = outcome === null ? 'no record' : paintOutcome(outcome);
-    return `  ${show(scheduledFor)}  ${runs ? 'runs' : 'passed over'}: ${known}`;
+    return `  ${show(scheduledFor)}  ${runs ? 'runs' : 'skipped'}: ${known}`;
   });
   const more = plan.dueTimes.length - lines.length;
   return [
@@ -77,10 +77,10 @@ function planText({ name }: JobSpec, { order }: WantedBackfill, plan: BackfillPl
   ].join('\n');
 }
 
-function counted({ running, passedOver }: Pick<BackfillPlan, 'running' | 'passedOver'>): string {
+function counted({ running, skipped }: Pick<BackfillPlan, 'running' | 'skipped'>): string {
   const runs = `${running.toLocaleString('en-US')} due ${running === 1 ? 'time runs' : 'times run'}`;
-  const passed = passedOver.toLocaleString('en-US');
-  return passedOver === 0 ? runs : `${runs}, and ${passed} ${passedOver === 1 ? 'has' : 'have'} succeeded`;
+  const succeeded = skipped.toLocaleString('en-US');
+  return skipped === 0 ? runs : `${runs}, and ${succeeded} ${skipped === 1 ? 'has' : 'have'} succeeded`;
 }
 
 function startedText(
@@ -111,14 +111,14 @@ const STATES: Readonly<Record<BackfillStatus['state'], string>> = {
 };
 
 function statusText({ name }: JobSpec, found: BackfillStatus, show: ShowTime): string {
-  const { id, state, from, through, order, origin, at, dueTimes, left, passedOver, outcomes, runId } = found;
+  const { id, state, from, through, order, origin, at, dueTimes, left, skipped, outcomes, runId } = found;
   const ends = Object.entries(outcomes).map(([outcome, count]) => `${count.toLocaleString('en-US')} ${outcome}`);
   return [
     `Back-fill ${id} of ${name}: ${STATES[state]}`,
     `  due times  ${show(from)} to ${show(through)}, the ${order} first`,
     `  asked for  ${show(at)} by ${origin.actor}`,
     ...(origin.note === undefined ? [] : [`  note       ${origin.note}`]),
-    `  done       ${String(dueTimes - left)} of ${String(dueTimes)}${passedOver === 0 ? '' : `, ${String(passedOver)} passed over`}`,
+    `  done       ${String(dueTimes - left)} of ${String(dueTimes)}${skipped === 0 ? '' : `, ${String(skipped)} skipped`}`,
     `  outcomes   ${ends.length === 0 ? 'none yet' : ends.join(', ')}`,
     ...(runId === undefined ? [] : [`  running    ${runId}`]),
   ].join('\n');
@@ -132,8 +132,8 @@ async function stop(job: string, options: BackfillOptions): Promise<number> {
   return OK;
 }
 
-function shownPlan({ dueTimes, running, passedOver }: BackfillPlan): object {
-  return { running, passedOver, dueTimes: dueTimes.map((due) => ({ ...due, scheduledFor: isoOf(due.scheduledFor) })) };
+function shownPlan({ dueTimes, running, skipped }: BackfillPlan): object {
+  return { running, skipped, dueTimes: dueTimes.map((due) => ({ ...due, scheduledFor: isoOf(due.scheduledFor) })) };
 }
 
 function shownStatus({ from, through, at, stopped, runId, ...rest }: BackfillStatus): object {

@@ -11,7 +11,7 @@ export interface Terminal {
  * Asks a person to type the job's name before an action that cannot be undone.
  *
  * @param yes the action is confirmed already
- * @throws CliError `NotConfirmed` when the name is not typed, or standard input is no terminal
+ * @throws CliError `NotConfirmed` when the name is not typed, or standard input is not a terminal
  */
 export async function confirm(job: string, yes: boolean, terminal: Terminal = TERMINAL): Promise<void> {
   if (yes || (await ask('Type the name of the job to confirm: ', terminal)) === job) return;

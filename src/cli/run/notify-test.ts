@@ -22,7 +22,7 @@ interface Tested {
   readonly format: string;
   /** Whether it has accepted the notice. */
   readonly accepted: boolean;
-  /** Whether a person has seen it. Null where nobody was asked. */
+  /** Whether a person has seen it. Null if no one was asked. */
   readonly arrived: boolean | null;
   readonly problem: string | null;
 }

@@ -69,8 +69,8 @@ export function resume(jobs: readonly string[], options: ManyOptions): Promise<n
     many: (acting, chosen) => operations.resumeMany(acting, chosen),
     text({ subject }, pause) {
       const [since = 0, until = 0] = [pause.since, pause.until ?? ''].map(Date.parse);
-      const passed = tellPassed(subject, { since, until }, timesOf(options));
-      return Promise.resolve(`Resumed ${subject.name} after ${showSpan(until - since)}. ${passed}`);
+      const skipped = tellSkipped(subject, { since, until }, timesOf(options));
+      return Promise.resolve(`Resumed ${subject.name} after ${showSpan(until - since)}. ${skipped}`);
     },
   });
 }
@@ -78,15 +78,15 @@ export function resume(jobs: readonly string[], options: ManyOptions): Promise<n
 /** How many due times of a pause are named. */
 const NAMED = 3;
 
-function tellPassed(
+function tellSkipped(
   { spec }: Subject,
   pause: { readonly since: EpochMs; readonly until: EpochMs },
   show: ShowTime,
 ): string {
   if (spec === undefined) return 'Due times of the pause are recorded as paused.';
-  const { first, count, isMore } = passedOver(spec, pause, NAMED);
+  const { first, count, isMore } = skippedTimes(spec, pause, NAMED);
   if (count === 0) return 'Nothing was due meanwhile.';
   const named = first.map(show).join(', ');
   const number = `${isMore ? 'more than ' : ''}${count.toLocaleString('en-US')} due ${count === 1 ? 'time' : 'times'}`;
-  return `It passed over ${number}, recorded as paused: ${named}${count > NAMED ? ', …' : ''}`;
+  return `Skipped ${number}, recorded as paused: ${named}${count > NAMED ? ', …' : ''}`;
 }

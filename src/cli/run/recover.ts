@@ -44,7 +44,7 @@ export async function recover(options: RecoverOptions): Promise<number> {
   return refused === 0 ? OK : NO;
 }
 
-/** Warns of deployments that ticked lately. After a failover, this may be out of date like everything else. */
+/** Warns of deployments that ticked recently. After a failover, this may be out of date like everything else. */
 async function warnOfLive(store: LeaseStore, show: ShowTime): Promise<void> {
   const { deployments } = deploymentsOf(await store.listPresences());
   const live = deployments.filter(({ lately }) => lately);

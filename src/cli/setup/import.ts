@@ -161,8 +161,8 @@ function settingsOf(file: string | undefined): ReadonlyMap<string, string> | und
   return new Map(Object.entries(values).map(([name, value]) => [name, String(value)]));
 }
 
-/** Folders of an app that hold no sources of its own. */
-const PASSED_OVER = new Set(['node_modules', 'dist', 'out', 'build', 'venv', 'site-packages', '__pycache__']);
+/** Folders of an app that hold none of its sources. */
+const SKIPPED = new Set(['node_modules', 'dist', 'out', 'build', 'venv', 'site-packages', '__pycache__']);
 /** Those in which .NET builds a project, with a function.json of each function. */
 const BUILT = new Set(['bin', 'obj']);
 
@@ -178,8 +178,8 @@ async function filesOf(format: Format, source: string): Promise<readonly string[
       const { name } = entry;
       const inner = path.join(folder, name);
       if (!entry.isDirectory()) return TIMER_FILE.test(name) ? [inner] : [];
-      const isPassedOver = PASSED_OVER.has(name) || name.startsWith('.') || (isProject && BUILT.has(name));
-      return isPassedOver ? [] : within(inner);
+      const isSkipped = SKIPPED.has(name) || name.startsWith('.') || (isProject && BUILT.has(name));
+      return isSkipped ? [] : within(inner);
     });
   };
   return within(source);

@@ -68,7 +68,7 @@ function fileFindings(warnings: readonly ConfigIssue[]): readonly Finding[] {
   ];
 }
 
-/** Checks the settings of Durable's queues. Without a host.json above the jobs file, this is no app's folder. */
+/** Checks the settings of Durable's queues. Without a host.json above the jobs file, this is not an app's folder. */
 function hostFindings({ file = DEFAULT_FILE }: FileOptions): readonly Finding[] {
   const folder = appFolderOf(file);
   if (!existsSync(path.join(folder, 'host.json'))) return [];

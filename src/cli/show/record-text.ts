@@ -23,7 +23,7 @@ const COLOURS: Readonly<Record<string, 'green' | 'red' | 'yellow' | 'cyan'>> = {
   running: 'cyan',
 };
 
-/** An outcome in its colour, where there are colours. */
+/** An outcome, in colour if the terminal supports it. */
 export function paintOutcome(text: string): string {
   const colour = colourOf(text);
   return colour === undefined ? text : style(colour, text);
@@ -67,7 +67,7 @@ export function deployment({ attempts }: ShownRecord): string {
   return oneLine(attempts.at(-1)?.deployment ?? '');
 }
 
-/** Who asked for the run, from where and why, on one line. Undefined: nobody did. */
+/** Who asked for the run, from where and why, on one line. Undefined if the schedule started it. */
 export function askedBy({ origin }: ShownRecord): string | undefined {
   if (origin === undefined) return undefined;
   const why = origin.note === undefined ? '' : `: ${origin.note}`;

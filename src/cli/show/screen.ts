@@ -56,7 +56,7 @@ const CLEAR_BELOW = '\u001b[J';
 const CTRL_C = '\u0003';
 const CTRL_Z = '\u001a';
 
-/** Opens a terminal's whole screen. Nothing is erased before it is painted anew, so that it does not flicker. */
+/** Opens a terminal's whole screen. Nothing is erased before it is painted again, so that it does not flicker. */
 export function openScreen(keyboard: Keyboard, display: Display, wishes: Wishes): Screen {
   let last: string | undefined;
   let isOpen = false;

@@ -45,7 +45,7 @@ interface Mark {
   readonly meaning?: string;
 }
 
-/** Each has a shape of its own, since colours may be missing. */
+/** Each has its own shape, because colours may be missing. */
 const MARKS: Readonly<Record<string, Mark>> = {
   succeeded: { sign: '✓', format: 'green' },
   failed: { sign: '✗', format: 'red' },
@@ -125,7 +125,7 @@ function timeGroup({ now, show, note = '' }: StatusView): readonly Span[] {
   return [{ text: `${show(Math.floor(now / 1000) * 1000)}${note}`, format: 'dim' }];
 }
 
-/** Everybody should read the whole reason. */
+/** The whole reason is shown. */
 function maintenanceLines(
   { by, note, since, until, jobs }: Overview['maintenance'][number],
   view: StatusView,
@@ -230,7 +230,7 @@ function detailOf(job: JobStatus, view: StatusView): string {
 
 function stateDetail(job: JobStatus, view: StatusView): string {
   const { state, pause, overdueSince, dueSince, currentRun, failures } = job;
-  // Without a file, nobody knows which jobs it has.
+  // Without a file, its jobs are not known.
   const detail = view.hasFile ? job.detail : (job.detail?.replace(/(?:; )?not in this jobs file$/, '') ?? '') || null;
   const row = failures > 1 ? [`${failures} failures in a row`] : [];
   const progress = shownState(job) === state ? [] : [progressText(job, view)];

@@ -133,7 +133,7 @@ function pollInterval(options: StorageOptions): number {
   return Math.max(LEAST_INTERVAL_MS, sweepMs);
 }
 
-/** Prints a state if it differs from the last one, for a reader that is no terminal. */
+/** Prints a state if it differs from the last one, for a reader that is not a terminal. */
 function printChanges(hasFile: boolean, options: StatusOptions): (sight: Sight<Overview>) => void {
   let last: string | undefined;
   let lastTrouble: string | undefined;

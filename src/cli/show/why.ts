@@ -173,7 +173,7 @@ export function itemLines({ items }: Pick<ShownRecord, 'items'>, verbose: boolea
   ];
 }
 
-/** Nobody knows what became of a lost attempt: a holder that could not settle in time looks the same as a dead one. */
+/** The end of a lost attempt is not known: a holder that could not settle in time looks the same as a dead one. */
 export function attemptTimes(
   { startedAt, claimedAt, endedAt, outcome, error }: ShownAttempt,
   at: (iso: string) => string,

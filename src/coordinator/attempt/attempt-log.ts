@@ -12,7 +12,7 @@ import { type LogPlace, createLogWriter } from './log-writer';
 
 /** A line waits this long, so that lines that follow each other closely go by one call. */
 const FLUSH_AFTER_MS: Millis = 2_000;
-/** The same for progress alone, which a handler may report often. */
+/** The same only for progress, which a handler may report often. */
 const FLUSH_PROGRESS_AFTER_MS: Millis = 10_000;
 /** The longest wait after calls that failed. */
 const FLUSH_AT_MOST_MS: Millis = 30_000;

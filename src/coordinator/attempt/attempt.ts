@@ -173,7 +173,7 @@ async function underLease(
   }
 }
 
-/** The log that this attempt alone writes: no other claim has its token. */
+/** The log that only this attempt writes: no other claim has its token. */
 function logOf({ coordinator, report, trust, job: { spec }, key, row }: HeldRow): AttemptLog {
   if (spec.logs === 'none') return NO_LOG;
   const place = { coordinator, report, trust, job: spec.name, key, name: () => String(row.token) };
@@ -196,10 +196,10 @@ async function perform(held: HeldRow, attempted: Attempted, input: ClaimInput): 
 }
 
 /**
- * The items of a run work under its place in the group. An attempt that leaves items to their lanes without a call of
- * its own mostly finds the place that the run has kept.
+ * The items of a run work under its place in the group. An attempt that leaves items to their lanes without its own
+ * call mostly finds the place that the run has kept.
  *
- * @returns the end of the attempt, where it has no place
+ * @returns the end of the attempt, if it has no place
  */
 async function placeForItems(held: HeldRow, attempted: Attempted): Promise<HandlerCall | undefined> {
   const { aborter, membership } = attempted;
@@ -301,7 +301,7 @@ async function endRun(
   return ended(record);
 }
 
-/** Durable has no use for the items, and a large answer takes a blob of its own. */
+/** Durable has no use for the items, and a large answer takes its own blob. */
 function ended(whole: LedgerRecord): AttemptResult {
   const { items: _, ...record } = whole;
   return { kind: 'ended', record };
@@ -455,8 +455,8 @@ function logFailure({ job, row, report }: HeldRow, { handlerCall }: Stage): void
 }
 
 /**
- * Notes why the attempt lost its lease, for the commands that show its run. Without a lease it may write neither row nor
- * record, so the note is a log of its own. No other attempt has its token.
+ * Notes why the attempt lost its lease, for the commands that show its run. Without a lease it may write neither row
+ * nor record, so the note is its own log. No other attempt has its token.
  */
 async function noteLoss({ coordinator, job, key, row, report }: HeldRow, loss: AttemptLoss): Promise<void> {
   // Storage that refused the renewals would refuse this too.

@@ -11,7 +11,7 @@ const RESULT_LIMIT = 32 * 1024;
 
 /**
  * Calls the handler, unless its fence no longer trusts: the process may have stood still since any earlier look, if
- * only because it reported the start to a pipe that nobody read. Never rejects: an error of the handler is an answer.
+ * only because it reported the start to a pipe that was not read. Never rejects: an error of the handler is an answer.
  */
 export async function callHandler(
   job: JobName,
@@ -85,7 +85,7 @@ function nameChanges(changes: string[]): (this: unknown, key: string, value: unk
 /**
  * What becomes of a value that JSON cannot hold. Undefined: it is kept, or it is a member that is undefined.
  *
- * @param value as `toJSON` has made it, where there is one
+ * @param value as `toJSON` has made it, if there is one
  */
 function changeOf(original: unknown, value: unknown, isInList: boolean): string | undefined {
   if (typeof value === 'bigint') return 'a BigInt, kept as text';

@@ -14,14 +14,14 @@ import { type HeldRow, holdRow } from '../held';
 import { type AttemptInput, type ClaimInput, type HandedOver, unpackRow } from '../message';
 import { decideAgain } from './decide-again';
 
-/** Durable timers are cut to whole seconds by the storage back end. */
+/** The storage back end truncates durable timers to whole seconds. */
 const DURABLE_TIMER_EARLY_MS = 1_000;
-/** After a hand-over that took more than this share of the lease, the attempt acquires it anew. */
+/** After a hand-over that took more than this share of the lease, the attempt acquires it again. */
 const FRESH_SHARE = 1 / 3;
 /** A hand-over that took longer may have been given back. Two clocks measure its age, so 1 s is subtracted. */
 const FRESH_MS: Millis = LATE_MS - 1_000;
 
-/** A record is read this long before the lease is acquired, at the most. */
+/** A record is read at most this long before the lease is acquired. */
 const KEPT_MARGIN_MS: Millis = 120_000;
 
 /** A lease, the service's Date of its acquisition, and when that was sent, as far as this process can tell. */
@@ -48,7 +48,7 @@ export interface Claimed {
 }
 
 /**
- * The claim: the one write that gives the attempt to this execution. Everybody else's ETag is stale from here on.
+ * The claim: the one write that gives the attempt to this execution. Every other ETag is stale from here on.
  *
  * @returns the reason, when the claim was not made
  */
@@ -102,7 +102,7 @@ interface Taken {
 }
 
 /**
- * The lease of a hand-over, or a new one. A hand-over that came late is decided anew under its new lease: an hour may
+ * The lease of a hand-over, or a new one. A hand-over that came late is decided again under its new lease: an hour may
  * have passed.
  *
  * @returns the reason, where nothing is to be claimed
@@ -121,7 +121,7 @@ async function takeLease(
   const lease = await acquireAgain(coordinator, job, input, under);
   if (lease === undefined) return 'another instance took the row meanwhile';
   if (input.kind === 'again') return { lease, input };
-  // The lease ends by itself: a free row would say that its run is settled.
+  // Let the lease expire: releasing the row would mean that its run is settled.
   if (isOutdated(input, job, lease)) return 'the record of its run may be gone';
   const { remaining, etag } = under;
   // Once anything is written under it, its release does nothing.
@@ -141,7 +141,7 @@ async function takeLease(
 }
 
 /**
- * Whether the record that a take-over was decided on proves nothing any more: a late write may have made it final since,
+ * Whether the record behind a take-over decision can no longer be relied on: a late write may have made it final since,
  * and retention may have deleted it.
  */
 function isOutdated(input: HandedOver, { spec }: RunnableJob, { acquiredAt }: Acquired): boolean {
@@ -152,15 +152,15 @@ function isOutdated(input: HandedOver, { spec }: RunnableJob, { acquiredAt }: Ac
 type AgainInput = Extract<AttemptInput, { kind: 'again' }>;
 
 /**
- * By how much an attempt comes too early, where that is more than it waits for here: durable timers follow their host's
- * clock, and not-before times the service's. Otherwise 0.
+ * How early an attempt is, if that is more than it can wait for here; otherwise 0. Durable timers follow their host's
+ * clock, and not-before times the service's.
  */
 export function earlyBy(coordinator: Coordinator, input: ClaimInput): Millis {
   const early = input.kind === 'again' ? untilTurn(coordinator, input) : 0;
   return early > DURABLE_TIMER_EARLY_MS ? early : 0;
 }
 
-/** A durable timer may fire up to a second early. Nothing is held yet, so waiting here keeps nobody out. */
+/** A durable timer may fire up to a second early. Nothing is held yet, so waiting here keeps no other instance out. */
 async function untilNotBefore(coordinator: Coordinator, input: AgainInput): Promise<void> {
   const early = untilTurn(coordinator, input);
   if (early > 0) await sleep(coordinator.clock, Math.min(early, DURABLE_TIMER_EARLY_MS));

@@ -10,11 +10,11 @@ import { type HandedOver, packRow, unpackRow } from '../message';
 import { requiredWatch } from '../required';
 
 /**
- * Decides anew on a hand-over that came late, whose lease was acquired again: Durable keeps a message for as long as no
- * host runs, and meanwhile the due time may have expired, or the job was paused. The claim may then be one of a newer due
- * time, so that a task hub that is always late keeps no job from running.
+ * Decides again on a hand-over that came late, whose lease was acquired again: Durable keeps a message for as long as
+ * no host runs, and meanwhile the due time may have expired, or the job was paused. The claim may then be one of a
+ * newer due time, so that a task hub that is always late keeps no job from running.
  *
- * @param acquiredAt the service's Date of the new acquisition: nobody was at work before
+ * @param acquiredAt the service's Date of the new acquisition: no instance was at work before
  * @returns undefined where nothing is to be claimed now: the ticks decide what becomes of the due time
  */
 export async function decideAgain(

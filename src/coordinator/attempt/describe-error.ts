@@ -26,7 +26,7 @@ export function describeError(thrown: unknown, redact: Redact = redactNothing): 
     };
     const name = member('name') ?? 'Error';
     const message = member('message') ?? '';
-    // The stack of an abort is cronlease's own, and helps nobody.
+    // The stack of an abort is cronlease's own, and of no help.
     if (reading(() => error instanceof AttemptAbortedError) === true) return { name, message };
     const code = codeOf(error, cut);
     const stack = member('stack');

@@ -38,7 +38,7 @@ export interface Stage {
   readonly handlerCall: HandlerCall | undefined;
   /** The run continues once these items are done. */
   readonly items: readonly PlannedItem[];
-  /** The pieces of the run, where the attempt has listed them. */
+  /** The pieces of the run, if the attempt has listed them. */
   readonly pieces?: readonly ListedPiece[];
 }
 
@@ -119,7 +119,7 @@ function outOfTime(held: HeldRow, message: string): HandlerCall {
   return endedBy(held, 'timedOut', { name: 'ItemsTimeoutError', message });
 }
 
-/** The items in lanes: an orchestration of its own works on each lane. */
+/** The items in lanes: its own orchestration works on each lane. */
 export function itemLanes(
   held: HeldRow,
   { policy }: FanOutHandler,
@@ -155,7 +155,7 @@ interface Leftovers {
   remove(): Promise<void>;
 }
 
-/** Nobody reads leftovers: where their removal fails, the job's next run removes them. */
+/** Leftovers are not read: if their removal fails, the job's next run removes them. */
 export function leftoversOf(held: HeldRow): Leftovers {
   const { coordinator, report, job } = held;
   const { name } = job.spec;

@@ -34,8 +34,8 @@ const NOTHING_LISTED: Shown = { listed: new Map(), unread: new Set() };
 const batches = new WeakMap<Clock, Batch>();
 
 /**
- * Reads a job's control anew. A burst of attempts that are due at the same time costs one listing, and not one call for
- * each.
+ * Reads a job's control again. A burst of attempts that are due at the same time costs one listing, and not one call
+ * for each.
  *
  * @returns undefined where it could not be read in time, which is logged: once for all jobs of a listing
  */
@@ -50,7 +50,7 @@ export async function freshControl(held: HeldRow, limitMs: Millis): Promise<Cont
 }
 
 /**
- * Reads the control of one job by a call of its own.
+ * Reads the control of one job by its own call.
  *
  * @returns undefined where it could not be read in time, which is logged
  */

@@ -28,7 +28,7 @@ export interface WantedItem {
 
 /** The run of an item as a check showed it. */
 type ItemCheck =
-  /** Somebody holds the row, and may be about to claim the run: the item is neither wanted nor unwanted. */
+  /** An instance holds the row, and may be about to claim the run: the item is neither wanted nor unwanted. */
   | { readonly kind: 'held' }
   /** The item may trust for `trustMs` from the sending of the check. */
   | { readonly kind: 'wanted'; readonly sent: Moment; readonly trustMs: Millis }
@@ -51,7 +51,7 @@ export async function checkItem(item: WantedItem): Promise<ItemCheck> {
   if (seen?.row === undefined) return { kind: 'unwanted', why: 'its row is gone' };
   const row = decodeRow(seen.row.metadata);
   if (!isLeftToItems(row, input)) {
-    // Delivered after the end of its run, it would leave a heartbeat that nobody removes before the job's next run.
+    // Delivered after the end of its run, it would leave a heartbeat that is not removed before the job's next run.
     if (isFirst && row.token > input.token) await endBeats(coordinator, entryOf(coordinator, input));
     return { kind: 'unwanted', why: 'its run has gone on without it' };
   }

@@ -46,7 +46,8 @@ const SEND_AGAIN_MS = 2_000;
 
 /**
  * One call for one item of a run, wherever Durable has sent it. An item's end is stored once: an item that is done is
- * not done again. Storage troubles are no errors here, since they must not end the item's lane: the item is sent again.
+ * not done again. Storage troubles are not errors here, because they must not end the item's lane: the item is sent
+ * again.
  */
 export async function runItem(coordinator: Coordinator, input: ItemInput, report: Report): Promise<ItemResult> {
   const job = coordinator.jobs.get(input.job as JobName);
@@ -95,7 +96,7 @@ function again(
   // A lane that calls only to show its presence must not shorten the item's wait.
   const notBefore = Math.max(now + delay, input.notBefore ?? 0);
   // The lane must not end before the time of its run's items, even if the item cannot be tried again by then: Durable
-  // may have delivered it twice, and the run would send it out anew while its second call trusts.
+  // may have delivered it twice, and the run would send it out again while its second call trusts.
   return { ...againAt(coordinator, attempt, Math.min(notBefore, last)), ...(worked && { worked }) };
 }
 
@@ -149,7 +150,7 @@ function inputOfItem({ coordinator, job, handler, input, trust }: Item): Promise
   );
 }
 
-/** The log of this call alone: Durable may deliver an item twice at once. */
+/** The log of only this call: Durable may deliver an item twice at once. */
 function logOf({ coordinator, report, trust, job: { spec }, input }: Item): AttemptLog {
   if (spec.logs === 'none') return NO_LOG;
   const { key, token, index, attempt } = input;

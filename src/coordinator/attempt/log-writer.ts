@@ -14,7 +14,7 @@ export interface LogPlace {
   readonly job: JobName;
   /** The key of the run. */
   readonly key: string;
-  /** The name of the log, which nobody else writes. Asked for once, when there is something to write. */
+  /** The name of the log, which has no other writer. Asked for once, when there is something to write. */
   readonly name: () => string;
 }
 

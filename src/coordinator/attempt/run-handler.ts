@@ -46,7 +46,7 @@ export interface Attempted {
   readonly membership: Membership;
   /** Of the attempt. */
   readonly span: Span;
-  /** Takes the job's control, where the attempt reads it again. */
+  /** Takes the job's control, if the attempt reads it again. */
   readonly onControl: Waiter['onControl'];
   readonly lastControl: Waiter['lastControl'];
 }

@@ -33,12 +33,12 @@ export interface Waiter {
   readonly lastControl: () => SeenControl | undefined;
 }
 
-/** The result of the wait. Where it has a permit, the caller gives it back. */
+/** The result of the wait. If it has a permit, the caller gives it back. */
 export interface Turn {
   readonly permit?: Permit;
   /** How long it was waited for a place in the job's group. */
   readonly waitedForGroupMs?: Millis;
-  /** The handler is not called. Undefined also where the signal was aborted. */
+  /** The handler is not called. Undefined also if the signal was aborted. */
   readonly end?: Extract<AttemptEnd, { kind: 'notRun' | 'crowded' }>;
 }
 

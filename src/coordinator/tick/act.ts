@@ -28,7 +28,7 @@ import {
 import { handOver } from './race';
 
 const ROOM_AGAIN_MS = 1_000;
-/** A look at all jobs is worth one acquisition in vain for each so many of them, and then the rest is looked at again. */
+/** A look at all jobs is worth one lost acquisition for each so many of them, and then the rest is looked at again. */
 const JOBS_PER_LOSS = 100;
 
 /** A decision that something is due. */
@@ -43,7 +43,7 @@ export function act(state: TickState, fire: Fire, job: RunnableJob, decided: Job
   const { name } = job.spec;
   if (board.notes(name).next.kind !== 'ready' || !isDue(decided) || coordinator.stopping) return;
   if (!isAllowed(coordinator, decided)) {
-    // The sweep that finds the list settled decides anew.
+    // The sweep that finds the list settled decides again.
     board.note(name, 'putOff', { next: SWEEP });
     return;
   }
@@ -108,7 +108,7 @@ function waitsFor(
   { spec }: RunnableJob,
   { claim, etag }: Due & { readonly claim: Claim },
 ): NextCheck | undefined {
-  // The others go on. The sweep that finds the cordon lifted decides anew.
+  // The others go on. The sweep that finds the cordon lifted decides again.
   if (coordinator.cordon !== undefined) return SWEEP;
   if (!hubWatch.mayRace) return { kind: 'waitsForHub' };
   const now = coordinator.serviceTime.now();
@@ -122,7 +122,7 @@ function waitsFor(
   return termOfFire === fire.number ? READY : undefined;
 }
 
-/** Returns false if somebody else was faster. */
+/** Returns false if another instance was faster. */
 async function write(
   { coordinator, batches, board, overdue, hubWatch }: TickState,
   { hub, report, untilNext }: Fire,
@@ -139,7 +139,7 @@ async function write(
   }
   const { leaseId, leaseMs } = unanswered;
   if (decision.kind === 'record') {
-    // Once the record of the run is deleted, the row alone knows how it ended.
+    // Once the record of the run is deleted, only the row shows how it ended.
     const isLast = decision.row.phase === 'settled';
     const row = isLast
       ? await withLastRun(coordinator, name, { row: decision.row, before }, coordinator.serviceTime.now())

@@ -2,8 +2,8 @@ import type { Millis } from '../../core/brand';
 import { type Clock, sleep } from '../../core/clock';
 
 /**
- * Work that ticks have started and do not await between two checks. A tick returns only after it is over, since its logs
- * and events belong to that invocation.
+ * Work that ticks have started and do not await between two checks. A tick returns only after it is over, because its
+ * logs and events belong to that invocation.
  */
 export interface Background {
   readonly any: boolean;

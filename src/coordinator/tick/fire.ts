@@ -42,6 +42,6 @@ export interface TickState {
   readonly backfills: BackfillWatch;
   readonly notices: NoticeWatch;
   readonly claimRate: ClaimRate;
-  /** How many claims of this process were acquired in vain. */
+  /** How many claims of this process were acquired without effect. */
   losses: number;
 }

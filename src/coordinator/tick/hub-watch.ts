@@ -18,7 +18,7 @@ const SHOWN_AFTER_MS = 2_000;
 /**
  * Keeps a deployment whose task hub is dead out of the race: after a start, and after each hand-over whose claim was
  * not seen by the end of its lease, a no-op orchestration must come through first. Otherwise deployments with dead hubs
- * could win every race and keep out the healthy one for ever.
+ * could win every race and keep out the healthy one forever.
  */
 export interface HubWatch {
   /**
@@ -62,7 +62,7 @@ interface LateHandOvers {
 function lateHandOvers(coordinator: Coordinator, givenBack: GivenBack, demandProof: () => void): LateHandOvers {
   const { clock, handOvers } = coordinator;
 
-  /** A slow hub would give the same turn back for ever. The second time it keeps the lease, until its attempt comes. */
+  /** A slow hub would give the same turn back forever. The second time it keeps the lease, until its attempt comes. */
   const isLate = async (name: JobName, handOver: HandOver): Promise<void> => {
     handOvers.note(name, { ...handOver, isLate: true });
     if (handOver.lease !== 'available' || givenBack.get(name)?.turn === handOver.turn) return;
@@ -147,7 +147,7 @@ export function hubWatch(coordinator: Coordinator): HubWatch {
     const status = await withinHub(clock, () => hub.status(id));
     // A doubt that was raised during the call needs its own probe.
     if (status === 'completed') return probe?.id === id;
-    // A message of the probe may be lost for good. The next probe then shows whether the hub works.
+    // A message of the probe may be lost permanently. The next probe then shows whether the hub works.
     if (status !== 'pending' || clock.monotonic() - sentAt > PROBE_AGAIN_MS) probe = undefined;
     return false;
   };

@@ -38,7 +38,7 @@ export function leftRows(coordinator: Coordinator): (whole: Listing, report: Rep
   let ownHash: string | undefined;
 
   return (whole, report) => {
-    // Without presences, nobody can tell what others have in their files.
+    // Without presences, the files of others are not known.
     if (facts === undefined) return undefined;
     const now = clock.monotonic();
     // After an outage, others need time to report.

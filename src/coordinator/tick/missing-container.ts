@@ -18,9 +18,9 @@ interface ContainerWatch {
 }
 
 /**
- * Nothing is stored any more that a claim could contradict, and once all leases from before are over, nobody believes to
- * hold one. A new instance makes the container at its start without this wait, as it must: it cannot tell a deleted
- * container from one that never was.
+ * Nothing is stored any more that a claim could contradict, and once all leases from before are over, no instance
+ * believes to hold one. A new instance makes the container at its start without this wait, as it must: it cannot tell a
+ * deleted container from one that never was.
  */
 export function createContainerWatch({ clock, serviceTime, store }: Coordinator): ContainerWatch {
   let isPrepared = false;

@@ -25,7 +25,7 @@ export type NextCheck =
   | { readonly kind: 'sweep' }
   /** Nothing is to be done before `at`, unless the row changes. */
   | { readonly kind: 'rest'; readonly at: EpochMs }
-  /** Somebody holds the row. The check after the next one follows it by `delayMs`. */
+  /** An instance holds the row. The check after the next one follows it by `delayMs`. */
   | { readonly kind: 'watch'; readonly at: EpochMs; readonly delayMs: Millis }
   /** Required jobs have not succeeded. Nothing is to be done before `at`, unless one of their rows changes. */
   | { readonly kind: 'awaits'; readonly at: EpochMs }
@@ -98,7 +98,7 @@ export const NEW_NOTES: JobNotes = {
 
 /** What happens to a job in this process, with the facts that its notes need. */
 export interface NoteEvents {
-  /** A listing lacks its row: somebody removed it. The next sweep creates it again. */
+  /** A listing lacks its row: it was removed. The next sweep creates it again. */
   readonly rowGone: null;
   /** This process has created its row. */
   readonly rowCreated: Pick<JobNotes, 'next' | 'upcoming'>;
@@ -119,7 +119,7 @@ export interface NoteEvents {
   };
   readonly warned: Pick<JobNotes, 'warned'>;
   readonly silenceTold: null;
-  /** What is due is not written now. The check after the next state decides anew. */
+  /** What is due is not written now. The check after the next state decides again. */
   readonly putOff: Pick<JobNotes, 'next'>;
   /** The claim of a term is due, in this fire. */
   readonly termDue: { readonly fire: number };
@@ -137,7 +137,7 @@ export interface NoteEvents {
   readonly hubProven: { readonly now: EpochMs };
 }
 
-/** The notes change in these ways alone. */
+/** The notes change in only these ways. */
 const TRANSITIONS: {
   readonly [Kind in keyof NoteEvents]: (notes: JobNotes, event: NoteEvents[Kind]) => Partial<JobNotes>;
 } = {

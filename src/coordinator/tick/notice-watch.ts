@@ -24,7 +24,7 @@ const DELETED_AT_ONCE = 50;
 const OFF_PREFIX = '_off_';
 const OFF_FOR_MS: Millis = 7 * 86_400_000;
 
-/** Creates the notices of changes that nobody claims, and sends those that others have left. */
+/** Creates the notices of changes that no instance claims, and sends those that others have left. */
 export interface NoticeWatch {
   /**
    * Called with each sweep, once the overdue jobs are known.
@@ -45,7 +45,7 @@ export function watches(coordinator: Coordinator): { readonly overdue: OverdueWa
   return { overdue, notices: noticeWatch(coordinator, overdue) };
 }
 
-/** Each sweep makes one more listing, and only where a job notifies. */
+/** Each sweep makes one more listing, and only if a job notifies. */
 function noticeWatch(coordinator: Coordinator, overdue: OverdueWatch): NoticeWatch {
   const { clock, settings, serviceTime } = coordinator;
   const notifying = [...coordinator.jobs.values()].flatMap(({ spec }): readonly Notifying[] =>
@@ -162,7 +162,7 @@ function isOwed({ jobs }: Listing, { id, job }: Listed): boolean {
   try {
     return decodeRow(row.metadata).telling.some(({ change, of }) => noticeId(job, change, of) === id);
   } catch (error) {
-    // Once somebody has repaired the row, it may name it again.
+    // Once the row has been repaired, it may name it again.
     if (error instanceof ForeignMetadataError) return true;
     throw error;
   }

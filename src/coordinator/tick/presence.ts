@@ -28,8 +28,8 @@ interface Announced {
  * two more calls if another process has written it meanwhile. No tick waits for it, and a failure causes one warning. A
  * wrong clock is logged every five minutes.
  *
- * A poke may come to another process of the app than the timer's fires do. It writes only where the deployment has been
- * silent, since the timer's process would otherwise take it for a second app of the same name.
+ * A poke may come to another process of the app than the timer's fires do. It writes only if the deployment has been
+ * silent, because the timer's process would otherwise take it for a second app of the same name.
  */
 export function announcer(coordinator: Coordinator): (hub: Hub, report: Report, announced: Announced) => void {
   const { clock, presence: facts } = coordinator;
@@ -98,7 +98,7 @@ function presenceOf(coordinator: Coordinator, facts: PresenceFacts, hub: Hub): O
   };
 }
 
-/** For a poke: leaves the presence alone where the deployment's timer has written it of late. */
+/** For a poke: leaves the presence as it is if the deployment's timer has written it recently. */
 async function writeIfSilent(coordinator: Coordinator, presence: Presence): Promise<undefined> {
   const { clock, store, deployment } = coordinator;
   const { presences } = await within(clock, CALL_LIMIT_MS, (signal) => store.listPresences({ signal }));

@@ -20,7 +20,7 @@ const TROUBLE = 'strays';
 
 const SLOW = 'listing';
 
-/** The plan changes with checks alone, and those of a burst come together. */
+/** The plan changes only with checks, and those of a burst come together. */
 const PLAN_EVERY_MS = 500;
 
 const LISTING_LIMIT_MS = 10_000;
@@ -39,7 +39,7 @@ const CALL_MS: Millis = 20;
 
 /** The least time between two sweeps, for each job that they read. It keeps them below 2 % of a core. */
 const SWEEP_JOB_MS = 8;
-/** Sweeps that are set to come this seldom, or less often, are left as they are. */
+/** Sweeps that are set to come this rarely, or less often, are left as they are. */
 const SPREAD_UP_TO_MS = 60_000;
 
 /** Checks jobs and starts due work: one call of `step` after another. One for each process. */
@@ -151,7 +151,7 @@ export function createSurvey(state: TickState): Survey {
     );
   }
 
-  /** One job, and the jobs that it requires if somebody could claim it now. */
+  /** One job, and the jobs that it requires if an instance could claim it now. */
   async function listWithRequired(name: JobName): Promise<Listing> {
     const own = await list({ job: name });
     if (own.jobs.get(name)?.row?.lease === 'leased') return own;
@@ -212,7 +212,7 @@ function turns(): <T>(step: () => Promise<T>) => Promise<T> {
   };
 }
 
-/** The returned function returns whether somebody set the wall clock, or the machine slept, since its last call. */
+/** The returned function returns whether the wall clock was set, or the machine slept, after its last call. */
 function clockSteps(clock: Clock): () => boolean {
   let ahead: Millis | undefined;
   return () => {

@@ -189,7 +189,7 @@ async function whileTicking<T>(
     background.wake();
   };
   const done = work(stop.signal);
-  // An error reaches the caller. A second promise that rejects, and that nobody awaits, would end the process.
+  // An error reaches the caller. A second promise that rejects, and that is not awaited, would end the process.
   const over = (): void => undefined;
   const running = { wake, done: done.then(over, over) };
   ticks.add(running);
@@ -202,7 +202,8 @@ async function whileTicking<T>(
 
 /**
  * The jobs in the order in which they are checked and claimed, if they are due together. Equal ones are in an order of
- * this instance's own, so that instances that are late acquire different jobs first, and seldom the same in vain.
+ * this instance's own, so that instances that are late acquire different jobs first, and rarely the same without
+ * effect.
  */
 function inClaimOrder({ jobs, random }: Coordinator): readonly JobName[] {
   const ranked = [...jobs.values()].map(({ spec }) => ({ name: spec.name, rank: [...claimRank(spec), random()] }));

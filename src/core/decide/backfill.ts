@@ -22,7 +22,7 @@ export function decideBackfill(s: Situation, row: Row, idle: Decision): Decision
       return idle;
     case 'unread':
       return { kind: 'readBackfill', due: step.due };
-    case 'passed':
+    case 'skipped':
       return { kind: 'record', row: { ...row, backfill: step.progress } };
     case 'run': {
       const base = freshRun({ ...row, backfill: step.progress });

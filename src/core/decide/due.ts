@@ -18,11 +18,11 @@ export function decideDue(s: Situation): Decision {
 
 interface First {
   readonly decision: Decision;
-  /** What was decided, where a back-fill may run now. Undefined: it may not. */
+  /** What was decided, if a back-fill may run now. Undefined: it may not. */
   readonly row?: Row;
 }
 
-/** Manual runs and due times alone. */
+/** Only manual runs and due times. */
 export function decideFirst(s: Situation): First {
   const manual = takeManualRuns(s);
   const room = OWED_STRETCHES - carry(s).owed.length - manual.stretches.length;

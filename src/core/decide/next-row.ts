@@ -61,7 +61,7 @@ export function startsAnew(s: Situation): boolean {
 
 /**
  * A higher revision's schedule counts from now, and so does that of a job that no file had. Of the old one the row has
- * only a hash, and nobody knows which due times a job without a file had. So those since the cursor are unknown: one
+ * only a hash, and the due times of a job without a file are not known. So those since the cursor are unknown: one
  * stretch without a count records that none of them ran. A row that owes one stretch more than others may is written as
  * it is, and adopts once its records exist: it has no room for another.
  */
@@ -109,7 +109,7 @@ export function recentOf({ row, job, control }: Situation, stretches: readonly S
 
 /**
  * Whether an expired row owes records, or its holder died between the final record and the release. Once retention
- * deletes that record, nobody can tell that the run is settled.
+ * deletes that record, nothing shows that the run is settled.
  */
 export function isLeftBehind({ lease, row, record }: Situation): boolean {
   return (

@@ -72,7 +72,7 @@ export function decideUnfinished(s: Situation): Decision | undefined {
 }
 
 /**
- * The row of a run whose outcome nobody can know. Its holder may have counted a success, and died before its record.
+ * The row of a run whose outcome cannot be known. Its holder may have counted a success, and died before its record.
  */
 function withUnknownEnd(s: Situation): Row {
   const counted = withRecordedEnd(carry(s), { at: undefined, outcome: 'failed' }, s.job);
@@ -87,7 +87,7 @@ export function waitingSince(job: JobSpec, row: Row): EpochMs {
   return row.run === undefined ? row.cursor : Math.max(row.cursor, row.run.since - job.offsetMs - 1);
 }
 
-/** Whether a due time or a manual run ends the run. A back-filled one never gives way for good. */
+/** Whether a due time or a manual run ends the run. A back-filled one never gives way permanently. */
 function mayBeCancelled({ job, row }: Situation): boolean {
   return job.overlap === 'cancel' && row.run?.trigger !== 'backfill';
 }
@@ -98,7 +98,7 @@ function cancellingDueTime(s: Situation): EpochMs | undefined {
   if (!mayBeCancelled(s) || !job.enabled || currentPause(control, now) !== undefined) return undefined;
   // A schedule that the row has not adopted yet counts from now.
   let due = job.timetable.next(adopts(s) ? Math.max(row.cursor, seenBy(s)) : waitingSince(job, row));
-  // One that came while nobody was at work is missed. If missed ones never run, the run does not give way to it.
+  // One that came while no instance was at work is missed. If missed ones never run, the run does not give way to it.
   const stands = job.catchUp === 'none' ? runStandsFrom(s) : undefined;
   if (due !== undefined && stands !== undefined && stands <= actualTime(job, due)) {
     due = job.timetable.next(Math.max(due - 1, seenBy(s) - job.offsetMs));
@@ -141,8 +141,8 @@ function counts(s: Situation): boolean {
 }
 
 /**
- * A plan alone does not count as an attempt; items that missed their deadline do. If no attempt is left, the run ends.
- * Its last claim is uncounted, and gathers if all items turn out to be done.
+ * A plan by itself does not count as an attempt; items that missed their deadline do. If no attempt is left, the run
+ * ends. Its last claim is uncounted, and gathers if all items turn out to be done.
  */
 function resume(s: Situation): Claim {
   const { row, job } = s;
@@ -155,8 +155,8 @@ function resume(s: Situation): Claim {
 }
 
 /**
- * Nobody works on the items, and they still have time. The claim does not use up an attempt, and the deadline stays, so
- * that a run whose items kill every host still comes to an end.
+ * No instance works on the items, and they still have time. The claim does not use up an attempt, and the deadline
+ * stays, so that a run whose items kill every host still comes to an end.
  */
 function resumeEarly(s: Situation): Claim {
   return keepingDeadline(nextClaim(s, 'resume', undefined), s);

@@ -39,7 +39,7 @@ export type NextUp =
   | { readonly kind: 'pastLimit'; readonly scheduledFor: EpochMs }
   /** It waits for jobs that it requires. `isBusy`: one of them may succeed at any moment. */
   | { readonly kind: 'waits'; readonly scheduledFor: EpochMs; readonly until: EpochMs; readonly isBusy: boolean }
-  /** Nobody knows yet whether these required jobs have succeeded. */
+  /** It is not known yet whether these required jobs have succeeded. */
   | { readonly kind: 'unread'; readonly jobs: readonly JobName[]; readonly since: EpochMs }
   /** The job is paused or disabled. The rest is decided when that ends. */
   | { readonly kind: 'suspended' }
@@ -93,7 +93,7 @@ function suspendedBy(pause: Pause | undefined): NextUp {
 
 /**
  * Extends the last stretch of a full decision over all due times that certainly share its outcome. Without that, an old
- * cursor on a job of each second would cause 35 records a second for many minutes. The number of skipped due times is
+ * cursor on a job of every second would cause 35 records a second for many minutes. The number of skipped due times is
  * estimated from the counted ones.
  */
 function leap(view: OutcomeView, stretches: Stretch[], cursor: EpochMs): EpochMs {
@@ -117,7 +117,7 @@ function sameOutcomeUntil(view: OutcomeView, reason: Reason, actual: EpochMs): E
   return Math.min(nextPause, decidedAt(view) - view.job.catchUpWindowMs);
 }
 
-/** Limits the age of due times by the listing's Date, since this machine's clock may be fast. */
+/** Limits the age of due times by the listing's Date, because this machine's clock may be fast. */
 function decidedAt({ now, limit, lookAheadMs }: OutcomeView): EpochMs {
   return Math.min(now, limit - lookAheadMs);
 }
@@ -139,7 +139,7 @@ export function mostAhead(job: JobSpec, scheduledFor: EpochMs): Millis {
 export type Verdict =
   | { readonly kind: 'run'; readonly trigger: Trigger; readonly queued: boolean }
   | { readonly kind: 'unrun'; readonly outcome: UnrunOutcome; readonly reason: Reason }
-  /** It waits for jobs that it requires, or nobody knows yet whether it does. */
+  /** It waits for jobs that it requires, or it is not known yet whether it does. */
   | Extract<Requirement, { readonly kind: 'waits' | 'unread' }>
   /** Its outcome is decided when the pause ends, or when the job is enabled again. */
   | { readonly kind: 'suspended'; readonly outcome: 'paused' | 'disabled'; readonly pause?: Pause };
@@ -173,7 +173,7 @@ export function verdictOn(view: OutcomeView, scheduledFor: EpochMs): Verdict {
   if (isMissed && job.catchUp === 'none') return unrun('expired', 'catchUpNone');
   const own: Verdict = { kind: 'run', trigger: isMissed ? 'catchUp' : 'schedule', queued: false };
   if (job.catchUp !== 'latest' || age <= ON_TIME_MS) return own;
-  // One that the last run overlapped does not run, so it takes nobody's place.
+  // One that the last run overlapped does not run, so it takes no other's place.
   const newer = outside(job, job.timetable.next(scheduledFor), (at) => pauseAt(control, at) ?? skippedAt(view, at));
   const passed = newer !== undefined && actualTime(job, newer) <= now ? newer : undefined;
   return insteadOfNewer(view, passed, { newer: unrun('collapsed', 'catchUpLatest'), own });

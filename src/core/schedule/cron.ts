@@ -13,7 +13,7 @@ export interface Cron {
   readonly fields: CronFields;
   /**
    * Whether the hour field holds `*`, `?`, `-` or `/`. Such a schedule is due at each instant whose wall time matches,
-   * also when the zone's clocks change.
+   * even when the zone's clocks change.
    */
   readonly elapsed: boolean;
   readonly warnings: readonly ScheduleWarning[];
@@ -116,7 +116,8 @@ function parseFields(fields: SixFields): ParsedFields | undefined {
 }
 
 /**
- * Tries each field alone to find the wrong ones. If each is right alone, together they name a date that never comes.
+ * Tries each field by itself to find the wrong ones. If each is right by itself, together they name a date that never
+ * comes.
  */
 function explain(fields: SixFields): ScheduleError {
   const wrong = FIELDS.flatMap((field, index) => {

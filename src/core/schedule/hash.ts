@@ -25,7 +25,7 @@ interface ScheduleSettings {
  * cron, a date for its midnight, another order of exceptions), and differ otherwise.
  *
  * Deployments compare the hash, so it must not depend on the machine. It uses windows as written, not as instants,
- * since two releases of Node may have different rules for a zone.
+ * because two releases of Node may have different rules for a zone.
  */
 export function scheduleHash(settings: ScheduleSettings): string {
   const { schedule, timeZone, dst, between, except, yearly, spread, enabled } = settings;
@@ -38,7 +38,7 @@ export function scheduleHash(settings: ScheduleSettings): string {
     [...new Set(except.map(windowText))].sort(),
     spread,
     enabled,
-    // Only where there are some, so that the rows of other jobs keep their hash.
+    // Only if there are some, so that the rows of other jobs keep their hash.
     ...(yearly.length === 0 ? [] : [[...new Set(yearly.map(yearlyText))].sort()]),
   ];
   return hash('sha256', JSON.stringify(canonical)).slice(0, 16);

@@ -4,7 +4,7 @@ import { ScheduleError } from './schedule-error';
 import { instantOfWall, type Zone } from './zone';
 
 /**
- * A border of a window: the start of a date, a wall time in the job's zone (seconds of a clock without a zone), or an
+ * A boundary of a window: the start of a date, a wall time in the job's zone (seconds of a clock without a zone), or an
  * instant.
  */
 export type Moment =
@@ -37,7 +37,7 @@ export function parseInstant(text: string): EpochMs {
 }
 
 /**
- * Reads a border of a window: `YYYY-MM-DD`, `YYYY-MM-DDTHH:MM[:SS]`, or RFC 3339 with `Z` or an offset.
+ * Parses a window boundary: `YYYY-MM-DD`, `YYYY-MM-DDTHH:MM[:SS]`, or RFC 3339 with `Z` or an offset.
  * @throws ScheduleError
  */
 export function parseMoment(text: string): Moment {

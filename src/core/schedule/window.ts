@@ -4,7 +4,7 @@ import { instantOf, type Moment } from './moment';
 import { ScheduleError } from './schedule-error';
 import type { Zone } from './zone';
 
-/** Includes `from` and excludes `to`. A missing border is open. */
+/** Includes `from` and excludes `to`. A missing boundary is open. */
 export interface Window {
   readonly from?: Moment | undefined;
   readonly to?: Moment | undefined;

@@ -98,8 +98,8 @@ function zoneWithChanges(name: string): Zone {
 }
 
 /**
- * The stretches of [start, end). The formatter is not kept, since it takes 25 kB for each zone and is used once in four
- * years.
+ * The stretches of [start, end). The formatter is not kept, because it takes 25 kB for each zone and is used once in
+ * four years.
  */
 function findSegments(name: string, start: number, end: number): readonly Segment[] {
   const offsetAt = offsetReader(name);

@@ -22,7 +22,7 @@ export interface Action {
   /** The word on the button that does not. */
   readonly decline: string;
   readonly danger?: boolean;
-  /** Everybody sees the note. */
+  /** All can see the note. */
   readonly note: 'needed' | 'possible' | 'none';
   /** Whether it may have an input in JSON, and what it has without one. */
   readonly input?: string;
@@ -30,7 +30,7 @@ export interface Action {
   readonly filled?: string;
   /** Whether it may have an end, and what it means to have none. */
   readonly until?: string;
-  /** The jobs to choose from, where it concerns several. */
+  /** The jobs to choose from, if it concerns several. */
   readonly scope?: Scope;
   /** Resolves to the news of it. */
   readonly carryOut: (given: Given) => Promise<string>;

@@ -3,7 +3,7 @@ import type { Action, Given } from './action';
 import { ApiError, change } from './api';
 import { go, pageOf } from './address';
 import type { Job, OneJob, OneRun, RunSummary } from './model';
-import { reportPassedOver } from '../pages/passed-over';
+import { reportSkippedTimes } from '../pages/skipped-times';
 import { plural } from './words';
 
 type Controlled = Pick<OneJob, 'name' | 'controlVersion'>;
@@ -32,7 +32,7 @@ export function resumeJob({ name, controlVersion: version }: Controlled): Action
     note: 'possible',
     async carryOut({ note }) {
       const { pause } = await change('resumeJob', [name], bodyOf({ note }), { version });
-      await reportPassedOver([{ job: name, pause }], `job=${encodeURIComponent(name)}`);
+      await reportSkippedTimes([{ job: name, pause }], `job=${encodeURIComponent(name)}`);
       return `Job ${name} is resumed`;
     },
   };
@@ -139,7 +139,7 @@ export function cancelRun(runId: string): Action {
     note: 'possible',
     async carryOut({ note }) {
       await change('cancelRun', [runId], bodyOf({ note }));
-      return 'The cancel is requested';
+      return 'Cancellation requested';
     },
   };
 }
@@ -174,11 +174,11 @@ export function unacknowledge({ name, controlVersion: version }: Controlled): Ac
   };
 }
 
-/** Only the deployment that serves the page can be poked: another one has a dashboard of its own. */
+/** Only the deployment that serves the page can be poked: another one has its own dashboard. */
 export function poke(deployment: string): Action {
   return {
     title: `Start a tick of ${deployment}?`,
-    effect: 'It looks at all jobs now and claims what is due, as its timer would. That starts nothing twice.',
+    effect: 'It looks at all jobs now and claims what is due, as its timer would. Nothing is started twice.',
     verb: 'Poke',
     decline: 'Leave it',
     note: 'none',

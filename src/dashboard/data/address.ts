@@ -33,11 +33,11 @@ function hrefOf(values: Params): string {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(values)) if (value !== undefined && value !== '') query.set(name, value);
   const text = query.toString();
-  // A link to "?" alone would keep nothing, and an empty one the whole query.
+  // A link to a mere "?" would keep nothing, and an empty one the whole query.
   return text === '' ? '.' : `?${text}`;
 }
 
-/** @param how `replace`: what is typed or chosen on a page makes no entry of its own in the history */
+/** @param how `replace`: what is typed or chosen on a page makes no separate entry in the history */
 export function go(href: string, how: 'push' | 'replace' = 'push'): void {
   if (how === 'push') history.pushState(null, '', href);
   else history.replaceState(null, '', href);

@@ -3,7 +3,7 @@ import type { Client } from '../../client';
 import { type Operation, routeOf } from '../../client/operations';
 import type { Problem } from './model';
 
-/** The least that a page must know of an answer that is no success. */
+/** The least that a page must know of an answer that is not a success. */
 export interface Failure {
   /** Undefined: nothing answered. */
   readonly status: number | undefined;

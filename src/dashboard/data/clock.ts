@@ -1,7 +1,7 @@
 import { computed, signal } from '@preact/signals';
 import { serviceNow } from './live';
 
-/** The service's time, to the second. It stands still while nobody sees it. */
+/** The service's time, to the second. It stands still while it is not visible. */
 export const now = signal(serviceNow());
 
 export function startClock(): void {

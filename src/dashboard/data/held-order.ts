@@ -8,7 +8,7 @@ export interface HeldOrder {
 }
 
 /**
- * Keeps rows where they are while the page is open, until a person asks: nobody loses a line, or clicks a row that came
+ * Keeps rows where they are while the page is open, until a person asks: no one loses a line, or clicks a row that came
  * in between.
  *
  * @param wanted the names in the right order

@@ -68,7 +68,7 @@ export function topicOfState(state: ShownState): string {
   }
 }
 
-/** Reasons that call nobody have the topic of their outcome. */
+/** Reasons that need no one have the topic of their outcome. */
 const PLAIN: readonly string[] = ['completed', 'termEnded'];
 
 export function topicOf(outcome: Outcome | null, reason: string | null): string | undefined {

@@ -76,7 +76,7 @@ function catchUpOf({ catchUp, catchUpWindowMs }: Settings): string {
 }
 
 function retryOf({ retry: { attempts, backoffMs, factor, maxBackoffMs } }: Settings): string {
-  if (attempts === 1) return 'A run that fails is not tried again.';
+  if (attempts === 1) return 'Failed runs are not retried.';
   const growth =
     factor === 1 ? '' : `, then ${String(factor)} times as long each time, up to ${duration(maxBackoffMs)}`;
   return `A run has up to ${plural(attempts, 'attempt')}, the second ${duration(backoffMs)} after the first${growth}.`;

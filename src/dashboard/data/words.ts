@@ -2,7 +2,7 @@ import { wordOf } from '../../core/guide';
 import type { ShownState } from '../../core/shown-state';
 import type { Outcome } from './model';
 
-/** A colour's meaning. It never stands alone: an icon and a word go with it. */
+/** A colour's meaning. It is never without them: an icon and a word go with it. */
 export type Tone = 'good' | 'bad' | 'warn' | 'busy' | 'calm' | 'off';
 
 export type IconName =
@@ -67,7 +67,7 @@ export const OUTCOME_LABELS = labelled<Outcome>({
   retrying: ['retry', 'warn'],
 });
 
-/** The end of a run whose record alone has its outcome. */
+/** The end of a run whose outcome is only in its record. */
 export const UNKNOWN_LABEL: Label = { word: 'Over', icon: 'dot', tone: 'calm' };
 
 export function outcomeLabel(outcome: Outcome | null): Label {

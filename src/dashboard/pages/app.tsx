@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { ActionDialog, News } from '../parts/action-dialog';
-import { PassedOverDialog } from './passed-over';
+import { SkippedTimesDialog } from './skipped-times';
 import { AuditPage } from './audit-page';
 import { changed, go, pageOf, param } from '../data/address';
 import { now } from '../data/clock';
@@ -76,7 +76,7 @@ export function App(): JSX.Element {
       <Connection />
       <News />
       <ActionDialog />
-      <PassedOverDialog />
+      <SkippedTimesDialog />
     </>
   );
 }

@@ -11,7 +11,7 @@ import type { Label } from '../data/words';
 
 type Entry = Audit['entries'][number];
 
-/** A search is made once nobody has typed for so long: it may list 1,000 changes. */
+/** A search is made once there was no typing for so long: it may list 1,000 changes. */
 const TYPED_MS = 300;
 
 const LABELS: Readonly<Record<Entry['state'], Label>> = {

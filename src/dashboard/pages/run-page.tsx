@@ -287,7 +287,7 @@ function ErrorOf({
   );
 }
 
-/** What the handler got, for those who may see it, and how a run of its own input differs. */
+/** What the handler got, for those who may see it, and how its own run input differs. */
 function Input({ run: { input, inputHidden = false } }: { readonly run: OneRun }): JSX.Element {
   if (!inputHidden && input === undefined) return <></>;
   return (

@@ -140,11 +140,11 @@ function planPath(job: string, { from, to, order, includeSucceeded }: Wanted): s
   return pathOf('planBackfill', [job], { from, to, order, includeSucceeded: includeSucceeded || undefined });
 }
 
-function summaryOf({ running, passedOver }: BackfillPlan): string {
-  const passed = plural(passedOver, 'has succeeded and is passed over', 'have succeeded and are passed over');
-  if (running === 0) return `No due time runs: ${passed}.`;
+function summaryOf({ running, skipped }: BackfillPlan): string {
+  const succeeded = plural(skipped, 'has succeeded and is skipped', 'have succeeded and are skipped');
+  if (running === 0) return `No due time runs: ${succeeded}.`;
   const runs = plural(running, 'due time runs', 'due times run');
-  return passedOver === 0 ? `${runs}.` : `${runs}, and ${passed}.`;
+  return skipped === 0 ? `${runs}.` : `${runs}, and ${succeeded}.`;
 }
 
 interface PlanProps {
@@ -154,15 +154,15 @@ interface PlanProps {
 }
 
 function Plan({ plan, wanted, zone }: PlanProps): JSX.Element {
-  const { job, dueTimes, running, passedOver } = plan;
-  const more = running + passedOver - Math.min(SHOWN, dueTimes.length);
+  const { job, dueTimes, running, skipped } = plan;
+  const more = running + skipped - Math.min(SHOWN, dueTimes.length);
   return (
     <>
       <p>{summaryOf(plan)}</p>
       <ul>
         {dueTimes.slice(0, SHOWN).map(({ scheduledFor, outcome, runs }) => (
           <li key={scheduledFor}>
-            <Time at={scheduledFor} zone={zone} /> {runs ? 'runs' : 'is passed over'} ({outcome ?? 'no record'})
+            <Time at={scheduledFor} zone={zone} /> {runs ? 'runs' : 'is skipped'} ({outcome ?? 'no record'})
           </li>
         ))}
         {more > 0 && <li>and {more} more</li>}

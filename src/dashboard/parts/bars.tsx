@@ -19,7 +19,7 @@ export function Bars({ job }: { readonly job: Pick<Job, 'recent' | 'timeZone' | 
   const { recent, currentRun: current } = job;
   const shown = recent.slice(current === null ? -SLOTS : -(SLOTS - 1));
   const known = shown.flatMap((item) => (item.kind === 'run' ? (item.durationMs ?? []) : [])).toSorted((a, b) => a - b);
-  // The record alone has the duration of some runs: they are drawn as high as the others.
+  // Only the record has the duration of some runs: they are drawn as high as the others.
   const usual = known[Math.floor(known.length / 2)] ?? 1;
   const longest = Math.max(1, ...shown.map((item) => (item.kind === 'run' ? (item.durationMs ?? 0) : 0)));
   const first = SLOTS - shown.length - (current === null ? 0 : 1);

@@ -37,7 +37,7 @@ function restOf(all: readonly Deployment[], shown: readonly Deployment[]): strin
   return bad === 0 ? 'the others are well' : `${String(bad)} more in trouble`;
 }
 
-/** The deployments in a line, with what is wrong with each. */
+/** The deployments on one line, each with its problems. */
 export function Deployments({ deployments }: { readonly deployments: readonly Deployment[] }): JSX.Element {
   if (deployments.length === 0) {
     return <p class="deployments muted">No deployment has reported a tick in the last week, so that nothing runs.</p>;

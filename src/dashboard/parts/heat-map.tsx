@@ -23,7 +23,7 @@ type Day = Calendar['days'][number];
 
 /** The outcomes of the last thirteen weeks, day by day in the job's zone. */
 export function HeatMap({ job }: { readonly job: string }): JSX.Element {
-  // It costs a listing of the ledger: once, and anew on another day.
+  // It costs a listing of the ledger: once, and again on another day.
   const { body, failure } = useRead<Calendar>(pathOf('getCalendar', [job]), dayOf(now.value, 'UTC'));
   return (
     <section>

@@ -156,14 +156,14 @@ function JobRow({ job }: { readonly job: Job }): JSX.Element {
   );
 }
 
-/** A state that wants a person leads to what to do. The others are no stop on the way through the table. */
+/** A state that wants a person leads to what to do. The others are not a stop on the way through the table. */
 function StateBadge({ job }: { readonly job: Job }): JSX.Element {
   const state = shownState(job);
   const badge = <Badge label={STATE_LABELS[state]} />;
   return ATTENTION.includes(state) ? <HelpLink topic={topicOfState(state)}>{badge}</HelpLink> : badge;
 }
 
-/** What the state alone does not show. */
+/** What the state by itself does not show. */
 function StateDetail({ job }: { readonly job: Job }): JSX.Element {
   const text = detailOf(job, now.value);
   return (

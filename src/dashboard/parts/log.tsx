@@ -194,7 +194,7 @@ function Find({ query, hits, hit, setQuery, setHit }: FindProps): JSX.Element {
   );
 }
 
-/** Stays at the end while the run is in progress, until somebody scrolls away from it. */
+/** Stays at the end while the run is in progress, until it is scrolled away. */
 function useFollowing(box: RefObject<HTMLDivElement | null>, count: number, isOpen: boolean) {
   const [follows, setFollows] = useState(true);
   useLayoutEffect(() => {

@@ -4,13 +4,13 @@ import { bodyOf } from '../data/actions';
 import { change } from '../data/api';
 import type { Job, Jobs, PausedMany } from '../data/model';
 import { Notice, Time } from './parts';
-import { reportPassedOver } from '../pages/passed-over';
+import { reportSkippedTimes } from '../pages/skipped-times';
 import { mayAct } from '../data/session';
 import { plural } from '../data/words';
 
 type Work = Jobs['maintenance'][number];
 
-/** Starts planned work: pauses many jobs at once, with a banner for everybody. */
+/** Starts planned work: pauses many jobs at once, with a banner for all. */
 export function StartMaintenance({ scope }: { readonly scope: Scope }): JSX.Element | null {
   if (!mayAct.value) return null;
   return (
@@ -43,7 +43,7 @@ function leftOf(refused: PausedMany['refused']): string {
   return `. ${plural(refused.length, 'job was', 'jobs were')} left alone: ${first.problem}`;
 }
 
-/** Everybody sees that jobs stand still on purpose. */
+/** All can see that jobs stand still on purpose. */
 export function Maintenance({
   works,
   jobs,
@@ -79,7 +79,7 @@ function end(work: Work, jobs: readonly Job[]): Action {
   const choice = choiceOf(work, jobs);
   return {
     title: `End the maintenance of ${wordsOf(work)}?`,
-    effect: 'Due times start runs again. Those that were passed over are listed, and are not run later.',
+    effect: 'Due times start runs again. Those that were skipped are listed, and are not run later.',
     verb: 'End maintenance',
     decline: 'Leave them paused',
     note: 'possible',
@@ -89,9 +89,9 @@ function end(work: Work, jobs: readonly Job[]): Action {
         maintenance: work.jobs,
         ...bodyOf({ note }),
       });
-      // Somebody may have resumed one of them before.
+      // One of them may have been resumed before.
       const refused = answer.refused.filter(({ code }) => code !== 'NotPaused');
-      await reportPassedOver(answer.done, 'tag' in choice ? `tag=${encodeURIComponent(choice.tag)}` : '', refused);
+      await reportSkippedTimes(answer.done, 'tag' in choice ? `tag=${encodeURIComponent(choice.tag)}` : '', refused);
       return `${plural(answer.done.length, 'job is', 'jobs are')} resumed`;
     },
   };

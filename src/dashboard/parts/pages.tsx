@@ -15,7 +15,7 @@ interface PagesProps {
   readonly of: string;
 }
 
-/** Links to the pages before and after, where there are several. */
+/** Links to the pages before and after, if there are several. */
 export function Pages({ page, size, count, of }: PagesProps): JSX.Element | null {
   const pages = Math.ceil(count / size);
   if (pages <= 1) return null;

@@ -16,7 +16,7 @@ const LISTED = 'listed';
 /** The most names that the API takes. */
 const NAMES = 1_000;
 
-/** The choice before anybody has made one. */
+/** The initial choice. */
 export function firstChoice(scope: Scope | undefined): Choice {
   return choiceOf(firstKind(scope?.listed), '', scope?.listed);
 }

@@ -8,7 +8,10 @@ export interface ControlStore {
     options?: CallOptions,
   ): Promise<{ readonly control: ListedControl | undefined; readonly date: EpochMs }>;
 
-  /** Replaces the control record; with `ifMatch` undefined, only if there is none. `refused`: somebody was faster. */
+  /**
+   * Replaces the control record; with `ifMatch` undefined, only if there is none. `refused`: another instance was
+   * faster.
+   */
   writeControl(
     job: JobName,
     metadata: Metadata,

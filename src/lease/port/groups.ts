@@ -6,7 +6,9 @@ export interface GroupStore {
   /** Undefined: there is none. Rejects with `ForeignRecordError` if it is larger than any that cronlease writes. */
   readGroup(group: string, options?: CallOptions): Promise<{ readonly body: string; readonly etag: ETag } | undefined>;
 
-  /** Replaces a group's text; with `ifMatch` undefined, only if there is none. `refused`: somebody was faster. */
+  /**
+   * Replaces a group's text; with `ifMatch` undefined, only if there is none. `refused`: another instance was faster.
+   */
   writeGroup(
     group: string,
     body: string,

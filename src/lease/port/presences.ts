@@ -5,7 +5,7 @@ import type { MissingAccount, Strays } from './job-rows';
 /** Reports that deployments write about themselves. */
 export interface PresenceStore {
   /**
-   * Replaces a deployment's presence; with `ifMatch` undefined, unconditionally. `refused`: somebody else has written
+   * Replaces a deployment's presence; with `ifMatch` undefined, unconditionally. `refused`: another writer has written
    * it since `ifMatch`.
    */
   writePresence(

@@ -9,7 +9,7 @@ export interface RowStore {
 
   readonly limits: StoreLimits;
 
-  /** Creates the container if it is missing. If it exists, a missing permission to create it is no error. */
+  /** Creates the container if it is missing. If it exists, a missing permission to create it is not an error. */
   prepare(options?: CallOptions): Promise<void>;
 
   /** Creates a row if it is absent. */
@@ -76,22 +76,21 @@ export interface ElectionStore extends RowStore {
 }
 
 /**
- * `broken`: somebody other than its holder ended the lease, and the holder may still trust it. It counts as leased
- * until a tick has itself seen it broken for a lease length + margin. Only a store with {@link LeaseBreaking} returns
- * it.
+ * `broken`: the lease was ended, not by its holder, and the holder may still trust it. It counts as leased until a tick
+ * has itself seen it broken for a lease length + margin. Only a store with {@link LeaseBreaking} returns it.
  */
 export type LeaseState = 'available' | 'leased' | 'expired' | 'broken';
 
 export interface ListedRow {
   readonly etag: ETag;
   readonly lease: LeaseState;
-  /** A broken lease that has not ended. Its holder may still write; nobody can acquire or renew it. */
+  /** A broken lease that has not ended. Its holder may still write; it cannot be acquired or renewed. */
   readonly isEnding?: boolean;
   /** In a listing: the lease never expires. cronlease never takes such a lease. */
   readonly endless?: true;
   /**
    * How long the lease lasts at least, counted from the sending of the call: in a listing of one job, if it is leased.
-   * Left out by a store whose dates come from one clock, since two of them show the same.
+   * Left out by a store whose dates come from one clock, because two of them show the same.
    */
   readonly leftMs?: Millis;
   readonly metadata: Metadata;

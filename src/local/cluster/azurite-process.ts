@@ -1,6 +1,6 @@
 /**
- * Entry of the Azurite process: the blob service alone, on a free port of loopback. It ignores the signals that a
- * terminal sends to the whole process group, since the cluster stops it last, after all instances.
+ * Entry of the Azurite process: only the blob service, on a free port of loopback. It ignores the signals that a
+ * terminal sends to the whole process group, because the cluster stops it last, after all instances.
  */
 import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';

@@ -4,7 +4,7 @@ import { describeExit, type Exit, startChild } from './child';
 import { ClusterError } from './cluster-error';
 import type { FromAzurite, ToAzurite } from './messages';
 
-/** The storage emulator, in a process of its own. */
+/** The storage emulator, in its own process. */
 export interface Azurite {
   readonly pid: number;
   readonly connectionString: string;

@@ -56,7 +56,7 @@ function exitOf(child: ChildProcess): Promise<Exit> {
     };
     child.once('exit', (code, signal) => {
       exit = { code, signal };
-      // A grandchild may keep the pipes open for ever.
+      // A grandchild may keep the pipes open forever.
       drain = setTimeout(done, DRAIN_MS);
     });
     child.once('close', done);

@@ -25,7 +25,7 @@ export interface ClusterOptions {
   readonly sameApp?: number | undefined;
   /** The port of the first instance; the others count up from it. 0: any free ports. */
   readonly port: number;
-  /** A connection string; undefined: the cluster starts a server of its own. */
+  /** A connection string; undefined: the cluster starts its own server. */
   readonly storage: string | undefined;
   /** That server. Default: Azurite. */
   readonly server?: OwnServer;
@@ -45,7 +45,7 @@ export interface ClusterOptions {
   /** Called with the connection string before the deployments start. */
   readonly prepare?: ((storage: string) => Promise<void>) | undefined;
   readonly onEvent: (event: ClusterEvent) => void;
-  /** A line of an instance's log that is no event. */
+  /** A line of an instance's log that is not an event. */
   readonly onLog: (line: LogLine, deployment: string) => void;
   /** Gives up the start. */
   readonly signal?: AbortSignal;
@@ -99,7 +99,7 @@ function places(each: number): (index: number) => Place {
   };
 }
 
-/** The settings that make each instance a deployment of its own, on the shared storage. */
+/** The settings that make each instance its own deployment, on the shared storage. */
 function settingsOf(name: string, storage: string, container: string): Record<string, string> {
   return {
     CRONLEASE_STORAGE: storage,
@@ -145,7 +145,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     throw error;
   }
   const storage = options.storage ?? own?.connectionString ?? '';
-  // With it, and from this machine alone, the HTTP API needs no login.
+  // With it, and only from this machine, the HTTP API needs no login.
   const secret = randomBytes(32).toString('base64url');
   const placeOf = places(options.sameApp ?? 1);
   const deployments = Array.from({ length: options.instances * (options.sameApp ?? 1) }, (_, index) => {

@@ -29,7 +29,7 @@ export interface DeploymentOptions extends Omit<InstanceOptions, 'onLog'> {
   readonly restart: boolean;
   readonly guard: Guard;
   readonly onEvent: (event: ClusterEvent) => void;
-  /** A line of the log that is no event. */
+  /** A line of the log that is not an event. */
   readonly onLog: (line: LogLine, deployment: string) => void;
 }
 
@@ -97,7 +97,7 @@ export function createDeployment(options: DeploymentOptions): Deployment {
       const answered = answering !== undefined;
       running = undefined;
       answering = undefined;
-      // A requested end is no event, and `ready` reports a start that failed.
+      // A requested end is not an event, and `ready` reports a start that failed.
       if (stopped || ofRound !== round || !answered) return;
       emit('instanceExited', instance.pid, describeExit(exit));
       if (options.restart) relaunchLater();

@@ -127,6 +127,6 @@ process.on('disconnect', () => process.exit(PARENT_GONE));
 process.on('SIGINT', stopNow);
 // Azure ends an instance with this signal.
 process.on('SIGTERM', () => void stop());
-// When the parent has ended, nobody reads the app's output. The end of the IPC channel ends this process.
+// When the parent has ended, nothing reads the app's output. The end of the IPC channel ends this process.
 process.stdout.on('error', () => undefined);
 process.stderr.on('error', () => undefined);

@@ -108,7 +108,7 @@ function beginWithRetry(play: Play, action: Action, attempt: number, ended: Ende
   const options = action.retryOptions;
   if (options === undefined) throw new Error('callActivityWithRetry needs retry options.');
   if (options.retryTimeoutInMilliseconds !== undefined) {
-    // durable-functions itself waits for ever once this time is over.
+    // durable-functions itself waits forever once this time is over.
     throw new Error('The retry option retryTimeoutInMilliseconds is not supported by the embedded host.');
   }
   beginActivity(play, action, (failed) => {

@@ -22,7 +22,7 @@ export interface HubFiles {
 /** For a hub that ends with its process. */
 export const NO_FILES: HubFiles = { save: () => undefined, remove: () => undefined, load: () => [] };
 
-/** A journal that has grown to this size, and to twice what is live, is written anew. */
+/** A journal that has grown to this size, and to twice what is live, is written again. */
 export const COMPACT_BYTES = 8 * 1024 * 1024;
 
 /**

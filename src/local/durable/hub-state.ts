@@ -16,7 +16,7 @@ export interface HubState {
   readonly orchestrators: ReadonlyMap<string, OrchestrationFunction>;
   readonly activities: Activities;
   readonly instances: Instances;
-  /** Set for good once the host is shutting down. */
+  /** Set permanently once the host is shutting down. */
   stopped: boolean;
 }
 

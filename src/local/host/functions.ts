@@ -126,7 +126,7 @@ export interface CheckedFunctions {
 
 /**
  * Checks all registered functions. An app without any is an error: the real host would start, and do nothing.
- * @param strict - refuses a function that the embedded host cannot run, and does not skip it
+ * @param strict - rejects a function that the embedded host cannot run, instead of skipping it
  * @throws {@link AppLoadError}
  */
 export function checkFunctions(

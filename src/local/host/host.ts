@@ -153,7 +153,7 @@ function vouch(secret: string | undefined): RequestHandler {
   };
 }
 
-/** Leads from the bare address to the dashboard, if the app has one and no function of its own there. */
+/** Leads from the bare address to the dashboard, if the app has one and no function there. */
 function openDashboard(functions: readonly HostedFunction[], routePrefix: string): RequestHandler {
   const hasDashboard = functions.some(({ name }) => name === 'cronleaseManage');
   const location = `${routePrefix === '' ? '' : `/${routePrefix}`}/manage/`;

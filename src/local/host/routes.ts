@@ -81,7 +81,7 @@ function safeDecode(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    // The text is no valid encoding, so it stands for itself.
+    // The text is not a valid encoding, so it stands for itself.
     return text;
   }
 }

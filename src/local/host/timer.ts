@@ -30,7 +30,7 @@ function isMonitored(fn: TimerFunction, now: number): boolean {
 /**
  * Starts a timer function's schedule. As in the real host, it never runs twice at once: if it fires several times
  * during an invocation, the first fire runs as soon as that has ended, and the others are skipped. Nothing is past due
- * here, since no status outlives the process.
+ * here, because no status outlives the process.
  * @param invoke - makes one invocation; must not reject
  * @returns stops the schedule, but not a running invocation
  */

@@ -12,7 +12,7 @@ import {
   waitUntilReady,
 } from './server';
 
-/** The database's superuser, and on Debian also the user of the machine that its package has made. */
+/** The database superuser; on Debian also the OS user created by the package. */
 const USER = 'postgres';
 
 export interface PostgresOptions extends StorageServerOptions {
@@ -20,7 +20,7 @@ export interface PostgresOptions extends StorageServerOptions {
   readonly settings?: readonly string[];
 }
 
-/** PostgreSQL refuses to run as root, and then runs as the user that its package has made. */
+/** PostgreSQL refuses to run as root, so it runs as the user created by its package. */
 export function serverUser(): { readonly uid: number; readonly gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined;
   const id = (what: string): number => Number(execFileSync('id', [what, USER], { encoding: 'utf8' }));
@@ -28,8 +28,8 @@ export function serverUser(): { readonly uid: number; readonly gid: number } | u
 }
 
 /**
- * Starts the newest PostgreSQL that is installed, with its default settings: commits are durable. Without a signal, it
- * ends at once, with all its processes and without a checkpoint, and recovers at its next start.
+ * Starts the newest PostgreSQL that is installed, with its default settings: commits are durable. On SIGQUIT it
+ * stops immediately, without a checkpoint, and recovers at its next start.
  *
  * @throws {@link ClusterError} if none is, or if it does not start
  */
@@ -67,7 +67,7 @@ export async function startPostgres({ settings = [], ...options }: PostgresOptio
       ],
       end: 'SIGQUIT',
     });
-    // It accepts connections, and refuses them, while it recovers.
+    // While recovering, it accepts connections only to refuse them.
     await waitUntilReady(server, `PostgreSQL on port ${String(port)}`, () => isReady(port));
     return { url: `postgres://${USER}@127.0.0.1:${String(port)}/postgres`, server };
   });

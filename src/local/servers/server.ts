@@ -79,7 +79,7 @@ export interface Server {
   stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
-/** A server of coordination storage on loopback, with its files in a folder of its own. */
+/** A server of coordination storage on loopback, with its files in its own folder. */
 export interface StorageServer extends Server {
   /** As in `CRONLEASE_STORAGE`, without a password: only this machine can connect. */
   readonly url: string;

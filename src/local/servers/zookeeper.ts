@@ -40,7 +40,7 @@ export async function startZooKeeper({ id, settings = [], ...options }: ZooKeepe
     const file = writeFiles(folder, port, id, settings);
     const args = [...JVM, '-cp', CLASSES, MAIN, file];
     const server = await startServer({ folder, program, args, port, guard: options.guard });
-    // It accepts connections before it serves anybody, and in an ensemble it serves nobody without a leader.
+    // It accepts connections before it serves clients, and in an ensemble it serves none without a leader.
     await waitUntilReady(server, `ZooKeeper on port ${String(port)}`, async () =>
       (await state(port)).includes('Mode:'),
     );
@@ -51,7 +51,7 @@ export async function startZooKeeper({ id, settings = [], ...options }: ZooKeepe
 /** A small server that starts fast. Beside its nodes it keeps the last transactions in memory, by default 500. */
 const JVM = ['-Xmx256m', '-Xss512k', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1', '-Dzookeeper.commitLogCount=100'];
 
-/** The answer to `srvr`, the one command that a server answers everybody in text. */
+/** The answer to `srvr`, the one command that a server answers for every client in text. */
 function state(port: number): Promise<string> {
   return new Promise((resolve) => {
     let text = '';

@@ -44,7 +44,7 @@ export const BackfillPlan = named(
   z.object({
     job: z.string(),
     running: z.int().describe('How many due times would run.'),
-    passedOver: z.int().describe('How many have succeeded, and would not run.'),
+    skipped: z.int().describe('How many have succeeded, and would not run.'),
     dueTimes: list(
       z.object({
         scheduledFor: Instant,
@@ -65,7 +65,7 @@ export const StartedBackfill = named(
     from: Instant,
     through: Instant,
     running: z.int(),
-    passedOver: z.int(),
+    skipped: z.int(),
     paused: z.boolean().describe('Whether it waits, because the job is paused or disabled.'),
     ...change,
   }),
@@ -96,7 +96,7 @@ export const BackfillStatus = named(
     stopped: Instant.nullable().describe('When it was stopped.'),
     dueTimes: z.int().describe('How many due times it has.'),
     left: z.int().describe('How many of them it has not come to.'),
-    passedOver: z.int().describe('How many of them had succeeded.'),
+    skipped: z.int().describe('How many of them had succeeded.'),
     outcomes: z.record(z.string(), z.int()).describe('How many of its runs had each outcome.'),
     runId: z.string().nullable().describe('Its run in progress.'),
   }),

@@ -2,7 +2,7 @@ import type { CountedCalls } from './situation';
 
 /**
  * The calls to storage of each situation, counted on the emulator. Generated: `npm run calls` counts and writes them
- * anew, and test/e2e/storage-calls.long.test.ts compares them with new counts.
+ * again, and test/e2e/storage-calls.long.test.ts compares them with new counts.
  */
 export const COUNTED_CALLS: CountedCalls = {
   idleTick: { calls: {}, activities: 0, turns: 0 },

@@ -35,7 +35,7 @@ const RECORDS = { ofTick: 2, ofWrite: 1, ofRun: 16, ofGauges: 5 };
 const EXPORTS_AN_HOUR = 60;
 /** Rules that alert on logs in infra/modules/alerts.bicep, besides one every 5 minutes for each app. */
 const ALERTS_EVERY_15_MINUTES = 4;
-/** A page of a listing holds this many blobs. Where one is not enough, ranges of names fill their pages almost. */
+/** A page of a listing holds this many blobs. If one is not enough, ranges of names fill their pages almost. */
 const ROWS_A_PAGE = { only: 5_000, ofSeveral: 4_900 };
 
 /** What a person says about the app, beside its jobs file. */
@@ -224,8 +224,8 @@ function waitCalls({ requires }: JobSpec, { deployments, durationMs }: CostAssum
 }
 
 /**
- * The calls of a run for a place in its group, where it need not wait: a write before its handler and one after it, and a
- * read where other deployments write the group, too.
+ * The calls of a run for a place in its group, if it need not wait: a write before its handler and one after it, and a
+ * read if other deployments write the group, too.
  */
 function groupCalls({ group }: JobSpec, { deployments }: CostAssumptions): CallCounts {
   return group === undefined ? {} : { write: 2, ...(deployments > 1 && { read: 1 }) };
@@ -323,7 +323,7 @@ function sharedBill(
   ];
 }
 
-/** Each sweep lists the notices, also where a due time took the place of the sweep of rows. */
+/** Each sweep lists the notices, even if a due time took the place of the sweep of rows. */
 function noticesBill({ deployments }: CostAssumptions): Bill {
   const calls = times(COUNTED.noticeSweep.calls, AN_HOUR.sweeps * HOURS * deployments);
   const quantities = pricedCalls([calls]);

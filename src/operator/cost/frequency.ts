@@ -22,7 +22,7 @@ const SELDOM = 4;
 const SEARCHES = { all: 5_000_000, atLeast: 1_000 };
 
 export interface Frequency {
-  /** Due times a month, by job; for a job that is due seldom a fraction. */
+  /** Due times a month, by job; for a job that is due rarely a fraction. */
   readonly dueTimes: ReadonlyMap<string, number>;
   /** How many ticks a month find something due. */
   readonly dueTicks: number;
@@ -108,7 +108,7 @@ function alike(specs: readonly JobSpec[], { secondsOf }: Load): ReadonlyMap<stri
 /** The ticks that find something due, with the seconds for which they stay, and how many runs keep an instance busy. */
 class Month {
   readonly #ticks = new Uint8Array(MONTH_TICKS);
-  /** The change of the number of busy runs at each second. */
+  /** The change of the number of busy runs at every second. */
   readonly #changes = new Int32Array(MONTH_SECONDS + 1);
 
   /** The runs that are due in each second. */
@@ -207,7 +207,7 @@ function countOf(spec: JobSpec, { month, budget, seconds, jobs }: Counting): Cou
   return { ...rare, busySeconds: rare.perMonth * (TICKS.lookAheadSeconds + seconds) };
 }
 
-/** The number of the tick that serves a second, since 1970. */
+/** The number of the tick that serves a second, counted from 1970. */
 function tickAt(second: number): number {
   return Math.floor((second - TICKS.atSecond) / TICKS.everySeconds);
 }

@@ -36,7 +36,7 @@ export interface Prices {
   readonly region: string;
   /** The day on which the prices were written down: `2026-11-22`. */
   readonly asOf: string;
-  /** Whether somebody has compared them with their sources on that day. */
+  /** Whether they were compared with their sources on that day. */
   readonly checked: boolean;
   readonly prices: Readonly<Record<PriceName, Price>>;
 }

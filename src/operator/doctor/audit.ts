@@ -2,7 +2,9 @@ import type { SecondAudit } from '../../lease/second-audit';
 import { StoreDeniedError, StoreError } from '../../lease/store';
 import { type Finding, ok, problem } from './finding';
 
-/** Whether the second place of audit entries answers. Nothing is written there, since nobody could delete it again. */
+/**
+ * Whether the second place of audit entries answers. Nothing is written there, because it could not be deleted again.
+ */
 export async function checkAudit(second: SecondAudit | undefined): Promise<readonly Finding[]> {
   if (second === undefined) return [];
   try {

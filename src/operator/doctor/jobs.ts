@@ -204,7 +204,7 @@ function checkWaiting({ name, row, listed }: SeenJob, now: EpochMs): readonly Fi
   return [problem('waiting', name, message, 'check that a deployment with this job ticks and is healthy')];
 }
 
-/** Checks for a due time that nobody claims, although the row is free. */
+/** Checks for a due time that no instance claims, although the row is free. */
 function checkDue(
   { name, spec, row, listed, control }: SeenJob,
   file: JobsFile | undefined,

@@ -26,7 +26,7 @@ export interface PlannedDueTime {
   readonly scheduledFor: EpochMs;
   /** The outcome of its newest record; null: it has none. */
   readonly outcome: string | null;
-  /** False: it has succeeded, so it is passed over. */
+  /** False: it has succeeded, so it is skipped. */
   readonly runs: boolean;
 }
 
@@ -35,7 +35,7 @@ export interface BackfillPlan {
   /** In the order of the runs. */
   readonly dueTimes: readonly PlannedDueTime[];
   readonly running: number;
-  readonly passedOver: number;
+  readonly skipped: number;
 }
 
 /** The due times of a back-fill in its order, with what the ledger has of them. Writes nothing. */
@@ -71,7 +71,7 @@ export async function planIn(
     if (runs) running += 1;
     planned.push({ scheduledFor, outcome, runs });
   }
-  return { dueTimes: planned, running, passedOver: planned.length - running };
+  return { dueTimes: planned, running, skipped: planned.length - running };
 }
 
 function dueTimesOf(spec: JobSpec, { from, to, order }: WantedBackfill, { row, now }: JobState): readonly EpochMs[] {

@@ -41,16 +41,16 @@ export function endBackfill(
 /** How far the last back-fill of a job is. */
 export interface BackfillStatus extends Omit<Backfill, 'scheduleHash'> {
   /**
-   * `active`: it runs, or waits for its turn. `paused`: its job is paused or disabled. `stopping`: somebody stopped it,
-   * and its last run is not over. `scheduleChanged`: the job has another schedule now, so it has ended.
+   * `active`: it runs, or waits for its turn. `paused`: its job is paused or disabled. `stopping`: it was stopped, and
+   * its last run is not over. `scheduleChanged`: the job has another schedule now, so it has ended.
    */
   readonly state: BackfillState;
   /** How many due times it has. */
   readonly dueTimes: number;
   /** How many of them it has not come to. */
   readonly left: number;
-  /** How many it passed over, since they had succeeded. */
-  readonly passedOver: number;
+  /** How many it skipped because they had succeeded. */
+  readonly skipped: number;
   /** How many of its runs ended with each outcome. */
   readonly outcomes: Readonly<Record<string, number>>;
   /** Its run in progress. */
@@ -64,7 +64,7 @@ export interface StartedBackfill
 }
 
 /**
- * Starts a back-fill. The plan is made anew, and only its due times run.
+ * Starts a back-fill. The plan is made again, and only its due times run.
  *
  * @param wanted.id lowercase letters and digits, unlike that of any other back-fill or manual run of the job
  * @throws OperatorError as `planBackfill`; `BackfillGoesOn`, `NothingToRun`
@@ -82,12 +82,12 @@ export async function startBackfill(
     async (state) => {
       const { control, now } = state;
       const before = control.backfill;
-      const started = (backfill: Backfill, { running, passedOver }: BackfillPlan): StartedBackfill => ({
+      const started = (backfill: Backfill, { running, skipped }: BackfillPlan): StartedBackfill => ({
         id: backfill.id,
         from: backfill.from,
         through: backfill.through,
         running,
-        passedOver,
+        skipped,
         paused: !spec.enabled || currentPause(control, now) !== undefined,
       });
       const plan = await planIn(store, spec, wanted, state, options);
@@ -102,7 +102,7 @@ export async function startBackfill(
       if (plan.running === 0) {
         throw new OperatorError(
           'NothingToRun',
-          `all ${String(plan.passedOver)} due times of job "${spec.name}" in this span have succeeded: include them to run them again`,
+          `all ${String(plan.skipped)} due times of job "${spec.name}" in this span have succeeded: include them to run them again`,
         );
       }
       const runs = plan.dueTimes.filter(({ runs: will }) => will).map(({ scheduledFor }) => scheduledFor);
@@ -186,7 +186,7 @@ export async function readBackfillStatus(
     stopped,
     ...counted(spec, backfill, progress),
     outcomes,
-    passedOver: progress?.passedOver ?? 0,
+    skipped: progress?.skipped ?? 0,
     runId: run !== undefined && isRunOf(backfill, state) ? run : asideRun(spec, backfill, progress),
   };
 }

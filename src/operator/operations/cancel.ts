@@ -14,7 +14,7 @@ import { type Desk, letGo, takeLease, writeStretches } from './take-lease';
 export interface CancelTerms {
   /** The run that must be the one in progress. Default: any. */
   readonly runId?: string | undefined;
-  /** Whether the caller has a jobs file: without one, nobody knows whether the file lacks the job. */
+  /** Whether the caller has a jobs file: without one, it is not known whether the file lacks the job. */
   readonly hasFile: boolean;
 }
 
@@ -90,8 +90,8 @@ export async function cancelOrEnd(
 }
 
 /**
- * Ends the waiting run of a job that was removed from the jobs file, as cancelled: no tick looks at the job, so that
- * nobody would obey a request.
+ * Ends the waiting run of a job that was removed from the jobs file, as cancelled: no tick looks at the job, so that a
+ * request would have no effect.
  *
  * @returns the run; undefined if no run waits: none is in progress, or an instance holds the job
  * @throws OperatorError `Contended`

@@ -81,7 +81,7 @@ export async function claimingDeployments(store: LeaseStore, options?: CallOptio
 }
 
 /**
- * Shows a notice of planned work to everybody. It pauses nothing: that is up to `pauseJob` for each job, with the same
+ * Shows a notice of planned work to all. It pauses nothing: that is up to `pauseJob` for each job, with the same
  * `until`.
  *
  * @throws OperatorError `NoteTooLong`, `ControlFull`, `Contended`

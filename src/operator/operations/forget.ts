@@ -39,7 +39,7 @@ export interface Forgotten {
   readonly already: boolean;
   /** The run that this command ended. */
   readonly endedRun: string | undefined;
-  /** Notices that a dead holder has left. Nobody sends them: no file names the receivers of the job any more. */
+  /** Notices that a dead holder has left. They are not sent: no file names the receivers of the job any more. */
   readonly dropped: readonly LeftNotice[];
 }
 

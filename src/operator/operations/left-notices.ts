@@ -20,7 +20,7 @@ export function leftNotice(job: JobName, { change, of }: OwedNotice): LeftNotice
   return { change, runId: runIdOf(job, of) };
 }
 
-/** The notices among these that nobody has created. */
+/** The notices among these that do not exist. */
 export async function missingNotices(
   store: NoticeStore,
   job: JobName,

@@ -52,7 +52,7 @@ export interface Chosen {
   readonly choice: Parameters<typeof choiceInWords>[0];
 }
 
-/** Pauses several jobs, and shows that to everybody as planned work if at least one of them was paused. */
+/** Pauses several jobs, and shows that to all as planned work if at least one of them was paused. */
 export async function pauseMany(acting: Acting, { jobs, choice }: Chosen, terms: PauseTerms): Promise<PausedMany> {
   const paused = await forEachJob(jobs, (subject) => pause(acting, subject, terms));
   if (paused.done.length > 0) {
@@ -89,8 +89,8 @@ async function forEachJob(jobs: readonly Subject[], act: (subject: Subject) => P
   };
 }
 
-/** The due times that a pause passes over. */
-interface PassedOver {
+/** The due times that a pause skips. */
+interface SkippedTimes {
   /** The oldest of them, nominal. */
   readonly first: readonly EpochMs[];
   readonly count: number;
@@ -103,11 +103,11 @@ interface PassedOver {
  *
  * @param atMost how many of them to list
  */
-export function passedOver(
+export function skippedTimes(
   spec: Pick<JobSpec, 'timetable' | 'offsetMs'>,
   { since, until }: Pick<Pause, 'since'> & { readonly until: EpochMs },
   atMost: number,
-): PassedOver {
+): SkippedTimes {
   const first: EpochMs[] = [];
   let count = 0;
   const before: Millis = since - spec.offsetMs - 1;

@@ -272,8 +272,8 @@ async function carryOut(
 }
 
 /**
- * Deletes the pieces of a run that continues which nothing supports: all of them if its plan is lost, since the next
- * plan may have other items, and the mark that stops items, since the end of the failed item may be lost.
+ * Deletes the pieces of a run that continues which nothing supports: all of them if its plan is lost, because the next
+ * plan may have other items, and the mark that stops items, because the end of the failed item may be lost.
  */
 async function dropPieces({ store }: Desk, job: JobName, key: string): Promise<void> {
   const names: string[] = [];

@@ -66,7 +66,7 @@ export async function requestRun(
     );
   }
   const body = input === undefined ? undefined : bodyOf(spec, input);
-  // Before the request: an input that nobody asks for does no harm.
+  // Before the request: an unused input does no harm.
   if (body !== undefined) await (store.home?.(name) ?? store).createRequest(id, body, options);
   const asked: Asked = {
     ...(origin === undefined ? {} : { origin: boundedOrigin(origin) }),

@@ -93,7 +93,7 @@ export async function renewHeld({ store }: Desk, { job, whose, leaseId }: Holdin
 /**
  * Releases the lease, once everything is written: readers take the row for settled.
  *
- * @returns whether it was still held: somebody else may have the row otherwise
+ * @returns whether it was still held: another instance may have the row otherwise
  */
 export async function letGo({ store }: Desk<RowStore>, { job, leaseId, etag }: Holding): Promise<boolean> {
   return (await store.release(job, leaseId, { ifMatch: etag })) === 'released';
@@ -114,7 +114,7 @@ export async function writeStretches(
 /**
  * Ends a run in the ledger, unless the ledger has its end.
  *
- * @throws OperatorError `Contended` if somebody else has continued the run meanwhile, with a higher token
+ * @throws OperatorError `Contended` if another writer has continued the run meanwhile, with a higher token
  */
 export async function writeEnd(
   { store }: Desk,

@@ -40,7 +40,7 @@ export async function heldLease(store: JobRowStore, job: JobName, options?: Call
 }
 
 /**
- * Breaks a lease that was read before. It ends after its remaining time, never at once, since its holder may trust it
+ * Breaks a lease that was read before. It ends after its remaining time, never at once, because its holder may trust it
  * that long.
  *
  * @returns the remaining time of the lease

@@ -43,7 +43,7 @@ export interface Plan {
   readonly countedTo: EpochMs;
   /** The minutes with the most jobs, among those counted: the fullest first. */
   readonly busiest: readonly PileUp[];
-  /** Changes of clocks in the span that touch jobs, also where nothing is due. */
+  /** Changes of clocks in the span that touch jobs, even if nothing is due. */
   readonly touched: readonly TouchedJob[];
 }
 

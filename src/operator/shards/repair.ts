@@ -13,8 +13,9 @@ interface Account {
 }
 
 /**
- * Replaces layouts that something else wrote, where it is certain what was there. One account alone needs none. Of
- * several, all others must have settled on this list. The deployments of the last week must have as many accounts. Everything else is a change of the list, for `shards --apply`.
+ * Replaces layouts that something else wrote, if it is certain what was there. A single account needs none. Of several,
+ * all others must have settled on this list. The deployments of the last week must have as many accounts. Everything
+ * else is a change of the list, for `shards --apply`.
  *
  * @returns the locations of the accounts that were repaired
  * @throws OperatorError `LayoutUnclear`, `Contended`
@@ -48,7 +49,7 @@ async function seen(store: LeaseStore, options: CallOptions | undefined): Promis
   }
 }
 
-/** The layout that all accounts had; undefined: one account alone needs none. */
+/** The layout that all accounts had; undefined: a single account needs none. */
 function soundLayout(accounts: readonly Account[]): Layout | undefined {
   if (accounts.length === 1) return undefined;
   const list = listHash(accounts.map(({ store }) => store.location));
@@ -59,7 +60,7 @@ function soundLayout(accounts: readonly Account[]): Layout | undefined {
   throw unclear('the other accounts have not settled on this list of accounts');
 }
 
-/** A list that lacks an account would take the layout for one that nobody needs, or for that of fewer accounts. */
+/** A list that lacks an account would take the layout for one that is not needed, or for that of fewer accounts. */
 async function assertSameNumber(store: LeaseStore, here: number, options: CallOptions | undefined): Promise<void> {
   const { deployments } = deploymentsOf(await store.listPresences(options));
   const other = deployments.find(({ accounts = 1 }) => accounts !== here);

@@ -48,7 +48,7 @@ function waitSentences({ record, job }: Explanation): string {
   ].join('');
 }
 
-/** How long the first call of the handler waited for its turn, where it did. */
+/** How long the first call of the handler waited for its turn, if it did. */
 export function firstWaits(
   record: Pick<ShownRecord, 'attempts'> | null,
 ): Pick<ShownRecord['attempts'][number], 'waitedForGroupMs' | 'waitedForConcurrencyMs'> {
@@ -98,7 +98,7 @@ function describeFreshStart(
   return `${what}. Undecided due times from ${String(from)} to ${String(to)} were not run.`;
 }
 
-/** The sentence for a due time that nobody could run in time. */
+/** The sentence for a due time that could not run in time. */
 function describeMissed(reason: 'catchUpWindow' | 'requirementNotMet' | 'groupFull', job: Explanation['job']): string {
   switch (reason) {
     case 'catchUpWindow':

@@ -58,7 +58,7 @@ export async function explainTime(
   const inGroup = typeof place === 'string' ? undefined : place;
   const run = answer.reason === 'fanningOut' ? row?.run : undefined;
   const items = run && (await readItems(store, job.name, run.key, options));
-  // A job that was first seen after the oldest kept records were written has lost none of its own.
+  // A job that was first seen after the oldest kept records were written has lost none of its records.
   const isUnseen = answer.reason === 'recordGone' && !(await wasSeen(store, job, state, options));
   const record =
     found === undefined ? null : await completed(store, shown(found.record, found.key, row, lease), found.key, options);
@@ -98,7 +98,7 @@ export interface PlaceInGroup {
   readonly ahead: number;
 }
 
-/** The run's place in the queue of its group, or the reason why nobody knows it. Undefined: the run does not wait. */
+/** The run's place in the queue of its group, or the reason why it is not known. Undefined: the run does not wait. */
 async function placeInGroup(
   store: LeaseStore,
   { name, group }: JobSpec,
@@ -144,7 +144,7 @@ function awaited(
 }
 
 /**
- * The outcome of a manual run. Its job may also be due at the same time, and that due time has an outcome of its own.
+ * The outcome of a manual run. Its job may also be due at the same time, and that due time has its own outcome.
  */
 export async function explainManualRun(
   store: LeaseStore,
@@ -232,7 +232,8 @@ function warningsOf(job: JobSpec, revision: number, row: Row | undefined): reado
 }
 
 /**
- * Explains an instant of a job that the jobs file no longer has, by row and ledger alone: nobody knows its schedule.
+ * Explains an instant of a job that the jobs file no longer has, by only row and ledger, because its schedule is not
+ * known.
  *
  * @param job has no schedule
  * @param file the jobs file, for people

@@ -10,9 +10,9 @@ export interface LayoutTrouble {
 }
 
 /**
- * The accounts in which a deployment with the caller's list claims nothing, with reasons.
+ * The accounts in which a deployment with the caller's list would claim nothing, and why.
  *
- * @param location the account of a listing of one account
+ * @param location the account, if only one was listed
  */
 export function layoutTroubles(location: string, { layout, accounts }: LayoutsSeen): readonly LayoutTrouble[] {
   const seen = accounts ?? [{ location, layout }];

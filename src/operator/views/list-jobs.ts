@@ -29,7 +29,7 @@ export interface JobEntry {
   readonly isForgotten: boolean;
 }
 
-/** A row or control that something else or a newer version wrote. Coordinators leave its job alone. */
+/** A row or control that something else or a newer version wrote. Coordinators do not touch its job. */
 export interface UnreadablePart {
   readonly part: 'lease' | 'control';
   readonly error: ForeignMetadataError;

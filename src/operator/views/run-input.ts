@@ -9,10 +9,10 @@ import type { CallOptions, LeaseStore } from '../../lease/store';
 export interface ShownInput {
   readonly value: unknown;
   /**
-   * `manualRun`: the run has an input of its own. `jobsFile`: it has that of its job, as the file at hand has it now.
+   * `manualRun`: the run has its own input. `jobsFile`: it has that of its job, as the file at hand has it now.
    */
   readonly from: 'manualRun' | 'jobsFile';
-  /** The input of the jobs file, where the run's own differs. */
+  /** The input of the jobs file, if the run's own differs. */
   readonly inFile?: unknown;
   /** Whether a secret in it was hidden, so that it must not be given to another run. */
   readonly isRedacted: boolean;
@@ -28,7 +28,7 @@ interface Wanted {
 
 /**
  * The input of a run. Only that of a manual run takes a call: it is stored beside the ledger. Undefined: it had none,
- * or nobody can read it any more.
+ * or it can no longer be read.
  */
 export async function inputOfRun(
   store: LeaseStore,

@@ -113,7 +113,7 @@ export function connectContainer(
   return connectService(settings, { ...sending, policies: [...policies, ...few] }).getContainerClient(containerName);
 }
 
-/** Undefined: somebody's own service, without TLS. */
+/** Undefined: a self-hosted service, without TLS. */
 function serviceOf(url: string): 'emulator' | 'azure' | undefined {
   const { protocol, pathname } = new URL(url);
   if (protocol === 'https:') return 'azure';

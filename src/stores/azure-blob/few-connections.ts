@@ -16,8 +16,8 @@ type Lane = 'listings' | 'others';
 type Limits = Readonly<Record<Lane, number>>;
 
 /**
- * The emulator accepts one new connection in each turn of its event loop, after all requests that are ready. Where a
- * burst of calls opened a connection for each, those waited for up to 5 s while calls on older connections were served.
+ * The emulator accepts one new connection in each turn of its event loop, after all requests that are ready. If a burst
+ * of calls opened a connection for each, those waited for up to 5 s while calls on older connections were served.
  */
 const EMULATOR: Limits = { listings: 2, others: 14 };
 

@@ -58,7 +58,7 @@ function controlOf(blob: ListedBlob): ListedControl {
   };
 }
 
-/** Adds a blob to its job, whose other blob may be on another page. Returns false if the blob is no job's. */
+/** Adds a blob to its job, whose other blob may be on another page. Returns false if the blob is not a job's. */
 function gather(jobs: Map<JobName, ListedJob>, item: ListedBlob, date: EpochMs): boolean {
   const owner = parsePartName(item.name);
   if (owner === undefined) return false;

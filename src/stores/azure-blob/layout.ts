@@ -21,14 +21,14 @@ export function parsePartName(blobName: string): { readonly job: JobName; readon
   return { job: job as JobName, part };
 }
 
-/** The row of an election. It has a folder of its own, so that it is no job's. */
+/** The row of an election. It has its own folder, so that it is not a job's. */
 export function electionRow(name: JobName): string {
   return `${ELECTIONS_PREFIX}${name}/lease`;
 }
 
 export const ELECTIONS_PREFIX = 'elections/';
 
-/** The election of a row; undefined if the blob is no election's row. */
+/** The election of a row; undefined if the blob is not an election's row. */
 export function parseElectionRow(blobName: string): JobName | undefined {
   return /^elections\/([a-z0-9-]{1,63})\/lease$/.exec(blobName)?.[1] as JobName | undefined;
 }
@@ -92,7 +92,7 @@ export const FOLDERS: FacetKeys<Folder> = {
   audits: folder(AUDIT_PREFIX),
   groups: folder('groups/'),
   records: (job) => folder(`${RUNS_PREFIX}${job}/`),
-  // They are kept apart from the ledger, since they are deleted at the run's end.
+  // They are kept apart from the ledger, because they are deleted at the run's end.
   pieces: (job) => folder(`fanout/${job}/`),
 };
 

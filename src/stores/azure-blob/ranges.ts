@@ -5,7 +5,9 @@ import { jobPrefix, parsePartName } from './layout';
 export interface NameRange {
   readonly start?: string;
   readonly end?: string;
-  /** The most blobs to request on one page: little more than the last listing found, since `end` is no parameter. */
+  /**
+   * The most blobs to request on one page: little more than the last listing found, because `end` is not a parameter.
+   */
   readonly limit?: number;
 }
 

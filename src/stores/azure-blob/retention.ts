@@ -11,7 +11,7 @@ import type { ListedBlob } from './listed-blob';
 import { type AskPage, RangesRefusedError } from './listing';
 
 const DAY_MS: Millis = 86_400_000;
-/** One folder a day. Never `jobs/`: a job whose row was deleted starts anew. */
+/** One folder a day. Never `jobs/`: a job whose row was deleted starts again. */
 const FOLDERS = [RUNS_PREFIX, LOGS_PREFIX, REQUESTS_PREFIX, AUDIT_PREFIX, NOTICES_PREFIX];
 /** At most so many blobs are deleted in one sweep: for a few seconds. */
 const PAGE = 1_000;
@@ -24,8 +24,8 @@ interface PageStart {
 }
 
 /**
- * What the lifecycle rule of the templates does, for an account without one. Each day one page of one folder is listed;
- * only a folder that has more is read on, page by page, and what is young of a job is skipped.
+ * What the lifecycle rule of the templates does, for an account without one. Every day one page of one folder is
+ * listed; only a folder that has more is read on, page by page, and what is young of a job is skipped.
  */
 export function retentionIn(container: ContainerClient, ask: Ask, askPage: AskPage, clock: Clock): Retention {
   let place: PageStart | undefined;

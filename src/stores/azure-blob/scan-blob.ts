@@ -2,7 +2,7 @@ import { type BlobProperties, type ListedBlob, blobOf } from './listed-blob';
 
 /** One element without attributes, children or CDATA. */
 const FIELD = /<([A-Za-z_][\w.-]*)(?: ?\/>|>([^<]*)<\/\1>)/y;
-/** Fields alone, with values that {@link plainText} can read. */
+/** Only fields, with values that {@link plainText} can read. */
 const FIELDS = /^(?:<([A-Za-z_][\w.-]*)(?: ?\/>|>[^<&\r]*(?:&(?:amp|lt|gt|quot|apos);[^<&\r]*)*<\/\1>))*$/;
 const ENTITY = /&(?:amp|lt|gt|quot|apos);/g;
 const CHARACTERS: Readonly<Record<string, string>> = {
@@ -14,8 +14,8 @@ const CHARACTERS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Reads one `<Blob>` of a listing in the form in which the service writes it. Its metadata is read only when somebody
- * asks for it: most blobs of a sweep are as they were, and their ETag shows that.
+ * Reads one `<Blob>` of a listing in the form in which the service writes it. Its metadata is read only when it is
+ * asked for: most blobs of a sweep are as they were, and their ETag shows that.
  *
  * @param start the position of `<Blob>`
  * @param end the position of the next `</Blob>`

@@ -78,8 +78,8 @@ function serverOf({ accountName }: ContainerClient): 'emulator' | 'service' {
 }
 
 /**
- * The rows of elections, beside those of jobs or in a container of their own. A program may pass its own container
- * client: the call's time limit also cuts off the client's retries.
+ * The rows of elections, beside those of jobs or in their own container. A program may pass its own container client:
+ * the call's time limit also cuts off the client's retries.
  */
 export function azureBlobElections(container: RowContainer, clock: Clock): RowStore {
   const location = container.url.split('?', 1)[0] ?? '';

@@ -24,7 +24,7 @@ interface TrialOptions {
 type Step = () => Promise<unknown>;
 
 /**
- * Tries each kind of call that coordination makes, on a blob of its own, and removes that. Never rejects with a
+ * Tries each kind of call that coordination makes, on its own blob, and removes that. Never rejects with a
  * `StoreError`.
  */
 export async function azureBlobTrial({ container, clock, callTimeoutMs, id, whoCalls }: TrialOptions): Promise<Trial> {

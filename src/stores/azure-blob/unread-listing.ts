@@ -5,7 +5,7 @@ import { type ListingPage, parseListing } from './listing-xml';
 /** The pages of calls that are under way. The key is the call's signal, which no other call has. */
 const wanted = new WeakMap<object, { page?: ListingPage }>();
 
-/** An empty listing for the SDK, since the real one is parsed here. */
+/** An empty listing for the SDK, because the real one is parsed here. */
 const READ_ELSEWHERE = { segment: { blobItems: [] } };
 
 /**

@@ -76,10 +76,10 @@ export function asker(cluster: Cluster): Ask {
 /** After so many lost races with others that write the same key, something else is wrong. */
 const TRIES = 20;
 
-/** Somebody else has written meanwhile what a step has read. */
+/** Another writer has written meanwhile what a step has read. */
 export const DISTURBED = Symbol('disturbed');
 
-/** Repeats a step that reads and then writes what it has read, until nobody else has written in between. */
+/** Repeats a step that reads and then writes what it has read, until there was no other write in between. */
 export async function untilUndisturbed<T>(step: () => Promise<T | typeof DISTURBED>): Promise<T> {
   for (let tries = 0; tries < TRIES; tries += 1) {
     const answer = await step();

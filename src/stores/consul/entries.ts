@@ -99,8 +99,8 @@ interface Wanted {
 }
 
 /**
- * The heads in order of id, from division after division: of more at once each time, since nobody knows how many heads
- * one has.
+ * The heads in order of id, from division after division: of more at once each time, because it is not known how many
+ * heads one has.
  */
 export async function headsFrom(calls: Calls, keys: EntryKeys, { prefix, after, enough }: Wanted) {
   const all = await divisionsOf(calls, keys);

@@ -2,7 +2,7 @@ import type { JobName } from '../../core/brand';
 import type { FacetKeys } from '../port';
 
 /**
- * The names of the keys. Each ends with a slash, since Consul finds keys by how they begin: what begins so is the key
+ * The names of the keys. Each ends with a slash, because Consul finds keys by how they begin: what begins so is the key
  * itself and what lies below it, and never a key with a longer name.
  */
 export interface Keys extends FacetKeys<EntryKeys> {

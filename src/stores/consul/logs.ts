@@ -8,7 +8,7 @@ import { divisionsOf } from './entries';
 import { bodyKey, type EntryKeys, headKey, idIn, type Keys, mayHold, startIn } from './keys';
 import { create, get, hasIndex, type KeyValue, OPERATIONS, replace, set, tree } from './wire';
 
-/** What a log's head has: its texts in order, each in a key of its own that is never rewritten. */
+/** What a log's head has: its texts in order, each in its own key that is never rewritten. */
 interface LogData {
   readonly at: EpochMs;
   readonly texts: readonly (readonly [name: string, bytes: number])[];

@@ -15,7 +15,7 @@ import { create, hasIndex, type KeyValue, lock, type Operation, set, tree, unloc
  * row's version.
  */
 interface LeaseData {
-  /** Left out where nobody holds the lease. */
+  /** Left out if the lease is not held. */
   readonly id?: string;
   readonly seconds?: number;
   /** When it was acquired or renewed last, by the agents' time. */
@@ -31,7 +31,7 @@ interface SeenRow {
   readonly held: LeaseData;
 }
 
-/** What a call changes of a row that it has seen. Nobody has written the lease in between. */
+/** What a call changes of a row that it has seen. There was no other write of the lease in between. */
 interface Plan {
   /** Whether the row, too, must be as it was seen. */
   readonly checksRow: boolean;
@@ -73,7 +73,7 @@ function readAndWrite(place: RowFolder): Pick<RowStore, 'createRow' | 'readRow' 
     },
     /**
      * The guard of a claim: this index, under this lease, whose session has not ended. A process that did not make the
-     * session cannot tell how long that lasts, and so puts one of its own in its place.
+     * session cannot tell how long that lasts, and so puts its own in its place.
      */
     async writeRow(job, metadata, { leaseId, ifMatch }, options) {
       checkMetadata(metadata);
@@ -105,7 +105,7 @@ function leases(place: RowFolder): Pick<RowStore, 'acquire' | 'renew' | 'release
       return done === undefined ? { kind: 'lost' } : { kind: 'acquired', date: done.date };
     },
     /**
-     * By a new session, on which the cluster agrees. Consul's own renewal of a session is answered by the leader alone,
+     * By a new session, on which the cluster agrees. Consul's own renewal of a session is answered only by the leader,
      * and by one that does not know yet that another leads.
      */
     async renew(job, leaseId, options) {
@@ -225,7 +225,7 @@ function leaseIn({ lease: { session }, held: { id, isBroken } }: SeenRow): SeenL
 }
 
 /**
- * A session that has ended before its time was ended by somebody: its holder may still trust, as with a lease that was
+ * A session that has ended before its time was ended early: its holder may still trust, as with a lease that was
  * broken.
  */
 function listed(seen: SeenRow): ListedRow {

@@ -12,7 +12,7 @@ const MADE = new Map<string, { readonly sent: Moment; readonly ms: Millis }>();
 
 /**
  * Makes a session, on which the cluster agrees. It ends once its time has passed, at the earliest, and once twice that
- * has passed, at the latest, unless the cluster has a new leader, which lets it begin anew.
+ * has passed, at the latest, unless the cluster has a new leader, which lets it begin again.
  */
 export async function makeSession(
   { exchange, node, clock }: { readonly exchange: Exchange; readonly node: string; readonly clock: Clock },
@@ -41,7 +41,7 @@ export async function makeSession(
   return session;
 }
 
-/** How long a session lasts at least. Undefined: another process has made it, and nobody can tell. */
+/** How long a session lasts at least. Undefined: another process has made it, and it cannot be known. */
 export function leftOf(clock: Clock, session: string): Millis | undefined {
   const made = MADE.get(session);
   return made && Math.max(0, made.ms - elapsedSince(clock, made.sent));

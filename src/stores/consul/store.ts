@@ -38,26 +38,26 @@ const REMEDIES: Trial['remedies'] = {
  * cluster counts and never gives out twice. Reads are consistent transactions: the leader asks the others first whether
  * it still leads.
  *
- * **The end of a lease** is that of a session, which locks the key of the lease; while it does, nobody else acquires.
- * The leader ends sessions by its own monotonic clock. A renewal is a new session under the same lock, on which the
- * cluster agrees; it is not Consul's renewal of a session, which a deposed leader answers too until it learns of its
- * successor.
+ * **The end of a lease** is that of a session, which locks the key of the lease; while it does, no other session
+ * acquires. The leader ends sessions by its own monotonic clock. A renewal is a new session under the same lock, on
+ * which the cluster agrees; it is not Consul's renewal of a session, which a deposed leader answers too until it learns
+ * of its successor.
  *
- * **The fence** is the token in the row's metadata, as in every store. Consul's `LockIndex` counts the locks of one key and
- * begins anew if the key is removed, so it is no fence here.
+ * **The fence** is the token in the row's metadata, as in every store. Consul's `LockIndex` counts the locks of one key
+ * and begins again if the key is removed, so it is not a fence here.
  *
  * **The weak spots**
  * - Consul promises that a session lasts at least its time, and ends it after twice that: a job whose holder has died is
  *   taken over after up to twice its lease's length, and later if the leader changes meanwhile.
- * - Nobody can ask how long a session lasts. A holder computes its trust from the time at which this process asked for
- *   the session; a claim under a lease that another process has acquired makes a session of its own, at the price of one
- *   more call.
+ * - There is no call that returns how long a session lasts. A holder computes its trust from the time at which this
+ *   process asked for the session; a claim under a lease that another process has acquired makes its own session, at
+ *   the price of one more call.
  * - A date is the clock of the agent that answers, cut to seconds. Those of two agents may differ, so no trust is
  *   computed from two dates. Due times are judged by them: an agent whose clock is ahead lets runs start early by as
  *   much. Run NTP. Times of writing, which heartbeats and retention use, are estimated from the last answer.
- * - Sessions are on a node that is in the catalog alone, since those of an agent's node end with that agent. Whoever
- *   removes the node, or a session, ends leases before their time. They then count as broken, and ticks leave the rows
- *   alone for a lease's length.
+ * - Sessions are on a node that is only in the catalog, because those of an agent's node end with that agent. Whoever
+ *   removes the node, or a session, ends leases before their time. They then count as broken, and ticks do not touch
+ *   the rows for a lease's length.
  * - A snapshot that is restored brings old indexes back: stop the apps before, and run
  *   `cronlease recover --after-failover`.
  * - Keys are of one datacenter: Consul copies none to another one.

@@ -20,7 +20,7 @@ export interface RowKeys {
   readonly holders: string;
   /** The length of that lease in seconds, and whether it is broken. */
   readonly terms: string;
-  /** The same id. This key ends with a lease of etcd: while it is there, nobody else can acquire. */
+  /** The same id. This key ends with a lease of etcd: while it is there, no other client can acquire. */
   readonly locks: string;
 }
 

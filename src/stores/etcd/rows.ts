@@ -153,7 +153,7 @@ function isBroken({ value }: KeyValue): boolean {
   return value.endsWith(BROKEN);
 }
 
-/** @param lease undefined: the lock has gone, or somebody has put it there without one */
+/** @param lease undefined: the lock has gone, or was put there without one */
 export async function leftOf(
   ask: Ask,
   what: string,

@@ -65,7 +65,7 @@ export function sizeRisk(answer: unknown): Risks {
 }
 
 /**
- * Whether the member may answer that a lease lasts for ever, around a change of leader.
+ * Whether the member may answer that a lease lasts forever, around a change of leader.
  *
  * @param answer undefined: it was refused
  * @see https://github.com/etcd-io/etcd/blob/main/CHANGELOG/CHANGELOG-3.5.md#v3514-2024-05-29

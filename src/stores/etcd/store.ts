@@ -38,11 +38,12 @@ const REMEDIES: Trial['remedies'] = {
  * writes. The cluster agrees on it by Raft, so a minority takes no write, and a member that was cut off confirms none. A
  * row's version is the revision of its last write, which the whole cluster counts and never gives out twice.
  *
- * **The end of a lease** is no time that anybody compares. An acquisition puts a key, the lock, that ends with a lease of
- * etcd; while it is there, nobody else acquires. The leader removes it by its own monotonic clock. A new leader lets
- * every lease begin anew, so an election lengthens leases and never shortens one. A renewal is a new lease of etcd under
- * the same lock, on which the cluster agrees; it is not etcd's keep-alive, which a deposed leader answers too until
- * it learns of its successor. The id and the length of a lease are in keys that do not end, so that a row says how its last lease ended.
+ * **The end of a lease** is not a time that is compared. An acquisition puts a key, the lock, that ends with a lease of
+ * etcd; while it is there, no other client acquires. The leader removes it by its own monotonic clock. A new leader
+ * lets every lease begin again, so an election lengthens leases and never shortens one. A renewal is a new lease of
+ * etcd under the same lock, on which the cluster agrees; it is not etcd's keep-alive, which a deposed leader answers
+ * too until it learns of its successor. The id and the length of a lease are in keys that do not end, so that a row
+ * says how its last lease ended.
  *
  * **The fence** is the token in the row's metadata, as in every store.
  *
@@ -59,8 +60,8 @@ const REMEDIES: Trial['remedies'] = {
  * - The cluster keeps every revision until it is compacted, and refuses writes once its quota is used up: set
  *   `auto-compaction-retention`.
  *
- * **Not used.** etcd's own locks and elections (`v3lock`, `v3election`) queue, and a waiting call outlives its caller; a
- * lost answer leaves a place in the queue. A watch would need a connection of its own for each instance, and one that is
+ * **Not used.** etcd's own locks and elections (`v3lock`, `v3election`) queue, and a waiting call outlives its caller;
+ * a lost answer leaves a place in the queue. A watch would need its own connection for each instance, and one that is
  * lost needs the sweep anyway.
  */
 export function etcd({

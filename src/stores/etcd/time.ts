@@ -13,8 +13,8 @@ export async function grant(exchange: Exchange, seconds: number, signal: AbortSi
 }
 
 /**
- * How long a lease of etcd lasts at least, in whole seconds: 0 if it has ended. Never more than it was granted: a member
- * that has just become leader answers more, and one before 3.4.32 or 3.5.14 answers that it lasts for ever.
+ * How long a lease of etcd lasts at least, in whole seconds: 0 if it has ended. Never more than it was granted: a
+ * member that has just become leader answers more, and one before 3.4.32 or 3.5.14 answers that it lasts forever.
  */
 export async function remaining(exchange: Exchange, lease: string, signal: AbortSignal): Promise<Millis> {
   const { json } = await exchange('lease/timetolive', { ID: lease }, signal);

@@ -20,7 +20,7 @@ export interface HttpRequest {
 
 export interface HttpAnswer {
   readonly status: number;
-  /** Undefined: the body is no JSON. */
+  /** Undefined: the body is not JSON. */
   readonly json: unknown;
   readonly said: string;
   /** From which the member's time is read. */
@@ -68,7 +68,7 @@ function filesOf({ cacert, cert, key }: TlsFiles): https.AgentOptions {
   };
 }
 
-/** No connection was made: nobody has received anything. */
+/** No connection was made, so nothing was received. */
 class NotSentError extends Error {
   override readonly name = 'NotSentError';
 }

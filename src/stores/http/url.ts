@@ -42,7 +42,7 @@ export function hasScheme({ scheme }: UrlForm, text: string): boolean {
 /**
  * Reads a URL, which may name several members.
  *
- * @throws StorageSettingsError without a cause, since any part of the URL may be its password
+ * @throws StorageSettingsError without a cause, because any part of the URL may be its password
  */
 export function membersOf(form: UrlForm, text: string): Members {
   const invalid = (problem: string): StorageSettingsError => invalidUrl(form, problem);

@@ -4,7 +4,7 @@ import { failure, isRolledBack, resultOf } from './errors';
 type Value = string | number | boolean | Buffer | null;
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** Sends one statement on a connection that nobody else uses meanwhile. */
+/** Sends one statement on a connection that is not shared meanwhile. */
 export interface Session {
   query(sql: string, values?: readonly Value[]): Promise<readonly Fields[]>;
 }
@@ -46,7 +46,7 @@ const TRIES = 20;
 /**
  * Sends a statement again that the server has rolled back for another transaction's sake: then it finds what the other
  * has done, and a race that was lost is lost. Transactions are serializable where the database's default says so. No
- * session sets a default of its own, since poolers refuse or forget it.
+ * session sets its own default, because poolers refuse or forget it.
  */
 function repeating(session: Session): Session {
   return {

@@ -68,7 +68,7 @@ export function entriesIn(ask: Ask): Entries<EntryKeys> {
   };
 }
 
-/** One row with the date comes also where nothing is found. */
+/** One row with the date comes even if nothing is found. */
 function dated(select: string): string {
   return `select t.date, e.* from (select ${DATE}) t left join (${select}) e on true order by e.id`;
 }

@@ -9,7 +9,7 @@ export function stateOf(error: unknown): string | undefined {
 }
 
 /**
- * SQLSTATE codes and classes that have a remedy of their own.
+ * SQLSTATE codes and classes that have their own remedy.
  *
  * @see https://www.postgresql.org/docs/current/errcodes-appendix.html
  */

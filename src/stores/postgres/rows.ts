@@ -6,11 +6,11 @@ import type { Ask, Fields } from './ask';
 import { DATE, etagIn, metadataIn, numberIn } from './tables';
 
 /**
- * The lease's state in the service's terms. A read shows rows as of its snapshot, and the clock goes on meanwhile: a lease
- * that was renewed after the snapshot would seem to have ended. So a read compares with the beginning of its transaction,
- * which comes before the snapshot. `statement_timestamp()` would not do: where a statement has parameters, it is set
- * again after the snapshot. The condition of a write compares with the clock as it is when the row is locked, since the
- * call may have waited for the row.
+ * The lease's state in the service's terms. A read shows rows as of its snapshot, and the clock goes on meanwhile: a
+ * lease that was renewed after the snapshot would seem to have ended. So a read compares with the beginning of its
+ * transaction, which comes before the snapshot. `statement_timestamp()` would not do: where a statement has parameters,
+ * it is set again after the snapshot. The condition of a write compares with the clock as it is when the row is locked,
+ * because the call may have waited for the row.
  */
 export const STATE = `case
     when lease_id is null then 'available'

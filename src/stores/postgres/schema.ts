@@ -4,8 +4,8 @@ import { failure, stateOf } from './errors';
 import { tablesIn } from './tables';
 
 /**
- * The version of the tables. A later one must leave the tables usable for the release before it, since the instances of
- * both run side by side: it may add tables and columns with defaults, and nothing else.
+ * The version of the tables. A later one must leave the tables usable for the release before it, because the instances
+ * of both run side by side: it may add tables and columns with defaults, and nothing else.
  */
 const VERSION = 1;
 
@@ -63,9 +63,9 @@ export async function prepareLayout(server: Server, schema: string, options: Cal
     }
     try {
       // One message is one transaction, also behind a pooler. "create schema if not exists" needs the right to create
-      // schemas even where the schema exists. to_regnamespace would answer from this session's cache, where the failed
-      // read above has noted that there is no schema, although another instance has created it meanwhile. A serializable
-      // transaction would look at what there was before it had the lock.
+      // schemas even where the schema exists. to_regnamespace would answer from this session's cache, in which the
+      // failed read above has noted that there is no schema, although another instance has created it meanwhile. A
+      // serializable transaction would look at what there was before it had the lock.
       await session.query(`set transaction isolation level read committed; select pg_advisory_xact_lock(hashtext('cronlease ${schema}'));
 do $$ begin
   if not exists (select from pg_namespace where nspname = '${schema}') then create schema "${schema}"; end if;

@@ -51,8 +51,8 @@ async function lend<T>(
   use: (session: Session) => Promise<T>,
 ): Promise<T | typeof ANOTHER> {
   const client = await connect(connections, signal);
-  // A statement that nobody waits for any more must not keep a connection, and its late answer must not reach the next
-  // one. The server may still carry it out.
+  // A statement without a caller any more must not keep a connection, and its late answer must not reach the next one.
+  // The server may still carry it out.
   const close = (): void => destroy(client);
   signal.addEventListener('abort', close, { once: true });
   let isUsable = false;
@@ -105,7 +105,7 @@ interface Connections {
 /** The pools of this process: several stores and elections in one database share their connections. */
 const SHARED = new Map<string, Promise<Connections>>();
 
-/** Forgets a pool that could not be opened: somebody may install what is missing. */
+/** Forgets a pool that could not be opened: what is missing may be installed. */
 async function forgetting(
   opening: Promise<Connections>,
   pools: Map<string, Promise<Connections>>,

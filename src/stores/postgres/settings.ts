@@ -11,7 +11,7 @@ export function isPostgres(text: string): boolean {
 /**
  * Reads a PostgreSQL URL. pg takes what the URL leaves out from `PGHOST`, `PGPASSWORD` and their like.
  *
- * @throws StorageSettingsError without a cause, since any part of the URL may be its password
+ * @throws StorageSettingsError without a cause, because any part of the URL may be its password
  */
 export function databaseOf(text: string): Database {
   const given = text.trim();

@@ -34,20 +34,20 @@ const REMEDIES: Trial['remedies'] = {
  *
  * **The weak spots**
  * - A replica that is promoted without the last commits has older rows: a claim that the old primary had confirmed may
- *   be gone, and its due time runs again. `synchronous_standby_names` with `synchronous_commit = on` rules that out; with
- *   `synchronous_commit = off`, a crash of the server alone loses the last commits. After such a loss an operator runs
- *   `cronlease recover`, which raises every token and cursor.
+ *   be gone, and its due time runs again. `synchronous_standby_names` with `synchronous_commit = on` rules that out;
+ *   with `synchronous_commit = off`, a mere crash of the server loses the last commits. After such a loss an operator
+ *   runs `cronlease recover`, which raises every token and cursor.
  * - Two primaries at once, after a failover that did not shut the old one out, both grant leases. The fence does not help
  *   here: both count the token from the same number. The failover must fence the old primary itself.
  * - PostgreSQL has no clock that is never set. If the server's clock jumps ahead, leases end early, and for up to a lease
  *   two holders may trust theirs; the version still admits one writer. If it is set back, leases last longer.
  *
- * **Not used.** An advisory lock would be the obvious lease, and cannot guard anything here: it belongs to a session and
- * ends with it, unseen by the holder, when a pooler or a network drops the connection; behind a pooler that works by
- * transactions, a session is not the holder's at all; it has no token, and shows nobody since when it is held. The
- * conditional update costs the same one call. Only `schema.ts` takes one, up to the end of its own transaction.
+ * **Not used.** An advisory lock would be the obvious lease, and cannot guard anything here: it belongs to a session
+ * and ends with it, unseen by the holder, when a pooler or a network drops the connection; behind a pooler that works
+ * by transactions, a session is not the holder's at all; it has no token, and does not show since when it is held. The
+ * conditional update costs the same one call. Only `schema.ts` takes one, up to the end of its transaction.
  * `LISTEN/NOTIFY` could wake a tick for a request or a pause, which otherwise waits for the next sweep; the HTTP API's
- * `poke` does that in every store. It would need a connection of its own for each instance, which poolers refuse, all
+ * `poke` does that in every store. It would need its own connection for each instance, which poolers refuse, all
  * commits that notify wait for each other at one lock, and a notification that is lost needs the sweep anyway.
  *
  * Each method is one statement, and each statement one transaction: nothing relies on the state of a session, and
@@ -103,7 +103,7 @@ function jobRowsIn(ask: Ask, { jobs: table, controls: controlTable }: Tables): J
       const found = await ask({
         what: 'list jobs',
         kind: 'listing',
-        // One row with the date comes also where there is no job.
+        // One row with the date comes even if there is no job.
         sql: `select t.date, x.* from (select ${DATE}) t left join (
             select coalesce(r.name, c.id) as name, r.version, r.metadata, ${STATE},
               c.version as control_version, c.metadata as control_metadata

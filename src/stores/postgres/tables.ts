@@ -57,7 +57,7 @@ export function metadataIn(fields: Fields, name = 'metadata'): Metadata {
   return fields[name] as Metadata;
 }
 
-/** @throws Error if the statement does not select it: a fault of this adapter */
+/** @throws Error if the statement does not select it: a bug in this adapter */
 export function numberIn(fields: Fields | undefined, name: string): number {
   const value = fields?.[name];
   if (typeof value !== 'number') throw new Error(`the statement returns no number "${name}"`);

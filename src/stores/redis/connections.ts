@@ -100,7 +100,7 @@ function connections(driving: Driving, failovers: Failovers): WithConnection {
       line.redis.once('close', () => retire(line));
     }
     line.calls += 1;
-    // Later calls must not wait behind one that nobody waits for: the network may have lost this connection.
+    // Later calls must not wait behind one without a caller: the network may have lost this connection.
     const given = Promise.withResolvers<never>();
     const giveUp = (): void => {
       given.reject(signal.reason);
@@ -142,14 +142,14 @@ function connections(driving: Driving, failovers: Failovers): WithConnection {
 
 async function sendOn<T>({ redis, ready }: Line, use: (send: Send) => Promise<T>): Promise<T> {
   await ready;
-  // A process must not stay for a connection that nobody uses: a command of the command line never closes its store.
+  // A process must not stay for an unused connection: a command of the command line never closes its store.
   if (!redis.stream.destroyed) redis.stream.ref();
   return use((command, ...args) => redis.call(command, ...args));
 }
 
 /**
- * Answers of a server that is no primary, or may be none any more: a replica, one without its primary, a primary without
- * its replicas, one that starts, a node that its cluster has left behind.
+ * Answers of a server that is not a primary, or may be none any more: a replica, one without its primary, a primary
+ * without its replicas, one that starts, a node that its cluster has left behind.
  */
 const ELSEWHERE = ['READONLY', 'MASTERDOWN', 'NOREPLICAS', 'LOADING', 'CLUSTERDOWN'];
 
@@ -181,7 +181,7 @@ function open(Client: typeof Redis, driving: Driving, address: Address): Omit<Li
     connectTimeout: connectMs,
     retryStrategy: () => null,
     autoResendUnfulfilledCommands: false,
-    // A server that reads its files answers so. The check would need a right of its own.
+    // A server that reads its files answers so. The check would need its own right.
     enableReadyCheck: false,
     disableClientInfo: true,
     connectionName: 'cronlease',
@@ -215,7 +215,7 @@ async function introduce(redis: Redis, { server: { user, password, db }, token }
 function tlsOf({ tls, host: name }: RedisServer, { host }: Address): NonNullable<RedisOptions['tls']> {
   const read = (file: string | undefined): Buffer | undefined => (file === undefined ? undefined : readFileSync(file));
   const [ca, cert, key] = [read(tls?.cacert), read(tls?.cert), read(tls?.key)];
-  // A node of a cluster may be known by its number alone, and has the certificate of the whole.
+  // A node of a cluster may be known only by its number, and has the certificate of the whole.
   const servername = /^[\d.]+$|:/.test(host) ? name : host;
   return {
     ...(/^[\d.]+$|:/.test(servername) ? {} : { servername }),

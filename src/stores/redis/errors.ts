@@ -58,7 +58,7 @@ function denialOf(code: string, message: string): Denial | undefined {
   }
 }
 
-/** Errors that have a remedy of their own. */
+/** Errors that have their own remedy. */
 const REMEDIES: Readonly<Record<string, string>> = {
   READONLY: 'This server is a replica, which takes no writes: connect to the primary.',
   MASTERDOWN: 'This server is a replica without its primary: connect to the primary.',

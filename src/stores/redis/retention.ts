@@ -3,12 +3,12 @@ import type { Ask } from './ask';
 import type { EntryKeys, Keys } from './keys';
 import { script } from './scripts';
 
-/** At most so many entries in one call, in which nobody else is served: for about ten milliseconds. */
+/** At most so many entries in one call, in which no other client is served: for about ten milliseconds. */
 const BATCH = 1_000;
 
 /**
  * Each four keys are the entries of one kind or job, and each argument after the first two is how long those are kept.
- * The texts of logs are strings of their own; their keys are in the same slot.
+ * The texts of logs are separate strings; their keys are in the same slot.
  */
 const PURGE = script(
   'shrink',

@@ -6,7 +6,7 @@ import { decoded, invalidUrl, TLS_PARAMETERS, type TlsFiles } from '../http/url'
 export interface RedisServer extends NamedServer {
   readonly host: string;
   readonly port: number;
-  /** The number of the database. A cluster has 0 alone. */
+  /** The number of the database. A cluster has only 0. */
   readonly db: number;
   readonly user: string | undefined;
   readonly password: string | undefined;
@@ -28,7 +28,7 @@ export function isRedis(text: string): boolean {
 /**
  * Reads a URL of Redis or Valkey.
  *
- * @throws StorageSettingsError without a cause, since any part of the URL may be its password
+ * @throws StorageSettingsError without a cause, because any part of the URL may be its password
  */
 export function serverOf(text: string): RedisServer {
   const given = text.trim();

@@ -72,16 +72,16 @@ const REMEDIES: Trial['remedies'] = {
  *   confirmed is unavailable, and stays at the primary: `WAIT` makes losses rare, and does not rule them out.
  * - Two primaries at once, before the old one learns of the failover, both grant leases, and both count the token from
  *   the same number. `min-replicas-to-write` bounds the time for which a primary without its replicas takes writes.
- * - A crash of the server alone loses what its files lack: a second with `appendfsync everysec`, nothing with `always`,
+ * - A mere crash of the server loses what its files lack: a second with `appendfsync everysec`, nothing with `always`,
  *   and everything since the last snapshot without `appendonly`.
  * - A `maxmemory-policy` for all keys evicts rows with their tokens. `cronlease doctor` refuses it.
- * - Redis has no clock that is never set. If the server's clock jumps ahead, leases end early, and for up to a lease two
- *   holders may trust theirs; the version still admits one writer. If it is set back, leases last longer. A replica that
- *   is promoted has a clock of its own, with the same effect.
+ * - Redis has no clock that is never set. If the server's clock jumps ahead, leases end early, and for up to a lease
+ *   two holders may trust theirs; the version still admits one writer. If it is set back, leases last longer. A replica
+ *   that is promoted has its own clock, with the same effect.
  *
  * **Not used.** Redlock takes a lock on most of several independent servers: it has no token, and needs their clocks to
- * advance alike. Notifications of keys and streams would need a connection of their own for each instance, and one that
- * is lost needs the sweep anyway.
+ * advance alike. Notifications of keys and streams would need their own connection for each instance, and one that is
+ * lost needs the sweep anyway.
  */
 export function redis({
   server: at,

@@ -98,7 +98,7 @@ export async function dropBody(session: Session, paths: Paths, parts: Parts | un
   if (parts !== undefined) await dropFolder(session, `${paths.parts}/${parts.id}`);
 }
 
-/** Deletes a node with those in it. Somebody else may do the same. */
+/** Deletes a node with those in it. Another writer may do the same. */
 export async function dropFolder(session: Session, folder: string): Promise<void> {
   const names = (await session.children(folder)) ?? [];
   const paths = [...names.map((name) => `${folder}/${name}`), folder];

@@ -78,7 +78,7 @@ function connections(driving: Driving): WithSession {
     const lane = (current ??= open());
     lane.calls += 1;
     const given = Promise.withResolvers<never>();
-    // Later calls must not wait behind one that nobody waits for: the network may have lost this connection.
+    // Later calls must not wait behind one without a caller: the network may have lost this connection.
     const giveUp = (): void => {
       given.reject(signal.reason);
       retire(lane);

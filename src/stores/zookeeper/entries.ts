@@ -85,7 +85,7 @@ function putContent(
     if (node === undefined) return condition === 'any' ? ((await create()) ?? DISTURBED) : undefined;
     if (typeof condition !== 'string' && etagAt(node.stat) !== condition.version) return undefined;
     const etag = await replaceEntry(place, node, content);
-    // Another condition than a version holds for what somebody else has just written, too.
+    // Another condition than a version holds for what someone else has just written, too.
     return etag ?? (typeof condition === 'string' ? DISTURBED : undefined);
   });
 }

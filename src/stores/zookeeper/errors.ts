@@ -37,7 +37,7 @@ export class ZooKeeperError extends Error {
   }
 }
 
-/** Nobody has made the container, or somebody has removed it. */
+/** The container was not made, or was removed. */
 export class NoContainerError extends Error {
   override readonly name = 'NoContainerError';
   constructor() {
@@ -84,7 +84,7 @@ const REMEDY = {
   credentials: 'The servers do not accept this user or password. Check both.',
 } as const satisfies Partial<Record<Denial, string>>;
 
-/** Errors that have a remedy of their own. */
+/** Errors that have their own remedy. */
 const REMEDIES: Readonly<Record<number, string>> = {
   [-119]: 'This server has lost its leader, and takes no writes: look at the ensemble.',
   [-125]: 'The chroot has a quota: raise it.',

@@ -22,7 +22,7 @@ export interface Paths {
 }
 
 /**
- * Entries by their ids. A server answers with all names of a folder at once; where there may be many thousands, they lie
+ * Entries by their ids. A server answers with all names of a folder at once; if there may be many thousands, they lie
  * in further folders, by how their names begin. Keys of records begin with their time, so those are 11 days each.
  */
 export interface Folder {

@@ -15,7 +15,7 @@ export type Op =
 
 /** What ZooKeeper notes of a node. */
 export interface Stat {
-  /** The transaction that created the node. No two nodes have the same, also if one has the other's path. */
+  /** The transaction that created the node. No two nodes have the same, even if one has the other's path. */
   readonly createdBy: bigint;
   /** The transaction that wrote the node last. */
   readonly writtenBy: bigint;
@@ -29,7 +29,7 @@ export interface Node {
   readonly stat: Stat;
 }
 
-/** Who may use the nodes that are created: their creator by its credentials, or everybody. */
+/** Who may use the nodes that are created: their creator by its credentials, or everyone. */
 export type Access = 'creator' | 'everybody';
 
 const ALL_RIGHTS = 31;
@@ -39,7 +39,7 @@ export function connectRequest(sessionMs: number): readonly Field[] {
     { int: 0 },
     { long: 0n },
     { int: sessionMs },
-    // Each connection has a session of its own: nothing here depends on one.
+    // Each connection has its own session: nothing here depends on one.
     { long: 0n },
     { bytes: Buffer.alloc(16) },
     { flag: false },

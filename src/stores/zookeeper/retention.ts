@@ -50,8 +50,8 @@ interface Purge {
 }
 
 /**
- * The oldest entries of a folder are at its end, since their keys count down, but for those that were written out of
- * turn. It stops at a division of which nothing is old. Each division is a call of its own.
+ * The oldest entries of a folder are at its end, because their keys count down, but for those that were written out of
+ * turn. It stops at a division of which nothing is old. Each division is its own call.
  */
 async function purgeFolder({ ask, paths, folder, ms, options }: Purge, limit: number): Promise<number> {
   const question = { what: 'delete old entries', kind: 'delete', options } as const;

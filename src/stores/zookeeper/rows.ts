@@ -17,7 +17,7 @@ import type { Session } from './session';
  * the leader's time of that write.
  */
 interface LeaseData {
-  /** Left out where nobody holds the lease. */
+  /** Left out if the lease is not held. */
   readonly id?: string;
   readonly ms?: Millis;
   /** When a broken lease ends. */
@@ -30,7 +30,7 @@ interface SeenRow {
   readonly row: Node;
   readonly version: number;
   readonly lease: LeaseData;
-  /** When the lease ends, or has ended; undefined: nobody holds it. */
+  /** When the lease ends, or has ended; undefined: it is not held. */
   readonly ends: EpochMs | undefined;
 }
 

@@ -53,7 +53,7 @@ export interface Line {
   /** Settles once the server has granted a session, or has not: its length. */
   readonly ready: Promise<Millis>;
   readonly ended: Promise<void>;
-  /** A process must not stay for a connection that nobody uses. */
+  /** A process must not stay for an unused connection. */
   keepProcess(keeps: boolean): void;
   end(reason: unknown): void;
 }

@@ -23,7 +23,7 @@ export function isZooKeeper(text: string): boolean {
 /**
  * Reads a URL of ZooKeeper: `zk://[USER:PASSWORD@]HOST[:PORT][,HOST[:PORT]…][/CHROOT]`.
  *
- * @throws StorageSettingsError without a cause, since any part of the URL may be its password
+ * @throws StorageSettingsError without a cause, because any part of the URL may be its password
  */
 export function ensembleOf(text: string): Ensemble {
   const url = text.trim();

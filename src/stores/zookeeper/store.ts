@@ -38,33 +38,33 @@ const REMEDIES: Trial['remedies'] = {
  *
  * **The guard** is a transaction that checks the version of the row and that of the lease, and then sets one of them.
  * The leader carries out one transaction at a time, once most servers have it. An ETag is the node's version, with the
- * number of the transaction that created it: versions begin anew where a node is deleted and created again.
+ * number of the transaction that created it: versions begin again where a node is deleted and created again.
  *
- * **The fence** is the token in the row's metadata, as in every store. The version is no token: a claim makes one token,
- * and rows that are moved to another store keep theirs.
+ * **The fence** is the token in the row's metadata, as in every store. The version is not a token: a claim makes one
+ * token, and rows that are moved to another store keep theirs.
  *
  * **Time.** An answer to a write has the leader's time of that write, and an answer to a read has none. So each read
  * follows an empty write to the node `now` on the same connection, without waiting for its answer. That gives the time,
- * and makes a server that lags behind catch up first: `sync` would not, since a leader that has just been replaced
- * answers it too. The price is one transaction, with its write to disk, for each read. A lease ends its length after its
- * node's last write, both by the leader's time. Trust is computed from the dates of acquisition and claim, as for every
- * store.
+ * and makes a server that lags behind catch up first: `sync` would not, because a leader that has just been replaced
+ * answers it too. The price is one transaction, with its write to disk, for each read. A lease ends its length after
+ * its node's last write, both by the leader's time. Trust is computed from the dates of acquisition and claim, as for
+ * every store.
  *
  * **The weak spots**
- * - Leaders have clocks of their own. If a new leader's is ahead, or somebody sets the clock ahead, leases end early, and
- *   for up to the difference two holders may trust theirs; the version still admits one writer. If it is behind, leases
- *   last longer.
- * - `writeRow` sees that the lease lasts, and then writes if nobody has written the lease since. A write that arrives
- *   after the lease's end succeeds if nobody has taken the lease. The date of the answer ends its holder's trust.
+ * - Leaders have their own clocks. If a new leader's is ahead, or the clock is set ahead, leases end early, and for up
+ *   to the difference two holders may trust theirs; the version still admits one writer. If it is behind, leases last
+ *   longer.
+ * - `writeRow` sees that the lease lasts, and then writes if the lease was not written meanwhile. A write that arrives
+ *   after the lease's end succeeds if the lease was not taken. The date of the answer ends its holder's trust.
  * - The node of an entry that is deleted and created again between the look and the write of one call, and written as
  *   often as before, passes for the old one. Rows are never deleted.
  * - Each server keeps all nodes in memory. Retention bounds the ledger; `keep` is best short.
  *
  * **Not used.** An ephemeral node ends with its session, and a session belongs to a connection: all jobs of an instance
- * would have leases of one length, which go on while a handler is stalled, since the client's pings and not the holder's
- * renewals keep the session. A lease that is handed to the instance that runs the attempt has no session to move to.
- * Its end would take row and token along, or leave no sign that a run was interrupted. Watches would tell each instance
- * of each change; a tick lists once instead.
+ * would have leases of one length, which go on while a handler is stalled, because the client's pings and not the
+ * holder's renewals keep the session. A lease that is handed to the instance that runs the attempt has no session to
+ * move to. Its end would take row and token along, or leave no sign that a run was interrupted. Watches would tell each
+ * instance of each change; a tick lists once instead.
  */
 export function zooKeeper({
   server: ensemble,

@@ -43,7 +43,7 @@ const killInHandler: Scenario = {
 const killWhenQuiet: Scenario = {
   ...killInHandler,
   name: 'kill-when-quiet',
-  shows: 'kill -9 in the handler of the only job: nothing else makes the others look',
+  shows: 'kill -9 in the handler of the only job, so that nothing else makes the others look',
   load: 'quiet',
 };
 

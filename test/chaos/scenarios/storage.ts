@@ -58,7 +58,7 @@ export const storageScenarios: readonly Scenario[] = [
   {
     ...OVER_SHORT,
     name: 'outage-10s-acquiring',
-    shows: 'the same with an acquisition on its way, which takes effect when nobody waits for it any more',
+    shows: 'the same with an acquisition on its way, which takes effect after its caller has given up',
     async act(world) {
       const hold = world.hold('request', (call) => call.kind === 'acquire' && call.job === 'steady');
       await inTime('an acquisition', COMES_WITHIN_MS, hold.caught, world.signal);

@@ -146,7 +146,7 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'store down',
-    what: 'For 60 s, the store of the leases answers nobody.',
+    what: 'For 60 s, the store of the leases does not answer.',
     ofStore: true,
     play: (stage) => {
       cutStore(stage, ({ ids }) => ids);

@@ -37,7 +37,7 @@ export function checkBackfilled(
   const asked = controls.map(({ backfill }) => backfill).filter((backfill) => backfill?.id === id);
   const active = asked.find((backfill) => isWanted(backfill, spec));
   if (active === undefined) {
-    report('wrongBackfill', name, `${what} was claimed, and nobody wanted it, or somebody had stopped it`);
+    report('wrongBackfill', name, `${what} was claimed, and was not wanted, or had been stopped`);
     return;
   }
   if (run.scheduledFor < active.from || run.scheduledFor > active.through) {
@@ -88,7 +88,7 @@ export function checkBackfillsEnded(facts: JobFacts, spec: JobSpec, report: Repo
     const key = backfillKey(backfill, due);
     const isOwn = isFinal(facts, key) || row.run?.key === key;
     if (!isOwn && (backfill.includeSucceeded || !hasSucceeded)) {
-      report('backfillPassedOver', name, `${short(due)} was passed over by back-fill ${backfill.id}`);
+      report('backfillLeftOut', name, `${short(due)} was left out by back-fill ${backfill.id}`);
     }
   }
 }

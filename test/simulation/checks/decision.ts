@@ -185,7 +185,7 @@ function checkCovered(
     const isWhole =
       (change.from === from + 1 || change.from === lastRun + 1) && change.through === to && decided.length === 1;
     if (!isWhole)
-      report('passedOver', name, `a change of schedule left something between ${short(from)} and ${short(to)}`);
+      report('leftOut', name, `a change of schedule left something between ${short(from)} and ${short(to)}`);
     return;
   }
   let missing = due === undefined ? 0 : -1;
@@ -198,8 +198,8 @@ function checkCovered(
     at = spec.timetable.next(at);
   }
   const went = `the cursor went from ${short(from)} to ${short(to)}`;
-  if (missing > 0) report('passedOver', name, `${went} over ${String(missing)} due times without an outcome`);
-  if (missing < 0) report('passedOver', name, `${went}, and not over all that was decided with it`);
+  if (missing > 0) report('leftOut', name, `${went} over ${String(missing)} due times without an outcome`);
+  if (missing < 0) report('leftOut', name, `${went}, and not over all that was decided with it`);
 }
 
 function checkRun(facts: JobFacts, view: View, due: number, acquisition: Acquisition, report: Report): void {

@@ -68,7 +68,7 @@ export const DECISION_FAULTS: readonly Planted[] = [
   },
   {
     name: 'standstill-overlaps',
-    what: 'a due time is overlapped by a run that nobody was at work on',
+    what: 'a due time is overlapped by a run that no instance was at work on',
     mix: 'kills',
     edits: [become('core/decide/verdict.ts:duringLastRun', returned('standstillAt'), 'true')],
   },

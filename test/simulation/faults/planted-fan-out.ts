@@ -18,7 +18,7 @@ export const FAN_OUT_FAULTS: readonly Planted[] = [
   {
     name: 'silence-ignored',
     mix: 'fans',
-    what: 'a run whose items are silent is left alone up to their deadline',
+    what: 'a run whose items are silent is not resumed before their deadline',
     edits: [drop('core/decide/unfinished.ts:decideUnfinished', first(branch('fanning')))],
   },
   {

@@ -70,7 +70,7 @@ export const HAND_OVER_FAULTS: readonly Planted[] = [
   },
   {
     name: 'given-back-unclaimable',
-    what: 'an attempt whose lease was given back does not acquire it anew',
+    what: 'an attempt whose lease was given back does not acquire it again',
     mix: 'slowHub',
     edits: [
       become('coordinator/attempt/claim.ts:isFresh', call('min'), 'input.leaseMs * FRESH_SHARE'),

@@ -5,7 +5,7 @@ import type { Planted } from './planted';
 export const PEOPLE_FAULTS: readonly Planted[] = [
   {
     name: 'planned-end-missed',
-    what: 'nobody looks at a job at the planned end of its pause',
+    what: 'no instance looks at a job at the planned end of its pause',
     mix: 'plain',
     edits: [become('core/decide/verdict.ts:suspendedBy', returned(), "{ kind: 'suspended' }")],
   },

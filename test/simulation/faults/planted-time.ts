@@ -26,7 +26,7 @@ export const TIME_FAULTS: readonly Planted[] = [
   },
   {
     name: 'due-wait-by-wall-clock',
-    what: 'a handler is held back by the wall clock alone, and renewals correct no clock',
+    what: 'a handler is held back only by the wall clock, and renewals do not correct it',
     mix: 'clocks',
     edits: [
       become('coordinator/attempt/wait-for-due.ts:waitUntil', returned(), 'at - serviceTime.now() + 0 * bound'),

@@ -136,7 +136,11 @@ function check({ world, candidates, trustMs }: Scene, quietSince: number | undef
     observer.report('trustTooLong', NAME, `token ${String(term?.token)} on ${process.id} trusts its lease too long`);
   }
   if (quietSince !== undefined && now - quietSince > LEADS_WITHIN_MS && leading.length === 0) {
-    observer.report('nobodyLeads', NAME, `nobody leads ${String(LEADS_WITHIN_MS / 1000)} s after the faults' end`);
+    observer.report(
+      'nobodyLeads',
+      NAME,
+      `no candidate leads ${String(LEADS_WITHIN_MS / 1000)} s after the faults' end`,
+    );
   }
 }
 

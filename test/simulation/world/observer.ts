@@ -583,7 +583,11 @@ function checkHub({ acquisitions, name }: JobFacts, actor: Actor, report: Observ
     if (other.actor === actor && handedOverAt > deadSince && !other.used && !isOver) inVain += 1;
   }
   if (inVain > HAND_OVERS_LOST) {
-    report('racedUnproven', name, `${actor.id} took the lease ${String(inVain)} times in vain after its hub had died`);
+    report(
+      'racedUnproven',
+      name,
+      `${actor.id} took the lease ${String(inVain)} times without effect after its hub had died`,
+    );
   }
 }
 

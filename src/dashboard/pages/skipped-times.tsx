@@ -17,7 +17,7 @@ const ASKED = 200;
 
 type Ended = Pick<Resumed, 'job' | 'pause'>;
 
-interface PassedOver {
+interface SkippedTimes {
   readonly job: string;
   readonly timeZone: string;
   readonly due: readonly string[];
@@ -26,7 +26,7 @@ interface PassedOver {
 }
 
 interface Report {
-  readonly jobs: readonly PassedOver[];
+  readonly jobs: readonly SkippedTimes[];
   /** The jobs that stay paused, with the reason. */
   readonly refused: readonly { readonly job: string; readonly problem: string }[];
   /** Why the due times cannot be listed. */
@@ -36,23 +36,23 @@ interface Report {
 const report = signal<Report | undefined>(undefined);
 
 /**
- * Shows which due times the ended pauses passed over, if there are any.
+ * Shows which due times the ended pauses skipped, if there are any.
  *
  * @param which the jobs, as a query of `GET next`
  */
-export async function reportPassedOver(
+export async function reportSkippedTimes(
   ended: readonly Ended[],
   which: string,
   refused: Report['refused'] = [],
 ): Promise<void> {
-  const { jobs, failure } = await passedOver(ended, which);
+  const { jobs, failure } = await skippedIn(ended, which);
   if (jobs.length > 0 || refused.length > 0 || failure !== undefined) report.value = { jobs, refused, failure };
 }
 
-async function passedOver(
+async function skippedIn(
   ended: readonly Ended[],
   which: string,
-): Promise<{ readonly jobs: readonly PassedOver[]; readonly failure: Failure | undefined }> {
+): Promise<{ readonly jobs: readonly SkippedTimes[]; readonly failure: Failure | undefined }> {
   if (ended.length === 0) return { jobs: [], failure: undefined };
   const pauses = new Map(ended.map(({ job, pause }) => [job, pause]));
   const from = Math.min(...ended.map(({ pause }) => Date.parse(pause.since))) - 1;
@@ -75,8 +75,8 @@ async function passedOver(
   }
 }
 
-/** The due times that a pause passed over, as soon as it has ended. */
-export function PassedOverDialog(): JSX.Element | null {
+/** The due times that a pause skipped, as soon as it has ended. */
+export function SkippedTimesDialog(): JSX.Element | null {
   return report.value === undefined ? null : <Open report={report.value} />;
 }
 
@@ -88,11 +88,11 @@ function Open({ report: { jobs, refused, failure } }: { readonly report: Report 
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => dialog.current?.showModal(), []);
   return (
-    <dialog ref={dialog} aria-labelledby="passed-over-title" onClose={close}>
+    <dialog ref={dialog} aria-labelledby="skipped-times-title" onClose={close}>
       <form method="dialog">
         <EnvironmentChip />
-        <h2 id="passed-over-title">
-          {jobs.length === 0 && refused.length > 0 ? 'Some jobs stay paused' : 'Due times that were passed over'}
+        <h2 id="skipped-times-title">
+          {jobs.length === 0 && refused.length > 0 ? 'Some jobs stay paused' : 'Skipped due times'}
         </h2>
         {jobs.length > 0 && <p>They do not run by themselves. Run those again that are needed.</p>}
         {failure !== undefined && (
@@ -101,7 +101,7 @@ function Open({ report: { jobs, refused, failure } }: { readonly report: Report 
             before="The due times cannot be listed now, but the runs of each job name them: "
           />
         )}
-        <div class="passed-over" tabIndex={0}>
+        <div class="skipped-times" tabIndex={0}>
           {jobs.map((one) => (
             <Missed key={one.job} missed={one} />
           ))}
@@ -121,7 +121,7 @@ function Open({ report: { jobs, refused, failure } }: { readonly report: Report 
   );
 }
 
-function Missed({ missed: { job, timeZone, due, isMore } }: { readonly missed: PassedOver }): JSX.Element {
+function Missed({ missed: { job, timeZone, due, isMore } }: { readonly missed: SkippedTimes }): JSX.Element {
   const more = due.length - SHOWN;
   return (
     <div>
