@@ -206,7 +206,7 @@ interface Entries {
   readonly yearly: readonly Yearly[];
 }
 
-/** Warns of a calendar that will exclude nothing more: lists of holidays end, and nobody notices. */
+/** Warns of a calendar that will exclude nothing more: lists of holidays end unnoticed. */
 function warnOfEnd(name: string, calendar: Entries, report: IssueReport, now: EpochMs): void {
   const end = endOf(calendar);
   if (end === undefined || end - now > SOON_MS) return;

@@ -3,7 +3,7 @@ import type { Clock } from '../core/clock';
 import { within } from '../lease/deadline';
 import type { OrchestrationInput } from './message';
 
-/** A host that does not answer must not block its caller for ever. */
+/** A host that does not answer must not block its caller forever. */
 const HUB_ANSWERS_WITHIN_MS: Millis = 10_000;
 
 /** The part of Durable that ticks and attempts use: one task hub. */

@@ -34,7 +34,7 @@ export function* orchestrateContinued(context: OrchestrationContext): Generator<
   return yield* goOn(context, context.df.getInput<Continued>().result);
 }
 
-/** Claims that are due together. A run that is not over after its attempt continues in an orchestration of its own. */
+/** Claims that are due together. A run that is not over after its attempt continues in its own orchestration. */
 export function* orchestrateBatch(context: OrchestrationContext): Generator<Yielded, unknown, unknown> {
   const { activities } = context.df.getInput<Batch>();
   return yield context.df.Task.all(activities.map((claims) => context.df.callActivity(ATTEMPTS, claims)));

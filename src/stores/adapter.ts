@@ -36,7 +36,7 @@ export interface Adapter {
   readonly store: LeaseStore & LeaseBreaking & Retention;
   /** The rows of elections, beside those of jobs. */
   readonly elections: ElectionStore;
-  /** Tries each kind of call on a row of its own among the elections, which no tick reads, and removes that. */
+  /** Tries each kind of call on its own row among the elections, which no tick reads, and removes that. */
   trial(id: string): Promise<Trial>;
 }
 
@@ -80,8 +80,7 @@ interface Tried {
 }
 
 /**
- * Tries each kind of call that coordination makes, on a row of its own, and removes that. Never rejects with a
- * `StoreError`.
+ * Tries each kind of call that coordination makes, on its own row, and removes that. Never rejects with a `StoreError`.
  */
 async function tryRows({ rows, clock, look, deleteRow, nouns, remedies }: Tried, id: string): Promise<Trial> {
   const name = `doctor-${id}` as JobName;

@@ -23,7 +23,7 @@ export function textOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The remedy is the same in every store, since the tick is the same (`tick/missing-container.ts`). */
+/** The remedy is the same in every store, because the tick is the same (`tick/missing-container.ts`). */
 const REMEDY =
   'The container does not exist: check its name. If it was deleted, a running app creates it again after 75 s.';
 

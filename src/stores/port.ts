@@ -128,7 +128,7 @@ export interface HeadData {
   readonly metadata: Metadata;
 }
 
-/** @throws Error if the head is not one of ours: a fault of the adapter, or of somebody who writes its keys */
+/** @throws Error if the head is not one of ours: a fault of the adapter, or of someone who writes its keys */
 export function headOf(key: string, value: string, version: string): Head {
   const { at, metadata } = JSON.parse(value) as Partial<HeadData>;
   if (at === undefined || metadata === undefined) throw new Error(`the key ${key} of cronlease has foreign content`);

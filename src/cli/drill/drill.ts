@@ -192,7 +192,7 @@ function watchSignals(): { readonly signal: AbortSignal; dispose(): void } {
   };
 }
 
-/** A function app whose jobs do nothing but take time, in a folder of its own. */
+/** A function app whose jobs do nothing but take time, in its own folder. */
 interface ProbeApp {
   readonly folder: string;
   readonly jobsFile: string;

@@ -2,7 +2,7 @@ import type { EpochMs } from '../../core/brand';
 import { currentPause } from '../../core/control';
 import { showSpan } from '../../core/show-time';
 import * as operations from '../../operator/operations/pause';
-import { passedOver, type StillRuns, stillRuns } from '../../operator/operations/pause';
+import { skippedTimes, type StillRuns, stillRuns } from '../../operator/operations/pause';
 import type { Subject } from '../../operator/subject';
 import { UsageError } from '../cli-error';
 import { plannedEnd, type ShowTime, timesOf } from '../time';

@@ -217,7 +217,7 @@ function lastRunCell({ lastRun }: JobStatus, { now }: StatusView): readonly Span
   return [{ text: wordOf(lastRun.outcome ?? 'ended'), format: MARKS[outcome]?.format }, { text: ` ${ago}` }];
 }
 
-/** What a person should know of a job that needs one, or that somebody has stopped or looks after. */
+/** What a person should know of a job that needs one, or that has been stopped or is being looked after. */
 function detailOf(job: JobStatus, view: StatusView): string {
   const acknowledgement = job.incident?.acknowledgement ?? null;
   const state = stateDetail(job, view);

@@ -12,8 +12,8 @@ interface Place {
 }
 
 /**
- * Makes the claims of one activity side by side. A run that is not over after its attempt continues at once in an
- * orchestration of its own: the activity lasts as long as its slowest handler.
+ * Makes the claims of one activity side by side. A run that is not over after its attempt continues at once in its own
+ * orchestration: the activity lasts as long as its slowest handler.
  *
  * @returns what became of each claim
  */

@@ -169,7 +169,7 @@ export function parseNcrontab(schedule: string, functionName: string): NextFire 
   const refuse = (why: string, cause?: unknown): AppLoadError =>
     new AppLoadError(
       `Function '${functionName}': the schedule '${resolved}' is not a valid NCRONTAB expression: ${why} ` +
-        'Write 6 fields: second minute hour day month day-of-week, such as "0 */5 * * * *".',
+        'Use 6 fields: second minute hour day month day-of-week, such as "0 */5 * * * *".',
       { cause },
     );
   const fields = resolved.split(/\s+/);

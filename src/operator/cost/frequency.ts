@@ -111,7 +111,7 @@ class Month {
   /** The change of the number of busy runs at every second. */
   readonly #changes = new Int32Array(MONTH_SECONDS + 1);
 
-  /** The runs that are due in each second. */
+  /** The runs that are due in every second. */
   readonly #runs = new Int32Array(MONTH_SECONDS + 1);
   readonly #first: number;
 

@@ -58,7 +58,7 @@ export interface BackfillStatus extends Omit<Backfill, 'scheduleHash'> {
 }
 
 export interface StartedBackfill
-  extends Pick<BackfillPlan, 'running' | 'passedOver'>, Pick<Backfill, 'id' | 'from' | 'through'> {
+  extends Pick<BackfillPlan, 'running' | 'skipped'>, Pick<Backfill, 'id' | 'from' | 'through'> {
   /** The job is paused, and the back-fill waits. */
   readonly paused: boolean;
 }

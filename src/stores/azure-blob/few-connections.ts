@@ -10,7 +10,7 @@ import { type Turns, type Urgency, createTurns } from './turns';
 type Lane = 'listings' | 'others';
 
 /**
- * How many calls of each lane are sent side by side, each over a connection of its own. Every job waits for a listing, so
+ * How many calls of each lane are sent side by side, each over its own connection. Every job waits for a listing, so
  * that must not wait behind the calls of a burst.
  */
 type Limits = Readonly<Record<Lane, number>>;

@@ -16,8 +16,8 @@ import type { ConsulCluster } from './settings';
 import { type KeyValue, create, removeTree, tree } from './wire';
 
 /**
- * The version of the keys. A later one must leave them usable for the release before it, since the instances of both run
- * side by side.
+ * The version of the keys. A later one must leave them usable for the release before it, because the instances of both
+ * run side by side.
  */
 const VERSION = '1';
 
@@ -136,7 +136,7 @@ function jobRowsIn(ask: Ask, clock: Clock, { jobs: folder, controls: controlKeys
 /**
  * Makes the node for sessions, and then the key by which all other calls see that the container exists.
  *
- * A session of an agent's own node ends with that agent. This node is no machine: it is in the catalog alone, has no
+ * A session of an agent's own node ends with that agent. This node is not a machine: it is only in the catalog, has no
  * checks, and stays.
  */
 async function prepareLayout(

@@ -17,8 +17,8 @@ import { durabilityOf } from './space';
 import { type Found, all, get, isAbsent, put } from './wire';
 
 /**
- * The version of the keys. A later one must leave them usable for the release before it, since the instances of both run
- * side by side.
+ * The version of the keys. A later one must leave them usable for the release before it, because the instances of both
+ * run side by side.
  */
 const VERSION = '1';
 

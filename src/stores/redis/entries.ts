@@ -113,7 +113,7 @@ export function newVersion(): string {
   return randomBytes(12).toString('base64url');
 }
 
-/** @throws Error if the head is not one of ours: a fault of this adapter, or of somebody who writes its keys */
+/** @throws Error if the head is not one of ours: a fault of this adapter, or of someone who writes its keys */
 export function headIn(text: string): Head {
   const [, version, written, metadata] = /^(\S+) (\d+) (.*)$/s.exec(text) ?? [];
   if (version === undefined || metadata === undefined)

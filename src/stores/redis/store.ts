@@ -28,8 +28,8 @@ return found`,
 );
 
 /**
- * The version of the keys. A later one must leave them usable for the release before it, since the instances of both run
- * side by side.
+ * The version of the keys. A later one must leave them usable for the release before it, because the instances of both
+ * run side by side.
  */
 const VERSION = 1;
 
@@ -194,7 +194,7 @@ export function durabilityIn(info: string | undefined): Durability {
 function evictionRisk(policy: string): Durability['risks'] {
   if (policy === 'noeviction') return [];
   const remedy = 'set maxmemory-policy to noeviction';
-  // A key without an expiry is safe from these, until somebody gives it one.
+  // A key without an expiry is safe from these, until it is given one.
   if (policy.startsWith('volatile-')) {
     return [
       { isProblem: false, message: `maxmemory-policy is ${policy}, which spares keys without an expiry`, remedy },

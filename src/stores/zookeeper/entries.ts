@@ -111,7 +111,7 @@ export async function makeFolders(session: Session, folders: readonly string[]):
   }
 }
 
-/** Undefined: somebody else has written it since it was read. */
+/** Undefined: another writer has written it since it was read. */
 async function replaceEntry({ session, paths, path }: EntryNode, node: Node, content: NewContent) {
   const old = contentIn(node.data);
   const { inline, parts } = content.inline === undefined ? old : content;
@@ -140,7 +140,7 @@ function isNothing(etag: ETag | undefined): boolean {
   return etag === undefined;
 }
 
-/** Versions begin anew where a node is deleted and created again, so that the ETag names its creation, too. */
+/** Versions begin again where a node is deleted and created again, so that the ETag names its creation, too. */
 export function etagAt({ createdBy, version }: Pick<Stat, 'createdBy' | 'version'>): ETag {
   return etagOf(`${createdBy.toString(16)}-${version}`);
 }

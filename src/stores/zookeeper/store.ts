@@ -19,7 +19,7 @@ import type { Session } from './session';
 import type { Ensemble } from './settings';
 
 /**
- * The version of the nodes. A later one must leave them usable for the release before it, since the instances of both
+ * The version of the nodes. A later one must leave them usable for the release before it, because the instances of both
  * run side by side.
  */
 const VERSION = '1';
