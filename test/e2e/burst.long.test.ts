@@ -5,6 +5,7 @@ import { buildLocal } from '../support/local-build';
 
 afterAll(endAll);
 
+const SLOW = { timeout: 300_000 };
 const JOBS = 60;
 const RUN_MS = 6_000;
 
@@ -19,7 +20,7 @@ async function orchestrations(port: number): Promise<readonly Orchestration[]> {
   return (await answer.json()) as readonly Orchestration[];
 }
 
-it('a burst is handed over in few orchestrations, and each run of a killed instance is taken over', async () => {
+it('a burst is handed over in few orchestrations, and each run of a killed instance is taken over', SLOW, async () => {
   const schedule = at(30_000);
   const names = Array.from({ length: JOBS }, (_, index) => `job-${String(index)}`);
   const jobs = Object.fromEntries(
