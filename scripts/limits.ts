@@ -59,7 +59,12 @@ const LIMITS: Readonly<Record<string, readonly Limit[]>> = {
     limit('a record, control or piece', 'bytes', 'stores/limits', 'BODY_BYTES'),
     limit('one call to storage', 'ms', 'lease/deadline', 'CALL_LIMIT_MS'),
     limit('a listing', 'ms', 'coordinator/tick/survey', 'LISTING_LIMIT_MS'),
-    limit('the wait of other deployments for the one that ran a job last', 'ms', 'coordinator/tick/notes', 'HOLD_BACK_MS'),
+    limit(
+      'the wait of other deployments for the one that ran a job last',
+      'ms',
+      'coordinator/tick/notes',
+      'HOLD_BACK_MS',
+    ),
     limit('the wait for the last calls at a shutdown', 'ms', 'coordinator/drain', 'DRAIN_LIMIT_MS'),
   ],
 };

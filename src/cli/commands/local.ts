@@ -60,7 +60,7 @@ export function addDrill(program: Command, done: Done): void {
     .usage('[options]')
     .summary('test fail-over here, and write a report')
     .description(
-      `Starts deployments on this machine with their own storage, kills the one that runs a job, waits until another has done its work, restarts it, and writes a report. Runs none of your jobs without --with-jobs. Takes about a minute and a half. Exit code ${NO} when a target was missed.`,
+      `Starts deployments on this machine with their own storage, kills the one that runs a job, waits until another has done its work, restarts it, and writes a report. Runs none of your jobs without --with-jobs. Takes about a minute. Exit code ${NO} when a target was missed.`,
     )
     .option('--report <FILE>', 'file of the report; an older one is replaced', 'drill-report.md')
     .option('--instances <N>', 'number of deployments, 2 to 20', wholeNumber(2, 20), 3)
