@@ -28,6 +28,8 @@ export const Timeline = named(
   }),
 );
 
+export type JobsTimeline = Omit<z.output<typeof Timeline>, 'now'>;
+
 /** Selects jobs, and the hours around now. */
 export const TimelineQuery = z.strictObject({
   hours: z.coerce

@@ -1,18 +1,15 @@
 import type { EpochMs, Millis } from '../../core/brand';
 import { type JobSpec, actualTime } from '../../core/job';
 import type { JobEntry } from './list-jobs';
-import type * as z from 'zod';
 import type { JobStatus } from '../../manage/schema/jobs';
-import type { Timeline as Answer } from '../../manage/schema/timeline';
+import type { JobsTimeline } from '../../manage/schema/timeline';
 import { statusOf } from './job-status';
 import { worstSteadily } from './overview';
 
 /** The most due times of one job. */
 const PLANNED = 200;
 
-/** Its jobs are in the order of {@link worstSteadily}. */
-export type Timeline = Omit<z.output<typeof Answer>, 'now'>;
-type TimelineJob = Timeline['jobs'][number];
+type TimelineJob = JobsTimeline['jobs'][number];
 
 interface TimelineQuery {
   readonly now: EpochMs;
@@ -31,7 +28,7 @@ interface TimelineQuery {
 export function timelineOf(
   entries: readonly JobEntry[],
   { now, reachMs, tag, text = '', skip, limit }: TimelineQuery,
-): Timeline {
+): JobsTimeline {
   const [from, until] = [now - reachMs, now + reachMs];
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   const chosen = entries
