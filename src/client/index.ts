@@ -5,8 +5,7 @@
  */
 import { OPERATIONS, type Operation, routeOf } from './operations';
 import { type CallOptions, type Change, type ClientOptions, createTransport } from './transport';
-import type * as z from 'zod';
-import type * as schema from '../manage/schema';
+import type * as queries from './queries';
 import type {
   Acknowledged,
   Audit,
@@ -51,16 +50,16 @@ type WithTimes<Query> = Readonly<Omit<Query, 'since' | 'from' | 'until'>> & {
 };
 
 /** The query of `GET runs`. */
-export type RunsQuery = WithTimes<Omit<z.output<typeof schema.RunsQuery>, 'failed'>> & {
+export type RunsQuery = WithTimes<Omit<queries.Runs, 'failed'>> & {
   /** Runs that failed, timed out or stalled. */
   readonly failed?: true | undefined;
 };
 
 /** Selects jobs, and the hours around now. */
-export type TimelineQuery = Readonly<z.output<typeof schema.TimelineQuery>>;
+export type TimelineQuery = Readonly<queries.Timeline>;
 
 /** Selects due times to come. */
-export type DueTimesQuery = WithTimes<z.output<typeof schema.DueTimesQuery>>;
+export type DueTimesQuery = WithTimes<queries.DueTimes>;
 
 /** The options of a change to a job. */
 export interface ChangeOptions extends CallOptions {

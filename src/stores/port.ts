@@ -122,7 +122,9 @@ export function pageOf<T extends { readonly id: string }>(
   return { items, continuation: found.length > limit ? items.at(-1)?.id : undefined };
 }
 
-/** What the head of an entry has in a store without metadata and times of its own: the writer's estimate of the store's. */
+/**
+ * What the head of an entry has in a store that has no metadata and times itself: the writer's estimate of the store's.
+ */
 export interface HeadData {
   readonly at: EpochMs;
   readonly metadata: Metadata;

@@ -49,7 +49,7 @@ async function runOne(claim: HandedOver, { coordinator, report }: Place, hub: Pi
   }
 }
 
-/** The id that the run's orchestration would have if its claim had been handed over alone. */
+/** The id that the run's orchestration would have if its claim had been handed over by itself. */
 function ownOrchestration({ job, leaseId, acquiredAt, row }: HandedOver): string {
   return orchestrationId(job as JobName, unpackRow(row).run?.scheduledFor ?? acquiredAt, leaseId as LeaseId);
 }

@@ -20,7 +20,7 @@ export interface Member {
   /**
    * Starts the orchestration of the claim: its own if no other is being acquired, or one with others.
    *
-   * @param orchestration the id of its own
+   * @param orchestration the id of the claim's separate orchestration
    */
   start(hub: Pick<Hub, 'start'>, orchestration: string, input: HandedOver): Promise<void>;
   /** The others wait for this one no longer. May be called again, without effect. */

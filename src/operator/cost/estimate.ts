@@ -200,7 +200,7 @@ function jobBill(spec: JobSpec, assumed: CostAssumptions, frequency: Frequency &
   return { job: spec.name, runs, storageCalls, executions, gbSeconds, logGb, quantities };
 }
 
-/** A run that fans out, as if it were handed over alone. */
+/** A run that fans out, as if it were handed over by itself. */
 function fanOutWork(items: number): HubWork {
   const { activities, turns } = COUNTED.fannedOut;
   return {
