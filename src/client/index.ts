@@ -5,8 +5,6 @@
  */
 import { OPERATIONS, type Operation, routeOf } from './operations';
 import { type CallOptions, type Change, type ClientOptions, createTransport } from './transport';
-import type * as z from 'zod';
-import type * as schema from '../manage/schema';
 import type {
   Acknowledged,
   Audit,
@@ -16,11 +14,14 @@ import type {
   Cordoned,
   Deployments,
   DueTimes,
+  DueTimesQuery,
   Health,
   Jobs,
   JobState,
   Json,
+  Time,
   Timeline,
+  TimelineQuery,
   Me,
   OneBackfill,
   OneJob,
@@ -33,6 +34,7 @@ import type {
   Resumed,
   RunLog,
   Runs,
+  RunsQuery,
   StartedBackfill,
   StoppedBackfill,
   Version,
@@ -42,25 +44,6 @@ import type {
 export { ApiError } from './api-error';
 export type { CallOptions, ClientOptions } from './transport';
 export type * from './types';
-
-/** An instant, as a `Date` or in RFC 3339. */
-export type Time = Date | string;
-
-type WithTimes<Query> = Readonly<Omit<Query, 'since' | 'from' | 'until'>> & {
-  readonly [Name in keyof Query & ('since' | 'from' | 'until')]?: Time | undefined;
-};
-
-/** The query of `GET runs`. */
-export type RunsQuery = WithTimes<Omit<z.output<typeof schema.RunsQuery>, 'failed'>> & {
-  /** Runs that failed, timed out or stalled. */
-  readonly failed?: true | undefined;
-};
-
-/** Selects jobs, and the hours around now. */
-export type TimelineQuery = Readonly<z.output<typeof schema.TimelineQuery>>;
-
-/** Selects due times to come. */
-export type DueTimesQuery = WithTimes<z.output<typeof schema.DueTimesQuery>>;
 
 /** The options of a change to a job. */
 export interface ChangeOptions extends CallOptions {
