@@ -38,7 +38,7 @@ function manifestOf(own, repository) {
 }
 
 /** The sources whose types are those of schemas. */
-const OF_SCHEMAS = ['client/types.ts', 'client/queries.ts', 'config/job-in-file.ts'];
+const OF_SCHEMAS = ['client/types.ts', 'config/job-in-file.ts'];
 
 /** The modules that an app requires, whose types it sees. */
 const ENTRIES = ['index', 'client/index', 'runner/index', 'testing/index'];

@@ -5,7 +5,6 @@
  */
 import { OPERATIONS, type Operation, routeOf } from './operations';
 import { type CallOptions, type Change, type ClientOptions, createTransport } from './transport';
-import type * as queries from './queries';
 import type {
   Acknowledged,
   Audit,
@@ -15,11 +14,14 @@ import type {
   Cordoned,
   Deployments,
   DueTimes,
+  DueTimesQuery,
   Health,
   Jobs,
   JobState,
   Json,
+  Time,
   Timeline,
+  TimelineQuery,
   Me,
   OneBackfill,
   OneJob,
@@ -32,6 +34,7 @@ import type {
   Resumed,
   RunLog,
   Runs,
+  RunsQuery,
   StartedBackfill,
   StoppedBackfill,
   Version,
@@ -41,25 +44,6 @@ import type {
 export { ApiError } from './api-error';
 export type { CallOptions, ClientOptions } from './transport';
 export type * from './types';
-
-/** An instant, as a `Date` or in RFC 3339. */
-export type Time = Date | string;
-
-type WithTimes<Query> = Readonly<Omit<Query, 'since' | 'from' | 'until'>> & {
-  readonly [Name in keyof Query & ('since' | 'from' | 'until')]?: Time | undefined;
-};
-
-/** The query of `GET runs`. */
-export type RunsQuery = WithTimes<Omit<queries.Runs, 'failed'>> & {
-  /** Runs that failed, timed out or stalled. */
-  readonly failed?: true | undefined;
-};
-
-/** Selects jobs, and the hours around now. */
-export type TimelineQuery = Readonly<queries.Timeline>;
-
-/** Selects due times to come. */
-export type DueTimesQuery = WithTimes<queries.DueTimes>;
 
 /** The options of a change to a job. */
 export interface ChangeOptions extends CallOptions {
@@ -86,7 +70,7 @@ export type JobChoice =
 
 /** The end of a pause. */
 export interface PlannedEnd {
-  /** When it ends by itself: ISO 8601 with `Z` or an offset. Default: when it is ended. */
+  /** When it ends by itself: ISO 8601 with `Z` or an offset. Default: when somebody ends it. */
   readonly until?: string | undefined;
 }
 
@@ -98,7 +82,7 @@ export interface EndedMaintenance {
 
 /** The options of an acknowledgement. */
 export interface AcknowledgeOptions extends ChangeOptions {
-  /** What you do about it, for all to read. */
+  /** What you do about it, for everybody to read. */
   readonly note?: string | undefined;
   /** When it ends by itself: ISO 8601 with `Z` or an offset. Default: with the next success. */
   readonly until?: string | undefined;
@@ -160,7 +144,7 @@ export interface Client {
   cancelRun(runId: string, options?: NoteOptions): Promise<Cancelled>;
   pauseJob(job: string, note: string, options?: ChangeOptions & PlannedEnd): Promise<Paused>;
   resumeJob(job: string, options?: NoteOptions): Promise<Resumed>;
-  /** Acknowledges the failures of a job until its next success: lists show it below those that no one looks after. */
+  /** Acknowledges the failures of a job until its next success: lists show it below those that nobody looks after. */
   acknowledge(job: string, options?: AcknowledgeOptions): Promise<Acknowledged>;
   unacknowledge(job: string, options?: ChangeOptions): Promise<Acknowledged>;
   /** Pauses several jobs. One that cannot be paused does not keep the others from it. */

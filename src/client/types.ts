@@ -43,3 +43,24 @@ export type RepairedLayout = z.output<typeof schema.RepairedLayout>;
 export type Poked = z.output<typeof schema.Poked>;
 /** The body of an answer that is an error (RFC 9457). */
 export type Problem = z.output<typeof schema.Problem>;
+
+/** An instant, as a `Date` or in RFC 3339. */
+export type Time = Date | string;
+/** The query of `GET runs`. */
+export type RunsQuery = Readonly<
+  Omit<z.output<typeof schema.RunsQuery>, 'failed' | 'since' | 'until'> & {
+    /** Runs that failed, timed out or stalled. */
+    failed?: true | undefined;
+    since?: Time | undefined;
+    until?: Time | undefined;
+  }
+>;
+/** Selects jobs, and the hours around now. */
+export type TimelineQuery = Readonly<z.output<typeof schema.TimelineQuery>>;
+/** Selects due times to come. */
+export type DueTimesQuery = Readonly<
+  Omit<z.output<typeof schema.DueTimesQuery>, 'from' | 'until'> & {
+    from?: Time | undefined;
+    until?: Time | undefined;
+  }
+>;
