@@ -70,7 +70,7 @@ export type JobChoice =
 
 /** The end of a pause. */
 export interface PlannedEnd {
-  /** When it ends by itself: ISO 8601 with `Z` or an offset. Default: when somebody ends it. */
+  /** When it ends by itself: ISO 8601 with `Z` or an offset. Default: when it is ended. */
   readonly until?: string | undefined;
 }
 
@@ -82,7 +82,7 @@ export interface EndedMaintenance {
 
 /** The options of an acknowledgement. */
 export interface AcknowledgeOptions extends ChangeOptions {
-  /** What you do about it, for everybody to read. */
+  /** What you do about it, for all to read. */
   readonly note?: string | undefined;
   /** When it ends by itself: ISO 8601 with `Z` or an offset. Default: with the next success. */
   readonly until?: string | undefined;
@@ -144,7 +144,7 @@ export interface Client {
   cancelRun(runId: string, options?: NoteOptions): Promise<Cancelled>;
   pauseJob(job: string, note: string, options?: ChangeOptions & PlannedEnd): Promise<Paused>;
   resumeJob(job: string, options?: NoteOptions): Promise<Resumed>;
-  /** Acknowledges the failures of a job until its next success: lists show it below those that nobody looks after. */
+  /** Acknowledges the failures of a job until its next success: lists show it below those that no one looks after. */
   acknowledge(job: string, options?: AcknowledgeOptions): Promise<Acknowledged>;
   unacknowledge(job: string, options?: ChangeOptions): Promise<Acknowledged>;
   /** Pauses several jobs. One that cannot be paused does not keep the others from it. */
