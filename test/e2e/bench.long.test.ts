@@ -27,5 +27,5 @@ it('the benchmark measures a peer and cronlease, and writes its page', { timeout
     expect(usage.workerMb).toBeGreaterThan(20);
   }
   expect(results[1]?.usage.calls).toMatchObject({ acquire: expect.any(Number) as number });
-  expect(readFileSync(path.join(out, 'performance.md'), 'utf8')).toContain('## 1 job each second');
+  expect(readFileSync(path.join(out, 'performance.md'), 'utf8')).toContain('## 1 job a second');
 });
