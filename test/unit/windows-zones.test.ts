@@ -18,7 +18,7 @@ const ZONES: Readonly<Record<string, string>> = {\n${lines.join('\n')}\n};
 
 const BY_NAME = new Map(Object.entries(ZONES).map(([name, zone]) => [name.toLowerCase(), zone]));
 
-/** The IANA zone of a name that Windows uses; undefined: it is no such name. */
+/** The IANA zone of a name that Windows uses; undefined: there is none. */
 export function windowsZone(name: string): string | undefined {
   return BY_NAME.get(name.trim().toLowerCase());
 }
