@@ -2,8 +2,8 @@ import { expect, it } from 'vitest';
 import { type ScaleClock, scaleClock } from '../../bench/scale/clock';
 import { nextFire, scaleInstance } from '../../bench/scale/instance';
 import { sleep } from '../../src/core/clock';
-import { deadlineOf } from '../../src/lease/deadline';
 import type { CallOptions, LeaseStore } from '../../src/lease/store';
+import { urgencyOf } from '../../src/stores/azure-blob/few-connections';
 import { createTurns } from '../../src/stores/azure-blob/turns';
 import { memoryService } from '../../src/stores/memory/store';
 import { jobSpec } from '../support/job';
@@ -29,9 +29,8 @@ function slowStorage(clock: ScaleClock): () => LeaseStore {
         if (typeof value !== 'function') return value;
         return async (...args: readonly unknown[]): Promise<unknown> => {
           const signal = (args.at(-1) as CallOptions | undefined)?.signal;
-          const deadline = deadlineOf(signal);
           const turns = name === 'list' ? lanes.list : lanes.others;
-          await turns.take(signal, { deadline, begins: name === 'acquire' && deadline === Infinity });
+          await turns.take(signal, urgencyOf(name === 'acquire' ? name : 'metadata', signal));
           try {
             await answered();
             return await (Reflect.apply(value, target, args) as Promise<unknown>);

@@ -62,7 +62,7 @@ export function fewConnections(service: 'emulator' | 'azure', now: () => Millis 
 }
 
 /** An acquisition that is not made under a lease begins what costs further calls. */
-function urgencyOf(kind: CallKind, signal: object | undefined): Urgency {
+export function urgencyOf(kind: CallKind, signal: object | undefined): Urgency {
   const deadline = deadlineOf(signal);
   return { deadline, begins: kind === 'acquire' && deadline === Infinity };
 }
