@@ -25,8 +25,8 @@ const STATES = {
 } as const;
 
 export function BackfillPanel({ job }: { readonly job: OneJob }): JSX.Element {
-  const { name, timeZone, backfillId } = job;
-  const path = backfillId === null ? undefined : pathOf('getBackfill', [name]);
+  const { name, timeZone } = job;
+  const path = job.backfill === null ? undefined : pathOf('getBackfill', [name]);
   const { body, failure } = useRead<OneBackfill>(path, job);
   const backfill = body?.backfill;
   return (

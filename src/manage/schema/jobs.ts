@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { RAN_OUTCOMES, UNRUN_OUTCOMES } from '../../core/outcome';
 import { JOB_STATES } from '../../core/shown-state';
+import { BackfillStatus } from './backfill';
 import { Instant, list, Milliseconds, named, Reason, Trigger, instant, jobName } from './common';
 import { Deployment, Maintenance } from './deployments';
 
@@ -183,7 +184,14 @@ export const OneJob = named(
     settings: Settings.nullable().describe("Null: the job is not in this app's jobs file."),
     waiting: list(z.object({ runId: z.string(), requestedAt: Instant })).describe('The manual runs that wait.'),
     pauses: list(Pause).describe('Pauses that undecided due times may lie in, the one in force among them.'),
-    backfillId: z.string().nullable().describe('The id of its last back-fill. Null: it has none.'),
+    backfill: z
+      .object({
+        id: z.string(),
+        state: BackfillStatus.shape.state,
+        last: Instant.nullable().describe('The last due time that it came to.'),
+      })
+      .nullable()
+      .describe("Its last back-fill. Null: it has none, or is not in this app's jobs file."),
     cancelling: z.string().nullable().describe('The id of the run whose cancel was requested.'),
     controlVersion: z
       .string()

@@ -172,7 +172,7 @@ export async function readBackfillStatus(
     const outcome = summary['outcome'] ?? 'failed';
     outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
   }
-  const progress = state.row?.backfill?.id === backfill.id ? state.row.backfill : undefined;
+  const progress = progressOf(backfill, state);
   const { id, from, through, order, includeSucceeded, origin, at, stopped } = backfill;
   return {
     id,
@@ -215,7 +215,12 @@ function asideRun({ name }: JobSpec, { id }: Backfill, progress: BackfillProgres
   return aside === undefined ? undefined : runIdOf(name, recordKey(aside.scheduledFor, id));
 }
 
-function stateOf(spec: JobSpec, backfill: Backfill, state: JobState): BackfillStatus['state'] {
+/** How far the row says that a back-fill is; undefined: nothing of it has been claimed or skipped. */
+export function progressOf({ id }: Backfill, { row }: JobState): BackfillProgress | undefined {
+  return row?.backfill?.id === id ? row.backfill : undefined;
+}
+
+export function stateOf(spec: JobSpec, backfill: Backfill, state: JobState): BackfillStatus['state'] {
   const { row, control, now, lease } = state;
   const isRunning =
     row?.backfill?.aside !== undefined || (isRunOf(backfill, state) && !(row !== undefined && isAtRest(row, lease)));
