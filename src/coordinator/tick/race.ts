@@ -5,6 +5,7 @@ import type { Row } from '../../core/row';
 import { acquire, release } from '../../lease/acquire';
 import { itemsAreSilent } from '../beat';
 import { completeRow } from '../complete-row';
+import { elapsedSince } from '../../lease/trust';
 import type { Coordinator, Hub, RunnableJob } from '../coordinator';
 import { turnOf } from '../give-back';
 import type { HandOver } from '../hand-overs';
@@ -59,6 +60,7 @@ export async function handOver(coordinator: Coordinator, hub: Hub, job: Runnable
     return false;
   }
   serviceTime.observe(acquired.date, acquired.sent);
+  coordinator.handOvers.acquired(elapsedSince(clock, acquired.sent));
   const isOff =
     coordinator.stopping ||
     (claim.isSilent === true && !(await itemsAreSilent(coordinator, name, claim.row, remaining)));
