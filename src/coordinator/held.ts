@@ -7,7 +7,7 @@ import { runIdOf } from '../core/key';
 import { sameMetadata } from '../core/metadata';
 import type { AttemptRecord, LedgerRecord } from '../core/record';
 import { type Row, encodeRow } from '../core/row';
-import { type Lease, release } from '../lease/acquire';
+import { type Lease, acquireOnce, release } from '../lease/acquire';
 import { untilAnswered } from '../lease/deadline';
 import { type KeptAlive, keepAlive } from '../lease/keep-alive';
 import {
@@ -276,7 +276,7 @@ function renewing(writer: LeasedRow, { leaseId, leaseMs }: Omit<Lease, 'etag'>, 
   const { store, clock, random, serviceTime } = coordinator;
   const { name, leaseMs: longer } = job.spec;
   const grow = (signal: AbortSignal) =>
-    store.acquire(name, { leaseId, leaseMs: longer, ifMatch: writer.etag }, { signal });
+    acquireOnce(coordinator, name, { leaseId, leaseMs: longer, etag: writer.etag }, signal);
   let troubles = 0;
   const alive = keepAlive({
     store,

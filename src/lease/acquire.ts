@@ -37,15 +37,25 @@ export interface Acquired {
 export async function acquire(
   asker: Asker,
   name: JobName,
-  { leaseId, leaseMs, etag }: Lease,
+  lease: Lease,
   remaining: () => Millis,
 ): Promise<Acquired | undefined> {
   let sent = moment(asker.clock);
   const answer = await untilAnswered(asker, remaining, (signal) => {
     sent = moment(asker.clock);
-    return asker.store.acquire(name, { leaseId, leaseMs, ifMatch: etag }, { signal });
+    return acquireOnce(asker, name, lease, signal);
   });
   return answer.kind === 'lost' ? undefined : { date: answer.date, sent };
+}
+
+/** Makes one call. With the id that holds the lease, it is a renewal, perhaps with another length. */
+export function acquireOnce(
+  { store }: Pick<Asker, 'store'>,
+  name: JobName,
+  { leaseId, leaseMs, etag }: Lease,
+  signal: AbortSignal,
+): ReturnType<RowStore['acquire']> {
+  return store.acquire(name, { leaseId, leaseMs, ifMatch: etag }, { signal });
 }
 
 /**
