@@ -1,4 +1,5 @@
 import type { ETag, JobName, LeaseId, Millis, Token } from '../core/brand';
+import { SLOW_CALL_MS } from '../core/early-claim';
 import type { Metadata } from '../lease/store';
 
 /** Most hand-overs are claimed within two polls of the hub's queues. A hub that is busy with others may take as long. */
@@ -48,6 +49,10 @@ export class HandOvers {
   /** When those were handed over whose release was sent before their attempts came. */
   readonly #givenBack = new Map<LeaseId, Millis>();
   readonly #timers = new Map<JobName, () => void>();
+  /** How long the last proof of the hub took. */
+  #proofMs: Millis = Infinity;
+  /** How long the last acquisition took. Before the first one, storage counts as quick. */
+  #acquiredInMs: Millis = 0;
   /** When an attempt last came to this process. */
   #arrivedAt: Millis = -Infinity;
 
@@ -119,6 +124,21 @@ export class HandOvers {
     // A later attempt of the run was acquired again, and its row has the Date of the first acquisition.
     if (attempt !== '1' || since === undefined || claimedat === undefined) return;
     this.#note(Date.parse(claimedat) - Date.parse(since) - CUT_MS);
+  }
+
+  /** A no-op has come through the hub. */
+  proven(tookMs: Millis): void {
+    this.#proofMs = tookMs;
+  }
+
+  /** Storage has answered an acquisition. */
+  acquired(tookMs: Millis): void {
+    this.#acquiredInMs = tookMs;
+  }
+
+  /** Whether hub and storage leave most of a short lease to the attempt. */
+  get areQuick(): boolean {
+    return (withSpare(this.#took) ?? this.#proofMs) <= LATE_MS && this.#acquiredInMs <= SLOW_CALL_MS;
   }
 
   /** The look-ahead with which nine of ten handlers start on time. */

@@ -1,14 +1,15 @@
 import type { EpochMs, ETag, JobName, Millis } from '../core/brand';
 import type { Control } from '../core/control';
+import { SLOW_CALL_MS } from '../core/early-claim';
 import type { CoordinatorEvent } from '../core/event';
 import { type JobSpec, actualTime } from '../core/job';
 import { runIdOf } from '../core/key';
 import { sameMetadata } from '../core/metadata';
 import type { AttemptRecord, LedgerRecord } from '../core/record';
 import { type Row, encodeRow } from '../core/row';
-import { type Lease, release } from '../lease/acquire';
+import { type Lease, acquireOnce, release } from '../lease/acquire';
 import { untilAnswered } from '../lease/deadline';
-import { keepAlive } from '../lease/keep-alive';
+import { type KeptAlive, keepAlive } from '../lease/keep-alive';
 import {
   type ControlStore,
   type GroupStore,
@@ -20,7 +21,7 @@ import {
   StoreError,
 } from '../lease/store';
 import { type Dated, timeWithin } from '../lease/service-time';
-import { type Moment, type Trust, moment } from '../lease/trust';
+import { type Moment, type Trust, elapsedSince, moment } from '../lease/trust';
 import type { Coordinator, Report, RunnableJob } from './coordinator';
 import { renewalAnswers, renewalEnded, renewalTroubled } from './reachability';
 import { lookAfterLost } from './lost-run';
@@ -134,7 +135,8 @@ export async function holdRow(
   if (written === undefined) return undefined;
   const { etag, date, answerLost } = written;
   const claimed = { date, monotonic: coordinator.clock.monotonic() };
-  const writer = rowWriter(coordinator, report, { ...guard, etag }, row, trustFrom(written));
+  const isSlow = elapsedSince(coordinator.clock, written.sent) > SLOW_CALL_MS;
+  const writer = rowWriter(coordinator, report, { ...guard, etag }, row, { trust: trustFrom(written), isSlow });
   return { held: heldBy(writer, claimed), answerLost };
 }
 
@@ -158,6 +160,8 @@ export async function writeAtRest(
 /** The writer of a row, with its lease and trust. */
 interface LeasedRow extends RowWriter {
   readonly trust: Trust;
+  /** Its first write took long. */
+  readonly isSlow: boolean;
   row: Row;
   etag: ETag;
   keepAlive(listener: RenewalListener): () => void;
@@ -168,12 +172,12 @@ function rowWriter(
   report: Report,
   { job, etag, ...lease }: Lease & { readonly job: RunnableJob },
   row: Row,
-  trust: Trust,
+  { trust, isSlow }: Pick<LeasedRow, 'trust' | 'isSlow'>,
 ): LeasedRow {
   const { name } = job.spec;
   const remaining = (): Millis => trust.remaining();
   const ask: Ask = (call) => untilAnswered(coordinator, remaining, (signal) => call(coordinator.store, signal));
-  let stopRenewing = (): void => undefined;
+  let renewals: KeptAlive | undefined;
   const writer: LeasedRow = {
     coordinator,
     report,
@@ -181,6 +185,7 @@ function rowWriter(
     row,
     etag,
     trust,
+    isSlow,
     mark: undefined,
     ask,
     event: (event, details) => {
@@ -194,12 +199,16 @@ function rowWriter(
       return true;
     },
     async release() {
-      stopRenewing();
+      renewals?.stop();
+      // Of another version, the row cannot be taken again by a call for a longer lease that arrives after the release.
+      if (renewals?.mayGrowLate === true && !(await writer.write(writer.row))) return;
       await release(coordinator, name, { ...lease, etag: writer.etag }, remaining);
     },
     keepAlive(listener) {
-      stopRenewing = renewing(writer, lease, listener);
-      return stopRenewing;
+      renewals = renewing(writer, lease, listener);
+      return () => {
+        renewals?.stop();
+      };
     },
   };
   return writer;
@@ -262,13 +271,12 @@ export function handlerDue(job: JobSpec, { run }: Row): EpochMs {
   return run?.trigger === 'schedule' ? actualTime(job, run.scheduledFor) : 0;
 }
 
-function renewing(
-  { coordinator, report, job, trust, row }: LeasedRow,
-  { leaseId, leaseMs }: Omit<Lease, 'etag'>,
-  listener: RenewalListener,
-): () => void {
+function renewing(writer: LeasedRow, { leaseId, leaseMs }: Omit<Lease, 'etag'>, listener: RenewalListener): KeptAlive {
+  const { coordinator, report, job, trust, row, isSlow } = writer;
   const { store, clock, random, serviceTime } = coordinator;
-  const { name } = job.spec;
+  const { name, leaseMs: longer } = job.spec;
+  const grow = (signal: AbortSignal) =>
+    acquireOnce(coordinator, name, { leaseId, leaseMs: longer, etag: writer.etag }, signal);
   let troubles = 0;
   const alive = keepAlive({
     store,
@@ -277,6 +285,7 @@ function renewing(
     job: name,
     leaseId,
     leaseMs,
+    growth: longer <= leaseMs ? undefined : { leaseMs: longer, isUrgent: isSlow, acquire: grow },
     trust,
     untilDueMs: handlerDue(job.spec, row) - serviceTime.now(),
     ...listener,
@@ -295,9 +304,14 @@ function renewing(
       else report.log('debug', `job "${name}": renewing its lease:`, problem);
     },
   });
-  return () => {
-    alive.stop();
-    renewalEnded(coordinator, name);
+  return {
+    stop: () => {
+      alive.stop();
+      renewalEnded(coordinator, name);
+    },
+    get mayGrowLate() {
+      return alive.mayGrowLate;
+    },
   };
 }
 

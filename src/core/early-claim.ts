@@ -1,11 +1,18 @@
 import type { Millis } from './brand';
+import { type JobSpec, marginOf } from './job';
+
+/** The usual length of a lease at its claim. The first renewal makes it the job's own. */
+const CLAIM_MS: Millis = 15_000;
+
+/** A claim by storage calls that take longer needs a longer lease. */
+export const SLOW_CALL_MS: Millis = 1_000;
 
 /** The share of a lease that a claim ahead of its due time may wait for without a renewal. */
 const WAIT_SHARE = 0.65;
 /** What the hand-over and two Dates that disagree take of it, and the time after the start until the first renewal. */
 const WAIT_RESERVE_MS = 5_000;
 /** The first renewal after a wait comes this long after the due time: a short run is over by then. */
-const RENEW_AFTER_DUE_MS = 2_000;
+const RENEW_AFTER_DUE_MS = 5_000;
 
 /** A claim that was made longer before its due time than this reads its control again before its handler. */
 export const READS_CONTROL_AGAIN_MS: Millis = 7_000;
@@ -14,6 +21,20 @@ export const READ_CONTROL_MS: Millis = 1_500;
 /** The listing that a burst shares takes so much longer for each job. */
 const READ_CONTROL_EACH_MS = 1;
 const READ_CONTROL_AT_MOST_MS = READS_CONTROL_AGAIN_MS - 1_000;
+
+/**
+ * The length of a lease at its claim, so that the jobs of a worker that dies do not stand still for long. Only runs that
+ * last carry the job's own length. A handler that is told to stop still has its grace before this lease ends.
+ *
+ * @param aheadMs the time until the due time
+ * @returns whole seconds
+ */
+export function claimLease({ leaseMs, graceMs }: Pick<JobSpec, 'leaseMs' | 'graceMs'>, aheadMs: Millis = 0): Millis {
+  const wait = Math.floor(Math.max(0, aheadMs) / 1000) * 1000;
+  let length = CLAIM_MS;
+  while (length < leaseMs && (length * 2) / 3 - marginOf(length) <= graceMs) length += 1000;
+  return Math.min(leaseMs, length + wait);
+}
 
 /** How long it may take to read the control again, which begins so long before the due time. */
 export function controlReadMs(jobs: number): Millis {

@@ -20,7 +20,7 @@ export interface Lease {
   readonly etag: ETag;
 }
 
-/** An acquired lease, possibly acquired by a repeated call. */
+/** A lease that was acquired, perhaps at a repeated call. */
 export interface Acquired {
   /** The service's Date of the last call, and when that call was sent. */
   readonly date: EpochMs;
@@ -28,8 +28,8 @@ export interface Acquired {
 }
 
 /**
- * Acquires a row's lease, unless the row has changed since the decision. The caller chooses the lease id,
- * so repeating the call after a lost answer renews the lease.
+ * Acquires a row's lease, unless the row has changed since the decision. The id is ours, so a repeat after a lost answer
+ * is a renewal.
  *
  * @returns undefined if another instance was faster
  * @throws StoreError when storage does not answer: the acquisition may have taken effect
@@ -37,16 +37,26 @@ export interface Acquired {
 export async function acquire(
   asker: Asker,
   name: JobName,
-  { leaseId, leaseMs, etag }: Lease,
+  lease: Lease,
   remaining: () => Millis,
 ): Promise<Acquired | undefined> {
   let sent = moment(asker.clock);
   const ask = (signal: AbortSignal): ReturnType<RowStore['acquire']> => {
     sent = moment(asker.clock);
-    return asker.store.acquire(name, { leaseId, leaseMs, ifMatch: etag }, { signal });
+    return acquireOnce(asker, name, lease, signal);
   };
   const answer = await untilAnswered(asker, remaining, ask, { isHeld: false });
   return answer.kind === 'lost' ? undefined : { date: answer.date, sent };
+}
+
+/** Makes one call. With the id that holds the lease, it is a renewal, perhaps with another length. */
+export function acquireOnce(
+  { store }: Pick<Asker, 'store'>,
+  name: JobName,
+  { leaseId, leaseMs, etag }: Lease,
+  signal: AbortSignal,
+): ReturnType<RowStore['acquire']> {
+  return store.acquire(name, { leaseId, leaseMs, ifMatch: etag }, { signal });
 }
 
 /**

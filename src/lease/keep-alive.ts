@@ -20,6 +20,8 @@ export interface KeepAliveOptions extends Asking {
   readonly whose?: string;
   readonly leaseId: LeaseId;
   readonly leaseMs: Millis;
+  /** The first renewal gives the lease another length. Left out: it keeps its own. */
+  readonly growth?: Growth | undefined;
   readonly trust: Trust;
   /** The time until the work starts for which the lease is held. Default: 0. */
   readonly untilDueMs?: Millis;
@@ -37,12 +39,31 @@ export interface KeepAliveOptions extends Asking {
   readonly onTrouble: (problem: unknown) => void;
 }
 
+/** A longer lease, for which its holder acquires it once more under its own id. */
+export interface Growth {
+  readonly leaseMs: Millis;
+  /** Storage is slow, so that it is asked for at once. */
+  readonly isUrgent: boolean;
+  /** With the ETag of the holder's last write. */
+  readonly acquire: (signal: AbortSignal) => ReturnType<LeaseStore['acquire']>;
+}
+
+export interface KeptAlive {
+  stop(): void;
+  /** Whether a call for a longer lease has no answer. It may still take effect, and would take a released row again. */
+  readonly mayGrowLate: boolean;
+}
+
 /**
  * Renews a lease at each third of its length until stopped. Each renewal is cut off before the trust ends. A success
- * extends the trust to the renewal's start + lease − margin.
+ * extends the trust to the renewal's start + lease − margin. Until the service has answered that the lease is longer, it
+ * counts as the shorter one.
  */
-export function keepAlive(options: KeepAliveOptions): { stop(): void } {
-  const { store, clock, random, job, leaseId, leaseMs, trust, whose = `job "${job}"` } = options;
+export function keepAlive(options: KeepAliveOptions): KeptAlive {
+  const { store, clock, random, job, leaseId, trust, whose = `job "${job}"` } = options;
+  /** The length that the service is known to renew for. */
+  let { leaseMs, growth } = options;
+  let unansweredGrowths = 0;
   const newBackOff = (): ReturnType<typeof backOff> => backOff(random, ASK_AGAIN_MS, ASK_AGAIN_AT_MOST_MS);
   let again = newBackOff();
   let stopped = false;
@@ -64,7 +85,7 @@ export function keepAlive(options: KeepAliveOptions): { stop(): void } {
   };
   const loseTrust = (): void => {
     const late = `the lease of ${whose} could not be renewed in time`;
-    const loss = trouble === undefined ? standstillOf(watch?.sinceLook(), options) : undefined;
+    const loss = trouble === undefined ? standstillOf(watch?.sinceLook(), leaseMs, options) : undefined;
     if (loss !== undefined) lose(lossText(loss), loss);
     else if (trouble instanceof StoreDeniedError) lose(`${late}: ${trouble.message}`, { kind: 'refused' });
     else lose(late, undefined);
@@ -72,18 +93,25 @@ export function keepAlive(options: KeepAliveOptions): { stop(): void } {
   const renewIn = (delay: Millis): void => {
     cancelRenewal = clock.after(delay, () => void renew());
   };
+  const grow = async (signal: AbortSignal, { acquire }: Growth): Promise<'grown' | 'refused'> => {
+    unansweredGrowths += 1;
+    const { kind } = await acquire(signal);
+    unansweredGrowths -= 1;
+    return kind === 'acquired' ? 'grown' : 'refused';
+  };
   const renew = async (): Promise<void> => {
     if (!trust.holds) {
       loseTrust();
       return;
     }
-    const start = moment(clock);
+    const asked = growth;
+    const sent = moment(clock);
     try {
       const leftMs = trust.remaining();
       const answer = await within(
         clock,
         Math.min(leftMs, leaseMs / 3),
-        (signal) => store.renew(job, leaseId, { signal }),
+        (signal) => (asked === undefined ? store.renew(job, leaseId, { signal }) : grow(signal, asked)),
         { leftMs },
       );
       if (stopped) return;
@@ -91,14 +119,21 @@ export function keepAlive(options: KeepAliveOptions): { stop(): void } {
         lose(`the lease of ${whose} is held by another holder, or was broken`, undefined);
         return;
       }
-      if (!trust.renewed(start, leaseMs)) {
+      growth = undefined;
+      // The row may have been written meanwhile: only a renewal shows whether the lease is lost.
+      if (answer === 'refused') {
+        await renew();
+        return;
+      }
+      if (asked !== undefined) ({ leaseMs } = asked);
+      if (!trust.renewed(sent, leaseMs)) {
         loseTrust();
         return;
       }
       again = newBackOff();
       trouble = undefined;
       options.onRenewed?.();
-      renewIn(Math.max(0, leaseMs / 3 - (clock.monotonic() - start.monotonic)));
+      renewIn(Math.max(0, leaseMs / 3 - (clock.monotonic() - sent.monotonic)));
     } catch (problem) {
       if (stopped) return;
       trouble = problem;
@@ -124,14 +159,20 @@ export function keepAlive(options: KeepAliveOptions): { stop(): void } {
   };
 
   watch = whenOver(clock, trust, loseTrust);
-  renewIn(firstRenewal(leaseMs, trust.remaining(), options.untilDueMs ?? 0));
-  return { stop };
+  renewIn(growth?.isUrgent === true ? 0 : firstRenewal(leaseMs, trust.remaining(), options.untilDueMs ?? 0));
+  return {
+    stop,
+    get mayGrowLate() {
+      return unansweredGrowths > 0;
+    },
+  };
 }
 
 /** A standstill of this process in which a renewal was due. */
 function standstillOf(
   since: ReturnType<TrustWatch['sinceLook']> | undefined,
-  { leaseMs, hasOthers }: KeepAliveOptions,
+  leaseMs: Millis,
+  { hasOthers }: KeepAliveOptions,
 ): AttemptLoss | undefined {
   if (since === undefined || since.ms < leaseMs / 3) return undefined;
   const ms = Math.round(since.ms);

@@ -37,8 +37,8 @@ async function standstill(isBusy: boolean, other: boolean = false) {
 
 describe('an attempt whose process did nothing else past its lease', () => {
   it.each([
-    [true, 'eventLoopBlocked', 'the handler blocked the event loop for 45.1 s, past its lease of 30 s'],
-    [false, 'leaseLost', 'its process stood still for 45.1 s, past its lease of 30 s'],
+    [true, 'eventLoopBlocked', 'the handler blocked the event loop for 45.1 s, past its lease of 20 s'],
+    [false, 'leaseLost', 'its process stood still for 45.1 s, past its lease of 20 s'],
   ] as const)('is reported as that (busy: %s)', async (isBusy, reason, message) => {
     const sim = await standstill(isBusy);
     expect(sim.events.find(({ event }) => event === 'superseded')?.reason).toBe(reason);
@@ -58,13 +58,13 @@ describe('an attempt whose process did nothing else past its lease', () => {
   it('does not blame one of several handlers', async () => {
     const sim = await standstill(true, true);
     expect(sim.trouble.join()).toContain(
-      'job "a": attempt 1 ends without effect: a handler of its instance blocked the event loop for 45.1 s, past its lease of 30 s',
+      'job "a": attempt 1 ends without effect: a handler of its instance blocked the event loop for 45.1 s, past its lease of 20 s',
     );
   });
 });
 
 describe('an attempt that another process took over from a blocked one', () => {
-  const message = 'the handler blocked the event loop for 1 min 15 s, past its lease of 30 s';
+  const message = 'the handler blocked the event loop for 1 min 15 s, past its lease of 20 s';
 
   /** The first attempt is blocked for 75 s, and the other deployment ends the run meanwhile. */
   async function takenOver(spec = jobSpec('a', '@hourly', { leaseMs: 30_000 })) {

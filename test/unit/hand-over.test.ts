@@ -186,6 +186,10 @@ describe('a claim whose store measures the lease', () => {
       return answer.kind === 'refused' ? answer : { ...answer, leftMs: 20 * SECOND };
     });
     interceptStore(on, 'renew', () => () => Promise.reject(new StoreUnavailableError('no answer')));
+    interceptStore(on, 'acquire', (acquire) => async (...given) => {
+      if (sim.calls.length > 0) throw new StoreUnavailableError('no answer');
+      return acquire(...given);
+    });
     await sim.clock.advance(HOUR + 2 * MINUTE);
     // Less the margin, and the look-ahead before the due time.
     expect(trusted[0]).toBeGreaterThan(0);

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { JobName, LeaseId } from '../../src/core/brand';
 import { marginOf } from '../../src/core/job';
@@ -101,6 +102,138 @@ describe('a kept-alive lease', () => {
     await clock.advance(150);
     expect(seen.lost).toHaveLength(1);
     expect(seen.renewals).toBe(0);
+  });
+});
+
+describe('a lease that grows with its first renewal', () => {
+  const SHORT = 15_000;
+  const SHORT_LENGTH = SHORT - marginOf(SHORT);
+
+  /** A lease of 15 s that its first renewal makes one of 30 s. The test decides how each call for that is answered. */
+  async function growing(answer: (calls: number) => 'answers' | 'is lost' | 'takes effect' | 'hangs' | 'is refused') {
+    const clock = settableClock();
+    const store = memoryService(clock).open();
+    await store.createRow(job, { format: '1' });
+    const row = await store.readRow(job);
+    if (row === undefined) throw new Error('no row');
+    const ifMatch = row.etag;
+    await store.acquire(job, { leaseId, leaseMs: SHORT, ifMatch });
+    const trust = Trust.inLease(clock, moment(clock), SHORT);
+    const seen = { lost: [] as string[], growths: [] as number[], renewals: [] as number[] };
+    const grow = () => store.acquire(job, { leaseId, leaseMs: LEASE, ifMatch });
+    const alive = keepAlive({
+      store: {
+        ...store,
+        renew: (name, id, options) => {
+          seen.renewals.push(clock.monotonic());
+          return store.renew(name, id, options);
+        },
+      },
+      ...{ clock, random: () => 0, job, leaseId, leaseMs: SHORT, trust },
+      growth: {
+        leaseMs: LEASE,
+        isUrgent: false,
+        acquire: async () => {
+          seen.growths.push(clock.monotonic());
+          switch (answer(seen.growths.length)) {
+            case 'answers':
+              return grow();
+            case 'takes effect':
+              await grow();
+              throw new StoreUnavailableError('the answer was lost');
+            case 'is lost':
+              throw new StoreUnavailableError('lost');
+            case 'is refused':
+              return { kind: 'lost' };
+            case 'hangs':
+              return new Promise(() => undefined);
+          }
+        },
+      },
+      onLost: (why) => seen.lost.push(why),
+      onTrouble: () => undefined,
+    });
+    const since = clock.monotonic();
+    const sinceThen = (times: readonly number[]): readonly number[] => times.map((at) => at - since);
+    const isLeased = async (): Promise<boolean> => (await store.readRow(job))?.lease === 'leased';
+    return { clock, store, trust, alive, seen, sinceThen, isLeased };
+  }
+
+  it('is renewed after a third of the short one, and from then on after thirds of the long one', async () => {
+    const { clock, seen, sinceThen, trust, alive } = await growing(() => 'answers');
+    await clock.advance(40_000);
+    expect(sinceThen(seen.growths)).toEqual([5_000]);
+    expect(sinceThen(seen.renewals)).toEqual([15_000, 25_000, 35_000]);
+    expect(trust.remaining()).toBe(LENGTH - 5_000);
+    expect(alive.mayGrowLate).toBe(false);
+  });
+
+  it.each(['is lost', 'takes effect', 'hangs'] as const)(
+    'is trusted as the short one until an answer has come (the call %s)',
+    async (how) => {
+      const { clock, seen, trust, isLeased, alive } = await growing(() => how);
+      await clock.advance(SHORT_LENGTH - 1);
+      expect(seen.lost).toEqual([]);
+      expect(trust.holds).toBe(true);
+      await clock.advance(1);
+      expect(seen.lost).toHaveLength(1);
+      expect(trust.holds).toBe(false);
+      expect(alive.mayGrowLate).toBe(true);
+      // Others see the lease that the service holds, perhaps the longer one.
+      await clock.advance(SHORT);
+      expect(await isLeased()).toBe(how === 'takes effect');
+    },
+  );
+
+  it.each(['is lost', 'takes effect', 'hangs'] as const)(
+    'is asked for again, and then trusted as the long one (the first call %s)',
+    async (how) => {
+      const { clock, seen, trust } = await growing((calls) => (calls === 1 ? how : 'answers'));
+      await clock.advance(13_000);
+      expect(seen.growths).toHaveLength(2);
+      expect(seen.renewals).toEqual([]);
+      expect(trust.remaining()).toBeGreaterThan(SHORT_LENGTH);
+      await clock.advance(10 * LEASE);
+      expect(seen.lost).toEqual([]);
+    },
+  );
+
+  it('stays short in a store that refuses another length, and is renewed at once', async () => {
+    const { clock, seen, sinceThen, trust } = await growing(() => 'is refused');
+    await clock.advance(22_000);
+    expect(sinceThen(seen.growths)).toEqual([5_000]);
+    expect(sinceThen(seen.renewals)).toEqual([5_000, 10_000, 15_000, 20_000]);
+    expect(trust.remaining()).toBe(SHORT_LENGTH - 2_000);
+  });
+
+  it('is lost if another holder has the row', async () => {
+    const { clock, store, seen } = await growing(() => 'answers');
+    await clock.advance(1_000);
+    const row = await store.readRow(job);
+    if (row === undefined) throw new Error('no row');
+    await store.writeRow(job, { format: '1', token: '7' }, { leaseId, ifMatch: row.etag });
+    await store.release(job, leaseId);
+    await clock.advance(SHORT);
+    expect(seen.lost).toHaveLength(1);
+  });
+
+  it('is trusted no longer than the service holds it, whatever is lost on the way', async () => {
+    const answers = ['answers', 'is lost', 'takes effect', 'hangs', 'is refused'] as const;
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.constantFrom(...answers), { maxLength: 8 }), async (given) => {
+        const { clock, trust, isLeased, alive } = await growing((calls) => given[calls - 1] ?? 'answers');
+        for (let at = 0; at < 80; at += 1) {
+          await clock.advance(500);
+          if (trust.holds) expect(await isLeased()).toBe(true);
+        }
+        alive.stop();
+        const heldFor = trust.remaining();
+        if (heldFor === 0) return;
+        await clock.advance(heldFor - 1);
+        expect(await isLeased()).toBe(true);
+      }),
+      { numRuns: 60 },
+    );
   });
 });
 

@@ -1,6 +1,7 @@
 import type { EpochMs, ETag, JobName, LeaseId, Millis, Token } from '../../core/brand';
 import { sleep } from '../../core/clock';
 import { actualTime, DATE_BEHIND_MS } from '../../core/job';
+import { claimLease } from '../../core/early-claim';
 import { completed } from '../../core/recent';
 import { type Row, keptForMs } from '../../core/row';
 import { standsFrom, withStandstill } from '../../core/standstill';
@@ -62,7 +63,8 @@ export async function claimAttempt(
   if (job === undefined) return `job "${input.job}" is not in this instance's jobs file`;
   const etag = input.etag as ETag;
   if (input.kind === 'again') await untilNotBefore(coordinator, input);
-  const { leaseMs } = input.kind === 'handedOver' ? input : job.spec;
+  // Calls may overtake each other: a hand-over that is acquired again keeps its length until the claim.
+  const leaseMs = input.kind === 'handedOver' ? input.leaseMs : claimLease(job.spec);
   const untilClaimed = Trust.inLease(coordinator.clock, moment(coordinator.clock), leaseMs);
   const remaining = (): Millis => untilClaimed.remaining();
 
@@ -72,7 +74,11 @@ export async function claimAttempt(
       report,
       { job, leaseId: id, leaseMs, etag },
       {
-        row: { ...claimedRow(coordinator, job, decided, { execution, acquiredAt }), leaseMs, keepMs: job.spec.keepMs },
+        row: {
+          ...claimedRow(coordinator, job, decided, { execution, acquiredAt }),
+          leaseMs: Math.max(leaseMs, job.spec.leaseMs),
+          keepMs: job.spec.keepMs,
+        },
         remaining,
         // The lease's age comes from two Dates of the service: the clocks of the two instances may differ. Where those of
         // the service may differ too, the store itself measures what is left. Neither is believed beyond the lease's end

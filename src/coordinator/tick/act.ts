@@ -1,4 +1,4 @@
-import type { ETag, EpochMs, LeaseId } from '../../core/brand';
+import type { ETag, EpochMs, LeaseId, Millis } from '../../core/brand';
 import { type Claim, type Decision, isBackfilled } from '../../core/decide/situation';
 import { claimTime } from '../../core/decide/verdict';
 import { claimRank } from '../../core/priority';
@@ -130,11 +130,18 @@ async function write(
   { decision, etag, lease, row: before }: Due,
 ): Promise<boolean> {
   const { name } = job.spec;
+  const lengthOf = (): Millis => {
+    if (decision.kind === 'record') return job.spec.leaseMs;
+    const { claim } = decision;
+    // An expired lease can be a hand-over that took too long, or a holder that could not renew. It is not given back.
+    const mustWait = lease === 'expired' || hubWatch.keeps(name, turnOf(claim, etag));
+    return leaseFor(coordinator, job.spec, claim, mustWait);
+  };
   // An acquisition of this row that got no answer is repeated under the same id, as a renewal.
   let { unanswered } = board.notes(name);
   if (unanswered?.etag !== etag) {
     const leaseId = coordinator.newId() as LeaseId;
-    unanswered = { etag, lease, leaseId, leaseMs: leaseFor(coordinator, job.spec, claimOf(decision)) };
+    unanswered = { etag, lease, leaseId, leaseMs: lengthOf() };
     board.note(name, 'acquires', { unanswered });
   }
   const { leaseId, leaseMs } = unanswered;
@@ -144,7 +151,7 @@ async function write(
     const row = isLast
       ? await withLastRun(coordinator, name, { row: decision.row, before }, coordinator.serviceTime.now())
       : decision.row;
-    return writeDecided(coordinator, job, { row, etag, leaseId }, report);
+    return writeDecided(coordinator, job, { row, etag, leaseId, leaseMs }, report);
   }
   if (isEarly(coordinator, job.spec, decision.claim) && !(await hubKeepsUp(coordinator))) return false;
   const claim = { ...decision.claim, row: overdue.told(name, decision.claim.row) };
@@ -172,10 +179,6 @@ function dueTime(decision: Due['decision']): EpochMs {
 
 function isBackfill(decision: Due['decision']): boolean {
   return decision.kind === 'claim' && isBackfilled(decision.claim);
-}
-
-function claimOf(decision: Due['decision']): Claim | undefined {
-  return decision.kind === 'claim' ? decision.claim : undefined;
 }
 
 function failed(state: TickState, { report }: Fire, job: RunnableJob, error: unknown): undefined {
@@ -236,6 +239,7 @@ interface Decided {
   /** The ETag of the row that the decision was made on. */
   readonly etag: ETag;
   readonly leaseId: LeaseId;
+  readonly leaseMs: Millis;
 }
 
 /**
@@ -246,10 +250,9 @@ interface Decided {
 async function writeDecided(
   coordinator: Coordinator,
   job: RunnableJob,
-  { row, etag, leaseId }: Decided,
+  { row, etag, leaseId, leaseMs }: Decided,
   report: Report,
 ): Promise<boolean> {
-  const { leaseMs } = job.spec;
   // Nothing renews this lease, so the tick stops after half of it.
   const trust = Trust.unrenewed(coordinator.clock, leaseMs);
   const remaining = (): number => trust.remaining();

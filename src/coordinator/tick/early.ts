@@ -1,7 +1,7 @@
 import type { Millis } from '../../core/brand';
 import { sleep } from '../../core/clock';
 import type { Claim } from '../../core/decide/situation';
-import { leaseOverWait } from '../../core/early-claim';
+import { claimLease, leaseOverWait } from '../../core/early-claim';
 import { type JobSpec, actualTime } from '../../core/job';
 import type { Coordinator } from '../coordinator';
 import type { Background } from './background';
@@ -41,10 +41,18 @@ export async function hubKeepsUp({ clock, handOvers }: Coordinator): Promise<boo
   return true;
 }
 
-/** What is claimed early gets a lease that lasts past its start, so that the wait needs no renewal. */
-export function leaseFor(coordinator: Coordinator, spec: JobSpec, claim: Claim | undefined): Millis {
-  const { serviceTime, store } = coordinator;
-  if (claim?.run.kind !== 'known' || !isEarly(coordinator, spec, claim)) return spec.leaseMs;
-  const aheadMs = actualTime(spec, claim.run.scheduledFor) - serviceTime.now();
-  return leaseOverWait(spec.leaseMs, aheadMs, store.limits.leaseMs.most);
+/**
+ * The length with which a claim acquires its lease. What is claimed early gets a lease that lasts past its start, so that
+ * the wait needs no renewal.
+ *
+ * @param mustWait the lease has to last until its attempt comes, however long that takes
+ */
+export function leaseFor(coordinator: Coordinator, spec: JobSpec, claim: Claim, mustWait: boolean): Millis {
+  const { serviceTime, store, handOvers } = coordinator;
+  const { run, trigger } = claim;
+  const isAwaited = run.kind === 'known' && trigger === 'schedule';
+  const aheadMs = isAwaited ? actualTime(spec, run.scheduledFor) - serviceTime.now() : 0;
+  const isLong = mustWait || !handOvers.areQuick;
+  if (!isEarly(coordinator, spec, claim)) return isLong ? spec.leaseMs : claimLease(spec, aheadMs);
+  return leaseOverWait(isLong ? spec.leaseMs : claimLease(spec), aheadMs, store.limits.leaseMs.most);
 }

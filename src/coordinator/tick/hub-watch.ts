@@ -42,6 +42,8 @@ export interface HubWatch {
   handedOver(name: JobName, nextTickMs: Millis): void;
   /** Whether this deployment has given this turn back, and leaves it to the others for now. */
   isLeft(job: JobSpec, turn: string): boolean;
+  /** Whether this deployment has given this turn back, which it does not do again: the lease lasts until its attempt. */
+  keeps(name: JobName, turn: string): boolean;
   /** Demands a new proof before this deployment races again, because items that were left to this hub are silent. */
   demandProof(): void;
   /** Whether this deployment may race now. A check may have raised a doubt. */
@@ -146,7 +148,10 @@ export function hubWatch(coordinator: Coordinator): HubWatch {
     const { id, sentAt } = probe;
     const status = await withinHub(clock, () => hub.status(id));
     // A doubt that was raised during the call needs its own probe.
-    if (status === 'completed') return probe?.id === id;
+    if (status === 'completed') {
+      handOvers.proven(clock.monotonic() - sentAt);
+      return probe?.id === id;
+    }
     // A message of the probe may be lost permanently. The next probe then shows whether the hub works.
     if (status !== 'pending' || clock.monotonic() - sentAt > PROBE_AGAIN_MS) probe = undefined;
     return false;
@@ -196,6 +201,9 @@ export function hubWatch(coordinator: Coordinator): HubWatch {
     isLeft({ name, leaseMs }, turn) {
       const last = givenBack.get(name);
       return last?.turn === turn && clock.monotonic() - last.at < leaseMs;
+    },
+    keeps(name, turn) {
+      return givenBack.get(name)?.turn === turn;
     },
     sawRow(name, row, askedAt, report) {
       const handOver = handOvers.of(name);

@@ -5,6 +5,7 @@ import type { Row } from '../../core/row';
 import { acquire, release } from '../../lease/acquire';
 import { itemsAreSilent } from '../beat';
 import { completeRow } from '../complete-row';
+import { elapsedSince } from '../../lease/trust';
 import type { Coordinator, RunnableJob } from '../coordinator';
 import { turnOf } from '../give-back';
 import type { HandOver } from '../hand-overs';
@@ -62,6 +63,7 @@ export async function handOver(coordinator: Coordinator, begin: Begin, job: Runn
     return false;
   }
   serviceTime.observe(acquired.date, acquired.sent);
+  coordinator.handOvers.acquired(elapsedSince(clock, acquired.sent));
   const isOff =
     coordinator.stopping ||
     (claim.isSilent === true && !(await itemsAreSilent(coordinator, name, claim.row, remaining)));

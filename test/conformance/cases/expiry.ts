@@ -10,7 +10,7 @@ interface Held {
   readonly leaseId: LeaseId;
 }
 
-const TENDED = ['renewed', 'reacquired', 'lengthened', 'written'] as const;
+const TENDED = ['renewed', 'reacquired', 'lengthened', 'grown', 'written'] as const;
 const UNTENDED = [
   'listed',
   'renewed-late',
@@ -50,6 +50,10 @@ export function expiryCases(open: () => Promise<Harness>): void {
       held.set(name, { job, etag, leaseId: await acquire(store, etag, job) });
     }
     await reacquire(heldBy('lengthened'), 30_000);
+    const grown = heldBy('grown');
+    const claim = await writeRow(store, { leaseId: grown.leaseId, ifMatch: grown.etag }, { token: '1' }, grown.job);
+    await reacquire({ ...grown, etag: claim }, 30_000);
+    expect(await store.renew(grown.job, grown.leaseId)).toBe('renewed');
     await harness.pass(8000);
     await reacquire(heldBy('reacquired'), LEASE_MS);
     const { job, leaseId } = heldBy('renewed');
@@ -68,6 +72,10 @@ export function expiryCases(open: () => Promise<Harness>): void {
 
   it('lasts as long as was asked for last', async () => {
     expect(await leaseOf(store, heldBy('lengthened').job)).toBe('leased');
+  });
+
+  it('keeps the length that its holder asked for after its claim, when it is renewed', async () => {
+    expect(await leaseOf(store, heldBy('grown').job)).toBe('leased');
   });
 
   it('is listed as expired, with the row as it was', async () => {

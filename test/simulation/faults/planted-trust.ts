@@ -1,4 +1,18 @@
-import { argument, become, before, branch, call, drop, first, never, operation, operator, test, value } from './edit';
+import {
+  always,
+  argument,
+  become,
+  before,
+  branch,
+  call,
+  drop,
+  first,
+  never,
+  operation,
+  operator,
+  test,
+  value,
+} from './edit';
 import type { Planted } from './planted';
 
 /** Rules of trust, renewal, fence and handler. */
@@ -100,5 +114,15 @@ export const TRUST_FAULTS: readonly Planted[] = [
     name: 'cancelled-calls-handler',
     what: 'a claim that is to end a waiting run calls its handler',
     edits: [never('coordinator/attempt/attempt.ts:underLease', operation('!=='))],
+  },
+  {
+    name: 'refused-growth-believed',
+    what: 'a lease counts as longer although the service has refused that',
+    edits: [always('lease/keep-alive.ts:grow', test('kind'))],
+  },
+  {
+    name: 'claim-trusted-as-grown',
+    what: "the first trust counts with the job's own lease, which the first renewal would set",
+    edits: [become('coordinator/attempt/claim.ts:claimAttempt', value('leaseMs', 'claimLease'), 'job.spec.leaseMs')],
   },
 ];

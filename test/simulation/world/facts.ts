@@ -63,7 +63,8 @@ export function isPerson({ deployment }: Actor): boolean {
 /** A lease as one process asked for it. */
 export interface Acquisition {
   readonly actor: Actor;
-  readonly leaseMs: number;
+  /** The length that it has at the service. Its first renewal may have changed it. */
+  leaseMs: number;
   /** When the listings of its first and its last decision were made. */
   readonly viewAt: number;
   lastViewAt: number;
@@ -90,6 +91,8 @@ export interface Acquisition {
   again: { readonly at: number; readonly isAfterEnd: boolean } | undefined;
   /** The row was written under it. */
   used: boolean;
+  /** Its holder has released it after that. */
+  released: boolean;
 }
 
 export interface ClaimFact {

@@ -90,6 +90,7 @@ export function createObserver(
   const all = [...jobs.values()];
   const groups = groupsOf(specs, jobs);
   const madeAt = new WeakMap<Listing, number>();
+  const grown = new WeakSet<object>();
   /** When each row's metadata was first sent. */
   const sentAt = new WeakMap<object, number>();
   const now = (): number => start + timeline.now();
@@ -133,6 +134,7 @@ export function createObserver(
         report,
         trace,
         proven,
+        grown,
         owing: () => owing(),
       }),
     whenOwing(call) {
@@ -160,6 +162,8 @@ export function createObserver(
       const [job, { leaseId, leaseMs }] = parameters as Parameters<LeaseStore['acquire']>;
       const { acquisitions } = factsOf(job);
       const asked = acquisitions.get(leaseId);
+      // The renewal that makes a claimed lease longer decides nothing.
+      if (asked?.used === true) return;
       // Repeated under the same id: after a lost answer, or by a later decision.
       if (asked !== undefined) {
         asked.sentAt = now();
@@ -185,6 +189,7 @@ export function createObserver(
         handedOverAt: undefined,
         again: undefined,
         used: false,
+        released: false,
       });
     },
     handedOver(actor, job, leaseId) {
@@ -290,6 +295,8 @@ interface Watching {
   readonly report: Observer['report'];
   readonly trace: Trace | undefined;
   readonly proven: (facts: JobFacts, acquisition: Acquisition) => void;
+  /** Calls for a longer lease that took effect. The network may deliver one again. */
+  readonly grown: WeakSet<object>;
   readonly owing: () => void;
 }
 
@@ -407,7 +414,7 @@ function watchRows(
 
 function watchLeases(
   store: LeaseStore & LeaseBreaking,
-  { actor, factsOf, now, report, trace, proven }: Watching,
+  { actor, factsOf, now, report, trace, proven, grown }: Watching,
 ): Pick<LeaseStore, 'acquire' | 'renew' | 'release' | 'breakLease'> {
   const { location } = store;
   const counts = ({ home, hasLeft }: JobFacts): boolean => home === location && !hasLeft;
@@ -418,7 +425,7 @@ function watchLeases(
       trace?.add('store', `${job} acquire ${leaseId.slice(0, 8)} by ${actor.id} ${answer.kind}`);
       if (answer.kind !== 'acquired') return answer;
       const facts = factsOf(job);
-      if (counts(facts)) acquired(facts, request, now(), report, proven);
+      if (counts(facts)) acquired(facts, request, { now: now(), report, proven, grown });
       else if (!isPerson(actor))
         report('acquiredAway', job, `${actor.id} acquired its row in ${location}, which does not count`);
       return answer;
@@ -455,6 +462,8 @@ function watchLeases(
       const facts = factsOf(job);
       if (answer === 'released' && counts(facts)) {
         facts.lease = undefined;
+        const acquisition = facts.acquisitions.get(leaseId);
+        if (acquisition?.used === true) acquisition.released = true;
         released(facts, report);
       }
       return answer;
@@ -523,11 +532,10 @@ function watchRecords(
 /** A lease was given: the service's own rules say whether it could be. */
 function acquired(
   facts: JobFacts,
-  { leaseId, leaseMs, ifMatch }: { readonly leaseId: LeaseId; readonly leaseMs: number; readonly ifMatch: ETag },
-  now: number,
-  report: Observer['report'],
-  proven: Watching['proven'],
+  request: Parameters<LeaseStore['acquire']>[1],
+  { now, report, proven, grown }: Pick<Watching, 'report' | 'proven' | 'grown'> & { readonly now: number },
 ): void {
+  const { leaseId, leaseMs, ifMatch } = request;
   const { lease, name } = facts;
   if (facts.etag !== ifMatch) {
     report('staleAcquired', name, 'a row was leased that had changed since the decision');
@@ -548,6 +556,17 @@ function acquired(
   facts.lease = { id: leaseId, until: now + leaseMs, broken: false };
   const acquisition = facts.acquisitions.get(leaseId);
   if (acquisition === undefined) return;
+  acquisition.leaseMs = leaseMs;
+  if (acquisition.used) {
+    // The renewal that makes a claimed lease longer: nothing is decided anew.
+    if (acquisition.released && !grown.has(request)) {
+      report('takenAfterRelease', name, 'its holder asked for a longer lease, and took the released row by that');
+    }
+    grown.add(request);
+    if (lease === undefined || lease.id !== leaseId || now >= lease.until) acquisition.isLate = true;
+    proven(facts, acquisition);
+    return;
+  }
   acquisition.at ??= now;
   const { handedOverAt = Infinity } = acquisition;
   if (now > handedOverAt && acquisition.again?.isAfterEnd !== true) {

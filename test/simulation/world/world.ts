@@ -4,7 +4,7 @@ import type { RunnableJob } from '../../../src/coordinator/coordinator';
 import type { FencedBlob } from '../../../src/lease/fence';
 import type { LeaseStore } from '../../../src/lease/store';
 import { type MemoryService, memoryService } from '../../../src/stores/memory/store';
-import { type Gone, openAccount } from './account';
+import { type FixedLengths, type Gone, openAccount } from './account';
 import { type TargetBlob, blobOver, createTarget } from './blob';
 import type { Election } from './candidates';
 import { type CallMeter, callMeter } from './call-meter';
@@ -42,6 +42,7 @@ export interface World {
   readonly service: MemoryService;
   /** The service at a location. There is a second one if jobs move. */
   readonly serviceAt: (location: string) => MemoryService;
+  readonly fixedLengths: FixedLengths | undefined;
   /** Storage for operators whose calls do not fail. */
   readonly storeAt: (location: string) => LeaseStore;
   readonly deployments: readonly Deployment[];
@@ -93,6 +94,7 @@ export function createWorld(plan: Plan, traced: boolean): World {
     faults,
     service,
     serviceAt,
+    fixedLengths: fixedLengths(plan, trace),
     storeAt: (location) =>
       observer.watch(
         openAccount(serviceAt(location), () => world.gone),
@@ -127,6 +129,13 @@ export function createWorld(plan: Plan, traced: boolean): World {
     troubled: true,
   };
   return world;
+}
+
+/** A quarter of the histories have a service that refuses to change the length of a lease. */
+function fixedLengths({ seed }: Plan, trace: Trace | undefined): FixedLengths | undefined {
+  if (!seededBy(seed, 'lengths').chance(0.25)) return undefined;
+  trace?.add('store', 'the lengths of leases stay as they are');
+  return new Map();
 }
 
 /** The machines of a storage service do not agree about the time. */
@@ -221,7 +230,7 @@ export function start(world: World, place: PlannedInstance): void {
       network,
       process,
       observer.watch(
-        openAccount(world.serviceAt(deployment.home), () => world.gone),
+        openAccount(world.serviceAt(deployment.home), () => world.gone, world.fixedLengths),
         actor,
       ),
       passing,
