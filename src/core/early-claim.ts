@@ -1,5 +1,6 @@
 import type { Millis } from './brand';
 import { type JobSpec, marginOf } from './job';
+import type { Row } from './row';
 
 /** The usual length of a lease at its claim. The first renewal makes it the job's own. */
 const CLAIM_MS: Millis = 15_000;
@@ -12,7 +13,7 @@ const WAIT_SHARE = 0.65;
 /** What the hand-over and two Dates that disagree take of it, and the time after the start until the first renewal. */
 const WAIT_RESERVE_MS = 5_000;
 /** The first renewal after a wait comes this long after the due time: a short run is over by then. */
-const RENEW_AFTER_DUE_MS = 5_000;
+const RENEW_AFTER_DUE_MS: Millis = CLAIM_MS / 3;
 
 /** A claim that was made longer before its due time than this reads its control again before its handler. */
 export const READS_CONTROL_AGAIN_MS: Millis = 7_000;
@@ -24,16 +25,32 @@ const READ_CONTROL_AT_MOST_MS = READS_CONTROL_AGAIN_MS - 1_000;
 
 /**
  * The length of a lease at its claim, so that the jobs of a worker that dies do not stand still for long. Only runs that
- * last carry the job's own length. A handler that is told to stop still has its grace before this lease ends.
+ * last carry the job's own length, at once if the last one lasted: it may block the event loop, or meet an outage, before
+ * its first renewal. A handler that is told to stop still has its grace before this lease ends.
  *
+ * @param row as it was decided on
  * @param aheadMs the time until the due time
  * @returns whole seconds
  */
-export function claimLease({ leaseMs, graceMs }: Pick<JobSpec, 'leaseMs' | 'graceMs'>, aheadMs: Millis = 0): Millis {
+export function claimLease(
+  { leaseMs, graceMs }: Pick<JobSpec, 'leaseMs' | 'graceMs'>,
+  row: Pick<Row, 'recent' | 'past'>,
+  aheadMs: Millis = 0,
+): Millis {
+  if (lasted(row)) return leaseMs;
   const wait = Math.floor(Math.max(0, aheadMs) / 1000) * 1000;
   let length = CLAIM_MS;
   while (length < leaseMs && (length * 2) / 3 - marginOf(length) <= graceMs) length += 1000;
   return Math.min(leaseMs, length + wait);
+}
+
+/** Whether the run's last attempt, or the last run whose duration the row has, took as long as until a first renewal. */
+function lasted({ recent, past }: Pick<Row, 'recent' | 'past'>): boolean {
+  const attempt = past.at(-1);
+  const run = recent.findLast((entry) => entry.kind === 'run' && entry.durationMs !== undefined);
+  const attemptMs = attempt?.end === undefined ? 0 : attempt.end - attempt.start;
+  const runMs = run?.kind === 'run' ? (run.durationMs ?? 0) : 0;
+  return Math.max(attemptMs, runMs) >= RENEW_AFTER_DUE_MS;
 }
 
 /** How long it may take to read the control again, which begins so long before the due time. */

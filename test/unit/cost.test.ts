@@ -119,8 +119,8 @@ describe('the estimate', () => {
 
   it('adds renewals and GB-seconds for longer handlers', () => {
     const [job] = estimate([minutely], { durationMs: 25_000 }).jobs;
-    // The lease is renewed after 5 s, and as one of 30 s each 10 s from then on, with a read of control each.
-    expect(job?.storageCalls).toBe(43_200 * (4 + 3 * 2));
+    // The lease of 30 s is renewed each 10 s: twice, with a read of control each.
+    expect(job?.storageCalls).toBe(43_200 * (4 + 2 * 2));
     expect((job?.gbSeconds ?? 0) / 43_200 / 2).toBeCloseTo(5 + 25 + 1, 2);
   });
 

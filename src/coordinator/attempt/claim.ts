@@ -64,7 +64,7 @@ export async function claimAttempt(
   const etag = input.etag as ETag;
   if (input.kind === 'again') await untilNotBefore(coordinator, input);
   // Calls may overtake each other: a hand-over that is acquired again keeps its length until the claim.
-  const leaseMs = input.kind === 'handedOver' ? input.leaseMs : claimLease(job.spec);
+  const leaseMs = input.kind === 'handedOver' ? input.leaseMs : claimLease(job.spec, unpackRow(input.row));
   const untilClaimed = Trust.inLease(coordinator.clock, moment(coordinator.clock), leaseMs);
   const remaining = (): Millis => untilClaimed.remaining();
 

@@ -49,10 +49,10 @@ export async function hubKeepsUp({ clock, handOvers }: Coordinator): Promise<boo
  */
 export function leaseFor(coordinator: Coordinator, spec: JobSpec, claim: Claim, mustWait: boolean): Millis {
   const { serviceTime, store, handOvers } = coordinator;
-  const { run, trigger } = claim;
+  const { run, trigger, row } = claim;
   const isAwaited = run.kind === 'known' && trigger === 'schedule';
   const aheadMs = isAwaited ? actualTime(spec, run.scheduledFor) - serviceTime.now() : 0;
   const isLong = mustWait || !handOvers.areQuick;
-  if (!isEarly(coordinator, spec, claim)) return isLong ? spec.leaseMs : claimLease(spec, aheadMs);
-  return leaseOverWait(isLong ? spec.leaseMs : claimLease(spec), aheadMs, store.limits.leaseMs.most);
+  if (!isEarly(coordinator, spec, claim)) return isLong ? spec.leaseMs : claimLease(spec, row, aheadMs);
+  return leaseOverWait(isLong ? spec.leaseMs : claimLease(spec, row), aheadMs, store.limits.leaseMs.most);
 }

@@ -1,6 +1,5 @@
 import { type HubWork, handOverWork } from '../../core/batch';
 import type { EpochMs, Millis } from '../../core/brand';
-import { claimLease } from '../../core/early-claim';
 import { type JobSpec, TERM_RESERVE_MS } from '../../core/job';
 import { CALL_KINDS, type CallCounts, type CallKind } from '../../core/storage-call';
 import { COUNTED_CALLS as COUNTED } from './counted-calls';
@@ -174,8 +173,7 @@ function jobBill(spec: JobSpec, assumed: CostAssumptions, frequency: Frequency &
   const runs = isLeader ? MONTH_MS / termMs : (dueTimes.get(spec.name) ?? 0);
   const durationMs = isLeader ? termMs : assumed.durationMs;
   const items = assumed.items.get(spec.name);
-  const firstRenewalMs = claimLease(spec) / 3;
-  const renewals = durationMs < firstRenewalMs ? 0 : 1 + Math.floor((durationMs - firstRenewalMs) / (spec.leaseMs / 3));
+  const renewals = Math.floor(durationMs / (spec.leaseMs / 3));
   const calls = [
     ...(items === undefined
       ? [COUNTED.won.calls, COUNTED.settled.calls, times(COUNTED.renewed.calls, renewals)]

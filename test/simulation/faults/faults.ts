@@ -32,6 +32,9 @@ const CALLS = {
   lastRelease: [2_000, 20_000],
   /** As `slowThere`, for a release, and so long that its lease may have been acquired anew. */
   lateRelease: [20_000, 75_000],
+  /** As `lostBefore`, and as `slowThere`, for a call that makes a claimed lease longer: its run may be over by then. */
+  lostGrowth: [0, 1_000],
+  lateGrowth: [1_000, 40_000],
   /** As `pauseAfter`, for a look whether a run has a record, or a read of a fan-out's piece. */
   lastRead: [20_000, 40_000, 55_000],
   /** The process stops, or its machine sleeps, once the call has taken effect. */
@@ -58,13 +61,14 @@ export type CallFault = keyof typeof CALLS;
 export type HubFault = keyof typeof MESSAGES;
 /** The faults of plain histories. */
 export const CALL_FAULTS = (Object.keys(CALLS) as CallFault[]).filter(
-  (kind) => kind !== 'lostRecord' && kind !== 'lastRelease' && kind !== 'lateRelease',
+  (kind) => !['lostRecord', 'lastRelease', 'lateRelease', 'lostGrowth', 'lateGrowth'].includes(kind),
 );
 /** The faults of any call. */
 const ANY_CALL = CALL_FAULTS.filter((kind) => kind !== 'lastRecord' && kind !== 'lastRead');
 const ANY_CREATE: readonly CallFault[] = ['lastRecord', 'lostRecord', ...ANY_CALL];
 const ANY_RELEASE: readonly CallFault[] = ['lastRelease', 'lateRelease', ...ANY_CALL];
 const ANY_READ: readonly CallFault[] = ['lastRead', ...ANY_CALL];
+const ANY_GROWTH: readonly CallFault[] = ['lostGrowth', 'lateGrowth', ...ANY_CALL];
 /** Only themes and mixes set how often messages are hidden, or come afterwards. */
 export const HUB_FAULTS = (Object.keys(MESSAGES) as HubFault[]).filter(
   (kind) => kind !== 'afterwards' && kind !== 'hidden',
@@ -72,7 +76,17 @@ export const HUB_FAULTS = (Object.keys(MESSAGES) as HubFault[]).filter(
 
 /** The faults whose two values are the ends of a range; all others pick one of their values. */
 const RANGES: ReadonlySet<CallFault | HubFault> = new Set([
-  ...(['slowThere', 'slowBack', 'echo', 'torn', 'crashSent', 'pauseSent', 'lastRecord', 'lateRelease'] as const),
+  ...([
+    'slowThere',
+    'slowBack',
+    'echo',
+    'torn',
+    'crashSent',
+    'pauseSent',
+    'lastRecord',
+    'lateRelease',
+    'lateGrowth',
+  ] as const),
   ...(['late', 'again', 'afterwards', 'startSlow'] as const),
 ]);
 
@@ -80,6 +94,7 @@ const RANGES: ReadonlySet<CallFault | HubFault> = new Set([
 export function faultsOfCall(kind: string): readonly CallFault[] {
   if (kind.endsWith('createRecord')) return ANY_CREATE;
   if (kind.endsWith('release')) return ANY_RELEASE;
+  if (kind.endsWith('grow')) return ANY_GROWTH;
   return kind.endsWith('readRecord') || kind.endsWith('readPiece') ? ANY_READ : ANY_CALL;
 }
 

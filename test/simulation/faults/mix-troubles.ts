@@ -37,7 +37,9 @@ export function loss(plan: Plan, random: Random): Plan {
   const share = random.pick([0.1, 0.2, 0.3, 0.4]);
   const before = random.pick([0.2, 0.5, 0.8]);
   const rates = { lostBefore: share * before, lostAfter: share * (1 - before) };
-  return withRates({ ...plan, dateJitterMs: random.pick(DATE_JITTERS) }, rates);
+  const dateJitterMs = random.pick(DATE_JITTERS);
+  const growth = random.pick<Partial<Rates>>([{}, { lostGrowth: 0.5 }, { lateGrowth: 0.5 }]);
+  return withRates({ ...plan, dateJitterMs }, { ...rates, ...growth });
 }
 
 export function clocks(plan: Plan, random: Random): Plan {

@@ -70,6 +70,8 @@ export function plainPlan(seed: number): Plan {
     lostRecord: 0,
     lastRelease: 0,
     lateRelease: 0,
+    lostGrowth: 0,
+    lateGrowth: 0,
     afterwards: 0,
     lastRead: 0,
     hidden: 0,

@@ -121,6 +121,18 @@ export const TRUST_FAULTS: readonly Planted[] = [
     edits: [always('lease/keep-alive.ts:grow', test('kind'))],
   },
   {
+    name: 'unanswered-growth-believed',
+    what: 'a lease counts as longer although the call for that was lost',
+    mix: 'loss',
+    edits: [become('lease/keep-alive.ts:grow', call('acquire'), "$.catch(() => ({ kind: 'acquired' }))")],
+  },
+  {
+    name: 'late-growth-unguarded',
+    what: 'a row is released although a call for a longer lease may still arrive',
+    mix: 'loss',
+    edits: [never('coordinator/held.ts:release', test('mayGrowLate'))],
+  },
+  {
     name: 'claim-trusted-as-grown',
     what: "the first trust counts with the job's own lease, which the first renewal would set",
     edits: [become('coordinator/attempt/claim.ts:claimAttempt', value('leaseMs', 'claimLease'), 'job.spec.leaseMs')],

@@ -1,4 +1,4 @@
-import type { JobName } from '../../../src/core/brand';
+import type { JobName, LeaseId } from '../../../src/core/brand';
 import { type LeaseStore, type Listing, StoreDeniedError, StoreUnavailableError } from '../../../src/lease/store';
 import { type CallFault, type FaultStream, faultsOfCall } from '../faults/faults';
 import type { SimulatedProcess } from './process';
@@ -92,7 +92,7 @@ export function callOver<T>(network: Network, from: SimulatedProcess, { kind, ap
         });
         return;
       }
-      if (fault?.kind === 'lostBefore') {
+      if (fault?.kind === 'lostBefore' || fault?.kind === 'lostGrowth') {
         unavailable('lost on its way', fault.ms);
         return;
       }
@@ -147,6 +147,7 @@ const SLOW_THERE: ReadonlySet<CallFault> = new Set<CallFault>([
   'pauseSent',
   'lastRecord',
   'lateRelease',
+  'lateGrowth',
 ]);
 
 function isSlowThere(kind: CallFault | undefined): boolean {
@@ -164,6 +165,7 @@ export function storeOver(
   service: LeaseStore,
   passing: { sent(method: string, parameters: readonly unknown[]): void; listed(listing: Listing): void },
 ): LeaseStore {
+  const claimedUnder = new Set<unknown>();
   return new Proxy(service, {
     get(target, property: keyof LeaseStore) {
       const member = target[property];
@@ -180,7 +182,11 @@ export function storeOver(
             return listing;
           });
         }
-        const kind = typeof sent[0] === 'string' ? `${sent[0]} ${property}` : property;
+        const [name, of] = sent;
+        const leaseId = isLeased(of) ? of.leaseId : undefined;
+        if (property === 'writeRow' && isLeased(sent[2])) claimedUnder.add(sent[2].leaseId);
+        const method = property === 'acquire' && claimedUnder.has(leaseId) ? 'grow' : property;
+        const kind = typeof name === 'string' ? `${name} ${method}` : method;
         return callOver(network, from, {
           kind,
           apply: () => Reflect.apply(member, target, sent) as Promise<unknown>,
@@ -210,6 +216,10 @@ function hasGivenUp(value: unknown): boolean {
 
 function isOptions(value: unknown): value is { readonly signal?: unknown } {
   return typeof value === 'object' && value !== null && 'signal' in value;
+}
+
+function isLeased(value: unknown): value is { readonly leaseId: LeaseId } {
+  return typeof value === 'object' && value !== null && 'leaseId' in value;
 }
 
 function jobOf(options: unknown): string {
