@@ -146,7 +146,7 @@ export const REASON_GUIDE: Readonly<Record<Reason, ReasonGuidance>> = {
     meaning: 'A handler blocked the event loop past the lease of the attempt, so that it could not be renewed.',
     next: 'Its work may be done. Another attempt follows.',
     remedy:
-      'Find code without an `await`: large JSON, compression, `execSync`, loops. Move it to a worker thread or another program, or await in between. A longer `lease` (up to 60 s) helps runs after 5 s.',
+      'Find code without an `await`: large JSON, compression, `execSync`, loops. Move it to a worker thread or another program, or await in between. A longer `lease` (up to 60 s) helps a little.',
   },
   cancelRequested: {
     of: ['cancelled'],

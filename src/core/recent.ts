@@ -92,7 +92,7 @@ function fieldsOf(entry: Recent): readonly string[] | undefined {
   ];
 }
 
-/** Reads the list back. It serves only lists, so an entry that cannot be read is left out and harms nothing. */
+/** Reads the list back. No decision rests on it, so an entry that cannot be read is left out and harms nothing. */
 export function decodeRecent(text: string | undefined): readonly Recent[] {
   if (text === undefined) return [];
   return text
@@ -140,7 +140,8 @@ export function withRun(recent: readonly Recent[], entry: RecentRun | undefined)
 }
 
 /** Completes the entry of a run, if the list has it without a duration. */
-export function completed(recent: readonly Recent[], entry: RecentRun): readonly Recent[] {
+export function completed(recent: readonly Recent[], entry: RecentRun | undefined): readonly Recent[] {
+  if (entry === undefined) return recent;
   return recent.some((other) => other.kind === 'run' && isSameRun(other, entry)) ? withRun(recent, entry) : recent;
 }
 

@@ -99,7 +99,10 @@ export interface Row {
    * may hold a later success.
    */
   readonly lastGoodAt: EpochMs;
-  /** The last outcomes, oldest first, as far as writes that were made anyway could note them. Only for lists. */
+  /**
+   * The last outcomes, oldest first, as far as writes that were made anyway could note them. For lists, and
+   * for the length of the next lease.
+   */
   readonly recent: readonly Recent[];
   readonly revision: number;
   readonly scheduleHash: string;

@@ -20,7 +20,7 @@ export interface Lease {
   readonly etag: ETag;
 }
 
-/** A lease that was acquired, perhaps at a repeated call. */
+/** An acquired lease, possibly acquired by a repeated call. */
 export interface Acquired {
   /** The service's Date of the last call, and when that call was sent. */
   readonly date: EpochMs;
@@ -28,8 +28,8 @@ export interface Acquired {
 }
 
 /**
- * Acquires a row's lease, unless the row has changed since the decision. The id is ours, so a repeat after a lost answer
- * is a renewal.
+ * Acquires a row's lease, unless the row has changed since the decision. The caller chooses the lease id,
+ * so repeating the call after a lost answer renews the lease.
  *
  * @returns undefined if another instance was faster
  * @throws StoreError when storage does not answer: the acquisition may have taken effect

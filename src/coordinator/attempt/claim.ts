@@ -217,10 +217,9 @@ function claimedRow(
   if (run === undefined) throw new Error(`the claim of job "${spec.name}" names no run`);
   const due = run.trigger === 'schedule' ? actualTime(spec, run.scheduledFor) : 0;
   const now = coordinator.serviceTime.now();
-  const ended = coordinator.ended.get(spec.name);
   const row: Row = {
     ...decided,
-    recent: ended === undefined ? decided.recent : completed(decided.recent, ended),
+    recent: completed(decided.recent, coordinator.ended.get(spec.name)),
     past: withLoss(decided.past, coordinator.losses.get(spec.name)),
     token: (decided.token + 1) as Token,
     execution,

@@ -3,6 +3,7 @@ import { sleep } from '../../core/clock';
 import type { Claim } from '../../core/decide/situation';
 import { claimLease, leaseOverWait } from '../../core/early-claim';
 import { type JobSpec, actualTime } from '../../core/job';
+import { completed } from '../../core/recent';
 import type { Coordinator } from '../coordinator';
 import type { Background } from './background';
 
@@ -49,7 +50,8 @@ export async function hubKeepsUp({ clock, handOvers }: Coordinator): Promise<boo
  */
 export function leaseFor(coordinator: Coordinator, spec: JobSpec, claim: Claim, mustWait: boolean): Millis {
   const { serviceTime, store, handOvers } = coordinator;
-  const { run, trigger, row } = claim;
+  const { run, trigger } = claim;
+  const row = { ...claim.row, recent: completed(claim.row.recent, coordinator.ended.get(spec.name)) };
   const isAwaited = run.kind === 'known' && trigger === 'schedule';
   const aheadMs = isAwaited ? actualTime(spec, run.scheduledFor) - serviceTime.now() : 0;
   const isLong = mustWait || !handOvers.areQuick;

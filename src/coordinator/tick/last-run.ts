@@ -28,7 +28,7 @@ export async function withLastRun(
   acquiredAt: EpochMs,
 ): Promise<Row | undefined> {
   const ended = coordinator.ended.get(job);
-  const recent = ended === undefined ? row.recent : completed(row.recent, ended);
+  const recent = completed(row.recent, ended);
   const unknown = incompleteRun(recent);
   if (unknown === undefined || isUsual(unknown, acquiredAt)) return { ...row, recent };
   const record = await recorded(coordinator, job, unknown);
