@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { dispatch } from '../../src/coordinator/attempt/dispatch';
 import { runTogether } from '../../src/coordinator/attempt/together';
 import { type Hub, type Report, createCoordinator } from '../../src/coordinator/coordinator';
+import { Load } from '../../src/coordinator/load';
 import { createTicker } from '../../src/coordinator/tick/tick';
 import { type Clock, sleep } from '../../src/core/clock';
 import type { JobSpec } from '../../src/core/job';
@@ -39,14 +40,17 @@ export function scaleInstance({ deployment, jobs, store, clock, sweepIntervalMs 
   const run = (): void => {
     runs += 1;
   };
-  const coordinator = createCoordinator({
-    ...{ store, clock, deployment },
-    random: Math.random,
-    newId: randomUUID,
-    revision: 0,
-    jobs: new Map(jobs.map((spec) => [spec.name, { spec, input: undefined, handler: { run } }])),
-    settings: { lookAheadMs: 5_000, longestLookAheadMs: 34_000, sweepIntervalMs, functionTimeoutMs: 1_800_000 },
-  });
+  const coordinator = createCoordinator(
+    {
+      ...{ store, clock, deployment },
+      random: Math.random,
+      newId: randomUUID,
+      revision: 0,
+      jobs: new Map(jobs.map((spec) => [spec.name, { spec, input: undefined, handler: { run } }])),
+      settings: { lookAheadMs: 5_000, longestLookAheadMs: 34_000, sweepIntervalMs, functionTimeoutMs: 1_800_000 },
+    },
+    new Load(() => 0),
+  );
   const report: Report = {
     event: () => undefined,
     log: (level, ...message) => {

@@ -20,7 +20,7 @@ import {
   StoreError,
 } from '../lease/store';
 import { type Dated, timeWithin } from '../lease/service-time';
-import { type Moment, type Trust, moment } from '../lease/trust';
+import { type Moment, type Trust, elapsedSince, moment } from '../lease/trust';
 import type { Coordinator, Report, RunnableJob } from './coordinator';
 import { renewalAnswers, renewalEnded, renewalTroubled } from './reachability';
 import { lookAfterLost } from './lost-run';
@@ -320,7 +320,7 @@ export interface Written {
  * @returns undefined when the write was refused
  */
 async function writeRow(
-  { store, clock, random, serviceTime }: Coordinator,
+  { store, clock, random, serviceTime, load }: Coordinator,
   name: JobName,
   { leaseId, etag }: Lease,
   row: Row,
@@ -336,6 +336,7 @@ async function writeRow(
   });
   if (answer.kind === 'written') {
     serviceTime.observe(answer.date, sent);
+    load.wrote(elapsedSince(clock, sent));
     return { etag: answer.etag, date: answer.date, sent, leftMs: answer.leftMs, answerLost: calls > 1 };
   }
   if (calls === 1) return undefined;
