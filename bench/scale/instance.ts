@@ -28,6 +28,9 @@ export interface ScaleOptions {
   readonly store: LeaseStore;
   readonly clock: Clock;
   readonly sweepIntervalMs: number;
+  readonly onRun?: () => void;
+  /** Takes warnings and errors. Default: the console. */
+  readonly warn?: (...message: unknown[]) => void;
 }
 
 /** The next fire of the default tick schedule. */
@@ -35,10 +38,12 @@ export function nextFire(after: number): number {
   return Math.floor((after - FIRE_OFFSET_MS) / FIRES_MS + 1) * FIRES_MS + FIRE_OFFSET_MS;
 }
 
-export function scaleInstance({ deployment, jobs, store, clock, sweepIntervalMs }: ScaleOptions): ScaleInstance {
+export function scaleInstance(options: ScaleOptions): ScaleInstance {
+  const { deployment, jobs, store, clock, sweepIntervalMs, onRun, warn = console.error } = options;
   let runs = 0;
   const run = (): void => {
     runs += 1;
+    onRun?.();
   };
   const coordinator = createCoordinator(
     {
@@ -54,7 +59,7 @@ export function scaleInstance({ deployment, jobs, store, clock, sweepIntervalMs 
   const report: Report = {
     event: () => undefined,
     log: (level, ...message) => {
-      if (level === 'error' || level === 'warn') console.error(...message);
+      if (level === 'error' || level === 'warn') warn(...message);
     },
   };
   const started = new Set<string>();
