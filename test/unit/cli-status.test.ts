@@ -53,7 +53,17 @@ function job(name: string, changes: Partial<JobStatus> = {}): JobStatus {
 }
 
 const deployment = (name: string, changes: Partial<DeploymentStatus> = {}): DeploymentStatus => ({
-  ...{ name, state: 'live', tickedAt: at(-2), version: '0.1.0', revision: 7, skewMs: 0, hubProven: true, shortOf: null, cordon: null },
+  ...{
+    name,
+    state: 'live',
+    tickedAt: at(-2),
+    version: '0.1.0',
+    revision: 7,
+    skewMs: 0,
+    hubProven: true,
+    shortOf: null,
+    cordon: null,
+  },
   ...changes,
 });
 
