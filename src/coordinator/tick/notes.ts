@@ -82,7 +82,7 @@ export interface JobNotes {
   readonly unanswered: Unanswered | undefined;
   /** The fire in which this process last claimed a term of a leader job. */
   readonly termOfFire: number | undefined;
-  /** How many acquisitions in a row were lost to others, since nothing was due. */
+  /** The number of acquisitions in a row that others won, from the last time when nothing was due. */
   readonly lost: number;
   /** The last warning about this job, so that it is logged once. */
   readonly warned: string | undefined;
