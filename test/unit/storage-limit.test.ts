@@ -9,7 +9,7 @@ import { memoryService } from '../../src/stores/memory/store';
 import { jobSpec } from '../support/job';
 
 const JOBS = 400;
-/** The storage answers some 60 calls a second. The ends of 400 runs alone are 800 calls. */
+/** The storage answers about 60 calls a second. Just the ends of 400 runs are 800 calls. */
 const CALL_MS = 17;
 const CALLS_AT_ONCE = 14;
 
