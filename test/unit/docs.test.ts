@@ -268,9 +268,6 @@ describe.each(USER_PAGES.filter((page) => page !== 'README.md'))('%s', (page) =>
   });
 });
 
-/** Sizes and times that guides have by hand: those of Azure, and estimates. The list may only get shorter. */
-const BY_HAND = ['0.3 ms', '1 KB', '128 KB', '16 KB', '200 ms', '250 ms', '5 GB', '512 MB'];
-
 /** The texts of a source that people read: literals of several words, and elements of pages. */
 function textsOf(file: string): readonly string[] {
   const code = read(file).replaceAll(/^\s*(?:\/?\*|\/\/).*$/gm, '');
@@ -323,16 +320,6 @@ describe('the texts of the source', () => {
 });
 
 describe('figures', () => {
-  const pages = USER_PAGES.filter((file) => !file.startsWith('docs/reference/'));
-
-  it('of sizes and milliseconds are on the page of limits; take one off the list when it goes', () => {
-    const limits = read('docs/reference/limits.md');
-    const written = pages.map((page) => read(page).replaceAll(/^ *```text\n.*?^ *```$/gms, ''));
-    const quoted = written.flatMap((text) => [...text.matchAll(/(?<![\d.,])\d[\d.,]* (?:ms|KB|MB|GB)\b/g)]);
-    const figures = sorted(quoted.map(([figure]) => figure));
-    expect(figures.filter((figure) => !limits.includes(`| ${figure} `))).toEqual(BY_HAND);
-  });
-
   it('of money are those that "cronlease cost" computes', () => {
     const small = { memoryGb: 0.5 };
     const one = dollarsOf(root, 1, '* * * * *');
