@@ -35,7 +35,7 @@ export type SimulatedHandler = (context: JobContext, on: Instance) => unknown;
 export interface SimulationOptions {
   readonly jobs: readonly JobSpec[];
   readonly handler?: SimulatedHandler;
-  /** Jobs that fan out, by name, created anew for each instance. */
+  /** Jobs that fan out, by name, created again for each instance. */
   readonly fanOut?: Readonly<Record<string, (on: Instance) => FanOutHandler>>;
   readonly deployments?: number;
   readonly start?: number;

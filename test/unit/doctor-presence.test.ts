@@ -108,7 +108,7 @@ describe('a deployment that ticks', () => {
     expect((await said(store)).rival).toEqual({ instance: 'one', hub: 'hub in account' });
     await tickFor(60_000, one);
     expect(await said(store)).toMatchObject({ instance: 'one', rival: { instance: 'two', hub: 'other in account' } });
-    // Alone again, it says so.
+    // As the only one again, it says so.
     await tickFor(6 * 60_000, one);
     expect((await said(store)).rival).toBeUndefined();
   });

@@ -56,7 +56,7 @@ interface Scene {
   readonly file?: FileSeen;
   readonly trial?: Partial<Trial>;
   readonly besides?: (store: LeaseStore) => Promise<unknown>;
-  /** Nobody can break a lease in this store. */
+  /** No one can break a lease in this store. */
   readonly unbreakable?: boolean;
 }
 

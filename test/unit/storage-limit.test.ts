@@ -85,7 +85,7 @@ const ONCE = { schedule: '5 * * * *', forMs: 9 * 60_000 };
 describe('jobs that are all due at once', () => {
   it('run no second time past the limit of storage', { timeout: 240_000 }, async () => {
     const clock = scaleClock(Date.UTC(2026, 0, 1, 0, 0, 5));
-    // It answers some 60 calls a second. The ends of 400 runs alone are 800 calls.
+    // It answers about 60 calls a second. Just the ends of 400 runs are 800 calls.
     const open = storage(clock, { list: 2, others: 14 }, oneAfterTheOther(clock, 17));
     expect(await play({ count: 400, ...ONCE }, clock, open)).toHaveLength(400);
   });

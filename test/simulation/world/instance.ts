@@ -33,7 +33,7 @@ export interface Deployment {
   revision: number;
   /** The location of the store that its settings name. Its instances see a change when they start. */
   home: string;
-  /** Since when its task hub delivers nothing, for good. */
+  /** Since when its task hub delivers nothing, permanently. */
   deadSince: number | undefined;
 }
 
