@@ -4,7 +4,7 @@ import { decodePresence } from '../../src/core/presence';
 import { jobSpec } from '../support/job';
 import { rivalTicks } from '../support/rival-ticks';
 
-/** One start each second for so many seconds, and what has changed. */
+/** Starts a run every second for that many seconds, and returns what has changed. */
 function starts(load: Load, count: number, latenessMs: number, from: number): readonly unknown[] {
   const changes = Array.from({ length: count }, (_, index) => load.started(latenessMs, from + index * 1_000));
   return changes.filter((change) => change !== undefined);
