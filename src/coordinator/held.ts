@@ -334,7 +334,7 @@ export interface Written {
  * @returns undefined when the write was refused
  */
 async function writeRow(
-  { store, clock, random, serviceTime }: Coordinator,
+  { store, clock, random, serviceTime, load }: Coordinator,
   name: JobName,
   { leaseId, etag }: Lease,
   row: Row,
@@ -350,6 +350,7 @@ async function writeRow(
   });
   if (answer.kind === 'written') {
     serviceTime.observe(answer.date, sent);
+    load.wrote(elapsedSince(clock, sent));
     return { etag: answer.etag, date: answer.date, sent, leftMs: answer.leftMs, answerLost: calls > 1 };
   }
   if (calls === 1) return undefined;
