@@ -92,7 +92,7 @@ describe('requests to storage', () => {
         await setTimeout(100);
       }
       // Silence costs nothing.
-      await setTimeout(3_000);
+      await setTimeout(2_000);
       log('the end');
     });
     const appends = calls.filter((call) => call === 'PUT log appendblock').length;
