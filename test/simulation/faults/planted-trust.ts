@@ -52,6 +52,7 @@ export const TRUST_FAULTS: readonly Planted[] = [
   {
     name: 'first-trust-from-claim',
     what: 'the first trust counts from the claim, not from the acquisition',
+    mix: 'loss',
     edits: [
       become('coordinator/attempt/claim.ts:trustFrom', operation('-', 'DATE_BEHIND_MS'), 'leaseMs - DATE_BEHIND_MS'),
       become('coordinator/attempt/claim.ts:momentOf', value('age'), '0'),
