@@ -107,6 +107,8 @@ export interface RenewalListener {
   readonly onLost: (why: string) => void;
   /** Called with the job's control record after each renewal. */
   readonly onControl: (control: Control) => void;
+  /** Whether the handler is over, so that no control ends it any more. */
+  readonly isOver?: () => boolean;
 }
 
 /** A row's first write under a lease: the claim, or a decision that runs nothing. */

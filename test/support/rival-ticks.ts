@@ -48,7 +48,7 @@ export interface SimulationOptions {
   /** How many handlers each instance runs at once. */
   readonly maxConcurrentRuns?: number | undefined;
   /** The duration of each call to storage. */
-  readonly latencyMs?: number | (() => number);
+  readonly latencyMs?: number | ((call: string) => number);
   /** The tick timer fires this long before its time. */
   readonly ticksEarlyMs?: number;
   /** The random numbers of all instances. Default: 0.5 each time. */
@@ -413,7 +413,7 @@ function storeOf(
   life: Life,
   counted: Map<string, number>,
   wait: (ms: number) => Promise<void>,
-  latency: number | (() => number),
+  latency: number | ((call: string) => number),
 ): LeaseStore {
   return new Proxy(store, {
     get(target, property: keyof LeaseStore) {
@@ -422,7 +422,7 @@ function storeOf(
       return async (...parameters: unknown[]) => {
         if (life.dead) return new Promise(() => undefined);
         counted.set(property, (counted.get(property) ?? 0) + 1);
-        const latencyMs = typeof latency === 'number' ? latency : latency();
+        const latencyMs = typeof latency === 'number' ? latency : latency(property);
         if (latencyMs > 0) await wait(latencyMs / 2);
         const answer: unknown = await Reflect.apply(member, target, parameters);
         if (latencyMs > 0) await wait(latencyMs / 2);
