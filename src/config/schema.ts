@@ -213,7 +213,7 @@ export const jobSchema = z
     ).prefault('5s'),
     retry: retry.prefault({ attempts: 3, backoff: '10s', factor: 2, maxBackoff: '5m', jitter: 'full' }),
     lease: duration(
-      'How long the lease of a running job lasts without renewal, `15s` to `60s` on Azure Blob Storage. Others take over from a dead holder after that, or after 15 s if the runs of the job take less than 5 s.',
+      'How long the lease of a running job lasts without renewal, `15s` to `60s` on Azure Blob Storage. Others take over from a dead holder after that, or after 15 s if its runs are short.',
       {
         examples: ['15s', '30s', '60s'],
       },

@@ -12,7 +12,7 @@ const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const FIRST_DUE = T0 + 2 * MINUTE;
 
-/** A job with a lease of 30 s is due each two minutes, and its runs take these times, one after the other. */
+/** A job with a lease of 30 s is due every two minutes, and its runs take these times, one after the other. */
 function running(durations: readonly number[]) {
   const sim = rivalTicks({
     jobs: [jobSpec('a', '*/2 * * * *', { leaseMs: 30 * SECOND, graceMs: SECOND })],
