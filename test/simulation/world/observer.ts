@@ -558,7 +558,7 @@ function acquired(
   if (acquisition === undefined) return;
   acquisition.leaseMs = leaseMs;
   if (acquisition.used) {
-    // The renewal that makes a claimed lease longer: nothing is decided anew.
+    // The renewal that makes a claimed lease longer decides nothing.
     if (acquisition.released && !grown.has(request)) {
       report('takenAfterRelease', name, 'its holder asked for a longer lease, and took the released row by that');
     }
