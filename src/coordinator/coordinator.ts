@@ -7,8 +7,7 @@ import type { Allowance } from '../core/layout';
 import type { Redact } from '../core/redact';
 import type { Place } from '../core/shards';
 import type { RecentRun } from '../core/recent';
-import type { FanOutHandler } from '../handler/define-fan-out';
-import type { JobHandler } from '../handler/handler';
+import type { AnyHandler } from '../handler/handlers';
 import { type ServiceTime, serviceTime } from '../lease/service-time';
 import type { LeaseStore } from '../lease/store';
 import type { RunningCall } from './bounded';
@@ -23,7 +22,7 @@ export type { Report, Speaker } from './report';
 /** A job as this process can run it. */
 export interface RunnableJob {
   readonly spec: JobSpec;
-  readonly handler: JobHandler | FanOutHandler;
+  readonly handler: AnyHandler;
   /** The job's input, parsed by the handler's schema. */
   readonly input: unknown;
 }

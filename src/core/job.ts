@@ -1,4 +1,5 @@
 import type { EpochMs, JobName, Millis } from './brand';
+import type { CallSpec } from './call';
 import type { NotifySettings } from './notify';
 
 /** The largest input of a manual run, in bytes of JSON. */
@@ -95,6 +96,8 @@ export interface JobSpec {
   readonly input: unknown;
   /** Name in the registry of handlers. */
   readonly handler: string;
+  /** The request that takes the place of a handler. */
+  readonly call?: CallSpec;
   readonly description: string | undefined;
   readonly tags: readonly string[];
   readonly enabled: boolean;

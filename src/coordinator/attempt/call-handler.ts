@@ -1,6 +1,7 @@
 import type { JobName } from '../../core/brand';
 import { isObject } from '../../core/metadata';
 import type { Redact } from '../../core/redact';
+import { CallError } from '../../handler/call-handler';
 import { NonRetryableError } from '../../handler/handler';
 import type { ClosableFence } from '../../lease/fence';
 import type { Handled } from '../bounded';
@@ -25,11 +26,14 @@ export async function callHandler(
   } catch (thrown) {
     const final = isFinal(thrown);
     const reason = final ? 'nonRetryable' : 'handlerError';
-    return { kind: 'threw', retryable: !final, reason, error: describeError(thrown, redact) };
+    const retryAfterMs = thrown instanceof CallError ? thrown.retryAfterMs : 0;
+    const wait = retryAfterMs > 0 ? { retryAfterMs } : {};
+    return { kind: 'threw', retryable: !final, reason, ...wait, error: describeError(thrown, redact) };
   }
 }
 
 function isFinal(thrown: unknown): boolean {
+  if (thrown instanceof CallError) return !thrown.retryable;
   const read = (): boolean =>
     thrown instanceof NonRetryableError || (isObject(thrown) && thrown['code'] === 'NonRetryable');
   return reading(read) ?? false;

@@ -137,8 +137,10 @@ function endOf(
   switch (first.kind) {
     case 'returned':
       return { end: { kind: 'returned' }, ...storedResult(first, redact), error: null };
-    case 'threw':
-      return { end: { kind: 'threw', retryable: first.retryable, reason: first.reason }, error: first.error };
+    case 'threw': {
+      const { error, ...end } = first;
+      return { end, error };
+    }
     case 'aborted': {
       const { kind, code, reason } = first;
       return { end: { kind, code, reason }, error: describeAbort(aborter, first, redact) };
