@@ -1,4 +1,4 @@
-// The used parts of the peers' packages. The packages are installed by `npm run bench` alone, so checks must not need
+// The used parts of the peers' packages. The packages are installed only by `npm run bench`, so checks must not need
 // them.
 
 declare module 'croner' {

@@ -76,7 +76,7 @@ export function limitRows(root: string): Readonly<Record<string, readonly (reado
       section,
       limits.map(({ what, unit, file, constant }) => [
         what,
-        inUnit(valueOf(readFileSync(path.join(root, file), 'utf8'), constant), unit),
+        inUnit(constantIn(root, file, constant), unit),
         `\`${file}:${constant.split('.')[0]}\``,
       ]),
     ]),
@@ -84,7 +84,8 @@ export function limitRows(root: string): Readonly<Record<string, readonly (reado
 }
 
 /** The value of a constant that is a product of numbers, or of a member of an object of such. */
-function valueOf(source: string, constant: string): number {
+export function constantIn(root: string, file: string, constant: string): number {
+  const source = readFileSync(path.join(root, file), 'utf8');
   const [name = '', member] = constant.split('.');
   const text = new RegExp(`^(?:export )?const ${name}(?:: \\w+)? = ([^;]*);`, 'm').exec(source)?.[1];
   const value = member === undefined ? text : new RegExp(`\\b${member}: ([^,}]*)`).exec(text ?? '')?.[1];

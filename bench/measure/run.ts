@@ -128,7 +128,7 @@ async function drain(world: World, { jobs, dues }: Expected, signal: AbortSignal
   let seen = 0;
   let newsAt = performance.now();
   while (performance.now() < Math.min(deadline, newsAt + SILENCE_MS)) {
-    // Seldom, because the workers need the processor now. Handlers that have just started run to their ends meanwhile.
+    // Rarely, because the workers need the processor now. Handlers that have just started run to their ends meanwhile.
     await pause(DRAIN_POLL_MS, signal);
     const starts = world.starts.read().filter(({ due }) => wanted.has(due));
     const started = new Set(starts.map(({ job, due }) => `${job} ${String(due)}`));

@@ -154,7 +154,7 @@ export function startTable({ turns, apps }: Pick<Starts, 'turns' | 'apps'>): Tab
   };
 }
 
-/** Packages of their own row. */
+/** Packages that have their own row. */
 const SHOWN = 10;
 
 /** The packages that take longest, and all others together. */

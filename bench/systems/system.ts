@@ -38,7 +38,7 @@ export interface System {
   readonly name: string;
   readonly title: string;
   readonly backend: BackendName;
-  /** Whether its schedules have whole minutes alone. */
+  /** Whether its schedules have only whole minutes. */
   readonly minutesOnly?: boolean;
   /** Whether it is cronlease. */
   readonly own?: boolean;

@@ -28,7 +28,7 @@ export type Call =
       /** For a stretch of due times, its newest. */
       readonly through: number | undefined;
     }
-  /** A handler's write to a blob of its own, under its fence. */
+  /** A handler's write to its own blob, under its fence. */
   | { readonly kind: 'fenced'; readonly blob: string; readonly token: number };
 
 export function callOf({ method, target, headers }: Head): Call {

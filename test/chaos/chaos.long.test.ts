@@ -15,7 +15,7 @@ beforeAll(() => {
   folder = scratchFolder('chaos-test');
 });
 
-/** `npm run chaos` as a process of its own. */
+/** `npm run chaos` as its own process. */
 function chaos(...args: readonly string[]) {
   const child = spawn(process.execPath, [path.join(root, 'scripts/chaos.mjs'), ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -59,7 +59,7 @@ function recordCall(job: string, key: string, head: string): Call {
   return { kind: 'record', job, key, state, through: through === undefined ? undefined : Date.parse(through) };
 }
 
-/** A claim may lock the lease anew, too. A renewal does not check the row, and a release leaves no id. */
+/** A claim may lock the lease again, too. A renewal does not check the row, and a release leaves no id. */
 function rowCall(writes: readonly Operation[], checked: readonly string[]): Call {
   const row = writes.find(({ key }) => /^[^/]+\/jobs\/[^/]+\/$/.test(key));
   if (row !== undefined) {

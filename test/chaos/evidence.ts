@@ -12,8 +12,8 @@ export interface Span {
 /** What was done to an instance, and when, by the machine's wall clock. */
 export interface Fault extends Span {
   /**
-   * `killed`: SIGKILL. `drained`: SIGTERM. `stopped`: SIGSTOP until SIGCONT, or its event loop blocked.
-   * `cutOff`: it could not reach storage. `slowed`: it could, badly. `outage`: nobody could.
+   * `killed`: SIGKILL. `drained`: SIGTERM. `stopped`: SIGSTOP until SIGCONT, or its event loop blocked. `cutOff`: it
+   * could not reach storage. `slowed`: it could, badly. `outage`: no one could.
    */
   readonly kind: 'killed' | 'drained' | 'stopped' | 'cutOff' | 'slowed' | 'outage';
   readonly deployment: string;

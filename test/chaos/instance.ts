@@ -26,7 +26,7 @@ export interface Instance {
   stop(): void;
 }
 
-/** Starts the embedded host as `cronlease dev` does, with a clock of its own and its log in a file. */
+/** Starts the embedded host as `cronlease dev` does, with its own clock and its log in a file. */
 export function startInstance(options: InstanceOptions): Instance {
   const { deployment, app } = options;
   const log = createWriteStream(path.join(app, `${deployment}.log`), { flags: 'a' });

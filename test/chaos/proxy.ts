@@ -25,7 +25,7 @@ export interface Proxy {
   delay(ms: number): void;
   /** Each request and each answer is lost with this probability, and its connection reset. */
   cut(probability: number, random: () => number): void;
-  /** Nothing passes in either direction, and nobody is told. */
+  /** Nothing passes in either direction, and no one is told. */
   blackhole(): void;
   /** As good as new: what a black hole has swallowed is delivered, late. */
   heal(): void;

@@ -62,7 +62,7 @@ export function rowOf(scenario: Scenario, evidence: Evidence | undefined, second
   };
 }
 
-/** Where nobody could run, no job is another's. */
+/** Where no one could run, no job is another's. */
 function gapOfAll(recovery: Recovery, targets: Targets): Recovery {
   const { gapOthersMs, gapHeldMs } = recovery;
   if (targets.gapOthersMs !== undefined) return recovery;

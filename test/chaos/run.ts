@@ -19,13 +19,13 @@ const STEADY_WITHIN_MS = 60_000;
 /** Undisturbed time at the end. */
 const CALM_MS = 3_000;
 const SPAN_AT_LEAST_MS = 15_000;
-/** A due time whose job is claimed only seldom is recorded by the job's next claim, or after a sweep interval. */
+/** A due time whose job is claimed only rarely is recorded by the job's next claim, or after a sweep interval. */
 const DECIDED_WITHIN_MS = 90_000;
-/** Nobody else sends a dead sender's notice within 90 s. Then comes a sweep, and a try that is refused. */
+/** No one else sends a dead sender's notice within 90 s. Then comes a sweep, and a try that is refused. */
 const DELIVERED_WITHIN_MS = 90_000 + 60_000 + 60_000;
 
 export interface RunOptions {
-  /** Absolute: a folder of its own is made in it. */
+  /** Absolute: a new folder is made in it. */
   readonly folder: string;
   readonly store: StoreName;
   readonly guard: Guard;
@@ -34,7 +34,7 @@ export interface RunOptions {
   readonly inTurn: <T>(boot: () => Promise<T>) => Promise<T>;
 }
 
-/** Plays one scenario in a world of its own. A scenario that cannot be played to its end is a row that says why. */
+/** Plays one scenario in its own world. A scenario that cannot be played to its end is a row that says why. */
 export async function runScenario(scenario: Scenario, options: RunOptions): Promise<Row> {
   const begun = performance.now();
   const seconds = (): number => (performance.now() - begun) / 1000;

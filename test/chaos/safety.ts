@@ -14,7 +14,7 @@ export interface Violations {
   readonly forgivenLosses: readonly string[];
   /** Fenced writes of an older leader that went in after a newer one's. */
   readonly staleWrites: readonly string[];
-  /** Jobs that a deployment left alone, since it could not read what lies in storage. */
+  /** Jobs that a deployment left alone, because it could not read what lies in storage. */
   readonly unreadable: readonly string[];
 }
 

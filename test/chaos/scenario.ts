@@ -12,7 +12,7 @@ export interface Acted {
 export interface Targets {
   /** Every job that a victim held goes on elsewhere within this, in ms. */
   readonly takeOverMs: number;
-  /** Jobs that no victim held have no longer gap than this beyond their period, in ms. Undefined: nobody could run. */
+  /** Jobs that no victim held have no longer gap than this beyond their period, in ms. Undefined: no one could run. */
   readonly gapOthersMs: number | undefined;
   /** An old leader is left: its handler's signal is aborted within this, in ms, and its fenced writes refused. */
   readonly toldMs?: number;
@@ -28,7 +28,10 @@ export interface Scenario {
   readonly name: string;
   /** For the table. */
   readonly shows: string;
-  /** `quiet`: the long job alone; `busy`: five more, each due every second; `all`: and one that fans out; `told`: one more, which notifies; `filled`: one that is back-filled; `grouped`: several of one group. */
+  /**
+   * `quiet`: only the long job; `busy`: five more, each due every second; `all`: and one that fans out; `told`: one
+   * more, which notifies; `filled`: one that is back-filled; `grouped`: several of one group.
+   */
   readonly load?: 'quiet' | 'busy' | 'all' | 'told' | 'filled' | 'grouped';
   readonly long?: { readonly ms: number; readonly laterMs: number; readonly blockMs?: number };
   /** Of all jobs; the least there is by default. */

@@ -44,7 +44,7 @@ export interface WorldOptions {
   readonly signal: AbortSignal;
 }
 
-/** Several deployments with an instance each, every one behind a proxy of its own, on one server: all real processes. */
+/** Several deployments with an instance each, every one behind its own proxy, on one server: all real processes. */
 export interface World {
   readonly jobs: readonly JobSpec[];
   readonly deployments: readonly string[];
@@ -57,7 +57,7 @@ export interface World {
   receiver(): Receiver;
   instance(deployment: string): Instance;
   proxy(deployment: string): Proxy;
-  /** Starts an instance of it anew. Resolves when it answers. */
+  /** Starts an instance of it again. Resolves when it answers. */
   restart(deployment: string): Promise<Instance>;
   hold(at: HoldAt, fits: (call: Call) => boolean): Hold;
   notes(): readonly Note[];

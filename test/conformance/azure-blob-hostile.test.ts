@@ -29,7 +29,7 @@ async function prepared(name: string): Promise<{ store: LeaseStore; container: C
   return { store, container };
 }
 
-/** Written by somebody else: no check of ours is in between. */
+/** Written by someone else: no check of ours is in between. */
 async function put(container: ContainerClient, name: string, key?: string): Promise<void> {
   const metadata = key === undefined ? {} : Object.fromEntries([[key, 'x']]);
   await container.getBlockBlobClient(name).upload('', 0, { metadata });

@@ -52,7 +52,7 @@ export function clusterCases({ start, isLeader, open }: ClusterOfThree): void {
     const ready = at(...servers);
     const ifMatch = await rowIn(ready);
     const leaseId = await acquired(ready, ifMatch, 15_000);
-    // Whoever leads: nobody takes the lease over before it ends.
+    // Whoever leads: no one takes the lease over before it ends.
     const started = performance.now();
     const [leader, others] = await answered(byRole);
     const alone = at(leader);

@@ -16,7 +16,7 @@ export interface Handover {
 
 let script: string | undefined;
 
-/** Writes a row in a Node process of its own, which knows what `handover` says and nothing else. */
+/** Writes a row in its own Node process, which knows what `handover` says and nothing else. */
 export async function writeRowElsewhere(handover: Handover): ReturnType<LeaseStore['writeRow']> {
   script ??= bundle();
   const child = spawn(process.execPath, ['-', JSON.stringify(handover)], { stdio: ['pipe', 'pipe', 'inherit'] });

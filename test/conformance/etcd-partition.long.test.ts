@@ -13,7 +13,7 @@ async function statusOf(member: StorageServer): Promise<readonly [own: string, l
   return [header.member_id, leader];
 }
 
-/** Each member is known to the others by the relay's address, and so connects to relays alone. */
+/** Each member is known to the others by the relay's address, and so connects only to relays. */
 async function startCluster(): Promise<Group> {
   const links = linksBetweenMembers();
   const ports = await Promise.all([0, 1, 2].map(() => quietPort()));

@@ -54,7 +54,7 @@ export function lostAnswerConformance(name: string, { port, open, answersBefore 
           relay.cutting(when, passing);
           await expect(call(store)).rejects.toMatchObject({ code: 'StoreUnavailable' });
           relay.cutting('never');
-          // The next call has a connection of its own, which works.
+          // The next call has its own connection, which works.
           expect((await store.list()).date).toBeGreaterThan(0);
         },
       });

@@ -10,7 +10,7 @@ import { answered, rowIn } from './cluster-calls';
 /** Three members of one cluster, with relays between them. Clients reach each of them straight. */
 export interface Group {
   readonly links: Links;
-  /** A store that asks these members alone. */
+  /** A store that asks only these members. */
   store(members: readonly number[], container: string): LeaseStore;
   /** The leader of these members. Rejects unless all of them name the same one, and it is one of them. */
   leader(among: readonly number[]): Promise<number>;

@@ -4,7 +4,7 @@ import { storeAt } from '../support/postgres';
 import { writeRowElsewhere } from './elsewhere';
 import type { BreakingHarness } from './suite';
 
-/** Sends one statement on a connection of its own. */
+/** Sends one statement on its own connection. */
 export async function ask(url: string, sql: string, ...values: readonly unknown[]): Promise<void> {
   const client = new Client(url);
   await client.connect();
@@ -22,7 +22,7 @@ export async function serializableDatabase(url: string): Promise<string> {
   return url.replace(/\/postgres$/, '/serializable');
 }
 
-/** A store in a schema of its own, which is removed with it. */
+/** A store in its own schema, which is removed with it. */
 export async function postgresHarness(url: string, schema: string): Promise<BreakingHarness> {
   const open: BreakingHarness['open'] = () => storeAt({ url, schema });
   await open().prepare();

@@ -76,7 +76,8 @@ onPostgres('a call to PostgreSQL', () => {
     await acquire(store, await createRow(store));
     const owner = new Client(server.url);
     await owner.connect();
-    // The listing takes a second and a half between its snapshot and its look at the clock. The lease seen ends meanwhile.
+    // The listing takes a second and a half between its snapshot and its look at the clock. The lease seen ends
+    // meanwhile.
     await owner.query(`alter table "${schema}".jobs rename to slow;
       create view "${schema}".jobs as select slow.* from "${schema}".slow, (select pg_sleep(1.5)) s;
       update "${schema}".slow set lease_until = clock_timestamp() + interval '500 ms'`);
@@ -120,7 +121,7 @@ onPostgres('a call to PostgreSQL', () => {
 
   it('of many instances that start at the same time finds the tables', async () => {
     const schema = freshName();
-    // Two pools, since the time limits differ.
+    // Two pools, because the time limits differ.
     const stores = [10_000, 9_000].map((callTimeoutMs) => storeAt({ url: server.url, schema, callTimeoutMs }));
     await Promise.all(Array.from({ length: 10 }, () => stores.map((store) => store.prepare())).flat());
     await createRow(stores[0] ?? storeAt({ url: server.url, schema }));

@@ -14,7 +14,7 @@ vi.mock('../../src/stores/http/time', () => ({
   memberTime: () => ({ observe: () => undefined, now: () => time.now }),
 }));
 
-/** Here sessions last for ever, and the test ends them. */
+/** Here sessions last forever, and the test ends them. */
 vi.mock('../../src/stores/consul/sessions', async (load) => {
   const real = await load<typeof Sessions>();
   return {

@@ -14,7 +14,7 @@ vi.mock('../../src/stores/http/time', () => ({
   memberTime: () => ({ observe: () => undefined, now: () => time.now }),
 }));
 
-/** Here leases last for ever, and the test ends them. */
+/** Here leases last forever, and the test ends them. */
 vi.mock('../../src/stores/etcd/time', async (load) => {
   const real = await load<typeof Time>();
   return {
@@ -23,7 +23,7 @@ vi.mock('../../src/stores/etcd/time', async (load) => {
       time.ends.set(lease, time.now + seconds * 1000);
       return { lease, date: Math.floor(time.now / 1000) * 1000 };
     },
-    /** etcd itself cuts to whole seconds, where the port rounds. */
+    /** etcd itself cuts to whole seconds, while the port rounds. */
     remaining: (_: Exchange, lease: string) =>
       Promise.resolve(Math.max(0, Math.round(((time.ends.get(lease) ?? 0) - time.now) / 1000) * 1000)),
   };

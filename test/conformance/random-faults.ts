@@ -1,7 +1,7 @@
 import type { EpochMs } from '../../src/core/brand';
 import type { LeaseStore } from '../../src/lease/store';
 
-/** Ways in which memory could be wrong without anybody noticing. */
+/** Ways in which memory could be wrong without anyone noticing. */
 export function faultsOf(now: () => EpochMs): Readonly<Record<string, (store: LeaseStore) => Partial<LeaseStore>>> {
   return {
     'an acquisition looks at no ETag': (store) => ({

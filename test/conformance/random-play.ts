@@ -268,7 +268,7 @@ function continuationOf(state: State, which: Which, call: Paged): { continuation
   return last === undefined ? {} : { continuation: last };
 }
 
-/** A continuation continues the listing that it came from. The logs of each run are a listing of their own. */
+/** A continuation continues the listing that it came from. The logs of each run have a separate listing. */
 function pagesOf(call: Paged): string {
   if (call.kind === 'listAudits' || call.kind === 'listNotices') return call.kind;
   return `${call.kind} ${call.job}${call.kind === 'listLogs' ? ` ${call.key}` : ''}`;

@@ -19,7 +19,7 @@ async function breakOutside(client: Redis, container: string, { job, periodMs }:
   await client.hset(key, job, [version, lease, length, end, 1].join(' '));
 }
 
-/** A store in a container of its own, which is removed with it. */
+/** A store in its own container, which is removed with it. */
 export async function redisHarness(client: Redis, url: string, container: string): Promise<BreakingHarness> {
   const open: BreakingHarness['open'] = () => storeAt({ url, container });
   await open().prepare();

@@ -7,7 +7,7 @@ import { CALLS, callsOf } from './cases/calls';
 
 /** Stores whose service is out of order, each in its own way. A call's time limit is 10 s unless said otherwise. */
 export interface RemoteHarness {
-  /** The service has been stopped: nobody listens. */
+  /** The service has been stopped: no one listens. */
   stopped(): Promise<LeaseStore>;
   /** The service takes calls and never answers; a call's time limit is 300 ms. */
   silent(): Promise<LeaseStore>;

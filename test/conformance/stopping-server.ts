@@ -16,7 +16,9 @@ export interface StoppingServer {
   open(url: string, container: string, callTimeoutMs: number): LeaseStore & { prepare(): Promise<void> };
 }
 
-/** How a store that writes each change to its files before it answers behaves while its server stops, and afterwards. */
+/**
+ * How a store that writes each change to its files before it answers behaves while its server stops, and afterwards.
+ */
 export function stoppingServerConformance({ start, open }: StoppingServer): void {
   it.each(['SIGTERM', 'SIGKILL'] as const)(
     'ended by %s and started on its files keeps rows and leases',
@@ -34,7 +36,7 @@ export function stoppingServerConformance({ start, open }: StoppingServer): void
       const second = await start({ data, port: first.port });
       try {
         await vi.waitFor(async () => expect((await readRow(store)).metadata).toEqual({ token: '7' }), SLOWLY);
-        // A machine that was very slow may have let the lease end. It is nobody else's.
+        // A machine that was very slow may have let the lease end. It is no one else's.
         expect(await store.renew(JOB, leaseId)).toBe('renewed');
         expect((await readRow(store)).lease).toBe('leased');
       } finally {

@@ -20,7 +20,7 @@ import { signalCases } from './cases/signal';
 
 /** A storage service without content, as one test sees it. */
 export interface Harness {
-  /** A handle of one instance, with a client of its own. All handles see the same rows. */
+  /** A handle of one instance, with its own client. All handles see the same rows. */
   open(options?: { readonly pageSize?: number }): LeaseStore;
   /** `writeRow`, made by another process (where the store can be used from several), that knows the guard only. */
   writeRowElsewhere(
@@ -35,7 +35,7 @@ export interface Harness {
   close(): Promise<void>;
 }
 
-/** Of a store whose leases somebody else than their holder can end. */
+/** Of a store whose leases someone else than their holder can end. */
 export interface BreakingHarness extends Harness {
   open(options?: { readonly pageSize?: number }): LeaseStore & LeaseBreaking;
   /** Breaks a row's lease from outside, as a person may. */
@@ -47,12 +47,12 @@ export type BreakingTest = TestOf<BreakingHarness>;
 export type Test = TestOf<Harness>;
 
 /**
- * What every LeaseStore must do. The test file of an adapter calls this with a way to open an empty service of its kind.
- * A store with `breakLease` passes {@link brokenLeaseConformance} as well, and one that is reached over a network
+ * What every LeaseStore must do. The test file of an adapter calls this with a way to open an empty service of its
+ * kind. A store with `breakLease` passes {@link brokenLeaseConformance} as well, and one that is reached over a network
  * `remoteStoreConformance`. No case looks behind the port.
  *
- * The service's own cases run one after another. Those that wait for leases to end share one wait of 16 s, since a real
- * service has no clock to set.
+ * The service's own cases run one after another. Those that wait for leases to end share one wait of 16 s, because a
+ * real service has no clock to set.
  *
  * The emulator (Azurite) differs from Azure in these points. The cases allow for both, but where leases
  * last longer than asked for, the wait of 16 s must be longer too:

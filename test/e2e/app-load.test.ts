@@ -46,7 +46,7 @@ describe('the app that is deployed', () => {
     };
     const apps: number[] = [];
     const empties: number[] = [];
-    // By turns, since on a busy machine the same work takes more CPU time: other programs empty the caches.
+    // By turns, because on a busy machine the same work takes more CPU time: other programs empty the caches.
     for (let count = 0; count < 4; count += 1) {
       empties.push((await run()).cpuMs);
       const { cpuMs, functions } = await run('app.js');

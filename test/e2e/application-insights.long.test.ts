@@ -31,7 +31,7 @@ interface Envelope {
 
 const envelopes: Envelope[] = [];
 const paths = new Set<string>();
-/** For this machine alone: the exporter speaks to nothing without TLS. */
+/** Only for this machine: the exporter does not connect without TLS. */
 const certificate = path.join(__dirname, '../support/certificate');
 let server: https.Server;
 

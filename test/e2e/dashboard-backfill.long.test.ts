@@ -10,7 +10,7 @@ const MINUTE = 60_000;
 let browser: Browser;
 let server: DashboardServer;
 let page: Page & { readonly troubles: string[] };
-/** The instant at which the handler was mended. Runs before it fail. */
+/** The instant at which the handler was repaired. Runs before it fail. */
 let mendedAt = Infinity;
 /** The span of the first back-fill: four due times. */
 let span: readonly [string, string];

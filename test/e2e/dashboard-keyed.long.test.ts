@@ -14,7 +14,7 @@ let server: DashboardServer;
 beforeAll(async () => {
   browser = await openBrowser();
   const jobs = SHOP.filter(({ name }) => name === 'recompute-prices');
-  // Nobody is logged in.
+  // No one is logged in.
   server = await serveDashboard({ jobs, handler: shopHandler, deployments: 1, pastMs: 600_000, role: undefined });
 });
 

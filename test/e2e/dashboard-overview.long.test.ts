@@ -202,7 +202,7 @@ describe('the overview', () => {
     await goAway();
     await page.getByText('What you see is old: the app does not answer.').waitFor();
     await expect.poll(() => names(page)).toHaveLength(4);
-    // The link of the toast stands on a ground of its own.
+    // The link of the toast stands on its own ground.
     for (const colorScheme of ['dark', 'light'] as const) {
       await page.emulateMedia({ colorScheme });
       expect(await seriousFindings(page)).toEqual([]);

@@ -51,7 +51,7 @@ describe('the instance that runs a leader job', () => {
     await dev.event(({ event, reason }) => event === 'retrying' && reason === 'instanceStopped');
     await allGone([first.pid, next.pid]);
 
-    // One at a time: each began with a token of its own, after the one before.
+    // One at a time: each began with its own token, after the one before.
     const tokens = app.notes().flatMap(({ what, token }) => (what === 'started' ? [token] : []));
     expect(tokens).toEqual([...new Set(tokens)].toSorted((a, b) => a - b));
     process.kill(dev.pid, 'SIGTERM');

@@ -115,7 +115,7 @@ describe.concurrent.each(Object.keys(PLACES))('a leader on %s that is killed', (
     await noted(notes, 'observed', { id: third, leader: second.id, token: 2 });
     expect(notes().filter(({ what }) => what === 'elected')).toHaveLength(2);
 
-    // Rows of elections are no jobs.
+    // Rows of elections are not jobs.
     expect(await place.names()).toEqual(['elections/race/lease', 'target']);
 
     // Whoever stops hands over without waiting for the lease.

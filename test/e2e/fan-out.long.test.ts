@@ -14,7 +14,7 @@ afterAll(endAll);
 
 const ITEMS = 8;
 
-/** A cluster whose instances are gone for good when they are killed, and one run of the job in it. */
+/** A cluster whose instances are gone permanently when they are killed, and one run of the job in it. */
 async function startRun(name: string, instances: number, input: { count: number; ms: number }) {
   const jobs = { [name]: { schedule: '@manual', lease: '15s', input } };
   const app = coordinatedApp(jobs);
@@ -96,7 +96,7 @@ it('a run that fans out goes on elsewhere with the next tick where its only host
   const before = app.notes().length;
 
   await noted('item', ({ pid }) => pid !== planner.pid, before);
-  // A tick comes each 15 s. Without the hand-over, the silence would last for 30 s at least.
+  // A tick comes every 15 s. Without the hand-over, the silence would last for 30 s at least.
   expect(Date.now() - stoppedAt).toBeLessThan(25_000);
   const { outcome, result, attempts } = await final();
   expect({ outcome, result }).toEqual({ outcome: 'succeeded', result: squaresOf(ITEMS) });

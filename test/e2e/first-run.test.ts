@@ -51,7 +51,7 @@ beforeAll(() => {
     scripts: { start: string };
   };
   const [, options = ''] = scripts.start.split('dist/lib/cli/main.js ');
-  // Nothing is built anew here: the folder has no sources.
+  // Nothing is built again here: the folder has no sources.
   const given = options.replace(/--rebuild "[^"]*" ?/, '').split(' ');
   startedAt = Date.now();
   dev = spawn(process.execPath, [main, ...given, '--port', '0'], {

@@ -36,12 +36,12 @@ afterAll(() => {
   cli.remove();
 });
 
-/** Writes what nobody of cronlease wrote. */
+/** Writes what no one of cronlease wrote. */
 async function put(name: string, metadata: Readonly<Record<string, string>> = {}, body = ''): Promise<void> {
   await container.getBlockBlobClient(name).upload(body, Buffer.byteLength(body), { metadata });
 }
 
-/** Changes a row by hand, as soon as nobody holds it. */
+/** Changes a row by hand, as soon as no instance holds it. */
 async function changeRow(job: string, changes: Readonly<Record<string, string>>): Promise<void> {
   const blob = container.getBlobClient(`jobs/${job}/lease`);
   await vi.waitFor(

@@ -17,7 +17,7 @@ function percentile(values: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 }
 
-/** Runs so many jobs each second on three deployments, and checks the end of each of their due times. */
+/** Runs so many jobs every second on three deployments, and checks the end of each of their due times. */
 async function underLoad(
   jobs: number,
   seconds: number,

@@ -201,7 +201,7 @@ describe('cronlease dev', () => {
     expect(dev.stderr()).toContain('failed. The instances continue with the old build.');
     expect(await answer()).toMatchObject({ name: 'x' });
     expect(starts()).toBe(0);
-    // Three polls: what the failed build has written is no change.
+    // Three polls: what the failed build has written is not a change.
     await sleep(1_500);
     expect(dev.stderr().match(/Building:/g)).toHaveLength(1);
 
@@ -209,7 +209,7 @@ describe('cronlease dev', () => {
     await expect.poll(starts).toBe(1);
     expect(await answer()).toMatchObject({ isNew: true });
     expect(dev.stderr()).toContain(`${path.join('src', 'index.js')} changed\nRestarting…`);
-    // The built files are no second change.
+    // The built files are not a second change.
     fs.appendFileSync(path.join(app, 'host.json'), '\n');
     await expect.poll(starts).toBe(2);
     expect(dev.stderr().match(/Restarting…/g)).toHaveLength(2);

@@ -6,7 +6,7 @@ import { eventually } from '../support/program';
 import { type Hook, type Webhooks, isSignedBy, startWebhooks } from '../support/webhooks';
 
 const SECRET = `whsec_${Buffer.from('a secret of more than 24 bytes').toString('base64')}`;
-/** Nobody else sends a notice before this time. */
+/** No one else sends a notice before this time. */
 const SEND_WITHIN_MS = 90_000;
 const SECOND = 1_000;
 
@@ -53,7 +53,7 @@ describe('a failure that three deployments see', () => {
       ...{ type: 'cronlease.job.failed', subject: 'fails' },
       data: { error: 'TypeError: the table "orders" is read-only' },
     });
-    // Three more runs fail, and nobody is told again.
+    // Three more runs fail, and no one is told again.
     await eventually('more failures', () =>
       paths(webhooks).filter((path) => path === '/ping/fail').length > 3 ? true : undefined,
     );

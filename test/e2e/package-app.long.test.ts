@@ -24,7 +24,7 @@ const root = path.join(__dirname, '../..');
 const MEGABYTE = 1024 * 1024;
 const FILES = ['dist/app.js', 'dist/telemetry.js', 'host.json', 'jobs.json', 'package.json'];
 let folder: string;
-/** This repository with handlers of somebody's own, and this repository itself. */
+/** This repository with handlers of someone's own, and this repository itself. */
 let clone: string;
 
 interface Packed {
@@ -92,7 +92,7 @@ describe('npm run package', () => {
       expect(Buffer.from(zip[file] ?? []).equals(readFileSync(path.join(app, file)))).toBe(true);
 
     const bytes = FILES.reduce((sum, file) => sum + statSync(path.join(app, file)).size, 0);
-    // Of this, 130 KB are the public suffix list, which tells patterns that are open to everybody.
+    // Of this, 130 KB are the public suffix list, which tells patterns that are open to everyone.
     expect(bytes).toBeLessThan(3.2 * MEGABYTE);
     expect(statSync(path.join(folder, 'whole/cronlease.zip')).size).toBeLessThan(MEGABYTE);
 

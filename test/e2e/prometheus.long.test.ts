@@ -41,7 +41,7 @@ async function startPrometheus(): Promise<void> {
       ],
     }),
   );
-  // Somebody else may take a free port before Prometheus does.
+  // Someone else may take a free port before Prometheus does.
   for (let tries = 1; !(await listens(config, folder)); tries += 1) {
     if (tries === 5) throw new Error(`Prometheus does not start: ${log}`);
   }

@@ -34,7 +34,7 @@ interface Fleet {
   outcomes(job: string, count: number): Promise<readonly string[]>;
 }
 
-/** Programs with these jobs, and a schema of their own in PostgreSQL. */
+/** Programs with these jobs, and their own schema in PostgreSQL. */
 function fleet(jobs: Readonly<Record<string, unknown>>): Fleet {
   schemas += 1;
   const schema = `runners-${String(schemas)}`;

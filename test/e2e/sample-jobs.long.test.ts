@@ -109,7 +109,7 @@ describe('word-index', () => {
     const run = await runFanOut(wordIndex, { settings, token: 4 });
     expect(run).toMatchObject({ outcome: 'succeeded', result: { texts: 6, skipped: 1 } });
     expect(run.items).toHaveLength(7);
-    // What is no text is not tried again.
+    // What is not a text is not tried again.
     expect(run.itemCalls).toBe(7);
     expect(run.writes).toMatchObject([{ token: 4, contentType: 'application/json' }]);
     const index = JSON.parse(String(run.writes[0]?.body)) as {

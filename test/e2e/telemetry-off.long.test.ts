@@ -24,8 +24,8 @@ module.exports = {
 };`;
 
 /**
- * The library, in a process of its own: prints the packages that it has loaded, once the one that its second parameter
- * names is there. Without that parameter, after the time in which it would load some.
+ * The library, in its own process: prints the packages that it has loaded, once the one that its second parameter names
+ * is there. Without that parameter, after the time in which it would load some.
  */
 const APP = `
 require('node:module').prototype.require = ((original) => function (id) {

@@ -30,7 +30,7 @@ beforeAll(async () => {
     OTEL_RESOURCE_ATTRIBUTES: 'team=night',
     CRONLEASE_LOG_FORMAT: 'json',
   };
-  // An instance that came back could take over the run of the one that was killed, which is of its own deployment.
+  // An instance that came back could take over the run of the killed one, which belongs to the same deployment.
   dev = startDev(buildLocal(), { app: app.folder, instances: 2, restart: false }, { ...app.env, ...env });
   ({ instances } = await dev.ready());
 });

@@ -23,7 +23,7 @@ async function trials(name: string, scenario: Scenario): Promise<Figures[]> {
   return all;
 }
 
-/** What a lease cannot stand: clocks beyond the margin and, for the algorithm alone, a clock that stands still. */
+/** What a lease cannot stand: clocks beyond the margin and, only for the algorithm, a clock that stands still. */
 function isBeyond(name: string, scenario: Scenario): boolean {
   return scenario.name === 'drift of 25 %' || (name === 'lease' && scenario.name === 'sleeping machine');
 }

@@ -10,7 +10,7 @@ const SQLITE_BUSY = 5;
 
 type Connection = ReturnType<typeof sqlite>;
 
-/** A leader's transaction, statement by statement, on a connection of its own. */
+/** A leader's transaction, statement by statement, on its own connection. */
 interface Leader {
   /** Makes its next step, or waits for the other's transaction. */
   step(): void;

@@ -160,7 +160,7 @@ describe.each(Object.entries(ENGINES))('on %s', (_name, open) => {
         await underFence(engine, job, fence, () => write(100, token));
         on.pause();
         await sleep(on.coordinator.clock, 1000);
-        // It goes on in the middle of what it was doing, and asks nobody whether it still leads.
+        // It goes on in the middle of what it was doing, and asks no one whether it still leads.
         const unaware = { ...fence, check: () => undefined };
         ends.push(await underFence(engine, job, unaware, () => write(101, token)).catch((error: unknown) => error));
         ends.push(await write(102, token));

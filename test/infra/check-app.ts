@@ -100,7 +100,7 @@ function settingsRead(): string[] {
   return [...new Set([...ours, ...theirs, ...ofHostJson])];
 }
 
-/** Read by nobody here: a handler gives it to the credential of its clients. */
+/** Read by no one here: a handler gives it to the credential of its clients. */
 const OF_HANDLERS = ['HANDLERS_CLIENT_ID'];
 
 /** Names and values, as they stand there. */
@@ -151,7 +151,9 @@ export const ownSettings: Check = ({ templates }) => {
   ];
 };
 
-/** What `coordination.bicep` gives to apps that exist is read by the code, and reaches storage as their own identity. */
+/**
+ * What `coordination.bicep` gives to apps that exist is read by the code, and reaches storage as their own identity.
+ */
 export const givenSettings: Check = ({ templates }) => {
   const template = templates.get('infra/coordination.bicep');
   const output = template?.outputs.get('appSettings');
@@ -187,7 +189,7 @@ export const presets: Check = ({ templates }) => {
   ];
 };
 
-/** Storage is reached as the app's own identity, and each app has a hub, a host account and a name of its own. */
+/** Storage is reached as the app's own identity, and each app has its own hub, host account and name. */
 export const identity: Check = ({ templates }) =>
   sites(templates).flatMap(({ file, body }) => {
     const given = new Map(settingsOf(body));
@@ -327,7 +329,10 @@ export const parameterFiles: Check = ({ templates }) => {
   });
 };
 
-/** A plan over several zones has its host account in several: https://learn.microsoft.com/azure/reliability/reliability-functions */
+/**
+ * A plan over several zones has its host account in several:
+ * https://learn.microsoft.com/azure/reliability/reliability-functions
+ */
 export const zones: Check = ({ templates }) => {
   const template = templates.get('infra/modules/deployment.bicep');
   const [plan, account] = ['Microsoft.Web/serverfarms', 'Microsoft.Storage/storageAccounts'].map((type) =>

@@ -68,8 +68,8 @@ const SHORT_LIVED =
 const KINDS = '["blockBlob","appendBlob"]';
 
 /**
- * One lifecycle rule, for the ledger, the logs, the notices and the audit trail alone, that waits for as long as the longest `keep`;
- * no versions; soft delete.
+ * One lifecycle rule, only for the ledger, the logs, the notices and the audit trail, that waits for as long as the
+ * longest `keep`; no versions; soft delete.
  */
 export const lifecycle: Check = (infra) => {
   const { jobs } = loadJobs(infra.jobs).jobsFile;
@@ -173,7 +173,7 @@ function neverMind(): never {
   throw new Error('there is no infra/modules/alerts.bicep');
 }
 
-/** Every rule tells somebody. */
+/** Every rule tells someone. */
 export const alerts: Check = ({ templates }) =>
   ['Microsoft.Insights/scheduledQueryRules', 'Microsoft.Insights/metricAlerts'].flatMap((type) => {
     const rules = resourcesOfType(templates, type);

@@ -49,8 +49,8 @@ const CLOSED: readonly (readonly [type: string, path: string, ...values: string[
 ];
 
 /**
- * Callers without a login are sent to the login page, or refused where nobody can log in. The health is open; a path for
- * keys is open only where there are any, and the app believes no login below it.
+ * Callers without a login are sent to the login page, or refused where no one can log in. The health is open; a path
+ * for keys is open only if there are any, and the app believes no login below it.
  */
 export const login: Check = ({ templates }) => {
   const configs = resourcesOfType(templates, 'Microsoft.Web/sites/config');
@@ -83,7 +83,9 @@ export const login: Check = ({ templates }) => {
   );
 };
 
-/** Accounts, apps and logs are closed to keys, to anonymous callers, to old TLS, and to the public if it is so wished. */
+/**
+ * Accounts, apps and logs are closed to keys, to anonymous callers, to old TLS, and to the public if it is so wished.
+ */
 export const closed: Check = ({ templates }) =>
   CLOSED.flatMap(([type, path, ...values]) => {
     const found = resourcesOfType(templates, type);
@@ -144,8 +146,8 @@ export const doors: Check = ({ templates }) => {
 };
 
 /**
- * Azure resolves a reference to a key vault with the system-assigned identity unless the app names another one, which it
- * must have: https://learn.microsoft.com/azure/app-service/app-service-key-vault-references
+ * Azure resolves a reference to a key vault with the system-assigned identity unless the app names another one, which
+ * it must have: https://learn.microsoft.com/azure/app-service/app-service-key-vault-references
  */
 export const references: Check = ({ templates }) =>
   [...templates.values()].flatMap(({ file, source, resources }) => {
@@ -220,7 +222,10 @@ export const assignments: Check = ({ templates }) =>
     ].map((problem) => `${template.file}: ${problem}`);
   });
 
-/** Azure cannot look up a principal that was made minutes ago: only of whoever deploys, who is logged in, nothing is said. */
+/**
+ * Azure cannot look up a principal that was made minutes ago: only of whoever deploys, who is logged in, nothing is
+ * said.
+ */
 export const principals: Check = ({ templates }) =>
   [...templates.values()].flatMap(({ file, modules }) =>
     modules
@@ -230,7 +235,9 @@ export const principals: Check = ({ templates }) =>
       .map(({ symbol }) => `${file}: ${symbol} does not say what its principals are`),
   );
 
-/** Into the subnet of the private endpoints come the app and the ranges that were given, over HTTPS, and nobody else. */
+/**
+ * Into the subnet of the private endpoints come the app and the ranges that were given, over HTTPS, and no one else.
+ */
 export const wayIn: Check = ({ templates }) => {
   const network = templates.get('infra/modules/network.bicep');
   const rules = network?.resources.find(({ symbol }) => symbol === 'endpointRules');

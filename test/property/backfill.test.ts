@@ -67,7 +67,8 @@ describe('decide with back-fills', () => {
         const { backfill } = life;
         for (const [key, outcome] of life.records) {
           const id = parseRecordKey(key)?.request ?? '';
-          // Nobody continues a run that was aside when its progress was lost and its back-fill stopped or replaced.
+          // No instance continues a run that was aside when its progress was lost and its back-fill stopped or
+          // replaced.
           const isGone = life.dropped.has(id) && (id !== backfill?.id || backfill.stopped !== undefined);
           const isAtWork = life.isAtWork && life.row.run?.key === key;
           if (!isGone && !isAtWork) expect(outcome, `${key} never ended`).toBeDefined();
@@ -129,7 +130,7 @@ describe('decide with back-fills', () => {
         }
         if (!isThere(life)) return;
         life.drop();
-        // Without the progress, the row alone has the run that waits: it keeps the row, also after a stop.
+        // Without the progress, only the row has the run that waits: it keeps the row, even after a stop.
         if (when === 'retrying') {
           const key = life.row.run?.key ?? '';
           life.stop();

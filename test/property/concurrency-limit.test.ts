@@ -76,7 +76,7 @@ describe('concurrencyLimit, whoever asks, ends and leaves', () => {
             const [id, permit] = [...running][next.which % Math.max(1, running.size)] ?? [];
             running.delete(id ?? 0);
             permit?.giveBack();
-            // One turn, so that the next one has its permit before anybody else asks.
+            // One turn, so that the next one has its permit before anyone else asks.
             await clock.advance(0);
           }
           if (next.kind === 'leave') {
@@ -86,7 +86,7 @@ describe('concurrencyLimit, whoever asks, ends and leaves', () => {
         }
         await clock.advance(TOGETHER_MS);
         if (running.size < limit) expect(waiting.size).toBe(0);
-        // Everything ends: nobody waits for ever, and no permit is lost.
+        // Everything ends: no caller waits forever, and no permit is lost.
         while (running.size > 0) {
           for (const [id, permit] of running) {
             running.delete(id);

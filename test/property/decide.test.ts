@@ -28,7 +28,7 @@ class Life {
   private runEnds: number | undefined;
   /** The end of a dead holder's lease. */
   private leaseEnds: number | undefined;
-  /** When nobody can have been at work on the run, which its holder's death left. */
+  /** When no instance can have been at work on the run, which its holder's death left. */
   private readonly stood: { readonly from: number; readonly until: number }[] = [];
   private attemptBegan = 0;
   readonly required = new Required();
@@ -59,7 +59,7 @@ class Life {
   /** Decides on the free row, and reads the ledger of the required job as often as the decision asks for it. */
   private decideFree(): Decision {
     let decision = decide(this.situation('available'));
-    // A reading down to a newer due time may show a change, after which an older due time needs a reading of its own.
+    // A reading down to a newer due time may show a change, after which an older due time needs its own reading.
     for (let reads = 0; decision.kind === 'readRequired' && reads < READS; reads += 1) {
       expect(decision.jobs).toEqual(this.job.requires);
       this.required.read(decision.since, this.situation('available').listedAt);
@@ -143,7 +143,7 @@ class Life {
     return this.stood.some(({ from, until }) => from <= at && at < until);
   }
 
-  /** What came due while nobody was at work runs by `catchUp` alone. */
+  /** What came due while no instance was at work runs only by `catchUp`. */
   private checkMissed(due: number, trigger: string): void {
     const isOld = this.now - actualTime(this.job, due) > this.job.leaseMs + 20_000;
     if (!this.isMissed(due) || !isOld || this.job.requires.length > 0) return;
@@ -230,7 +230,7 @@ class Life {
 /** The job that another one requires: what succeeded, and what is known of it. */
 class Required {
   private readonly successes: { readonly due: number; readonly at: number }[] = [];
-  /** The listings are old: nobody sees that it has succeeded since. */
+  /** The listings are old: no one sees that it has succeeded since. */
   isHidden = false;
   private version = 0;
   private readVersion = -1;
@@ -333,7 +333,7 @@ describe('a job that requires another one', () => {
     const late = fc.integer({ min: 0, max: 600_000 });
     fc.assert(
       fc.property(fc.array(late, { minLength: 1, maxLength: 20 }), requiring, (delays, chosen) => {
-        // Both are due each minute, and the required job takes `delay` each time.
+        // Both are due every minute, and the required job takes `delay` each time.
         const job = jobSpec('a', '* * * * *', { ...chosen, catchUpWindowMs: 3_600_000, requireWithinMs: 1_200_000 });
         const life = new Life({ ...job, catchUp: 'all' });
         const ends = delays.map((delay, index) => START + (index + 1) * 60_000 + delay);

@@ -29,7 +29,7 @@ interface Life {
   /** The number of its run. */
   run: number;
   phase: Row['phase'];
-  /** Somebody holds its lease, and trusts it. */
+  /** An instance holds its lease, and trusts it. */
   isHeld: boolean;
   notBefore: number | undefined;
   /** The attempt that asked for a place, and whether it knows that it has one. */
@@ -166,7 +166,7 @@ class World {
     return { isHeld, row, date: this.now };
   }
 
-  /** A sight of any age may prove somebody out, who is then out for good. */
+  /** A sight of any age may prove someone out, who is then out permanently. */
   private useSight(which: number): void {
     const found = this.sights[which % Math.max(1, this.sights.length)];
     if (found === undefined) return;

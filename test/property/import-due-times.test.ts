@@ -112,7 +112,7 @@ const parts = (dialect: Dialect, weekdays: readonly [number, number]): fc.Arbitr
     weekday: fc.oneof({ weight: 2, arbitrary: star }, field(...weekdays, dialect)),
   });
 
-/** Crons that are due around every change of clocks, in each zone: chance seldom meets one. */
+/** Crons that are due around every change of clocks, in each zone: chance rarely meets one. */
 const AROUND_CHANGES: [[string, number], Parts][] = ZONES.flatMap((zone, index) =>
   [
     ['0,30', '0,1,2,3,4'],

@@ -6,7 +6,7 @@ import { wallReader } from './schedule-reference';
  */
 export interface MinuteClock {
   readonly zone: string;
-  /** The first minute since 1970 of the table, and the wall time of each minute, in minutes. */
+  /** The first minute since 1970 of the table, and the wall time of every minute, in minutes. */
   readonly first: number;
   readonly walls: Float64Array;
   /** Whether no later minute shows the same wall time, by minute. */
@@ -55,7 +55,7 @@ function build(zone: string, year: number): MinuteClock {
   return { zone, first, walls, isLast };
 }
 
-/** Whether a wall time matches, with one question for each day. */
+/** Whether a wall time matches, with one question for every day. */
 export function matcher(cron: PlainCron): (wall: number) => boolean {
   const days = new Map<number, boolean>();
   return (wall) => {
@@ -77,7 +77,7 @@ function minutesWhere({ first, walls }: MinuteClock, isDue: (wall: number, index
   return due;
 }
 
-/** robfig/cron, which Kubernetes uses, and cronie with `CRON_TZ`: each minute whose wall time matches. */
+/** robfig/cron, which Kubernetes uses, and cronie with `CRON_TZ`: every minute whose wall time matches. */
 export function eachMatch(clock: MinuteClock, cron: PlainCron): number[] {
   return minutesWhere(clock, matcher(cron));
 }
@@ -90,7 +90,7 @@ export function lastPass(clock: MinuteClock, cron: PlainCron): number[] {
 
 /**
  * The main loop of Vixie cron and of cronie. Its virtual time follows the clock; after a jump forward of up to three
- * hours, entries of fixed times run for each minute that was skipped, and after one backwards they wait.
+ * hours, entries of fixed times run for every minute that was skipped, and after one backwards they wait.
  */
 export function cronDaemon(clock: MinuteClock, cron: PlainCron, isWild: boolean): number[] {
   const matches = matcher(cron);

@@ -143,7 +143,7 @@ describe('the log of an attempt', () => {
 
   it('of 1 MB in one line keeps the beginning, and names the rest', () => {
     const line = lineOf(`${'x'.repeat(LINE_CHARACTERS - 1)}😀${'y'.repeat(1_000_000)}`, redactNothing);
-    // Half of the pair is no character.
+    // Half of the pair is not a character.
     expect(line).toBe(`${'x'.repeat(LINE_CHARACTERS - 1)}… (${String(1_000_001)} more characters)`);
   });
 

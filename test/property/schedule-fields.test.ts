@@ -8,7 +8,7 @@ import { nextWall, previousWall } from '../../src/core/schedule/wall';
 import { zoneOf } from '../../src/core/schedule/zone';
 import { runs } from '../support/runs';
 
-/** A field's list of values, ranges and steps in which no value comes twice, since cron-parser refuses that. */
+/** A field's list of values, ranges and steps in which no value comes twice, because cron-parser refuses that. */
 function field(min: number, max: number): fc.Arbitrary<string> {
   const step = fc.integer({ min: 1, max: max - min + 2 });
   const span = fc.tuple(fc.integer({ min, max }), fc.integer({ min, max })).map((ends) => ends.sort((a, b) => a - b));

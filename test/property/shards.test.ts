@@ -112,7 +112,7 @@ describe('a layout', () => {
         const placeOf = (list: readonly string[]): string | undefined => {
           const index = shardOf(name, list);
           const place = list[index] ?? '';
-          // Alone in an account that never had a list, a deployment is not concerned.
+          // A deployment that is the only one in an account without a list is not concerned.
           if (!layouts.has(place)) return undefined;
           return allowanceOf({ accounts: list, index }, layouts.get(place)).claims === 'all' ? place : undefined;
         };

@@ -19,7 +19,9 @@ const OLD = Array.from({ length: 5 }, (_, index) => jobSpec(`old-${String(index)
 const NEW = Array.from({ length: 5 }, (_, index) => jobSpec(`new-${String(index)}`, '* * * * *'));
 
 interface Plan {
-  /** Seconds after the start: the change, its repetition, the newer file with the old list, the death of its process. */
+  /**
+   * Seconds after the start: the change, its repetition, the newer file with the old list, the death of its process.
+   */
   readonly change: number;
   readonly repeat: number;
   readonly newFile: number;
@@ -46,7 +48,7 @@ const WAIT_MS = 2 * MINUTE;
 const END_S = 1_100;
 const END = Date.UTC(2026, 0, 1) + END_S * SECOND;
 
-/** Two deployments: one has the first account alone, and one deals its jobs over both. */
+/** Two deployments: one has only the first account, and one deals its jobs over both. */
 async function play(plan: Plan, heedless: Heedless): Promise<readonly Call[]> {
   const a = rivalTicks({ jobs: [], deployments: 0 });
   const { clock } = a;
@@ -185,7 +187,7 @@ describe('two deployments with different lists of accounts', () => {
       fc.asyncProperty(plans, async (plan) => {
         const calls = await play(plan, 'none');
         expect(broken(calls)).toStrictEqual([]);
-        // In the end, one deployment runs every job each minute.
+        // In the end, one deployment runs every job every minute.
         const late = calls.filter(({ at, deployment }) => deployment === 'dealt' && at > END - 2 * MINUTE);
         expect(new Set(late.map(({ job }) => job)).size).toBe(OLD.length + NEW.length);
       }),

@@ -17,7 +17,7 @@ export const ATTEMPTS = 3;
 const ORIGIN = { actor: 'ann', channel: 'shell' } as const;
 
 type Outcome = 'succeeded' | 'failed';
-/** How an attempt ends. `dies`: its holder does, and nobody knows more. */
+/** How an attempt ends. `dies`: its holder does, and no one knows more. */
 export type AttemptEnd = Outcome | 'retries' | 'dies';
 
 interface Attempt {

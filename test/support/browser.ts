@@ -16,7 +16,7 @@ export async function openBrowser(): Promise<Browser> {
   if (executablePath === undefined) {
     throw new Error('chromium is missing: run "apt-get install chromium", or set CHROMIUM to the file to run');
   }
-  // A container has no sandbox of its own, and the pages are ours.
+  // A container has no sandbox, and the pages are ours.
   return chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] });
 }
 
@@ -44,7 +44,7 @@ export async function openPage(browser: Browser, options: BrowserContextOptions 
   const troubles: string[] = [];
   page.on('pageerror', (error) => troubles.push(`exception: ${error.message}`));
   page.on('console', (message) => {
-    // A server that is away, or refuses, is no trouble of the page.
+    // A server that is away, or refuses, is not a trouble of the page.
     const isNetwork = /Failed to load resource/.test(message.text());
     if (message.type() === 'error' && !isNetwork) troubles.push(`console: ${message.text()}`);
   });

@@ -35,7 +35,7 @@ export interface InTerminal {
 /** A folder with a jobs file, to run `cronlease` in. */
 export interface CliFolder {
   readonly path: string;
-  /** Runs `cronlease` as a process of its own, here or in another folder. */
+  /** Runs `cronlease` as its own process, here or in another folder. */
   run(args: readonly string[], env?: NodeJS.ProcessEnv, cwd?: string): Promise<Ended>;
   /** The program and its first parameter, for a test that starts it by other means. */
   readonly command: readonly [program: string, file: string];
@@ -110,7 +110,7 @@ export function cliFolder(): CliFolder {
   };
 }
 
-/** Compiles the command line from its sources, one file each as `npm run build` does, into a folder of its own. */
+/** Compiles the command line from its sources, one file each as `npm run build` does, into its own folder. */
 function buildCli(): string {
   const build = scratchFolder('cli');
   const sources = fs

@@ -27,7 +27,7 @@ export function canRun(what: string): boolean {
   return RUNNING !== undefined || has('consul', what);
 }
 
-/** Whether the tests can start agents of their own. */
+/** Whether the tests can start their own agents. */
 export function canStart(what: string): boolean {
   return has('consul', what);
 }

@@ -29,7 +29,7 @@ export interface CoordinatedApp {
 }
 
 /**
- * A function app with the handlers of `app/coordinated` and these jobs, in a folder of its own.
+ * A function app with the handlers of `app/coordinated` and these jobs, in its own folder.
  *
  * @param exports whether it can export metrics and traces
  * @param program `runner`: a program that needs no Functions host
@@ -71,7 +71,7 @@ function bundled(program: 'app' | 'runner', exports: boolean): string {
     outfile,
     platform: 'node',
     format: 'cjs',
-    // The files of the dashboard exist in a build alone, and no test opens it here.
+    // The files of the dashboard exist only in a build, and no test opens it here.
     external: [
       ...['@azure/functions-core', 'apache-arrow', '*/dashboard/files.js'],
       ...(exports ? [] : ['*/opentelemetry.js']),

@@ -6,7 +6,7 @@ import type { Instance, SimulatedHandler } from './rival-ticks';
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 
-/** Jobs of a shop, as somebody on call finds them. */
+/** Jobs of a shop, as someone on call finds them. */
 export const SHOP: readonly JobSpec[] = [
   jobSpec('charge-subscriptions', '*/20 * * * *', {
     description: 'Charges the cards of subscriptions that are due',

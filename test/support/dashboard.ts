@@ -19,7 +19,7 @@ export interface DashboardServer {
   readonly sim: RivalTicks;
   /** Every request: `GET jobs`. */
   readonly requests: readonly string[];
-  /** Whose browser it is. Undefined: nobody is logged in. */
+  /** Whose browser it is. Undefined: no one is logged in. */
   role: Role | undefined;
   /** Stops answering, as an app that restarts. */
   goAway(): Promise<void>;

@@ -14,7 +14,7 @@ export interface Ready extends DevEvent {
   readonly instances: readonly { readonly pid: number; readonly port: number; readonly deployment: string }[];
 }
 
-/** A running `cronlease dev --json`, the leader of a process group of its own. */
+/** A running `cronlease dev --json`, the leader of a separate process group. */
 export interface DevRun {
   readonly pid: number;
   /** Its standard output so far. */

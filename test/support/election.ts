@@ -178,7 +178,7 @@ function ownClock(clock: Clock, life: Life, skew: () => number): Clock {
         if (life.waiting === undefined) run();
         else life.waiting.push(fire);
       };
-      // Whole milliseconds: parts of them get lost in the settable clock's wall time, which would stand still for ever.
+      // Whole milliseconds: parts of them get lost in the settable clock's wall time, which would stand still forever.
       const cancel = clock.after(Math.ceil(delay), fire);
       return () => {
         cancelled = true;

@@ -5,10 +5,11 @@ import { type Owners, socketOwners } from './socket-owners';
 
 /**
  * The network between the members of a cluster: a relay in front of each port of a member on which it listens for the
- * others. All members connect to the same relays, and the process that has opened a connection tells which member it is.
+ * others. All members connect to the same relays, and the process that has opened a connection tells which member it
+ * is.
  *
- * A cut direction is silent, as a lossy network is: nothing is closed. What was sent on an open connection arrives after
- * the healing, however late that is, as TCP would deliver it. A connection begun meanwhile never comes about.
+ * A cut direction is silent, as a lossy network is: nothing is closed. What was sent on an open connection arrives
+ * after the healing, however late that is, as TCP would deliver it. A connection begun meanwhile never comes about.
  */
 export interface Links {
   /**
@@ -159,7 +160,7 @@ function join(client: Socket, upstream: Socket, rewrite: (head: Buffer) => Buffe
     if (client.writable) client.write(data);
   });
   upstream.on('error', () => client.destroy()).once('close', () => client.end());
-  // What the member sends now is for nobody, also while it is held.
+  // What the member sends now is for no one, also while it is held.
   client.once('close', () => upstream.resume().end());
   return upstream;
 }

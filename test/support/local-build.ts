@@ -6,7 +6,7 @@ import { scratchFolder } from './scratch';
 const root = path.join(__dirname, '../..');
 
 /**
- * Compiles `cronlease dev` from its sources, with the processes that it starts, into a folder of its own.
+ * Compiles `cronlease dev` from its sources, with the processes that it starts, into its own folder.
  * @returns the file to run with Node, with the options of `runDev` as JSON
  */
 export function buildLocal(): string {
@@ -38,7 +38,7 @@ export function buildLocal(): string {
 }
 
 /**
- * Copies a sample app into a folder of its own, inside the repository, where it finds its packages.
+ * Copies a sample app into its own folder, inside the repository, so that it finds its packages.
  * @param files - further files to write there, or to replace: name and text
  */
 export function copyApp(name: string, files: Readonly<Record<string, string>> = {}): string {

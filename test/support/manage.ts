@@ -36,7 +36,7 @@ export interface ManageBench {
   send(request: Sent): Promise<Answered>;
 }
 
-/** The answer to a poke where a test has none of its own. */
+/** The answer to a poke if the test gives none. */
 const POKED: Poked = { at: Date.UTC(2026, 0, 1), due: 2, handedOver: 1, hubProven: true, cordoned: false };
 
 export const keyOfRole = (role: Role | 'payloads'): string => `key of ${role}`;

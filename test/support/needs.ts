@@ -27,7 +27,7 @@ export function pathOf(needed: Needed): string | undefined {
 }
 
 /**
- * Whether tests can have a program. Where they cannot, the end of the run says so in one line: see `scratch-setup.mjs`.
+ * Whether tests can have a program. If they cannot, the end of the run says so in one line: see `scratch-setup.mjs`.
  *
  * @param what does not run without it
  * @throws in a CI run, which installs all that can be installed, unless `ABSENT=skip` says that it does without

@@ -16,7 +16,7 @@ type Action =
 export interface Durable<Input = AttemptInput> {
   activity(input: Input): Promise<unknown>;
   timer(at: Date): Promise<void>;
-  /** Works on a lane, or on a part of one, instead of its own orchestration. */
+  /** Works on a lane, or on a part of one, in place of its orchestration. */
   lane?(lane: Lane): Promise<unknown>;
   /** Called with each call of an orchestrator: at its start, and with each answer. */
   onTurn?(): void;

@@ -8,7 +8,7 @@ const ROOT = path.join(__dirname, '../..');
 const PARTS = ['bin', 'host.json', 'jobs.json', 'package.json', 'prices.json', 'samples'];
 const SOURCE = ['schema', 'scripts', 'src', 'tsconfig.build.json', 'tsconfig.json'];
 
-/** Two handlers of somebody's own, as README adds one, each with an input to check. */
+/** Two handlers of someone's own, as README adds one, each with an input to check. */
 const HANDLERS = `
 import * as z from 'zod';
 import type { Handlers } from '../index';
@@ -27,7 +27,7 @@ export const handlers: Handlers = {
 };
 `;
 
-/** A clone of this repository with handlers of its own, built. Its jobs file has no job. */
+/** A clone of this repository with its own handlers, built. Its jobs file has no job. */
 export function ownClone(): string {
   const clone = scratchFolder('own-clone');
   for (const part of [...PARTS, ...SOURCE]) {

@@ -7,7 +7,7 @@ import { databaseOf } from '../../src/stores/postgres/settings';
 import { postgres } from '../../src/stores/postgres/store';
 import { systemClock } from '../../src/system-clock';
 
-/** A server for one test file. It forgets what a crash of the machine would lose, which is no test's subject. */
+/** A server for one test file. It forgets what a crash of the machine would lose, which is not a test's subject. */
 export function testPostgres(...settings: readonly string[]): Promise<StorageServer> {
   return startPostgres({ settings: ['fsync=off', 'max_connections=300', 'log_min_messages=fatal', ...settings] });
 }

@@ -2,7 +2,7 @@ import net from 'node:net';
 
 /** Linux gives outgoing connections ports from 32768. */
 const FIRST = 15_000;
-/** Test files run side by side, each in a worker with a range of its own. */
+/** Test files run side by side, each in a worker with its own range. */
 const EACH = 1_500;
 const WORKERS = 10;
 

@@ -8,7 +8,7 @@ import { serverOf } from '../../src/stores/redis/settings';
 import { redis } from '../../src/stores/redis/store';
 import { systemClock } from '../../src/system-clock';
 
-/** A server for one test file. It writes no files, which are no test's subject unless it says so. */
+/** A server for one test file. It writes no files, which are not the subject of a test unless it says so. */
 export function testRedis(...settings: NonNullable<RedisOptions['settings']>): Promise<StorageServer> {
   return startRedis({ settings: [['appendonly', 'no'], ...settings] });
 }

@@ -41,7 +41,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   client: ['manage/schema'],
   testing: ['core', 'lease', 'config', 'handler', 'coordinator', 'call', 'notices/guard', 'stores/memory'],
-  // Types alone, but for the state that lists show: a test checks that.
+  // Only types, except for the state that lists show: a test checks that.
   dashboard: ['client', 'core/outcome', 'core/given', 'core/guide', 'core/shown-state'],
   functions: [
     'core',

@@ -37,7 +37,7 @@ export function ranRow(job: JobSpec, changes: Partial<Row> = {}): Row {
   return { ...newRow(T0, 0, job.scheduleHash), phase: 'running', attempt: 1, run, ...changes };
 }
 
-/** How long an attempt of the job may last, where it waits for no turn. */
+/** How long an attempt of the job may last, if it waits for no turn. */
 export function attemptLimit({ timeoutMs = Infinity, graceMs }: JobSpec): number {
   return timeoutMs + graceMs;
 }

@@ -50,7 +50,7 @@ export interface Owners {
   to(remotePort: number): readonly { readonly owner: number; readonly port: number }[];
 }
 
-/** Which of these processes have which connections at this moment. Linux alone tells. */
+/** Which of these processes have which connections at this moment. Only Linux can tell. */
 export function socketOwners(pids: readonly number[]): Owners {
   const owners = new Map(pids.flatMap((pid, index) => socketsOf(pid).map((inode) => [inode, index] as const)));
   const owned = ends().flatMap(({ inode, ...end }) => {

@@ -9,7 +9,7 @@ import { ensembleOf } from '../../src/stores/zookeeper/settings';
 import { zooKeeper } from '../../src/stores/zookeeper/store';
 import { systemClock } from '../../src/system-clock';
 
-/** A server for one test file. It does not wait for its disk, which is no test's subject unless it says so. */
+/** A server for one test file. It does not wait for its disk, which is not a test's subject unless it says so. */
 export function testZooKeeper(...settings: NonNullable<ZooKeeperOptions['settings']>): Promise<StorageServer> {
   return startZooKeeper({ settings: [['forceSync', 'no'], ...settings] });
 }
@@ -36,7 +36,7 @@ export async function sessionAt(url: string): Promise<Session & { end(): void; r
   return { ...line.session, ended: line.ended, end: () => line.end(new Error('the test is over')) };
 }
 
-/** `leader`, `follower` or `standalone`; undefined: the server serves nobody. */
+/** `leader`, `follower` or `standalone`; undefined: the server serves no one. */
 export function modeOf(port: number): Promise<string | undefined> {
   return new Promise((resolve) => {
     let text = '';

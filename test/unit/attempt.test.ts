@@ -46,7 +46,7 @@ describe('an attempt whose process stands still while it reports its start', () 
     const seen: string[] = [];
     const event: typeof on.report.event = (told) => {
       seen.push(told.event);
-      // A pipe that nobody reads blocks for longer than it trusts.
+      // A pipe that no one reads blocks for longer than it trusts.
       if (told.event === 'started') on.skewMs = MINUTE;
     };
     const attempt = dispatch(on.coordinator, await nextAttempt(sim), { ...on.report, event });

@@ -86,7 +86,7 @@ describe('the rate of claims', () => {
   it('follows what was measured over claims without a pause', () => {
     const rate = new ClaimRate(40);
     for (let claim = 0; claim <= 50; claim += 1) rate.handedOver(claim * 5);
-    // 200 hand-overs each second are about 100 claims.
+    // 200 hand-overs every second are about 100 claims.
     expect(rate.perSecond).toBe(70);
   });
 

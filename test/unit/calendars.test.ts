@@ -485,7 +485,7 @@ describe('an excluded time', () => {
 
 it('shares the days of a calendar among many jobs', () => {
   const dayAt = (index: number): string => new Date(FROM + index * DAY).toISOString().slice(0, 10);
-  // Every second day, since days that touch are one span.
+  // Every second day, because days that touch are one span.
   const holidays = Array.from({ length: 1_000 }, (_, index) => dayAt(2 * index));
   const jobs = Object.fromEntries(
     Array.from({ length: 1_000 }, (_, index) => [

@@ -45,7 +45,7 @@ function errorOf(answer: string): StoreError {
   return failure(error, 'a call');
 }
 
-/** A job of each hour, whose run outlasts a renewal, and one of whose calls, or several, fail for a while. */
+/** A job of every hour, whose run outlasts a renewal, and one of whose calls, or several, fail for a while. */
 async function failing(
   call: (typeof CALLS)[number],
   error: StoreError,

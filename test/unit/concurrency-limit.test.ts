@@ -65,7 +65,7 @@ describe('concurrency', () => {
     await clock.advance(0);
     expect(given).toEqual(['first', 'high']);
     end('high');
-    // Nobody gives a permit back twice.
+    // No one gives a permit back twice.
     end('high');
     await clock.advance(0);
     end('higher');

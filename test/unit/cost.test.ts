@@ -119,7 +119,7 @@ describe('the estimate', () => {
 
   it('adds renewals and GB-seconds for longer handlers', () => {
     const [job] = estimate([minutely], { durationMs: 25_000 }).jobs;
-    // The lease of 30 s is renewed each 10 s: twice, with a read of control each.
+    // The lease of 30 s is renewed every 10 s: twice, with a read of control each.
     expect(job?.storageCalls).toBe(43_200 * (4 + 2 * 2));
     expect((job?.gbSeconds ?? 0) / 43_200 / 2).toBeCloseTo(5 + 25 + 1, 2);
   });

@@ -298,7 +298,7 @@ describe('a clock that is slow', () => {
 describe('a run whose holder died as an outage began', () => {
   const [died, back, ends] = [T0, T0 + 50 * MINUTE, T0 + 51 * MINUTE];
   const settings = { timeoutMs: 3 * MINUTE, graceMs: 5 * SECOND, leaseMs: 30 * SECOND } as const;
-  /** Nobody was at work from T0 + 3 min 35 s on. */
+  /** No instance was at work from T0 + 3 min 35 s on. */
   const after = (changes: Parameters<typeof jobSpec>[2]) => {
     const job = jobSpec('a', '*/10 * * * *', { ...settings, catchUpWindowMs: 24 * 60 * MINUTE, ...changes });
     const row = ranRow(job, { claimedAt: died, started: died });

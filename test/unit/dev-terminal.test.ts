@@ -157,7 +157,7 @@ describe('what a terminal would obey', () => {
   ])('is shown to %s', (_, printerOf) => {
     const text = written(printerOf, false);
     expect(text).not.toMatch(/[^\P{Cc}\n]|[\u202e\u200b]/u);
-    // JSON has an escape of its own for a carriage return.
+    // JSON has its own escape for a carriage return.
     expect(text.replaceAll('\\r', '\\u000d').split(seen)).toHaveLength(7);
     expect(text).toContain(`${seen}\n    c`);
   });

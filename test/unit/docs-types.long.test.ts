@@ -85,7 +85,7 @@ function findingsIn(name: string, all: readonly Example[], options: object): rea
   });
 }
 
-/** Of a value that may be anything, such as the input of a handler: nobody checks that in JavaScript. */
+/** Of a value that may be anything, such as the input of a handler: no one checks that in JavaScript. */
 const NOT_IN_JAVASCRIPT = /on type 'unknown'|input: unknown/;
 
 describe('the code in the documents', () => {

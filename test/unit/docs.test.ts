@@ -268,9 +268,6 @@ describe.each(USER_PAGES.filter((page) => page !== 'README.md'))('%s', (page) =>
   });
 });
 
-/** Sizes and times that guides have by hand: those of Azure, and estimates. The list may only get shorter. */
-const BY_HAND = ['0.3 ms', '1 KB', '128 KB', '16 KB', '200 ms', '250 ms', '5 GB', '512 MB'];
-
 /** The texts of a source that people read: literals of several words, and elements of pages. */
 function textsOf(file: string): readonly string[] {
   const code = read(file).replaceAll(/^\s*(?:\/?\*|\/\/).*$/gm, '');
@@ -286,12 +283,15 @@ function commentsOf(file: string): readonly string[] {
   return lines.map((line) => line.replaceAll(/`[^`]*`/g, 'x'));
 }
 
+/** The sources in a folder, without those of packages. */
+function sourcesIn(folder: string): readonly string[] {
+  return readdirSync(path.join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((file) => /\.(?:tsx?|[cm]js|bicep)$/.test(file) && !file.includes('node_modules'))
+    .map((file) => `${folder}/${file}`);
+}
+
 describe('the texts of the source', () => {
-  const sources = ['src', 'infra', 'scripts'].flatMap((folder) =>
-    readdirSync(path.join(root, folder), { recursive: true, encoding: 'utf8' })
-      .filter((file) => /\.(?:tsx?|mjs|bicep)$/.test(file))
-      .map((file) => `${folder}/${file}`),
-  );
+  const sources = ['src', 'infra', 'scripts'].flatMap(sourcesIn);
 
   it('have none of the phrases that an editor marks, and say what a value must be', () => {
     expect(sources.length).toBeGreaterThan(700);
@@ -305,7 +305,7 @@ describe('the texts of the source', () => {
 
   it('have none of them in comments', () => {
     const marked = IN_SOURCES.slice(0, -1);
-    const found = sources.flatMap((file) =>
+    const found = [...sources, ...['test', 'bench'].flatMap(sourcesIn)].flatMap((file) =>
       commentsOf(file)
         .filter((text) => marked.some((pattern) => text.search(pattern) >= 0))
         .map((text) => `${file}: ${text}`),
@@ -320,16 +320,6 @@ describe('the texts of the source', () => {
 });
 
 describe('figures', () => {
-  const pages = USER_PAGES.filter((file) => !file.startsWith('docs/reference/'));
-
-  it('of sizes and milliseconds are on the page of limits; take one off the list when it goes', () => {
-    const limits = read('docs/reference/limits.md');
-    const written = pages.map((page) => read(page).replaceAll(/^ *```text\n.*?^ *```$/gms, ''));
-    const quoted = written.flatMap((text) => [...text.matchAll(/(?<![\d.,])\d[\d.,]* (?:ms|KB|MB|GB)\b/g)]);
-    const figures = sorted(quoted.map(([figure]) => figure));
-    expect(figures.filter((figure) => !limits.includes(`| ${figure} `))).toEqual(BY_HAND);
-  });
-
   it('of money are those that "cronlease cost" computes', () => {
     const small = { memoryGb: 0.5 };
     const one = dollarsOf(root, 1, '* * * * *');

@@ -28,7 +28,7 @@ interface Scene {
   readonly control?: Control;
   /** When the job was first seen. */
   readonly seen?: number;
-  /** Each hours ago, and how it ended 10 minutes later. */
+  /** Each due hours ago, and how it ended 10 minutes later. */
   readonly runs?: readonly (readonly [hoursAgo: number, outcome: string])[];
 }
 

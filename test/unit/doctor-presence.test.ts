@@ -108,7 +108,7 @@ describe('a deployment that ticks', () => {
     expect((await said(store)).rival).toEqual({ instance: 'one', hub: 'hub in account' });
     await tickFor(60_000, one);
     expect(await said(store)).toMatchObject({ instance: 'one', rival: { instance: 'two', hub: 'other in account' } });
-    // Alone again, it says so.
+    // As the only one again, it says so.
     await tickFor(6 * 60_000, one);
     expect((await said(store)).rival).toBeUndefined();
   });
@@ -205,6 +205,7 @@ describe('a presence', () => {
         tickedAt: T0,
         tickEveryMs: 45_000,
         skewMs: -300_000,
+        shortOf: 'storage' as const,
         rival: { instance: 'two', hub: undefined },
         hubProven: true,
       },

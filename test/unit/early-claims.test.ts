@@ -16,7 +16,7 @@ const DUE = T0 + HOUR;
 const JOBS = 20;
 const name = (index: number): JobName => `job-${String(index).padStart(2, '0')}` as JobName;
 
-/** So many hourly jobs that their claims begin 22.5 s before the hour: one each second. */
+/** So many hourly jobs that their claims begin 22.5 s before the hour: one every second. */
 function burst(jobs = JOBS): RivalTicks {
   return rivalTicks({
     jobs: Array.from({ length: jobs }, (_, index) => jobSpec(name(index), '@hourly', { leaseMs: 15_000 })),

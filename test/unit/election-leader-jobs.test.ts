@@ -13,7 +13,9 @@ const LEASE = 30 * SECOND;
 /** From the loss of a leader to the next one's start: its lease, one tick, and 2 s. */
 const TAKEN_OVER_WITHIN = LEASE + TICK + 2 * SECOND;
 
-/** A leader job on three deployments. Its handler obeys its signal, and says who leads and how often two did at once. */
+/**
+ * A leader job on three deployments. Its handler obeys its signal, and says who leads and how often two did at once.
+ */
 function led(options: Partial<SimulationOptions> = {}) {
   const active = new Set<Instance>();
   const watch = { most: 0 };
@@ -105,7 +107,7 @@ describe('the instance that runs a leader job', () => {
     expect(await leader()).not.toBe(first);
     expect(sim.calls[1]).toMatchObject({ attempt: 2, trigger: 'schedule' });
     expect(await sim.row('a')).toMatchObject({ uncountedAttempts: 1 });
-    // Draining is no attempt: it can go on for ever.
+    // Draining is not an attempt: it can be repeated forever.
     for (let times = 0; times < 5; times += 1) {
       const instance = await leader();
       const stopped = instance.drain();

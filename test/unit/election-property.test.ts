@@ -149,7 +149,7 @@ async function play(seed: number, history: readonly Event[]): Promise<void> {
     const one = candidates['who' in event.deed ? event.deed.who : 0];
     const last = gone.size === candidates.length - 1;
     const harmless = event.deed.kind !== 'kill' && event.deed.kind !== 'stop';
-    // One is left to see that somebody leads in the end.
+    // One is left to see that someone leads in the end.
     if (one !== undefined && !gone.has(one) && (harmless || !last)) run(one, event);
     await pass(event.after);
   }

@@ -95,7 +95,7 @@ describe('a campaign', () => {
         times += what === call ? 1 : 0;
         return what === call && times === 1 ? luck : 'fine';
       };
-      // Long before the lease of a claim that nobody knows of would have run out.
+      // Long before the lease of a claim that no one knows of would have run out.
       await world.until(() => candidate.terms.length > 0, LEASE / 2);
       expect(await world.row(), call).toMatchObject({ leader: 'x', token: 1 });
       await world.clock.advance(3 * LEASE);
@@ -392,7 +392,7 @@ describe('the row', () => {
     store = memoryService(clock).open();
     expect(await scout.leader()).toBeUndefined();
     expect(await scout.read()).toMatchObject({ free: true, row: { token: 7 } });
-    // Deleted again, and made anew by a candidate that had never seen the election.
+    // Deleted again, and made again by a candidate that had never seen the election.
     store = memoryService(clock).open();
     await store.createRow('a' as JobName, encodeElectionRow(newElectionRow(0 as Token)));
     expect(await scout.read()).toMatchObject({ row: { token: 0 } });

@@ -5,7 +5,7 @@ import { type Instance, type RivalTicks, rivalTicks } from '../support/rival-tic
 const MINUTE = 60_000;
 const T0 = Date.UTC(2026, 0, 1);
 
-/** Three deployments, and a job that is due each minute. */
+/** Three deployments, and a job that is due every minute. */
 function contested(): RivalTicks {
   return rivalTicks({ jobs: [jobSpec('a', '* * * * *')], deployments: 3 });
 }
@@ -56,7 +56,7 @@ describe('the incumbent', () => {
     expect(winners(sim, 60)).toEqual(Array(60).fill(first));
   });
 
-  /** What befalls an incumbent, and how it is mended. */
+  /** What befalls an incumbent, and how it is repaired. */
   const ills: readonly [string, (instance: Instance) => unknown, (sim: RivalTicks, instance: Instance) => void][] = [
     ['is shut down', (one) => one.drain(), (sim, { deployment }) => void sim.startInstance(deployment)],
     ['is killed', (one) => one.kill(), (sim, { deployment }) => void sim.startInstance(deployment)],
@@ -69,7 +69,7 @@ describe('the incumbent', () => {
     await sim.clock.advance(3 * MINUTE);
     const won = new Set([(await incumbent(sim)).deployment]);
     const out: Instance[] = [];
-    // Those who had their turn stay out, so that the one left must win: nobody is shut out for ever.
+    // Those who had their turn stay out, so that the one left must win: no one is shut out forever.
     while (won.size < 3) {
       const old = await incumbent(sim);
       befall(old);

@@ -658,7 +658,7 @@ describe('a run whose items are silent', () => {
       });
     }
     await setup.sim.clock.advance(2 * MINUTE);
-    // It was put back, and is claimed once nobody has beaten for 45 s.
+    // It was put back, and is claimed once no one has beaten for 45 s.
     expect(beats).toBeGreaterThanOrEqual(1);
     expect(claims(setup.sim)).toHaveLength(1);
     await setup.sim.clock.advance(3 * MINUTE);

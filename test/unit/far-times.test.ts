@@ -30,7 +30,7 @@ function stretchesUntilClaim(cursor: number, pauses: readonly Pause[] = []): rea
   throw new Error('nothing was claimed after 20 decisions');
 }
 
-/** The stretches follow each other without a gap, and count each second once. */
+/** The stretches follow each other without a gap, and count every second once. */
 function expectWhole(stretches: readonly Stretch[], cursor: number): void {
   let reached = cursor;
   for (const { from, through, count } of stretches) {

@@ -132,7 +132,7 @@ describe('a group of jobs', () => {
     const handler = async ({ job }: JobContext, { deployment, coordinator: { clock } }: Instance): Promise<void> => {
       await sleep(clock, job === 'blocker' && deployment === 'd1' ? HOUR : 5 * SECOND);
     };
-    // The waiter is in the file of the second deployment alone.
+    // The waiter is only in the file of the second deployment.
     const { sim, on } = setUp({}, [blocker()], { handler });
     sim.startInstance('d2', { jobs: [waiter()] });
     await sim.clock.advanceTo(DUE + 10 * SECOND);

@@ -64,7 +64,7 @@ describe('a hand-over through the task hub', () => {
 
   it.each([
     ['lets go of a free row', 'available', 'letGo', 'available'],
-    // A free row would say that the dead holder's run has its record: nobody would take it over.
+    // A free row would say that the dead holder's run has its record: no one would take it over.
     ['keeps an expired one', 'expired', 'died', 'leased'],
   ] as const)('that a shutdown cuts short %s', async (_what, lease, left, expected) => {
     const spec = jobSpec('a', '* * * * *');
@@ -182,7 +182,7 @@ describe('a claim whose store measures the lease', () => {
     const on = firstInstance(sim);
     interceptStore(on, 'writeRow', (writeRow) => async (...given) => {
       const answer = await writeRow(...given);
-      // By the dates alone it would be trusted for most of a minute.
+      // Only by the dates, it would be trusted for most of a minute.
       return answer.kind === 'refused' ? answer : { ...answer, leftMs: 20 * SECOND };
     });
     interceptStore(on, 'renew', () => () => Promise.reject(new StoreUnavailableError('no answer')));
@@ -236,7 +236,7 @@ describe('a claim whose store answers absurd times', () => {
     return ends;
   }
 
-  // After 2 s the hand-over is used as it is; after 30 s its lease is acquired anew.
+  // After 2 s the hand-over is used as it is; after 30 s its lease is acquired again.
   it.each([0, 2 * SECOND, 30 * SECOND])(
     'is trusted up to the end of its lease %i ms after it at most',
     async (late) => {

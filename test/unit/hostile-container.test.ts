@@ -89,7 +89,7 @@ describe('a listing that takes longer than a tick allows', () => {
     interceptStore(instance, 'list', (list) => async (options) => {
       const listing = await list(options);
       if (!junk || options?.job !== undefined) return listing;
-      // One job a part, and 7 s of somebody else's blobs before it.
+      // One job a part, and 7 s of someone else's blobs before it.
       await sleep(sim.clock, 7_000);
       const index = Number(options?.from ?? 0);
       const jobs = new Map([...listing.jobs].filter(([job]) => job === names[index]));

@@ -142,7 +142,7 @@ describe('an item', () => {
     const cutOffAt = sim.clock.now();
     interceptStore(on, 'list', () => () => Promise.reject(new StoreUnavailableError('away')));
     await sim.clock.advance(MINUTE);
-    // Looks come each 5 s: the last one was answered a second before.
+    // Looks come every 5 s: the last one was answered a second before.
     expect(seen).toEqual({ stale: cutOffAt - SECOND + 20 * SECOND, aborted: 'leaseLost' });
     // As an attempt whose lease is lost, it counts.
     expect(await attempt).toMatchObject({ kind: 'item', state: 'again', attempt: 2 });

@@ -46,7 +46,7 @@ describe('a hand-over that the task hub has kept for hours', () => {
       'expired',
       'catchUpWindow',
     ]);
-    // Nobody was at work before.
+    // No instance was at work before.
     expect((await sim.row('hourly')).run?.since).toBeGreaterThan(T0 + 9 * HOUR);
   });
 

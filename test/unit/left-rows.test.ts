@@ -116,7 +116,7 @@ describe('a row whose job is not in one file', () => {
     const newer = sim.startInstance('d2', { jobs: [job, other], revision: 1 });
     await sim.clock.advance(15 * SECOND);
     newer.kill();
-    // Its presence goes missing, so that the age of the row alone counts.
+    // Its presence goes missing, so that only the age of the row counts.
     await sim.store.writePresence(
       'd2',
       (await sim.store.listPresences()).presences.get('d1')?.metadata ?? {},

@@ -284,7 +284,7 @@ describe('the list of keys', () => {
     const refused = readKeys(text);
     expect(refused).toMatchObject({ entry, problem: expect.stringContaining(problem) as string });
     expect('remedy' in refused && refused.remedy).toBeTruthy();
-    // Somebody may have written the key itself.
+    // Someone may have written the key itself.
     expect(JSON.stringify(refused)).not.toContain('the-key-itself');
     expect(JSON.stringify(refused)).not.toContain(sha('a'));
   });

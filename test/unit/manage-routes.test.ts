@@ -307,7 +307,7 @@ describe('a page that follows', () => {
     const lists = calls.get('list') ?? 0;
     expect((await send({ path: 'jobs/b', as: 'viewer' })).json).toMatchObject({ state: 'paused' });
     expect(calls.get('list')).toBe(lists + 1);
-    // Nobody looked for a while: both are asked for anew.
+    // No one looked for a while: both are asked for again.
     await sim.clock.advance(60_000);
     const before = { ...Object.fromEntries(calls) };
     await send({ path: 'jobs', as: 'viewer' });

@@ -42,7 +42,7 @@ async function stores() {
   return { all, a, b, from, to, job, copies, move };
 }
 
-/** Whether a deployment with this store alone may claim there. */
+/** Whether a deployment with only this store may claim there. */
 async function mayClaim(store: LeaseStore): Promise<string> {
   const { control } = await store.readControl(LAYOUT);
   const layout = control === undefined ? undefined : decodeLayout(control.metadata);
@@ -192,7 +192,7 @@ describe('a move to another store', () => {
   });
 });
 
-/** A store without a layout has no rows of its own, or the move has not been announced in the other one. */
+/** A store without a layout has no rows, or the move has not been announced in the other one. */
 async function expectOneClaimant({ stores: [a, b], state }: World): Promise<void> {
   const { left } = state;
   state.left = Infinity;

@@ -111,7 +111,7 @@ describe('the end of a run', () => {
     const counted: Row = ranRow(spec, { failures: 2, lastFailedKey: key });
     const end = { outcome: 'failed', at: T0 } as const;
     expect(noticesOfEnd(spec, counted, end)).toMatchObject([{ change: 'failed', failures: 2 }]);
-    // The same run succeeds after all: nobody has been told of a failure.
+    // The same run succeeds after all: no one has been told of a failure.
     expect(noticesOfEnd(spec, counted, { outcome: 'succeeded', at: T0 })).toEqual([]);
     // Its row says that it has succeeded, and still has the count.
     const succeeded: Row = { ...counted, ...failuresAfter(counted, 'succeeded') };
@@ -240,7 +240,7 @@ describe('a sweep', () => {
     expect(over).toEqual([`a_punctual_${String(T0 - HOUR)}`]);
     const ended = told(over[0] ?? '', T0 + HOUR);
     expect(ids(swept(read()), [begun, ended], T0 + HOUR)).toEqual([]);
-    // Overdue again, since another instant.
+    // Overdue again, at another instant.
     const again = read({ overdue: { since: T0 + 2 * HOUR, ageMs: HOUR } });
     expect(ids(swept(again), [begun, ended], T0 + 3 * HOUR)).toEqual([`a_overdue_${String(T0 + 2 * HOUR)}`]);
     expect(ids(swept(late, { on: ['failure'] }), [])).toEqual([]);
@@ -266,7 +266,7 @@ describe('a sweep', () => {
       const nextIncident = { ...both, overdue: { since: T0 - HOUR / 4, ageMs: HOUR } };
       expect(ids(swept(read(nextIncident)), [failed])).toHaveLength(1);
       expect(ids(swept(read(both), { after: 4 }), [failed])).toEqual([overdue.id]);
-      // Without them, nobody would be told of the end.
+      // Without them, no one would be told of the end.
       expect(ids(swept(read(both), { on: ['failure', 'overdue'] }), [failed])).toEqual([overdue.id]);
       expect(ids(swept(read({ ...both, row: ranRow(job(), { failures: 0 }) })), [failed])).toEqual([overdue.id]);
     });

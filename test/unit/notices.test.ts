@@ -113,7 +113,7 @@ describe('a run that fails', () => {
   it('is sent by another deployment where its own dies on the way, under the same id', async () => {
     const ops = fakeReceiver();
     const sim = rivalTicks({ jobs: [told()], outlet: ops.outlet, handler: no });
-    // It arrives, and nobody stores that it did.
+    // It arrives, and no one stores that it did.
     ops.answer = ({ from }) => {
       if (from === 'd1') firstInstance(sim).kill();
       return { status: 200 };

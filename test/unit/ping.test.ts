@@ -81,7 +81,7 @@ describe('the pings of a job', () => {
     await sim.clock.advance(HOUR / 2 + MINUTE);
     expect((await sim.records('a')).map(({ outcome }) => outcome)).toEqual(['succeeded', 'failed', 'succeeded']);
     for (const { latenessMs } of await sim.records('a')) expect(latenessMs).toBeLessThan(1_000);
-    // Attempts that are tried again are no start and no end.
+    // Attempts that are tried again are neither a start nor an end.
     expect(kinds).toEqual(['start', 'success', 'start', 'fail', 'start', 'success'].map((kind) => `nightly ${kind}`));
   });
 

@@ -23,7 +23,7 @@ describe('the order of claims', () => {
         jobSpec('last', '@hourly', { priority: 0, catchUpWindowMs: MINUTE }),
         jobSpec('plain', '@hourly'),
         jobSpec('short', '@hourly', { catchUpWindowMs: 10 * MINUTE }),
-        // 50 s: its lease and 20 s, since one hand-over may fail.
+        // 50 s: its lease and 20 s, because one hand-over may fail.
         jobSpec('now', '@hourly', { catchUp: 'none' }),
         jobSpec('first', '@hourly', { priority: 9 }),
       ]),
@@ -55,7 +55,7 @@ describe('jobs that are due together', () => {
 
   it.each([
     ['a listing of all', JOBS],
-    // So few of all jobs are due that each is looked at by a call of its own.
+    // So few of all jobs are due that each is looked at by its own call.
     ['single listings', JOBS * 300],
   ])('are claimed in the order of their priority: %s', async (_, known) => {
     const others = Array.from({ length: known - JOBS }, (__, index) => jobSpec(`other-${String(index)}`, '@manual'));

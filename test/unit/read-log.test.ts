@@ -239,7 +239,7 @@ describe('the run whose log is meant', () => {
     expect(await findRun(sim.store, A, T0 + 2 * 3_600_000)).toEqual(last);
     expect(await findRun(sim.store, A, T0 + 3_600_000)).toMatchObject({ runId: 'a-20260101T010000Z' });
     await expect(findRun(sim.store, A, T0 + 1)).rejects.toMatchObject({ code: 'NoRun' });
-    // Retention deletes its record: nobody waits for its end all the same.
+    // Retention deletes its record: no caller waits for its end all the same.
     sim.service.deleteRecord(A, last.key);
     const { key, isOver } = await findRun(sim.store, A, undefined);
     expect((await readLog(sim.store, A, key, { isOver })).ended).toBe(true);

@@ -86,7 +86,7 @@ describe('a lease that a tool releases during a run', () => {
 describe('an open record under a free row', () => {
   const run = { key: recordKey(T0), scheduledFor: T0, trigger: 'schedule', since: T0 - 5 * SECOND } as const;
 
-  /** Somebody has released the row of a dead holder during the second attempt of its run. */
+  /** Someone has released the row of a dead holder during the second attempt of its run. */
   async function left(
     spec: JobSpec,
     changes: Partial<Row> = {},

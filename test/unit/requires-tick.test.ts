@@ -95,7 +95,7 @@ describe('a job that requires another one', () => {
     const later = jobSpec('load', '5,15,25,35,45,55 * * * *', { requires: [EXTRACT], requireWithinMs: 4 * MINUTE });
     const sim = chain(() => 20 * SECOND, { jobs: [extract, later] });
     await sim.clock.advance(40 * MINUTE);
-    // Nobody had seen extract at 00:00.
+    // No one had seen extract at 00:00.
     expect(startsOf(sim, LOAD)).toEqual([
       ['00:15', 0],
       ['00:25', 0],

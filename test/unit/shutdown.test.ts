@@ -192,7 +192,7 @@ describe('a host in drain mode: its timer stops, its hub takes what the last tic
 describe('a deployment whose attempts run in other processes', () => {
   it('sends no release of a hand-over before the next tick has looked: a run costs the same calls', async () => {
     const sim = rivalTicks({ jobs: [jobSpec('a', '@every 30s')] });
-    // The first instance ticks, and the other one alone takes messages.
+    // The first instance ticks, and only the other one takes messages.
     const [ticks] = sim.instances;
     const runs = sim.startInstance('d1');
     if (ticks === undefined) throw new Error('nobody is there');

@@ -61,7 +61,7 @@ describe('a record that cannot be read', () => {
     await sim.clock.advance(MINUTE / 2);
     await sim.store.createRecord(A, KEY, { body: '?', summary: { state: 'x' } });
     await sim.clock.advance(4 * MINUTE);
-    // The handler ran once; how it ended could not be written, and nobody runs it again.
+    // The handler ran once; how it ended could not be written, and no one runs it again.
     expect(sim.calls.filter(({ scheduledFor }) => scheduledFor === T0 + MINUTE)).toHaveLength(1);
     expect(sim.calls.length).toBeGreaterThanOrEqual(3);
     expect(sim.events.filter(({ reason }) => reason === 'outcomeUnknown')).toHaveLength(1);

@@ -158,7 +158,7 @@ describe('why, asked at any time of a history', () => {
           }
           if (OUTCOMES.includes(answer.outcome)) {
             const same = answer.outcome === final?.outcome && answer.reason === final.reason;
-            // What is not decided while nobody is there grows too old meanwhile.
+            // What is not decided while no one is there grows too old meanwhile.
             const grewOld = answer.record === null && final?.reason === 'catchUpWindow' && wasAlone;
             expect(same || grewOld, context).toBe(true);
           }

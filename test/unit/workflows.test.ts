@@ -304,7 +304,10 @@ describe('.funcignore', () => {
   const patterns = read('.funcignore')
     .split('\n')
     .filter((line) => line !== '' && !line.startsWith('#'));
-  /** As Core Tools reads a pattern: from the root of the path, to the end of a word (GitIgnoreParser.PrepareRegexPattern). */
+  /**
+   * As Core Tools reads a pattern: from the root of the path, to the end of a word
+   * (GitIgnoreParser.PrepareRegexPattern).
+   */
   const matches = (pattern: string, file: string): boolean =>
     new RegExp(`^${pattern.replace(/[.]/g, '\\.').replaceAll('*', '[^/]+')}\\b`).test(file);
   const goesAlong = (file: string): boolean =>
@@ -321,7 +324,7 @@ describe('.funcignore', () => {
   });
 
   it('does not name node_modules, which azd would take for a wish to build on the platform', () => {
-    // azd asks by the rules of git, where a pattern with a slash is about what lies in a folder.
+    // azd applies the rules of git: a pattern with a slash matches what lies in a folder.
     const named = patterns.filter((pattern) => !pattern.includes('/') && matches(`${pattern}$`, 'node_modules'));
     expect(named).toEqual([]);
   });

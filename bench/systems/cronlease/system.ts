@@ -67,7 +67,7 @@ function settingsOf(name: string, storage: string): Record<string, string> {
   };
 }
 
-/** Some servers are named to their other clients by what is no URL of ours. */
+/** Some servers are named to their other clients by something that is not a URL of ours. */
 function urlOf(server: BackendName, address: string): string {
   if (server === 'redis') return `redis://${address}`;
   return server === 'etcd' ? address.replace(/^http:/, 'etcd:') : address;

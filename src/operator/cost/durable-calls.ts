@@ -1,7 +1,7 @@
 import type { HubWork } from '../../core/batch';
 
 /**
- * Durable's own calls, by its source (docs/evidence/azure.md#storage-calls-of-a-run). A message is put, received and
+ * Durable's own calls, by its source (docs/explanation/on-azure.md#storage-calls). A message is put, received and
  * deleted, and a poll after it finds nothing; an orchestration has one to start with, and two for each activity. A turn
  * reads the history, adds to it and updates the instance, whose row is looked up, made, and purged with the history.
  */

@@ -15,7 +15,7 @@ const BILLED_SECONDS = 1;
 /** The turn of the orchestrator that follows a run. The one before it lies within the wait for the due time. */
 const LAST_TURN_SECONDS = 1;
 
-/** Of each deployment, an hour. The calls were measured on the real host with nothing due: docs/evidence/azure.md. */
+/** Of each deployment, an hour. The calls were measured on the real host with nothing due: docs/explanation/on-azure.md. */
 const AN_HOUR = {
   ticks: 240,
   sweeps: 60,

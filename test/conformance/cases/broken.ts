@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import type { BreakingTest } from '../suite';
 import { acquire, createRow, JOB, jobName, LEASE_MS, leaseOf, newLeaseId, readRow, writeRow } from './support';
 
-/** Leases that somebody else than their holder ends: by the store's own method, or from outside. */
+/** Leases that someone else than their holder ends: by the store's own method, or from outside. */
 export function brokenCases(test: BreakingTest): void {
   throughThePort(test);
   fromOutside(test);

@@ -24,8 +24,8 @@ const UNTENDED = [
 ] as const;
 
 /**
- * Leases of 15 s, all taken at the same time, looked at 16 s later: each case has a job of its own. The service's time
- * must not be asked for in between, so that a lease that was renewed after 8 s is seen to outlive those that were not.
+ * Leases of 15 s, all taken at the same time, looked at 16 s later: each case has its own job. The service's time must
+ * not be asked for in between, so that a lease that was renewed after 8 s is seen to outlive those that were not.
  */
 export function expiryCases(open: () => Promise<Harness>): void {
   let harness: Harness;

@@ -83,7 +83,7 @@ function pages(test: Test): void {
     // Sizes that cut between a job's two blobs, at each of them, and nowhere.
     for (const pageSize of [1, 2, 3, 14, 500]) {
       const store = open({ pageSize });
-      // A store may read the second listing in another way, since it knows the first one.
+      // A store may read the second listing in another way, because it knows the first one.
       for (const { jobs } of [await store.list(), await store.list()]) {
         expect([...jobs.keys()].toSorted()).toStrictEqual(names);
         for (const job of names) {

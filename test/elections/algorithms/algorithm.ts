@@ -16,11 +16,14 @@ export interface Place<Message> {
   campaigned(): void;
 }
 
-/** What everybody may ask an instance, whatever its algorithm. */
+/** What everyone may ask an instance, whatever its algorithm. */
 export interface Member {
   /** Whether it would act as the leader at this instant, by all that it knows. */
   readonly leads: boolean;
-  /** The number that its writes carry, for a store that fences. Undefined if the algorithm has none, or it does not lead. */
+  /**
+   * The number that its writes carry, for a store that fences. Undefined if the algorithm has none, or it does not
+   * lead.
+   */
   readonly token: number | undefined;
 }
 

@@ -5,8 +5,8 @@ import { DELIVERY_MS, HEARTBEAT_MS, oneTimer, SILENCE_MS } from './timing';
  * The bully algorithm: the highest live id leads.
  *
  * H. Garcia-Molina, Elections in a Distributed Computing System, IEEE Transactions on Computers C-31(1), 1982.
- * The messages have the names of the textbooks (election, answer, coordinator). The paper's round of Halt and Ready, which
- * stops the application before a new leader begins, and its group numbers are left out.
+ * The messages have the names of the textbooks (election, answer, coordinator). The paper's round of Halt and Ready,
+ * which stops the application before a new leader begins, and its group numbers are left out.
  *
  * An instance that misses the leader asks all higher ids. If one answers, that one takes over the election. If none
  * answers in time, all higher ids are dead, and the caller leads. An instance that starts calls an election, so that a
@@ -14,7 +14,7 @@ import { DELIVERY_MS, HEARTBEAT_MS, oneTimer, SILENCE_MS } from './timing';
  *
  * The algorithm is safe only under the paper's assumptions:
  * - A message arrives within a known time T, and none is lost. Otherwise "no answer" does not mean "dead":
- *   each side of a partition elects a leader of its own, and so does each instance behind a slow link.
+ *   each side of a partition elects its own leader, and so does each instance behind a slow link.
  * - An instance that fails stops, and a live one answers at once; it never pauses. Otherwise a
  *   leader that wakes from a pause still believes that it leads.
  * The paper says so, and gives a second algorithm (Invitation) for networks without these assumptions, with groups that

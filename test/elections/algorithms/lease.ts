@@ -9,7 +9,8 @@ import type { Member } from './algorithm';
  * A lease with fencing: the store elects.
  *
  * The idea of a lease is that of C. Gray and D. Cheriton, Leases: An Efficient Fault-Tolerant Mechanism for Distributed
- * File Cache Consistency, SOSP 1989. The fencing token is the sequencer of M. Burrows, The Chubby Lock Service, OSDI 2006.
+ * File Cache Consistency, SOSP 1989. The fencing token is the sequencer of M. Burrows, The Chubby Lock Service, OSDI
+ * 2006.
  *
  * The instances do not know each other. The store grants a lease on one row to one caller, for a fixed time. The holder
  * raises the token in the row by one, and leads. It renews the lease at each third of its length. It counts the time
@@ -17,15 +18,15 @@ import type { Member } from './algorithm';
  * belief of the holder, while the holder's clock runs slower than the store's by less than the margin. All others look
  * at the row now and then. Once the lease has expired, the first of them acquires it.
  *
- * The token makes the rest safe. A write that a leader sent before it was stopped, or whose clock is wrong, can arrive in
- * its successor's term. A store that has seen the successor's token rejects it.
+ * The token makes the rest safe. A write that a leader sent before it was stopped, or whose clock is wrong, can arrive
+ * in its successor's term. A store that has seen the successor's token rejects it.
  *
- * It needs no majority and no list of members. It needs one store that compares and writes in one step, and whose clock
- * alone ends leases. While that store does not answer, nobody leads.
+ * It needs no majority and no list of members. It needs one store that compares and writes in one step, and only
+ * whose clock ends leases. While that store does not answer, no instance leads.
  *
- * This is the algorithm alone. The product's own election (src/election) also watches the wall clock, since the monotonic
- * clock stands still while a machine sleeps; it repeats calls whose answer was lost, waits out broken leases, and releases
- * its lease when it stops.
+ * This is only the algorithm. The product's own election (src/election) also watches the wall clock, because the
+ * monotonic clock stands still while a machine sleeps; it repeats calls whose answer was lost, waits out broken leases,
+ * and releases its lease when it stops.
  */
 
 /** The least that Azure grants. */

@@ -5,9 +5,9 @@ import { HEARTBEAT_MS, oneTimer, SILENCE_MS } from './timing';
 /*
  * The leader election of Raft: a majority votes, once in each term.
  *
- * D. Ongaro and J. Ousterhout, In Search of an Understandable Consensus Algorithm, USENIX ATC 2014, section 5.2; the rule
- * against disruptive servers is that of section 6 (extended version), the leader lease that of section 6.4.1 of Ongaro's
- * dissertation.
+ * D. Ongaro and J. Ousterhout, In Search of an Understandable Consensus Algorithm, USENIX ATC 2014, section 5.2; the
+ * rule against disruptive servers is that of section 6 (extended version), the leader lease that of section 6.4.1 of
+ * Ongaro's dissertation.
  *
  * Time is cut into terms. A follower that hears no leader for a random time becomes a candidate: it raises its term,
  * votes for itself, and asks all others. Each instance votes once in a term, and writes its vote to its disk before it
@@ -15,15 +15,15 @@ import { HEARTBEAT_MS, oneTimer, SILENCE_MS } from './timing';
  * behave. A message with a higher term makes its receiver a follower of that term. Progress, and only progress, needs
  * messages that are much quicker than the timeouts.
  *
- * "At most one leader in a term" is not "at most one leader at a time": a leader that is cut off believes until it hears
- * a higher term. In Raft it does no harm, since it can commit nothing without a majority. A leader whose acts are not log
- * entries needs its term as a fencing token, or a lease.
+ * "At most one leader in a term" is not "at most one leader at a time": a leader that is cut off believes until it
+ * hears a higher term. In Raft it does no harm, because it can commit nothing without a majority. A leader whose acts
+ * are not log entries needs its term as a fencing token, or a lease.
  *
- * `leased` adds such a lease: a leader believes for LEASE_MS after it sent a heartbeat that a majority has acknowledged,
- * and an instance that has heard a leader within SILENCE_MS ignores candidates. This is safe while no clock of the members
- * runs faster than another by more than the margin between the two times.
+ * `leased` adds such a lease: a leader believes for LEASE_MS after it sent a heartbeat that a majority has
+ * acknowledged, and an instance that has heard a leader within SILENCE_MS ignores candidates. This is safe while no
+ * clock of the members runs faster than another by more than the margin between the two times.
  *
- * Left out, since leadership alone is compared: the log (and so the rule that a candidate's log must be up to date),
+ * Left out, because only leadership is compared: the log (and so the rule that a candidate's log must be up to date),
  * changes of membership, and PreVote.
  */
 

@@ -4,24 +4,25 @@ import { DELIVERY_MS, HEARTBEAT_MS, oneTimer, SILENCE_MS } from './timing';
 /*
  * Election on a ring: the highest id of the candidates leads.
  *
- * E. Chang and R. Roberts, An Improved Algorithm for Decentralized Extrema-Finding in Circular Configurations of Processes,
- * Communications of the ACM 22(5), 1979.
+ * E. Chang and R. Roberts, An Improved Algorithm for Decentralized Extrema-Finding in Circular Configurations of
+ * Processes, Communications of the ACM 22(5), 1979.
  *
- * A candidate sends its id to its successor on the ring. An instance passes a higher id on. It swallows a lower one, after
- * it has sent its own if it had not. An id that comes back to its owner is the highest: its owner leads, and a second
- * round of messages says so. With n candidates the first round takes 2n - 1 messages at best, n(n + 1)/2 at worst, and
- * n(1 + 1/2 + … + 1/n) on the average over all orders of the ring.
+ * A candidate sends its id to its successor on the ring. An instance passes a higher id on. It swallows a lower one,
+ * after it has sent its own if it had not. An id that comes back to its owner is the highest: its owner leads, and a
+ * second round of messages says so. With n candidates the first round takes 2n - 1 messages at best, n(n + 1)/2 at
+ * worst, and n(1 + 1/2 + … + 1/n) on the average over all orders of the ring.
  *
  * The paper's ring has no failures: every message arrives, every instance lives, ids differ. It has no failure detector
  * either. The following are additions of ours, each marked below:
  * - heartbeats, so that a dead leader is noticed;
  * - the repair of the ring: each message is acknowledged, and without an acknowledgement the next but one gets it;
- * - a number of each election, by which an instance passes it on only once. Otherwise the id of an instance that dies in
- *   its own election would circulate for ever, and so would what the repair sends twice;
+ * - a number of each election, by which an instance passes it on only once. Otherwise the id of an instance that dies
+ * in
+ *   its own election would circulate forever, and so would what the repair sends twice;
  * - a time limit of an election, for messages that are lost with the instance that had them.
  *
  * The repair needs the same assumption as Bully: an instance that does not answer within a known time is dead. In a
- * partition, each side closes a ring of its own and elects its own leader. There is no token.
+ * partition, each side closes its own ring and elects its own leader. There is no token.
  */
 
 interface News {
@@ -51,7 +52,7 @@ export function ring(order: readonly number[]): Algorithm<RingMessage> {
     const pass = (news: News, skipped = 0): void => {
       const next = order[(here + 1 + skipped) % order.length];
       if (next === undefined || next === id) {
-        // Ours: nobody else answers, so the ring has one member.
+        // Ours: no one else answers, so the ring has one member.
         if (news.kind === 'election' && news.candidate === id) lead();
         return;
       }

@@ -50,7 +50,7 @@ function stretchesOf({ beliefs }: Lanes): { readonly all: readonly Stretch[]; re
 const COLUMNS = 65;
 const LABEL = 15;
 
-/** The lanes as text: `#` believes, alone; `2` believes while another does too; `.` does not. */
+/** The lanes as text: `#` is the only one that believes; `2` believes while another does too; `.` does not. */
 export function lanesText(scenario: Scenario, all: readonly Lanes[]): string {
   const step = (UNTIL_MS - FROM_MS) / COLUMNS;
   const lines = all.flatMap((lanes) => {

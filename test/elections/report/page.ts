@@ -6,7 +6,7 @@ import { markdownTable, METRICS } from './tables';
 
 const GENERATED = /(<!-- generated: ([\w-]+) -->\n).*?(<!-- end -->)/gs;
 
-/** The page with the parts between its marks made anew. The rows are those of 5 instances, and of 3. */
+/** The page with the parts between its marks made again. The rows are those of 5 instances, and of 3. */
 export async function withFigures(page: string, five: readonly Row[], three: readonly Row[]): Promise<string> {
   const parts: Readonly<Record<string, string>> = {
     scenarios: SCENARIOS.map(({ name, what }) => `- **${name}**: ${what}`).join('\n'),

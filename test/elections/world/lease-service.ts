@@ -5,7 +5,7 @@ import type { Seat, World } from './world';
 
 /** The store of the leases: the memory store, which passes the same conformance suite as the one for Azure. */
 export interface LeaseService {
-  /** The store as one process reaches it: over the network, where a call or its answer may be lost. */
+  /** The store as one process reaches it: over the network, which may lose a call or its answer. */
   reach(seat: Seat): RowStore;
 }
 

@@ -9,7 +9,7 @@ export type End = number | 'leases' | 'data';
 export interface Links {
   /** Sends one message. `arrive` is called at its arrival, and never if the message is lost. */
   send(from: End, to: End, arrive: () => void): void;
-  /** Loses what is on the link, and what is sent on it until it is mended. */
+  /** Loses what is on the link, and what is sent on it until it is repaired. */
   cut(from: End, to: End): void;
   mend(): void;
   /** Every message takes this much longer, from the least to the most. */

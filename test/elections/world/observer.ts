@@ -76,7 +76,7 @@ export function overlap(
       { at: from, change: 1 },
       { at: until, change: -1 },
     ])
-    // At one instant, ends come first: a leader that ends as another begins is no overlap.
+    // At one instant, ends come first: a leader that ends as another begins is not an overlap.
     .sort((a, b) => a.at - b.at || a.change - b.change);
   let count = 0;
   let since = start;

@@ -33,7 +33,7 @@ export interface Scenario {
   readonly drift?: number;
   /** Measured from the start on. */
   readonly fromStart?: true;
-  /** It concerns the store of the leases alone. */
+  /** It concerns only the store of the leases. */
   readonly ofStore?: true;
   play(stage: Stage): void;
 }

@@ -14,7 +14,7 @@ interface BackfillView {
   readonly viewAt: number;
 }
 
-/** Whether nobody has stopped it, and its schedule is the job's. */
+/** Whether no one has stopped it, and its schedule is the job's. */
 function isWanted(backfill: Backfill | undefined, { scheduleHash }: JobSpec): backfill is Backfill {
   return backfill !== undefined && backfill.stopped === undefined && backfill.scheduleHash === scheduleHash;
 }
@@ -22,7 +22,7 @@ function isWanted(backfill: Backfill | undefined, { scheduleHash }: JobSpec): ba
 /** The longest time between two sweeps. */
 const SWEEP_MS = 60_000;
 
-/** A claim of a back-filled due time: somebody asked for it, nobody has stopped it, and it had not succeeded. */
+/** A claim of a back-filled due time: someone asked for it, no one has stopped it, and it had not succeeded. */
 export function checkBackfilled(
   facts: JobFacts,
   { spec, controls, viewAt }: BackfillView,
@@ -52,7 +52,7 @@ export function checkBackfilled(
   }
 }
 
-/** Whether nobody hinders the job's back-fill any more, and something is left of it. */
+/** Whether no one hinders the job's back-fill any more, and something is left of it. */
 export function isBackfilling({ row, controls }: JobFacts, spec: JobSpec): boolean {
   if (row === undefined || !spec.enabled) return false;
   if (row.backfill?.aside !== undefined) return true;
@@ -68,7 +68,7 @@ function hasOneWaiting({ requires, timetable, requireWithinMs }: JobSpec, { curs
   return requires.length > 0 && next !== undefined && next - cursor <= requireWithinMs + SWEEP_MS;
 }
 
-/** At the end each due time that a back-fill has come to has a record of its own, or had succeeded. */
+/** At the end each due time that a back-fill has come to has its own record, or had succeeded. */
 export function checkBackfillsEnded(facts: JobFacts, spec: JobSpec, report: Report): void {
   const { name, row, records, controls, failedOver } = facts;
   if (isBackfilling(facts, spec)) report('backfillLeft', name, 'a back-fill is not over although nothing hinders it');

@@ -121,7 +121,7 @@ function viewOf(
 
 /**
  * Whether the last run's holder had another schedule, of the same revision. It cannot note which due times of this one
- * passed during its run, so nobody knows for sure that they did.
+ * passed during its run, so no one knows for sure that they did.
  */
 function heldByRival({ name, claimOf, acquisitions }: JobFacts, { token }: Row, spec: JobSpec): boolean {
   const claim = claimOf.get(token);
@@ -129,7 +129,7 @@ function heldByRival({ name, claimOf, acquisitions }: JobFacts, { token }: Row, 
   return held !== undefined && held.scheduleHash !== spec.scheduleHash;
 }
 
-/** Nobody worked on a run that `recover` ended, so no due time overlaps with it. */
+/** No one worked on a run that `recover` ended, so no due time overlaps with it. */
 function wasEndedByRecovery({ failedOver, records }: JobFacts, key: string): boolean {
   const { at = Infinity, recovered } = failedOver ?? {};
   const writtenAt = records.get(key)?.writtenAt ?? 0;
@@ -159,7 +159,7 @@ function lastRunOf(
     surely: byRival ? since : Math.min(ended, fact.writtenAt),
     perhaps: Math.min(Math.max(ended, busyUntil), viewAt + OVER_WITHIN_MS),
     isBackfilled,
-    // A due time waits for a back-filled run, whether somebody is at work on it or not.
+    // A due time waits for a back-filled run, whether someone is at work on it or not.
     stood: isBackfilled ? [] : stood,
   };
 }
@@ -181,7 +181,7 @@ function checkCovered(
   // The old schedule is gone: all its possible due times are one stretch.
   const change = decided.find(({ count }) => count === 0);
   if (change !== undefined) {
-    // The terms of a leader job lie after the cursor, with records of their own.
+    // The terms of a leader job lie after the cursor, with their own records.
     const isWhole =
       (change.from === from + 1 || change.from === lastRun + 1) && change.through === to && decided.length === 1;
     if (!isWhole)
@@ -192,7 +192,7 @@ function checkCovered(
   for (const stretch of decided) if (stretch.request === undefined) missing -= stretch.count;
   let at = spec.timetable.next(from);
   for (let seen = 0; at !== undefined && at <= to; seen += 1) {
-    // A job that is due each few seconds, and months that nobody was there. To count them all takes too long.
+    // A job that is due every few seconds, and months without a deployment. To count them all takes too long.
     if (seen === 20_000) return;
     missing += 1;
     at = spec.timetable.next(at);

@@ -34,7 +34,8 @@ interface Phases {
 
 /** Whether every claim and every due time from before the end of the faults has ended. */
 export function isSettled(world: World, quietFrom: number): boolean {
-  // An instance that is still stopping will be gone for a while, and a probe that was lost or is late is sent again later.
+  // An instance that is still stopping will be gone for a while, and a probe that was lost or is late is sent again
+  // later.
   const served = world.deployments.some(({ deadSince, instances, ticking, hub }) => {
     const there = instances.filter(({ process, leaving }) => !process.dead && !leaving);
     const proven = there.every((one) => one !== ticking || !one.coordinator.health.troubles.has('hub'));
@@ -81,7 +82,7 @@ function isJobSettled(world: World, facts: JobFacts, spec: JobSpec, quietFrom: n
   // A holder that died before its release keeps the next due time waiting until its lease expires.
   const { run } = row;
   if (run !== undefined && run.since < quietFrom && facts.lease !== undefined && facts.lease.until > now) return false;
-  // After a broken lease, nobody acquires before its holder must have noticed.
+  // After a broken lease, no one acquires before its holder must have noticed.
   const { lease } = facts;
   if (lease?.broken === true && lease.until + spec.leaseMs + marginOf(spec.leaseMs) + TICK_MS > now) return false;
   for (const [key, { writtenAt, record }] of facts.records) {
@@ -240,12 +241,12 @@ function checkPunctual(
   const { name } = facts;
   if (!spec.enabled) return;
   const excused = excusesOf(facts, quietFrom);
-  // It waits for others, and `checkTaken` sees that it does not wait in vain.
+  // It waits for others, and `checkTaken` sees that what it waits for comes.
   if (spec.group !== undefined) return;
   const slowMs = slowestCallMs(world);
   // Where each call takes long, a backlog does too.
   if (slowMs > 0 || isBusy(spec)) {
-    // Nobody knows how much later than the required jobs it may be.
+    // It is not known how much later than the required jobs it may be.
     if (spec.requires.length > 0) return;
     const last = Math.max(...[...facts.started.values()].map(({ at }) => at));
     if (last < end - ALWAYS_WITHIN_MS - CALLS_A_BACKLOG_RUN * slowMs && !excused(end)) {

@@ -88,7 +88,7 @@ function checkReasons(
   for (const [key, { record, span, writtenAt }] of records) {
     if (writtenAt < at || row?.owed.some(({ from }) => from === span[0]) === true) continue;
     const reasons = record.trigger === null ? UNRUN_REASONS : RUN_REASONS;
-    // Nobody knew the end of that run before the failover.
+    // No one knew the end of that run before the failover.
     const isUnknown = record.reason === 'outcomeUnknown' && row?.phase === 'idle' && row.run?.key === key;
     if (!isUnknown && !reasons.has(String(record.reason))) {
       report('wrongReason', name, `${keyText(key)} is ${String(record.reason)} after its recovery`);

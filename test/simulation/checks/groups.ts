@@ -14,7 +14,7 @@ export interface GroupFacts {
   readonly limit: number;
   readonly jobs: readonly JobFacts[];
   group: Group;
-  /** Since when a place is free while somebody waits for it. */
+  /** Since when a place is free while someone waits for it. */
   freeSince: number | undefined;
 }
 
@@ -118,7 +118,7 @@ function isAlive(jobs: readonly JobFacts[], { job, token, key }: Member, now: nu
   return row.token === token && lease !== undefined && now < lease.until;
 }
 
-/** In the calm, a free place does not stay free while somebody waits. */
+/** In the calm, a free place does not stay free while someone waits. */
 export function checkTaken(facts: GroupFacts, now: number, report: Report): void {
   const { group, jobs, limit, name } = facts;
   const waiting = group.waiting.filter((member) => isAlive(jobs, member, now));

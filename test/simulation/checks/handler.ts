@@ -35,7 +35,7 @@ export function handlerStarted(facts: JobFacts, execution: Execution, key: strin
   const { before, beforeError, row } = claim;
   const spec = actor.spec(name);
   if (spec === undefined) return;
-  // Nobody waits for a slow clock: the claim's Date bounds the wait.
+  // No one waits for a slow clock: the claim's Date bounds the wait.
   const perceived = now + Math.max(0, actor.error());
   if (row.run?.trigger === 'schedule' && spec.kind === 'timed' && perceived < row.run.scheduledFor + spec.offsetMs) {
     report('startedEarly', name, `${what} started before its due time`);

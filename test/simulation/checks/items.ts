@@ -44,7 +44,7 @@ export function pieceCreated(
   report: Report,
 ): void {
   const pieces = facts.pieces.get(key) ?? new Map<string, number>();
-  // A repeated call may arrive after the end, when some of the pieces are deleted. Nobody reads that plan.
+  // A repeated call may arrive after the end, when some of the pieces are deleted. No one reads that plan.
   const isOver = facts.records.get(key)?.record.state === 'final';
   if (name === PLAN_PIECE && !isOver && [...pieces.keys()].some((other) => parseItemPiece(other) !== undefined)) {
     report('plannedOverItems', facts.name, `a plan of ${keyText(key)} was stored although items of it are done`);

@@ -59,7 +59,7 @@ function isOverdueTold({ told }: JobFacts): boolean {
   return [...told.keys()].some((id) => parseNoticeId(id)?.change === 'overdue');
 }
 
-/** Nobody releases a row that names a notice which does not exist. A pause may not have happened after all. */
+/** No instance releases a row that names a notice which does not exist. A pause may not have happened after all. */
 export function checkToldBeforeRelease(facts: JobFacts, report: Report): void {
   if (facts.failedOver !== undefined) return;
   for (const { change, of } of facts.row?.telling ?? []) {

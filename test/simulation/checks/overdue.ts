@@ -59,7 +59,7 @@ function* excusesOf(
   for (const [index, { at, control }] of facts.controls.entries()) {
     const changedAt = facts.controls[index + 1]?.at ?? Infinity;
     for (const { until } of control.pauses) {
-      // A planned end counts if nobody ended the pause before it.
+      // A planned end counts if no one ended the pause before it.
       if (until !== undefined && until <= changedAt && at <= view) yield { at: until, what: 'was resumed' };
     }
     // The write that resumes a job may be the one that wrongly drops its pause.

@@ -90,7 +90,7 @@ function isRight(facts: JobFacts, before: Row, row: Row, decided: Acquisition): 
 
 /** Only the schedule of a higher revision replaces a schedule. */
 function checkReign(facts: JobFacts, before: Row, row: Row, actor: Actor, report: Report): void {
-  // Due times while nobody had the job have no outcome.
+  // Due times while no one had the job have no outcome.
   if (row.forgotten !== undefined && before.forgotten === undefined) {
     facts.reigns.push({ hash: 'forgotten', after: row.cursor });
   }
@@ -164,7 +164,7 @@ function claimed(facts: JobFacts, claim: ClaimFact, acquisition: Acquisition | u
     report('attemptOutOfTurn', name, `${what} does not follow the row`);
   } else {
     checkNotSettled(facts, what, run.key, acquisition, report);
-    // A person's claim, which is no acquisition of an instance, ends the run, whatever counts.
+    // A person's claim, which is not an acquisition of an instance, ends the run, whatever counts.
     if (acquisition !== undefined) checkCounted(facts, before, row, report);
   }
   facts.claims.set(attempt, claim);
@@ -172,8 +172,8 @@ function claimed(facts: JobFacts, claim: ClaimFact, acquisition: Acquisition | u
 }
 
 /**
- * A lost attempt counts if its handler was called, and does not if it could not even mark its run: the record would show
- * the mark by now. After a failover, nobody knows.
+ * A lost attempt counts if its handler was called, and does not if it could not even mark its run: the record would
+ * show the mark by now. After a failover, no one knows.
  */
 function checkCounted(facts: JobFacts, before: Row, row: Row, report: Report): void {
   const { run, phase, attempt, execution, notBefore } = before;
@@ -229,7 +229,7 @@ function checkFirst(
   }
 }
 
-/** A run whose final record existed when a tick looked is settled: nobody takes it over. */
+/** A run whose final record existed when a tick looked is settled: no one takes it over. */
 function checkNotSettled(
   facts: JobFacts,
   what: string,

@@ -2,8 +2,8 @@ import type { JobSpec } from '../../../src/core/job';
 import type { ClaimFact, JobFacts } from '../world/facts';
 
 /*
- * When nobody can have been at work on a run, from the claims that were seen: nothing overlaps with it then. Written apart
- * from the product's own rules.
+ * When no instance can have been at work on a run, from the claims that were seen: nothing overlaps with it then.
+ * Written apart from the product's own rules.
  */
 
 /** A waiting run is resumed by a tick after this time, if nothing else has. */

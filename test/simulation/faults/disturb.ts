@@ -50,7 +50,7 @@ export function disturb(world: World, what: Disturbance): void {
 }
 
 function setClocks(world: World, what: Extract<Disturbance, { readonly kind: 'setClocks' }>): void {
-  // Once the faults have ended, nobody sets a clock any more.
+  // Once the faults have ended, no one sets a clock any more.
   if (!world.troubled) return;
   const now = START + world.timeline.now();
   const isSo = [...world.observer.jobs.values()].some(({ row, executions }) => {

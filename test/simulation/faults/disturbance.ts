@@ -45,9 +45,9 @@ export type Disturbance = { readonly at: number } & (
   | { readonly kind: 'forget'; readonly job: number }
   /** Another program writes over a job's control, and an operator repairs it. */
   | { readonly kind: 'spoil'; readonly job: number; readonly lasts: number }
-  /** The same of its row, while nobody holds it. */
+  /** The same of its row, while it is not held. */
   | { readonly kind: 'spoilRow'; readonly job: number; readonly lasts: number; readonly how: RowSpoil }
-  /** Somebody deletes a row that is settled, and leaves its records. */
+  /** Someone deletes a row that is settled, and leaves its records. */
   | { readonly kind: 'deleteRow'; readonly job: number }
   /**
    * What is written in the next `lostMs` is lost in a failover of the storage account, all of it or some. People stop
@@ -69,7 +69,7 @@ export interface PlannedFailover {
   /** The hosts are shut down, not killed. */
   readonly drains: boolean;
   readonly leases: 'kept' | 'gone';
-  /** Each blob returns to an instant of its own within `lostMs`. Otherwise all of them return to its beginning. */
+  /** Each blob returns to its own instant within `lostMs`. Otherwise all of them return to its beginning. */
   readonly apart: boolean;
   /** The task hubs are lost, too. */
   readonly wipesHubs: boolean;

@@ -30,7 +30,7 @@ const CALLS = {
   lostRecord: [2_000, 20_000],
   /** As `crashBefore`, for a release: the run has its record, but its row is not released. */
   lastRelease: [2_000, 20_000],
-  /** As `slowThere`, for a release, and so long that its lease may have been acquired anew. */
+  /** As `slowThere`, for a release, and so long that its lease may have been acquired again. */
   lateRelease: [20_000, 75_000],
   /** As `pauseAfter`, for a look whether a run has a record, or a read of a fan-out's piece. */
   lastRead: [20_000, 40_000, 55_000],

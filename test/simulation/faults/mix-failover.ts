@@ -5,7 +5,7 @@ import type { Random } from './random';
 
 const KINDS = ['request', 'request', 'pauseJob', 'cancel'] as const;
 /**
- * The oracle does not track schedules across the lost part. And nobody has a copy of a row or control that another
+ * The oracle does not track schedules across the lost part. And no one has a copy of a row or control that another
  * program has overwritten: the one that returns may be an earlier one.
  */
 export const LEFT_OUT: readonly DisturbanceKind[] = ['deploy', 'spoil', 'spoilRow'];
@@ -19,7 +19,7 @@ const RECOVERS_FOR_MS = 300_000;
 export function failover(plan: Plan, random: Random): Plan {
   const at = random.pick([random.whole(0, 60_000), random.whole(20_000, 180_000)]);
   const drawn = random.pick(['asPlanned', 'fansOut', 'triesAgain'] as const);
-  // Over months, nobody tries again.
+  // Over months, no one tries again.
   const first = plan.mixes.includes('retention') ? 'asPlanned' : drawn;
   const lostMs =
     first === 'asPlanned' ? random.whole(2_000, random.pick([10_000, 60_000, 120_000])) : random.whole(30_000, 120_000);

@@ -9,7 +9,9 @@ const STRETCHES = 3;
 const SPOILED_FOR = [5_000, 60_000, 130_000] as const;
 const JOBS = 3;
 
-/** Something else writes over rows and controls, and deletes rows, and nothing else is wrong: all other jobs continue. */
+/**
+ * Something else writes over rows and controls, and deletes rows, and nothing else is wrong: all other jobs continue.
+ */
 export function foreign(plan: Plan, random: Random): Plan {
   const schedules = ['@every 10s', '@every 20s', '@every 45s', '* * * * *'] as const;
   const jobs = Array.from({ length: JOBS }, (_, index) => quickJob(index, random.pick(schedules), 15_000));
@@ -23,7 +25,7 @@ export function foreign(plan: Plan, random: Random): Plan {
   const deployments = random.pick([1, 2]);
   const quiet = calm(plan, deployments, random.whole(deployments, 3));
   const at = STRETCHES * STRETCH_MS + random.whole(60_000, 75_000);
-  // Beside people, and with other mixes, nobody could say what of the lost row's requests and runs is to come.
+  // Beside people, and with other mixes, no one could say what of the lost row's requests and runs is to come.
   const deletions: Disturbance[] =
     isOnly(plan, 'foreign') && random.chance(0.5) ? [{ at, kind: 'deleteRow', job: random.whole(0, JOBS - 1) }] : [];
   return {

@@ -36,7 +36,7 @@ export function draining(plan: Plan, random: Random): Plan {
   };
 }
 
-/** One deployment alone, whose task hub delivers everything but its probes 12 s late. */
+/** Only one deployment, whose task hub delivers everything but its probes 12 s late. */
 export function slowHub(plan: Plan, random: Random): Plan {
   const schedules = ['@every 20s', '@every 45s', '* * * * *'] as const;
   const jobs = plan.jobs.map(({ index }) =>
@@ -51,8 +51,8 @@ const NIGHT_MS = 3_600_000;
 const HUB_KEEPS_MS = 40_000;
 
 /**
- * Nothing runs for up to an hour, a few times. The task hubs have stood still before, so they keep hand-overs that
- * nobody has claimed, and deliver them in the morning. Meanwhile jobs are paused.
+ * Nothing runs for up to an hour, a few times. The task hubs have stood still before, so they keep hand-overs that no
+ * one has claimed, and deliver them in the morning. Meanwhile jobs are paused.
  */
 export function nights(plan: Plan, random: Random): Plan {
   const deployments = random.pick([1, 1, 2]);

@@ -18,7 +18,7 @@ export function removals(plan: Plan, random: Random): Plan {
     const back = Math.max(removed, backAt) + random.whole(0, random.pick([1, 1, 8]) * MINUTE_MS);
     for (const at of [removed, back]) deploys.push({ at, kind: 'deploy', deployment });
   }
-  // Fewer of the plain disturbances, and jobs that are seldom due: the row of a job that is busy is never marked.
+  // Fewer of the plain disturbances, and jobs that are rarely due: the row of a job that is busy is never marked.
   const kept = plan.disturbances.filter(({ kind }) => kind !== 'deploy' && random.chance(0.5));
   const jobs = plan.jobs.map((job) => {
     const isRare = plan.mixes.length === 1 && random.chance(0.5);

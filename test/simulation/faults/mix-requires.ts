@@ -6,7 +6,7 @@ import type { Random } from './random';
 const SCHEDULES = ['@every 10s', '@every 20s', '@every 20s', '@every 45s', '* * * * *'] as const;
 const WITHIN_MS = [5_000, 20_000, 50_000] as const;
 
-/** Jobs that require others, in chains and alone, with the faults of the plan. */
+/** Jobs that require others, some of them in chains, with the faults of the plan. */
 export function requiringJobs(plan: Plan, random: Random): Plan {
   const count = Math.max(plan.jobs.length, random.pick([2, 2, 3]));
   const planned = Array.from({ length: count }, (_, index): PlannedJob => {

@@ -193,7 +193,7 @@ export function fans(plan: Plan, random: Random): Plan {
   );
 }
 
-/** Instances are stopped gracefully, alone or with all others of their deployment, nearly at once. */
+/** Instances are stopped gracefully, one by one or with all others of their deployment, nearly at once. */
 function stops({ seed, deployments, instances, troubledMs }: Plan): readonly Disturbance[] {
   const random = seededBy(seed, 'mix', 'fans', 'stops');
   return Array.from({ length: random.pick([0, 0, 1, 3, 6]) }, (): readonly Disturbance[] => {

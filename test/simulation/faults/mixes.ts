@@ -154,7 +154,7 @@ export const MIXES: Readonly<Record<MixName, Mix>> = {
 const SECOND = 1_000;
 
 /**
- * The order in which mixes change a plan: first those with jobs of their own, then those that change jobs, those that
+ * The order in which mixes change a plan: first those with their own jobs, then those that change jobs, those that
  * add trouble, and those that need to know when the trouble is over.
  */
 const IN_ORDER: readonly MixName[] = [
@@ -181,7 +181,7 @@ export function mixtureOf(name: string): Mixture | undefined {
   return mixesIn(name)?.join('+') as Mixture | undefined;
 }
 
-/** A history depends on these values alone. */
+/** A history depends only on these values. */
 export function planOf(seed: number, mixture: Mixture = 'plain'): Plan {
   const mixes = mixesIn(mixture) ?? [];
   const plan: Plan = { ...withEarlyClaims(plainPlan(seed)), mixes };
@@ -228,8 +228,8 @@ const FASTER_HUB_MS = 8 * SECOND;
 /** What some mixes need of the settings of others. */
 function compatible(plan: Plan): Plan {
   const { mixes, instances, faults, election } = plan;
-  // Where each call takes seconds, a lease must outlast several, jobs that run one after another, or fan out, would never
-  // be through with their backlog, and jobs must be due often.
+  // Where each call takes seconds, a lease must outlast several, jobs that run one after another, or fan out, would
+  // never be through with their backlog, and jobs must be due often.
   const isUnhurried =
     !mixes.includes('groups') &&
     !mixes.includes('retention') &&

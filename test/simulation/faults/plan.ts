@@ -17,7 +17,7 @@ export interface PlannedInstance {
   readonly slowMs?: number;
 }
 
-/** A history depends on this and its seed alone. */
+/** A history depends only on this and its seed. */
 export interface Plan {
   readonly seed: number;
   readonly mixes: readonly MixName[];

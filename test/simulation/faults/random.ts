@@ -30,7 +30,7 @@ export function seeded(seed: number): Random {
   };
 }
 
-/** A source of its own for each name, so that leaving one thing out of a history does not change the others. */
+/** A separate source for each name, so that leaving one thing out of a history does not change the others. */
 export function seededBy(seed: number, ...name: readonly (string | number)[]): Random {
   return seeded(seedOf(seed, ...name));
 }
@@ -41,7 +41,7 @@ export function seedOf(seed: number, ...name: readonly (string | number)[]): num
   return hash ^ (hash >>> 13);
 }
 
-/** A source of its own for the n-th thing of a kind. */
+/** A separate source for the n-th thing of a kind. */
 export function seededAt(seed: number, n: number): Random {
   let hash = Math.imul(seed ^ n, 0x85ebca6b);
   hash = Math.imul(hash ^ (hash >>> 15) ^ n, 0xc2b2ae35);

@@ -63,7 +63,7 @@ function withLongGaps(job: PlannedJob, random: Random): PlannedJob {
 /** Nothing happens for days: instances are killed or stand still. */
 export function leap(world: World, what: Extract<Disturbance, { readonly kind: 'leap' }>): void {
   const { timeline, plan } = world;
-  // Nobody leaves a move, or a recovery, unfinished for months.
+  // No one leaves a move, or a recovery, unfinished for months.
   if (world.migration === 'moving' || world.failingOver) return;
   const now = START + timeline.now();
   const planned = plan.jobs.find(({ index }) => index === what.job);

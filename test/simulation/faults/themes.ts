@@ -2,7 +2,7 @@ import type { DrawnKind, OutageKind } from './disturbance';
 import type { Rates } from './faults';
 
 /**
- * The main subject of a history. Some faults show only where a few kinds come together often, so some themes also fix
+ * The main subject of a history. Some faults show only if a few kinds come together often, so some themes also fix
  * values that are otherwise drawn.
  */
 export interface Theme {

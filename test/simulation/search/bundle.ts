@@ -5,7 +5,7 @@ import type { Planted } from '../faults/planted';
 import { plantedSources } from './planting';
 
 /**
- * Modules that the histories of one mix alone call, or of none: only `LeaderElection` opens stores of servers. They
+ * Modules that only the histories of one mix call, or none do: only `LeaderElection` opens stores of servers. They
  * bring others along. The bundle of a mix that does not call them stays the same when they change.
  */
 const CALLED_BY: readonly (readonly [module: string, mix: MixName | 'none'])[] = [
@@ -16,7 +16,7 @@ const CALLED_BY: readonly (readonly [module: string, mix: MixName | 'none'])[] =
   ['test/simulation/faults/mix-elections.ts', 'elections'],
 ];
 
-/** The mixes of a mixture that call modules of their own. Mixtures of one kind have the same bundle. */
+/** The mixes of a mixture that call modules which others do not. Mixtures of one kind have the same bundle. */
 export type BundleKind = readonly MixName[];
 
 function kindOf(mixture: Mixture): BundleKind {

@@ -139,7 +139,7 @@ async function quieten(world: World): Promise<void> {
   if (observer.violations.length === 0 && world.migration === 'over') await checkLedgers(world);
 }
 
-/** Brings every instance back, with the newest file. A hub that died for good stays dead, if there are others. */
+/** Brings every instance back, with the newest file. A hub that died permanently stays dead, if there are others. */
 function endFaults(world: World): void {
   const { deployments, places, plan } = world;
   world.troubled = false;

@@ -52,7 +52,7 @@ async function answer(request: Request): Promise<Found> {
   return { histories: 1, failures: violations.length === 0 ? [] : [{ seed, mix, violations }], text, shrunk };
 }
 
-// A simulated world makes many errors, and nobody reads their stacks.
+// A simulated world makes many errors, and no one reads their stacks.
 Error.stackTraceLimit = 0;
 parentPort?.on('message', (request: Request) => {
   answer(request).then(

@@ -14,7 +14,7 @@ export interface CallMeter {
 
 /**
  * @param now true time, in ms
- * @param hot called once in each minute in which the process makes more calls than its work explains
+ * @param hot called once in every minute in which the process makes more calls than its work explains
  */
 export function callMeter(now: () => number, jobs: number, hot: (calls: number) => void): CallMeter {
   const known = new Set<string>();

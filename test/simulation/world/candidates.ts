@@ -17,7 +17,7 @@ import { type ClockFault, type SimulatedProcess, createProcess } from './process
 import { START, type World } from './world';
 
 /*
- * An election beside the jobs: candidates are processes of their own, with the real elector in each, over a store and a
+ * An election beside the jobs: candidates are separate processes, with the real elector in each, over a store and a
  * network that fail as those of the jobs do.
  */
 
@@ -52,11 +52,11 @@ interface Candidate {
 export interface Election {
   /** What holds at each instant. */
   check(): void;
-  /** The faults end: everybody is back. */
+  /** The faults end: everyone is back. */
   quieten(): void;
 }
 
-/** Once the faults have ended somebody leads within this: a lease that was broken late, its margin, and two polls. */
+/** Once the faults have ended someone leads within this: a lease that was broken late, its margin, and two polls. */
 const LEADS_WITHIN_MS = 120_000;
 const STARTED_AGAIN_MS = 1_000;
 /** Clocks may run slower than the service's by this share. */

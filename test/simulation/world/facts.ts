@@ -42,7 +42,7 @@ export interface Actor {
   readonly largestErrorSent: Map<JobName, number>;
   /** Its machine's wall clock is wrong. */
   readonly skewed: () => boolean;
-  /** Since then, its task hub delivers nothing, for good. */
+  /** Since then, its task hub delivers nothing, permanently. */
   readonly hubDeadSince: () => number | undefined;
   /** How long before a due time it may claim at most. */
   readonly lookAheadMs: number;
@@ -85,7 +85,7 @@ export interface Acquisition {
   handedOverAt: number | undefined;
   /**
    * When it was acquired again after its hand-over, and whether its lease had ended by then: an attempt with a late
-   * message decides anew after that.
+   * message decides again after that.
    */
   again: { readonly at: number; readonly isAfterEnd: boolean } | undefined;
   /** The row was written under it. */

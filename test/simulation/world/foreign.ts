@@ -51,10 +51,12 @@ export async function spoilRow(world: World, job: JobName, how: RowSpoil, lasts:
   });
 }
 
-/** By then a whole listing has shown that the row is gone, and due times that may have been claimed ahead have passed. */
+/**
+ * By then a whole listing has shown that the row is gone, and due times that may have been claimed ahead have passed.
+ */
 const BACK_WITHIN_MS = 60_000;
 
-/** Deletes a row that nobody holds and whose run is over. The next one begins above its tokens, and at its time. */
+/** Deletes a row that no one holds and whose run is over. The next one begins above its tokens, and at its time. */
 export async function deleteRow(world: World, job: JobName): Promise<void> {
   const { observer, serviceAt, timeline, trace } = world;
   const facts = observer.jobs.get(job);
@@ -81,7 +83,7 @@ function storeOf({ observer, serviceAt }: World, job: JobName): LeaseStore | und
   return serviceAt(home).open();
 }
 
-/** One write without a lease, as another program makes it: no time passes, and nobody sees the lease. */
+/** One write without a lease, as another program makes it: no time passes, and no one sees the lease. */
 async function overwrite({ observer }: World, store: LeaseStore, job: JobName, metadata: Metadata): Promise<void> {
   const leaseId = 'another-program' as LeaseId;
   const row = await store.readRow(job);

@@ -20,7 +20,7 @@ const TRY_MS = 180_000;
 const LOOKS_EVERY_MS = 5_000;
 /** After so many commands that could not move every job, people stop all deployments of the former store. */
 const REFUSED_AT_MOST = 3;
-/** Nobody creates rows in both stores, or deletes any. */
+/** No one creates rows in both stores, or deletes any. */
 const NEVER: ReadonlySet<string> = new Set(['TwoRows', 'LostRow', 'AccountMissing']);
 
 export function startMigration(world: World, what: PlannedMigration): void {

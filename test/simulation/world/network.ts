@@ -12,9 +12,11 @@ export type Outage = 'refuses' | 'throttles' | 'slows' | 'hangs';
 const THROTTLED = 0.7;
 /** How late answers are while it is slow. */
 const SLOW_MS = [500, 5_500] as const;
-/** After a call that was the last one before a process was stopped, it stays so for this long: longer than most leases. */
+/**
+ * After a call that was the last one before a process was stopped, it stays so for this long: longer than most leases.
+ */
 const STOPPED_MS = 45_000;
-/** The same, where it must not come back in time. */
+/** The same, if it must not come back in time. */
 const STOPPED_LONG_MS = 80_000;
 /** A process that exits this soon after it began a request has not sent it: the connection is not open yet. */
 const SENDING_MS = 10;
@@ -175,7 +177,7 @@ export function storeOver(
         if (property === 'list') {
           const apply = (): Promise<Listing> => Reflect.apply(member, target, sent) as Promise<Listing>;
           return callOver(network, from, { kind: `list ${jobOf(last)}`, apply, tear }).then((listing) => {
-            // Nobody reads an answer to a call that was given up.
+            // No one reads an answer to a call that was given up.
             if (!hasGivenUp(last)) passing.listed(listing);
             return listing;
           });

@@ -275,7 +275,7 @@ export function createObserver(
 
 /** `unlock` asks for the longest period: a lease is broken for what remains of it. */
 const LONGEST_LEASE_MS = 60_000;
-/** How often a process may hand one job over in vain. A lease that is taken for a row write needs no hub. */
+/** How often a process may hand one job over without effect. A lease that is taken for a row write needs no hub. */
 const HAND_OVERS_LOST = 1;
 
 interface Watching {
@@ -379,7 +379,7 @@ function watchRows(
       } else if (answer === 'written') {
         const facts = factsOf(job);
         if (facts.row === undefined) facts.home = location;
-        // A call that comes late, to a store that the job has left. Nobody reads that control any more.
+        // A call that comes late, to a store that the job has left. No one reads that control any more.
         if (facts.home !== location) {
           facts.strayControl = actor.id;
           trace?.add('store', `${job} control ${controlText(metadata)} in ${location}, which it has left`);
@@ -578,7 +578,8 @@ function checkHub({ acquisitions, name }: JobFacts, actor: Actor, report: Observ
   let inVain = 0;
   for (const other of acquisitions.values()) {
     const { handedOverAt = -Infinity, provenAt, leaseMs } = other;
-    // A machine that slept between the two hands over a lease that has ended. That nobody claims under it proves nothing.
+    // A machine that slept between the two hands over a lease that has ended. That no instance claims under it proves
+    // nothing.
     const isOver = handedOverAt > provenAt + leaseMs;
     if (other.actor === actor && handedOverAt > deadSince && !other.used && !isOver) inVain += 1;
   }

@@ -73,7 +73,7 @@ export interface OperatorProcess {
 }
 
 /**
- * A command is a process of its own, which is not restarted if it dies.
+ * A command runs as a separate process, which is not restarted if it dies.
  *
  * @param called sees each of its calls as it is sent
  */

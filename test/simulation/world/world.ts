@@ -61,7 +61,7 @@ export interface World {
   gone: Gone | undefined;
   /** People have stopped every deployment. */
   stopped: boolean;
-  /** The storage account fails over, and not everybody is back yet. */
+  /** The storage account fails over, and not everyone is back yet. */
   failingOver: boolean;
   /** The jobs move to another store, once those of a lost account are recovered, or have moved. */
   migration: 'waiting' | 'moving' | 'over' | undefined;

@@ -1,4 +1,4 @@
-// A program that is no function app: a candidate that prints its events, one JSON object a line.
+// A program that is not a function app: a candidate that prints its events, one JSON object a line.
 // node candidate.mjs CONNECTION CONTAINER ID
 import { ContainerClient } from '@azure/storage-blob';
 import { LeaderElection, StaleLeaderError } from 'cronlease';

@@ -1,0 +1,267 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { constantIn } from '../../scripts/limits';
+import { marginOf } from '../../src/core/job';
+import { TRY_AGAIN_MS } from '../../src/core/delivery';
+
+const root = path.join(__dirname, '../..');
+
+/** A figure that no code of ours holds, with the reason why it is written by hand. */
+interface ByHand {
+  readonly reason: string;
+}
+
+/** What a figure of a phrase must be: a number (ms, bytes, or a count), or by hand. */
+type Source = number | ByHand;
+
+const byHand = (reason: string): ByHand => ({ reason });
+const of = (file: string, constant: string): number => constantIn(root, `src/${file}.ts`, constant);
+
+const SECOND = 1_000;
+const DAY = 86_400 * SECOND;
+const TICK = of('operator/cost/frequency', 'TICK_MS');
+const SHORTEST_LEASE = of('stores/limits', 'STORE_LIMITS.least');
+const LONGEST_LEASE = of('stores/limits', 'STORE_LIMITS.most');
+/** As the schema of the jobs file has it. */
+const LEASE = Number(/lease: duration\(.*?prefault\('(\d+)s'\)/s.exec(read('src/config/schema.ts'))?.[1]) * SECOND;
+const ON_TIME = of('core/decide/verdict', 'ON_TIME_MS');
+const RESUME = of('core/standstill', 'RESUME_AFTER_MS');
+const CHECK_TRUSTS = of('coordinator/attempt/item-check', 'CHECK_TRUSTS_MS');
+const CHECK_EVERY = of('coordinator/attempt/item-check', 'CHECK_EVERY_MS');
+const SILENT = of('core/fan-out', 'SILENT_AFTER_MS');
+const RESULT = of('coordinator/attempt/call-handler', 'RESULT_LIMIT');
+const FLUSH = of('coordinator/attempt/attempt-log', 'FLUSH_AFTER_MS');
+const FAN_OUT = 'src/handler/define-fan-out.ts';
+const KEYS = 'manage/wrong-keys';
+/** The smallest instance that the template allows. */
+const SMALL = Number(/instanceMemoryMB (\d+)/.exec(read('infra/main.bicep'))?.[1]) * 1024 * 1024;
+const COSTS = byHand('the test of costs computes it');
+const AZURES = byHand('a value of Azure or Durable');
+const MESSAGE = byHand('a message with the value of a job');
+const MEASURED = byHand('measured, on the page that it links to');
+
+/** A phrase of a page, and what each of its figures must be. */
+type Quote = readonly [phrase: string, ...sources: readonly Source[]];
+
+const QUOTES: Readonly<Record<string, readonly Quote[]>> = {
+  'explanation/how-it-works.md': [
+    ['not up to 15 s late', TICK],
+    ['more than 30 s old', ON_TIME],
+    ['the lease plus 20 s', of('core/decide/verdict', 'CLAIMED_AGAIN_MS')],
+    ['Due times up to 30 s old', ON_TIME],
+    ['until 10 s and one lease after it', RESUME],
+  ],
+  'explanation/security-model.md': [
+    ['once in 30 s at most', of('functions/health', 'FRESH_MS')],
+    [
+      'a login lasts 8 hours',
+      Number(/timeToExpiration: '0?(\d+):00:00'/.exec(read('infra/modules/deployment.bicep'))?.[1]) * 3_600 * SECOND,
+    ],
+  ],
+  'how-to/azure.md': [
+    ['about $39 an hour', floodDollars()],
+    ['for [30 s to 2 minutes]', MEASURED, MEASURED],
+    ['**$35 a month**, or **$16** with 512 MB', COSTS, COSTS, SMALL],
+    ['besides 512 MB', SMALL],
+    ['$18 of the $35', COSTS, COSTS],
+    ['about $19 or $12', COSTS, COSTS],
+    ['noticed up to 45 s later', byHand('the longest gap of the schedule beside it')],
+    ['saves 144 calls an hour', MEASURED],
+    ['free up to 5 GB a month', AZURES],
+    ['the lease and a tick, 45 s by default', LEASE + TICK],
+    [
+      'soft delete, 14 days',
+      Number(
+        /deleteRetentionPolicy: {\s+enabled: true\s+days: (\d+)/.exec(read('infra/modules/coordination.bicep'))?.[1],
+      ) * DAY,
+    ],
+    ['continue 10 s after their time', RESUME],
+  ],
+  'how-to/dashboard.md': [['12, 3 or 1 hours', 3_600 * SECOND]],
+  'how-to/existing-app.md': [
+    ["A leader job's term ends 30 s before", of('core/job', 'TERM_RESERVE_MS')],
+    ['with the default, 30 s', AZURES],
+    ['5 minutes by default', AZURES],
+    ['1 to 60 minutes', AZURES],
+  ],
+  'how-to/fan-out.md': [
+    ['1 MB in all', of('coordinator/attempt/fan-out', 'PLAN_LIMIT')],
+    ['up to 32 KB of JSON', RESULT],
+    ['3, 10s, 2, 5m, full', Number(/backoff, 0\) \?\? ([\d_]+)/.exec(read(FAN_OUT))?.[1]?.replace('_', ''))],
+    ['within 15 s after a shutdown', TICK],
+    ['longer than 45 s', SILENT],
+    ['running ones within 5 s', CHECK_EVERY],
+    ['from storage for 20 s', CHECK_TRUSTS],
+    ['up to 64 KB', of('core/item-table', 'LINES_LIMIT')],
+    ['up to 20 s old', of('core/fan-out', 'BEAT_EVERY_MS') + CHECK_EVERY],
+    ['for every 5 s of its call', CHECK_EVERY],
+    ['once every 15 s', of('core/fan-out', 'BEAT_EVERY_MS')],
+  ],
+  'how-to/from-timers.md': [['more than 30 s late', ON_TIME]],
+  'how-to/http-api.md': [
+    ['waits from 250 ms to 8 s', of(KEYS, 'FIRST_MS'), of(KEYS, 'LONGEST_MS')],
+    ['none for 15 minutes', of(KEYS, 'FORGET_MS')],
+    ['30 s for an answer', of('manage/desk', 'ANSWER_LIMIT_MS')],
+  ],
+  'how-to/leader-election.md': [
+    ['15 s to 60 s', SHORTEST_LEASE, LONGEST_LEASE],
+    ['within 200 ms', byHand('test/e2e/election.long.test.ts')],
+  ],
+  'how-to/metrics.md': [
+    ['about 0.3 ms of CPU', MEASURED],
+    ['of 1 KB', MEASURED],
+  ],
+  'how-to/my-job-did-not-run.md': [
+    ['"catchUpWindow" (1h', MESSAGE],
+    ['"requireWithin" (1h', MESSAGE],
+  ],
+  'how-to/notices.md': [
+    ['within 90 s', of('core/delivery', 'SEND_WITHIN_MS')],
+    ['after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h and 24 h', ...TRY_AGAIN_MS],
+    ['digest after 20 s', of('notices/lane', 'GATHER_MS')],
+    ['within 15 s before slow work', of('notices/post', 'POST_LIMIT_MS')],
+  ],
+  'how-to/operating.md': [
+    ['after 2 minutes without one', of('core/presence-state', 'SILENT_AFTER_MS')],
+    ['the next 24 hours', 24 * 3_600 * SECOND],
+    ['taken again within 2 s', of('coordinator/groups', 'READ_AGAIN_MS.most')],
+    ['for up to 20 s', CHECK_TRUSTS],
+    ['the last 128 KB', of('core/log-buffer', 'ATTEMPT_LOG.bytes')],
+    ['up to 16 KB and ends within 2 s', of('coordinator/attempt/attempt-log', 'RECORD_BYTES'), FLUSH],
+    ['one every 2 s', FLUSH],
+  ],
+  'how-to/pipelines.md': [
+    ['up to 15 minutes', Number(/timeout: \{[^}]*default: '(\d+)'/.exec(read('scripts/deploy.mjs'))?.[1]) * SECOND],
+  ],
+  'how-to/recovery.md': [
+    ['at most 60 s later', LONGEST_LEASE],
+    ['33 s by default', LEASE + marginOf(LEASE)],
+    ['for 7 days before', of('core/failover', 'SEARCH_BACK_MS')],
+  ],
+  'how-to/shards.md': [['It waits 2 minutes', 120 * SECOND]],
+  'how-to/upgrades.md': [
+    ['about 6 s', byHand('test/e2e measures it')],
+    ['up to two ticks (30 s)', 2 * TICK],
+    ['less than 30 s old', ON_TIME],
+    ['it has 1 s', of('coordinator/bounded', 'DRAIN_GRACE_MS')],
+    ['the lease and a tick, 45 s by default', LEASE + TICK],
+    ['10 s after that time', RESUME],
+    ['within 15 s, or after a kill', TICK],
+  ],
+  'how-to/without-azure.md': [
+    ['takes over within 45 s', LEASE + TICK],
+    ['have 2 s before', of('coordinator/drain', 'DRAIN_LIMIT_MS')],
+    ['30 s in Kubernetes, 10 s in Docker', byHand('of Kubernetes'), byHand('of Docker')],
+    ['10 s after its time', RESUME],
+    ['or after 45 s if that process died', SILENT],
+    ['ends after 20 days', of('functions/coordinators', 'NO_TIMEOUT_MS')],
+  ],
+  'how-to/writing-handlers.md': [['up to 32 KB of JSON', RESULT]],
+  'tutorials/first-job.md': [
+    ['Every 15 seconds', Number(/"@every (\d+)s"/.exec(read('template/jobs.json'))?.[1]) * SECOND],
+    ['before its 20 seconds are over', byHand('four orders of five seconds, in the handler above')],
+    ['at most 20 seconds', byHand('the lease in the jobs file above')],
+  ],
+  'tutorials/two-regions.md': [['45 s by default', LEASE + TICK]],
+};
+
+const PAGES = ['explanation', 'how-to', 'tutorials']
+  .flatMap((folder) => readdirSync(path.join(root, 'docs', folder)).map((file) => `${folder}/${file}`))
+  // That page is where measured figures stand: others link to it.
+  .filter((file) => file.endsWith('.md') && file !== 'explanation/on-azure.md');
+
+const FIGURE =
+  /(?<![\w.,$-])(?:\$\d[\d,.]*(?<=\d)|\d[\d,.]*(?<=\d) ?(?:%|(?:ms|s|min|h|KB|MB|GB|seconds?|minutes?|hours?|days?|calls?|times)\b))/g;
+
+const UNITS: Readonly<Record<string, number>> = {
+  ms: 1,
+  s: SECOND,
+  second: SECOND,
+  min: 60 * SECOND,
+  minute: 60 * SECOND,
+  h: 3_600 * SECOND,
+  hour: 3_600 * SECOND,
+  day: 86_400 * SECOND,
+  KB: 1024,
+  MB: 1024 * 1024,
+  GB: 1024 * 1024 * 1024,
+};
+
+function read(file: string): string {
+  return readFileSync(path.join(root, file), 'utf8');
+}
+
+/** The prose of a page, without code and generated parts. */
+function proseOf(text: string): string {
+  return text
+    .replaceAll(/^ *```.*?^ *```$/gms, '')
+    .replaceAll(/<!-- generated.*?<!-- end -->/gs, '')
+    .replaceAll(/`[^`\n]*`/g, 'x')
+    .replaceAll(/\s+/g, ' ');
+}
+
+/** An hour in which every instance of the template is busy with answers of 0.5 KB, 500 of them a second. */
+function floodDollars(): number {
+  const { prices } = JSON.parse(read('prices.json')) as { prices: Record<string, { price: number; per: number }> };
+  const instances = Number(/maximumInstanceCount int = (\d+)/.exec(read('infra/main.bicep'))?.[1]);
+  const answers = instances * 500 * 3_600;
+  const costs = { onDemandGbSecond: instances * 2 * 3_600, onDemandExecution: answers, blobList: instances * 120 };
+  const calls = Object.entries(costs).map(
+    ([name, count]) => (count / (prices[name]?.per ?? 0)) * (prices[name]?.price ?? 0),
+  );
+  const sentGb = (answers * 0.5) / 1e6;
+  // Azure's price of a GB that is sent is not in prices.json.
+  return Math.round(calls.reduce((sum, cost) => sum + cost, 0) + sentGb * 0.087);
+}
+
+function valueOf(figure: string): number {
+  const [, dollars, number = dollars ?? '', unit = ''] = /^(?:\$([\d.,]+)|([\d.,]+) ?(.+))$/.exec(figure) ?? [];
+  return Number(number.replaceAll(',', '')) * (UNITS[unit.length > 2 ? unit.replace(/s$/, '') : unit] ?? 1);
+}
+
+/** The figures that no phrase covers. */
+function unquoted(prose: string, quotes: readonly Quote[]): readonly string[] {
+  const rest = quotes.reduce((text, [phrase]) => text.replaceAll(phrase, '…'), prose);
+  return [...rest.matchAll(FIGURE)].map(
+    ({ 0: figure, index }) => `${rest.slice(Math.max(0, index - 30), index)}${figure}`,
+  );
+}
+
+describe('the figures in the prose of the guides', () => {
+  it('are found in every unit', () => {
+    expect('5 s, $3, 1,000 calls, 2 MB and 4 %'.match(FIGURE)).toEqual(['5 s', '$3', '1,000 calls', '2 MB', '4 %']);
+    expect(['5 s', '250 ms', '2 minutes', '2 MB', '$3', '1,000 calls'].map(valueOf)).toEqual([
+      5_000, 250, 120_000, 2_097_152, 3, 1_000,
+    ]);
+    expect(unquoted('It takes 5 s, or 7 s.', [['takes 5 s', 5_000]])).toEqual(['It …, or 7 s']);
+  });
+
+  it.each(['README.md', ...PAGES.map((page) => `docs/${page}`)])('of %s are those of the code', (page) => {
+    const prose = proseOf(read(page));
+    const quotes = QUOTES[page.replace(/^docs\//, '')] ?? [];
+    expect(unquoted(prose, quotes)).toEqual([]);
+    for (const [phrase, ...sources] of quotes) {
+      expect(prose).toContain(phrase);
+      const figures = phrase.match(FIGURE) ?? [];
+      expect(figures.length, phrase).toBe(sources.length);
+      for (const [index, source] of sources.entries()) {
+        if (typeof source === 'number') expect(valueOf(figures[index] ?? ''), phrase).toBe(source);
+      }
+    }
+  });
+
+  it('of an idle hour on the Functions host are those that costs are computed with', () => {
+    const page = read('docs/explanation/on-azure.md');
+    const cell = (caller: string): number =>
+      Number(new RegExp(`^\\| ${caller} +\\| ([\\d,]+) `, 'm').exec(page)?.[1]?.replace(',', ''));
+    const hour = (name: string): number => of('operator/cost/estimate', `AN_HOUR.${name}`);
+    expect(cell('Durable')).toBe(hour('durableCalls'));
+    expect(cell('the Functions host')).toBe(hour('hostCalls'));
+    expect(cell('cronlease')).toBe(hour('sweeps') + hour('presences'));
+  });
+
+  it('belong to pages that exist', () => {
+    expect(PAGES).toEqual(expect.arrayContaining(Object.keys(QUOTES)));
+  });
+});
