@@ -124,7 +124,7 @@ describe('the map of the pages', () => {
   it.each([
     ['tutorials', 2_000],
     ['how-to', 16_500],
-    ['reference', 16_100],
+    ['reference', 16_200],
     ['explanation', 8_000],
   ])('leads into the folder %s, which has at most %d words', (folder, limit) => {
     const pages = DOCUMENTS.filter((file) => file.startsWith(`docs/${folder}/`));
