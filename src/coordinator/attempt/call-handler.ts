@@ -24,16 +24,21 @@ export async function callHandler(
     fence.check();
     return checkResult(job, await call(), redact);
   } catch (thrown) {
-    const final = isFinal(thrown);
+    const ended = callErrorOf(thrown);
+    const final = ended === undefined ? isFinal(thrown) : !ended.retryable;
     const reason = final ? 'nonRetryable' : 'handlerError';
-    const retryAfterMs = thrown instanceof CallError ? thrown.retryAfterMs : 0;
+    const retryAfterMs = ended?.retryAfterMs ?? 0;
     const wait = retryAfterMs > 0 ? { retryAfterMs } : {};
     return { kind: 'threw', retryable: !final, reason, ...wait, error: describeError(thrown, redact) };
   }
 }
 
+/** A handler may throw a proxy that allows nothing. */
+function callErrorOf(thrown: unknown): CallError | undefined {
+  return reading(() => (thrown instanceof CallError ? thrown : undefined));
+}
+
 function isFinal(thrown: unknown): boolean {
-  if (thrown instanceof CallError) return !thrown.retryable;
   const read = (): boolean =>
     thrown instanceof NonRetryableError || (isObject(thrown) && thrown['code'] === 'NonRetryable');
   return reading(read) ?? false;
