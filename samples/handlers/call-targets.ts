@@ -12,16 +12,16 @@ export function registerCallTargets(): void {
     handler: async (request) => ({ jsonBody: { closed: await request.json() } }),
   });
   app.http('copyFiles', {
-    route: 'samples/copies',
+    route: 'samples/copy-files',
     methods: ['POST'],
     authLevel: 'anonymous',
     handler: () => ({
       status: 202,
-      headers: { 'operation-location': `/api/samples/copies/${String(Date.now())}`, 'retry-after': '2' },
+      headers: { 'operation-location': `/api/samples/copy-files/${String(Date.now())}`, 'retry-after': '2' },
     }),
   });
   app.http('copyState', {
-    route: 'samples/copies/{since}',
+    route: 'samples/copy-files/{since}',
     methods: ['GET'],
     authLevel: 'anonymous',
     handler: ({ params }) => {
