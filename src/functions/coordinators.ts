@@ -79,7 +79,7 @@ export interface Surroundings {
 }
 
 /**
- * Reads the jobs file and the app settings.
+ * Reads the jobs file and the app settings. Decision 107.
  *
  * @throws ConfigError, SettingError, StorageSettingsError
  */

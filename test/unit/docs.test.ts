@@ -395,6 +395,13 @@ describe('the decisions', () => {
     for (const { number, file } of entries) expect(path.basename(file ?? '').slice(0, 4)).toBe(`${number}-`);
   });
 
+  it('are named by the code that they explain', () => {
+    const folders = ['src', 'scripts', 'bench', 'test/simulation'].flatMap(sourcesIn);
+    const named = folders.flatMap((file) => read(file).match(/\b(?:Decision |docs\/decisions\/)\d{3}\b/g) ?? []);
+    const numbers = named.map((name) => name.slice(-3));
+    expect(sorted(numbers)).toEqual(DECISIONS.map((file) => path.basename(file).slice(0, 3)));
+  });
+
   it('and ARCHITECTURE cite code', () => {
     const texts = ['ARCHITECTURE.md', ...DECISIONS].map(read);
     expect(texts.flatMap(cited).length).toBeGreaterThan(150);
