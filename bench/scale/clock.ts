@@ -46,7 +46,8 @@ export function scaleClock(start: number): ScaleClock {
     now: () => start + passed,
     monotonic: () => passed,
     after(delay, run) {
-      const timer: Timer = { due: passed + Math.max(0, delay), order: (order += 1), run };
+      // As a real timer, so that no wait is left over that is too short to move the clock.
+      const timer: Timer = { due: passed + Math.ceil(Math.max(0, delay)), order: (order += 1), run };
       push(timer);
       return () => {
         timer.run = undefined;

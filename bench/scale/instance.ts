@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { dispatch } from '../../src/coordinator/attempt/dispatch';
 import { runTogether } from '../../src/coordinator/attempt/together';
 import { type Hub, type Report, createCoordinator } from '../../src/coordinator/coordinator';
+import { Load } from '../../src/coordinator/load';
 import { createTicker } from '../../src/coordinator/tick/tick';
 import { type Clock, sleep } from '../../src/core/clock';
 import type { JobSpec } from '../../src/core/job';
@@ -27,6 +28,9 @@ export interface ScaleOptions {
   readonly store: LeaseStore;
   readonly clock: Clock;
   readonly sweepIntervalMs: number;
+  readonly onRun?: () => void;
+  /** Takes warnings and errors. Default: the console. */
+  readonly warn?: (...message: unknown[]) => void;
 }
 
 /** The next fire of the default tick schedule. */
@@ -34,23 +38,28 @@ export function nextFire(after: number): number {
   return Math.floor((after - FIRE_OFFSET_MS) / FIRES_MS + 1) * FIRES_MS + FIRE_OFFSET_MS;
 }
 
-export function scaleInstance({ deployment, jobs, store, clock, sweepIntervalMs }: ScaleOptions): ScaleInstance {
+export function scaleInstance(options: ScaleOptions): ScaleInstance {
+  const { deployment, jobs, store, clock, sweepIntervalMs, onRun, warn = console.error } = options;
   let runs = 0;
   const run = (): void => {
     runs += 1;
+    onRun?.();
   };
-  const coordinator = createCoordinator({
-    ...{ store, clock, deployment },
-    random: Math.random,
-    newId: randomUUID,
-    revision: 0,
-    jobs: new Map(jobs.map((spec) => [spec.name, { spec, input: undefined, handler: { run } }])),
-    settings: { lookAheadMs: 5_000, longestLookAheadMs: 34_000, sweepIntervalMs, functionTimeoutMs: 1_800_000 },
-  });
+  const coordinator = createCoordinator(
+    {
+      ...{ store, clock, deployment },
+      random: Math.random,
+      newId: randomUUID,
+      revision: 0,
+      jobs: new Map(jobs.map((spec) => [spec.name, { spec, input: undefined, handler: { run } }])),
+      settings: { lookAheadMs: 5_000, longestLookAheadMs: 34_000, sweepIntervalMs, functionTimeoutMs: 1_800_000 },
+    },
+    new Load(() => 0),
+  );
   const report: Report = {
     event: () => undefined,
     log: (level, ...message) => {
-      if (level === 'error' || level === 'warn') console.error(...message);
+      if (level === 'error' || level === 'warn') warn(...message);
     },
   };
   const started = new Set<string>();

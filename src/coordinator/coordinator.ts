@@ -13,6 +13,7 @@ import { type ServiceTime, serviceTime } from '../lease/service-time';
 import type { LeaseStore } from '../lease/store';
 import type { RunningCall } from './bounded';
 import { HandOvers } from './hand-overs';
+import { Load } from './load';
 import type { Outlet } from './outlet';
 import type { ConcurrencyLimit } from './concurrency-limit';
 import type { Telemetry } from './telemetry';
@@ -75,6 +76,7 @@ export interface ProcessState {
   /** The notices that are being sent. */
   readonly sends: Set<Promise<void>>;
   readonly health: Health;
+  readonly load: Load;
   /** The attempts and items that run in this process. */
   readonly running: Set<RunningCall>;
   /** The ticks that run in this process. */
@@ -104,12 +106,13 @@ export interface ProcessState {
 export interface Coordinator extends Env, ProcessState {}
 
 /** A coordinator at the start of its process. */
-export function createCoordinator(env: Env): Coordinator {
+export function createCoordinator(env: Env, load = new Load()): Coordinator {
   return {
     ...env,
     serviceTime: serviceTime(env.clock),
     sends: new Set(),
     health: new Health(),
+    load,
     running: new Set(),
     ticks: new Set(),
     handOvers: new HandOvers(),

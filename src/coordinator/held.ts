@@ -20,7 +20,7 @@ import {
   StoreError,
 } from '../lease/store';
 import { type Dated, timeWithin } from '../lease/service-time';
-import { type Moment, type Trust, moment } from '../lease/trust';
+import { type Moment, type Trust, elapsedSince, moment } from '../lease/trust';
 import type { Coordinator, Report, RunnableJob } from './coordinator';
 import { renewalAnswers, renewalEnded, renewalTroubled } from './reachability';
 import { lookAfterLost } from './lost-run';
@@ -106,6 +106,8 @@ export interface RenewalListener {
   readonly onLost: (why: string) => void;
   /** Called with the job's control record after each renewal. */
   readonly onControl: (control: Control) => void;
+  /** Whether the handler is over, so that no control ends it any more. */
+  readonly isOver?: () => boolean;
 }
 
 /** A row's first write under a lease: the claim, or a decision that runs nothing. */
@@ -320,7 +322,7 @@ export interface Written {
  * @returns undefined when the write was refused
  */
 async function writeRow(
-  { store, clock, random, serviceTime }: Coordinator,
+  { store, clock, random, serviceTime, load }: Coordinator,
   name: JobName,
   { leaseId, etag }: Lease,
   row: Row,
@@ -336,6 +338,7 @@ async function writeRow(
   });
   if (answer.kind === 'written') {
     serviceTime.observe(answer.date, sent);
+    load.wrote(elapsedSince(clock, sent));
     return { etag: answer.etag, date: answer.date, sent, leftMs: answer.leftMs, answerLost: calls > 1 };
   }
   if (calls === 1) return undefined;

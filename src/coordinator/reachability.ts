@@ -1,5 +1,5 @@
 import { given } from '../core/given';
-import type { JobName } from '../core/brand';
+import type { JobName, Millis } from '../core/brand';
 import type { StoreError } from '../lease/store';
 import type { Coordinator, Report, Trouble } from './coordinator';
 
@@ -94,6 +94,34 @@ export function renewalAnswers(coordinator: Coordinator, job: JobName, report: R
 /** The renewals of this lease have ended, for whatever reason. */
 export function renewalEnded({ health, clock }: Coordinator, job: JobName): void {
   health.answered(RENEWING + job, clock.monotonic());
+}
+
+/** Notes the first call of a handler for a due time, and reports once that an overload begins, changes or ends. */
+export function noteStart(
+  {
+    load,
+    clock,
+    serviceTime,
+    store,
+  }: Pick<Coordinator, 'load' | 'clock' | 'serviceTime'> & {
+    readonly store: Pick<Coordinator['store'], 'location'>;
+  },
+  latenessMs: Millis,
+  { event }: Pick<Report, 'event'>,
+): void {
+  const change = load.started(latenessMs, clock.monotonic());
+  if (change === undefined) return;
+  const { shortOf, writeMs } = change;
+  const at = serviceTime.now();
+  if (shortOf === undefined) {
+    event({ event: 'onTime', at, reason: 'most runs start on time again' });
+    return;
+  }
+  const reason =
+    shortOf === 'cpu'
+      ? 'most runs start late, because this process has no CPU time left'
+      : `most runs start late, because a write to storage at ${store.location} takes ${String(Math.round(writeMs))} ms`;
+  event({ event: 'overloaded', at, latenessMs: change.latenessMs, reason });
 }
 
 /**

@@ -50,6 +50,10 @@ export type EventName =
   | 'unhealthy'
   /** This deployment claims again. After trouble with storage: once that has not come back for half a minute. */
   | 'healthy'
+  /** Most runs of this process start late, and `reason` names what is short. */
+  | 'overloaded'
+  /** Most runs start on time again. */
+  | 'onTime'
   /** A notice was created, and is being sent; `reason` is the change that it reports. */
   | 'noticed'
   /** A notice has reached a receiver, which `reason` names. */
@@ -80,7 +84,7 @@ export interface CoordinatorEvent {
   readonly through?: EpochMs;
   /** How many due times they are, or, for `fannedOut`, how many items. */
   readonly count?: number;
-  /** How late the handler started, for `started`. */
+  /** How late the handler started, for `started`; the greatest one, for `overloaded`. */
   readonly latenessMs?: number;
   /** For how long the handler had waited for the concurrency limit of its instance, for `started`. Absent if it had not. */
   readonly waitedForConcurrencyMs?: number;

@@ -336,6 +336,10 @@ export const TROUBLE_GUIDE = {
     next: 'The other deployments run the jobs. Without any, due times wait, and `catchUp` decides afterwards.',
     remedy: 'Follow `cronlease doctor`, and `reason` in the line.',
   },
+  overloaded: {
+    meaning: 'Most runs start more than 5 s late, because the process lacks CPU time or storage is slow.',
+    remedy: 'Give the instances more CPU, deal the jobs over several storage accounts, or set `spread`.',
+  },
   'clock-skew': {
     meaning: "The clock of a deployment is more than 2 s off the storage service's.",
     next: 'The deployment compensates, so nothing runs twice.',
@@ -421,6 +425,7 @@ const WORDS: Readonly<Record<string, string>> = {
   takenOver: 'taken over',
   fannedOut: 'fanned out',
   clockSkew: 'clock skew',
+  onTime: 'on time',
   catchUp: 'catch-up',
   takeOver: 'take-over',
   manual: 'manual run',

@@ -14,6 +14,10 @@ interface Report {
   readonly tickEveryMs: Millis;
 }
 
+/** What a process lacks, so that most of its handlers are called late. */
+export const SHORTAGES = ['cpu', 'storage'] as const;
+export type Shortage = (typeof SHORTAGES)[number];
+
 /** `late`: it has missed three fires of its timer. `silent`: nothing has been heard of it for two minutes. */
 export const PRESENCE_STATES = ['live', 'late', 'silent'] as const;
 export type PresenceState = (typeof PRESENCE_STATES)[number];

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import type { EpochMs, Millis } from './brand';
 import type { JobSpec } from './job';
+import { type Shortage, SHORTAGES } from './presence-state';
 import { ForeignMetadataError, isoOrUndefined, MetadataReader, writeMetadata } from './metadata';
 
 /**
@@ -28,6 +29,8 @@ export interface Presence {
   readonly accounts?: number;
   /** How far the machine's clock is ahead of the service's; 0 below 2 s. */
   readonly skewMs: Millis;
+  /** What the process lacks, so that most of its handlers are called late. Left out: nothing. */
+  readonly shortOf?: Shortage;
   /** Another process that reported for the same deployment while this one ticked. */
   readonly rival: Rival | undefined;
 }
@@ -49,6 +52,7 @@ export function encodePresence(presence: Presence): Readonly<Record<string, stri
     skew: presence.skewMs,
     proven: String(presence.hubProven),
     accounts: presence.accounts,
+    short: presence.shortOf,
     rival: presence.rival?.instance,
     rivalhub: presence.rival?.hub,
   });
@@ -59,6 +63,7 @@ export function decodePresence(metadata: Readonly<Record<string, string>>): Pres
   const read = new MetadataReader(metadata);
   const rival = read.optionalText('rival');
   const accounts = read.optionalWhole('accounts');
+  const shortOf = metadata['short'] === undefined ? undefined : read.oneOf('short', SHORTAGES);
   const skew = read.text('skew');
   if (!/^-?\d{1,15}$/.test(skew)) throw new ForeignMetadataError('skew', skew, 'milliseconds');
   return {
@@ -72,6 +77,7 @@ export function decodePresence(metadata: Readonly<Record<string, string>>): Pres
     skewMs: Number(skew),
     hubProven: read.oneOf('proven', ['true', 'false']) === 'true',
     ...(accounts !== undefined && { accounts }),
+    ...(shortOf !== undefined && { shortOf }),
     rival: rival === undefined ? undefined : { instance: rival, hub: read.optionalText('rivalhub') },
   };
 }

@@ -19,6 +19,7 @@ const TROUBLED = new Set([
   'overdue',
   'clockSkew',
   'unhealthy',
+  'overloaded',
   'warning',
   'noticeLost',
 ]);

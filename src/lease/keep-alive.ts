@@ -31,6 +31,8 @@ export interface KeepAliveOptions extends Asking {
   readonly onRenewed?: () => void;
   /** Called with the job's control after each renewal. */
   readonly onControl?: (control: Control) => void;
+  /** Whether the work is over, so that its control is not wanted any more. Default: it is not. */
+  readonly isOver?: () => boolean;
   /** Called with the service's Date of the control's answer, and when its call was sent. */
   readonly onDate?: (date: EpochMs, sent: Moment) => void;
   /** Called with each error that does not end the lease. */
@@ -110,7 +112,7 @@ export function keepAlive(options: KeepAliveOptions): { stop(): void } {
   };
   const readControl = async (): Promise<void> => {
     const { readControl: read } = store;
-    if (read === undefined) return;
+    if (read === undefined || options.isOver?.() === true) return;
     const sent = moment(clock);
     try {
       const { control, date } = await within(clock, Math.min(trust.remaining(), leaseMs / 3), (signal) =>

@@ -4,6 +4,7 @@ import { setTimeout } from 'node:timers/promises';
 import { dispatch } from '../../src/coordinator/attempt/dispatch';
 import { runTogether } from '../../src/coordinator/attempt/together';
 import { type Hub, type Report, createCoordinator } from '../../src/coordinator/coordinator';
+import { Load } from '../../src/coordinator/load';
 import type { ActivityInput } from '../../src/coordinator/message';
 import { createTicker } from '../../src/coordinator/tick/tick';
 import type { JobSpec } from '../../src/core/job';
@@ -77,28 +78,31 @@ export function countedDeployment(options: CountedOptions): CountedDeployment {
   };
   const onCall = (counted: CallKind): void => void (kind = counted);
   const settings = { CRONLEASE_STORAGE: options.connectionString };
-  const coordinator = createCoordinator({
-    store: azureBlobStore({
-      container: connectContainer(settings, container, { onCall, policies: [observe] }),
+  const coordinator = createCoordinator(
+    {
+      store: azureBlobStore({
+        container: connectContainer(settings, container, { onCall, policies: [observe] }),
+        clock: systemClock,
+      }),
       clock: systemClock,
-    }),
-    clock: systemClock,
-    random: Math.random,
-    newId: randomUUID,
-    deployment: name,
-    ...(options.isPresent === true && {
-      presence: { instance: randomUUID(), version: '0.0.0', hubAccount: undefined, tickEveryMs: 15_000 },
-    }),
-    revision: 0,
-    jobs: new Map(
-      jobs.map((spec) => [spec.name, { spec, input: undefined, handler: options.handler ?? { run: () => 'done' } }]),
-    ),
-    settings: {
-      lookAheadMs: 5_000,
-      sweepIntervalMs: options.sweepIntervalMs ?? 60_000,
-      functionTimeoutMs: 1_800_000,
+      random: Math.random,
+      newId: randomUUID,
+      deployment: name,
+      ...(options.isPresent === true && {
+        presence: { instance: randomUUID(), version: '0.0.0', hubAccount: undefined, tickEveryMs: 15_000 },
+      }),
+      revision: 0,
+      jobs: new Map(
+        jobs.map((spec) => [spec.name, { spec, input: undefined, handler: options.handler ?? { run: () => 'done' } }]),
+      ),
+      settings: {
+        lookAheadMs: 5_000,
+        sweepIntervalMs: options.sweepIntervalMs ?? 60_000,
+        functionTimeoutMs: 1_800_000,
+      },
     },
-  });
+    new Load(() => 0),
+  );
   coordinator.outlet = options.receiver?.outlet(coordinator);
   const runs: Promise<unknown>[] = [];
   const ticker = createTicker(coordinator);

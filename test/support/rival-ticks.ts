@@ -14,6 +14,7 @@ import {
   type Settings,
   createCoordinator,
 } from '../../src/coordinator/coordinator';
+import { Load } from '../../src/coordinator/load';
 import { drain } from '../../src/coordinator/drain';
 import type { Outlet } from '../../src/coordinator/outlet';
 import type { JobContext, JobHandler } from '../../src/handler/handler';
@@ -47,7 +48,7 @@ export interface SimulationOptions {
   /** How many handlers each instance runs at once. */
   readonly maxConcurrentRuns?: number | undefined;
   /** The duration of each call to storage. */
-  readonly latencyMs?: number;
+  readonly latencyMs?: number | ((call: string) => number);
   /** The tick timer fires this long before its time. */
   readonly ticksEarlyMs?: number;
   /** The random numbers of all instances. Default: 0.5 each time. */
@@ -181,47 +182,50 @@ export function rivalTicks(options: SimulationOptions): RivalTicks {
       (delay) => sleep(instanceClock, delay),
       options.latencyMs ?? 0,
     );
-    const coordinator = createCoordinator({
-      store: ownStore,
-      clock: instanceClock,
-      random: options.random ?? (() => 0.5),
-      newId: () => {
-        ids += 1;
-        return `${String(ids).padStart(8, '0')}-0000-4000-8000-000000000000`;
-      },
-      deployment,
-      ...(options.presences === true && {
-        presence: {
-          instance: `i${String(instances.length)}`,
-          version: '0',
-          hubAccount: undefined,
-          tickEveryMs: TICK_MS,
+    const coordinator = createCoordinator(
+      {
+        store: ownStore,
+        clock: instanceClock,
+        random: options.random ?? (() => 0.5),
+        newId: () => {
+          ids += 1;
+          return `${String(ids).padStart(8, '0')}-0000-4000-8000-000000000000`;
         },
-      }),
-      ...(changes.place !== undefined && { place: changes.place }),
-      revision: changes.revision ?? options.revision ?? 0,
-      jobs: new Map(
-        specs.map((spec) => [
-          spec.name,
-          {
-            spec,
-            input: spec.input,
-            get handler() {
-              return fanOut(spec.name) ?? single;
-            },
+        deployment,
+        ...(options.presences === true && {
+          presence: {
+            instance: `i${String(instances.length)}`,
+            version: '0',
+            hubAccount: undefined,
+            tickEveryMs: TICK_MS,
           },
-        ]),
-      ),
-      settings: {
-        lookAheadMs: 5_000,
-        sweepIntervalMs: options.sweepIntervalMs ?? 60_000,
-        functionTimeoutMs: 30 * 60_000,
-        ...options.settings,
+        }),
+        ...(changes.place !== undefined && { place: changes.place }),
+        revision: changes.revision ?? options.revision ?? 0,
+        jobs: new Map(
+          specs.map((spec) => [
+            spec.name,
+            {
+              spec,
+              input: spec.input,
+              get handler() {
+                return fanOut(spec.name) ?? single;
+              },
+            },
+          ]),
+        ),
+        settings: {
+          lookAheadMs: 5_000,
+          sweepIntervalMs: options.sweepIntervalMs ?? 60_000,
+          functionTimeoutMs: 30 * 60_000,
+          ...options.settings,
+        },
+        ...(options.maxConcurrentRuns !== undefined && {
+          concurrencyLimit: createConcurrencyLimit(instanceClock, options.maxConcurrentRuns),
+        }),
       },
-      ...(options.maxConcurrentRuns !== undefined && {
-        concurrencyLimit: createConcurrencyLimit(instanceClock, options.maxConcurrentRuns),
-      }),
-    });
+      new Load(() => 0),
+    );
     coordinator.outlet = options.outlet?.(coordinator);
     const report: Report = {
       event: (event) => events.push({ ...event, deployment }),
@@ -409,7 +413,7 @@ function storeOf(
   life: Life,
   counted: Map<string, number>,
   wait: (ms: number) => Promise<void>,
-  latencyMs: number,
+  latency: number | ((call: string) => number),
 ): LeaseStore {
   return new Proxy(store, {
     get(target, property: keyof LeaseStore) {
@@ -418,6 +422,7 @@ function storeOf(
       return async (...parameters: unknown[]) => {
         if (life.dead) return new Promise(() => undefined);
         counted.set(property, (counted.get(property) ?? 0) + 1);
+        const latencyMs = typeof latency === 'number' ? latency : latency(property);
         if (latencyMs > 0) await wait(latencyMs / 2);
         const answer: unknown = await Reflect.apply(member, target, parameters);
         if (latencyMs > 0) await wait(latencyMs / 2);

@@ -53,7 +53,17 @@ function job(name: string, changes: Partial<JobStatus> = {}): JobStatus {
 }
 
 const deployment = (name: string, changes: Partial<DeploymentStatus> = {}): DeploymentStatus => ({
-  ...{ name, state: 'live', tickedAt: at(-2), version: '0.1.0', revision: 7, skewMs: 0, hubProven: true, cordon: null },
+  ...{
+    name,
+    state: 'live',
+    tickedAt: at(-2),
+    version: '0.1.0',
+    revision: 7,
+    skewMs: 0,
+    hubProven: true,
+    shortOf: null,
+    cordon: null,
+  },
   ...changes,
 });
 
@@ -195,6 +205,8 @@ describe('the table of status', () => {
     expect(lineOf('cronlease-old')).toMatch(/silent +6h ago +6 \(old\)/);
     const unproven = { ...OVERVIEW, deployments: [deployment('a', { hubProven: false })] };
     expect(lineOf('a ', unproven)).toContain('hub unproven');
+    const short = { ...OVERVIEW, deployments: [deployment('a', { shortOf: 'cpu' })] };
+    expect(lineOf('a ', short)).toContain('overloaded');
     expect(lines({ ...OVERVIEW, deployments: [] })).toContain('No deployment has reported a tick in the last week.');
   });
 

@@ -205,6 +205,7 @@ describe('a presence', () => {
         tickedAt: T0,
         tickEveryMs: 45_000,
         skewMs: -300_000,
+        shortOf: 'storage' as const,
         rival: { instance: 'two', hub: undefined },
         hubProven: true,
       },

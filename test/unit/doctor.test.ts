@@ -118,7 +118,7 @@ describe('doctor', () => {
     const findings = await diagnose(store, [{ location: store.location, trial: WELL }], fileOf());
     expect(findings.map(({ check }) => check)).toEqual([
       ...['storage', 'clock', 'permissions', 'versioning', 'file', 'metadata', 'orphans', 'unseen', 'revision'],
-      ...['leases', 'waiting', 'due', 'deployments', 'names', 'hubs', 'skew', 'versions', 'cordons'],
+      ...['leases', 'waiting', 'due', 'deployments', 'names', 'hubs', 'skew', 'load', 'versions', 'cordons'],
     ]);
     expect(findings.at(12)).toMatchObject({
       ...{
@@ -382,6 +382,16 @@ describe('doctor, of deployments', () => {
     const gone = presence({ tickedAt: T0 - 8 * 24 * 3_600_000 });
     const unknown = presence({ hub: undefined });
     expect(await found({ presences: { gone, east: presence(), one: unknown, two: unknown } })).toEqual([]);
+  });
+
+  it('tells which deployments are overloaded, and what they lack', async () => {
+    const findings = await found({
+      presences: { a: presence({ hub: 'a', shortOf: 'cpu' }), b: presence({ hub: 'b', shortOf: 'storage' }) },
+    });
+    expect(findings.map(({ check, subject, message }) => `${check} ${String(subject)}: ${message}`)).toEqual([
+      'load a: most of its runs start late, because its process has no CPU time left',
+      'load b: most of its runs start late, because storage answers its writes slowly',
+    ]);
   });
 
   it('tells clocks, versions, revisions and files that differ', async () => {

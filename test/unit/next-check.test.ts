@@ -3,6 +3,7 @@ import type { ETag, LeaseId } from '../../src/core/brand';
 import type { Claim, Decision } from '../../src/core/decide/situation';
 import {
   HOLD_BACK_MS,
+  type JobNotes,
   NEW_NOTES,
   type NextCheck,
   READY,
@@ -99,7 +100,7 @@ describe('the notes on a job', () => {
     expect(decided).toEqual({ ...NEW_NOTES, next: READY, decidedOn: 'v1' });
     const acting = after(decided, 'actionStarted', null);
     expect([acting.next.kind, decided.next.kind, NEW_NOTES.next.kind]).toEqual(['acting', 'ready', 'sweep']);
-    const over = after(acting, 'actionOver', { isKnown: true, nextCheckAt: NOW + SECOND, upcoming: undefined });
+    const over = after(acting, 'actionOver', { won: true, nextCheckAt: NOW + SECOND, upcoming: undefined });
     expect(over).toEqual({ ...NEW_NOTES, next: { kind: 'rest', at: NOW + SECOND }, inFlight: true });
   });
 
@@ -107,9 +108,24 @@ describe('the notes on a job', () => {
     const lease = { etag: 'e' as ETag, lease: 'available', leaseId: 'l' as LeaseId, leaseMs: SECOND } as const;
     const asked = after(NEW_NOTES, 'acquires', { unanswered: lease });
     const over = { nextCheckAt: NOW, upcoming: undefined };
-    expect(after(asked, 'actionOver', { ...over, isKnown: false }).unanswered).toBe(lease);
-    expect(after(asked, 'actionOver', { ...over, isKnown: true }).unanswered).toBeUndefined();
+    expect(after(asked, 'actionOver', { ...over, won: undefined }).unanswered).toBe(lease);
+    expect(after(asked, 'actionOver', { ...over, won: false }).unanswered).toBeUndefined();
     expect(after(asked, 'leaseUsed', null).unanswered).toBeUndefined();
+  });
+
+  it('let others go first for longer while they win, until nothing is due or this deployment wins', () => {
+    const facts = { isForeign: true, now: NOW, wasMoved: false, decidedOn: 'v1', upcoming: undefined, inFlight: true };
+    const over = { nextCheckAt: NOW, upcoming: undefined };
+    const heldBackMs = (notes: JobNotes): number =>
+      (checkTime(after(notes, 'decided', { ...facts, before: SWEEP, decision: claim() }).next) ?? 0) - NOW;
+    const lost = (notes: JobNotes): JobNotes => after(notes, 'actionOver', { ...over, won: false });
+    expect(heldBackMs(lost(NEW_NOTES))).toBe(2 * HOLD_BACK_MS);
+    const often = lost(lost(lost(lost(lost(NEW_NOTES)))));
+    expect(heldBackMs(often)).toBe(8 * HOLD_BACK_MS);
+    expect(heldBackMs(after(often, 'actionOver', { ...over, won: undefined }))).toBe(8 * HOLD_BACK_MS);
+    expect(heldBackMs(after(often, 'actionOver', { ...over, won: true }))).toBe(HOLD_BACK_MS);
+    const decision: Decision = { kind: 'nothing', checkAt: NOW + SECOND };
+    expect(heldBackMs(after(often, 'decided', { ...facts, before: SWEEP, decision }))).toBe(HOLD_BACK_MS);
   });
 
   it('let only a job that waits for its hub go on once that is proven', () => {

@@ -51,6 +51,8 @@ const STYLES: Readonly<Record<string, Style>> = {
   clockSkew: 'yellow',
   unhealthy: 'red',
   healthy: 'green',
+  overloaded: 'yellow',
+  onTime: 'green',
   noticed: 'cyan',
   noticeSent: 'green',
   noticeLost: 'red',

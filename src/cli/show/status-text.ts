@@ -310,10 +310,11 @@ function deploymentLines({ deployments }: Overview, view: StatusView): readonly 
   return ['', ...lines];
 }
 
-function deploymentState({ state, cordon, hubProven }: DeploymentStatus): Span {
+function deploymentState({ state, cordon, hubProven, shortOf }: DeploymentStatus): Span {
   if (state !== 'live') return { text: state, format: state === 'late' ? 'yellow' : 'red' };
   if (cordon !== null) return { text: 'cordoned', format: 'yellow' };
   if (!hubProven) return { text: 'hub unproven', format: 'yellow' };
+  if (shortOf !== null) return { text: 'overloaded', format: 'yellow' };
   return { text: 'live', format: 'green' };
 }
 

@@ -124,11 +124,13 @@ async function underLease(
   { span }: AttemptTrace,
 ): Promise<AttemptResult> {
   const cancels = watchForCancel(held, aborter);
+  let handlerOver = false;
   const stopRenewing = held.keepAlive({
     onLost: (why) => {
       aborter.abort('leaseLost', lossReason(held.trust.lost?.loss), why);
     },
     onControl: cancels.onControl,
+    isOver: () => handlerOver,
   });
   const fence = createFence(held.job.spec.name, held.row.token, held.trust, keptFromHandlers(held.coordinator));
   const log = logOf(held);
@@ -156,6 +158,7 @@ async function underLease(
           { fence, aborter, trigger: triggerOf(held, input), log, span, membership, ...cancels },
           input,
         );
+    handlerOver = true;
     cancels.stop();
     fence.close();
     keepsPlace = stage.items.length > 0;

@@ -20,6 +20,7 @@ import { type Aborter, type Bounds, type Ended, type Handled, callBounded, timeo
 import type { Report, Speaker } from '../coordinator';
 import { type AnytimeStore, type HeldRow, handlerDue, timeOf } from '../held';
 import { readRecord } from '../ledger';
+import { noteStart } from '../reachability';
 import type { Span } from '../telemetry';
 import { ping } from '../tell';
 import { type AttemptLog, textOf } from './attempt-log';
@@ -162,7 +163,13 @@ function reportStart(
   const { run } = held.row;
   if (run === undefined) return;
   if (held.row.attempt === 1) ping(held.coordinator, held.job.spec, 'start', held.report);
-  held.event('started', { at: startedAt, latenessMs: startedAt - dueOf(held.job.spec, run), ...waited });
+  const latenessMs = startedAt - dueOf(held.job.spec, run);
+  held.event('started', { at: startedAt, latenessMs, ...waited });
+  // The waits that people have set are not an overload.
+  const { waitedForGroupMs = 0, waitedForConcurrencyMs = 0 } = waited;
+  const isTimed = run.trigger === 'schedule' || run.trigger === 'catchUp';
+  if (!isTimed || held.row.attempt !== 1) return;
+  noteStart(held.coordinator, latenessMs - waitedForGroupMs - waitedForConcurrencyMs, held.report);
 }
 
 /** A leader job's term ends before the host's functionTimeout would kill it, so that it can hand over. */

@@ -205,7 +205,7 @@ function over(
   }
   const { lookAheadMs } = coordinator.settings;
   board.note(job.spec.name, 'actionOver', {
-    isKnown: won !== undefined,
+    won,
     nextCheckAt: checkAfter(job, decision, { won, now: coordinator.serviceTime.now(), lookAheadMs }),
     upcoming:
       won === true && decision.kind === 'claim' && job.spec.kind === 'timed' && decision.claim.run.kind === 'known'

@@ -6,6 +6,8 @@ import type { RowVersion } from '../decide-row';
 
 /** How long other deployments let the incumbent go first. */
 export const HOLD_BACK_MS: Millis = 350;
+/** In an overload it takes longer: that time doubles with each acquisition that was lost to it, so many times at most. */
+const LOST_AT_MOST = 3;
 export const WATCH_FIRST_MS: Millis = 100;
 export const WATCH_AT_MOST_MS: Millis = 2_000;
 
@@ -80,6 +82,8 @@ export interface JobNotes {
   readonly unanswered: Unanswered | undefined;
   /** The fire in which this process last claimed a term of a leader job. */
   readonly termOfFire: number | undefined;
+  /** The number of acquisitions in a row that others won, from the last time when nothing was due. */
+  readonly lost: number;
   /** The last warning about this job, so that it is logged once. */
   readonly warned: string | undefined;
 }
@@ -93,6 +97,7 @@ export const NEW_NOTES: JobNotes = {
   version: undefined,
   unanswered: undefined,
   termOfFire: undefined,
+  lost: 0,
   warned: undefined,
 };
 
@@ -129,8 +134,11 @@ export interface NoteEvents {
   readonly acquires: { readonly unanswered: Unanswered };
   /** Its lease is released, or an orchestration may have started under it: the id is not used again. */
   readonly leaseUsed: null;
-  /** `isKnown`: whether the action was won or lost, and not unanswered. */
-  readonly actionOver: Pick<JobNotes, 'upcoming'> & { readonly isKnown: boolean; readonly nextCheckAt: EpochMs };
+  /** `won`: undefined if there was no answer. */
+  readonly actionOver: Pick<JobNotes, 'upcoming'> & {
+    readonly won: boolean | undefined;
+    readonly nextCheckAt: EpochMs;
+  };
   /** It rests, and the look-ahead of its due time is known. */
   readonly aheadPlanned: { readonly lookAheadMs: Millis; readonly checkAt: EpochMs };
   readonly clockCorrected: null;
@@ -147,9 +155,10 @@ const TRANSITIONS: {
   checkStarted: ({ next }, { now }) => ({ next: checkStarted(next, now) }),
   learned: (_, { version }) => ({ version }),
   leftAlone: (_, { decidedOn }) => ({ decidedOn, next: SWEEP, inFlight: false }),
-  decided: (_, { before, decision, isForeign, now, wasMoved, ...facts }) => {
-    const next = afterCheck(before, decision, { isForeign, now });
-    return { ...facts, next: wasMoved ? requiredMoved(next, now) : next };
+  decided: ({ lost: lostBefore }, { before, decision, isForeign, now, wasMoved, ...facts }) => {
+    const lost = decision.kind === 'nothing' ? 0 : lostBefore;
+    const next = afterCheck(before, decision, { isForeign, now, holdBackMs: HOLD_BACK_MS * 2 ** lost });
+    return { ...facts, lost, next: wasMoved ? requiredMoved(next, now) : next };
   },
   warned: (_, { warned }) => ({ warned }),
   silenceTold: ({ version }) => (version === undefined ? {} : { version: { ...version, silenceTold: true } }),
@@ -161,8 +170,9 @@ const TRANSITIONS: {
   actionOutdated: (_, { now }) => ({ decidedOn: undefined, next: { kind: 'holdBack', until: now } }),
   acquires: (_, { unanswered }) => ({ unanswered }),
   leaseUsed: () => ({ unanswered: undefined }),
-  actionOver: ({ version, unanswered }, { isKnown, nextCheckAt, upcoming }) => ({
-    unanswered: isKnown ? undefined : unanswered,
+  actionOver: ({ version, unanswered, lost }, { won, nextCheckAt, upcoming }) => ({
+    unanswered: won === undefined ? unanswered : undefined,
+    lost: won === true ? 0 : Math.min(LOST_AT_MOST, lost + Number(won === false)),
     version: version && { ...version, beat: undefined },
     decidedOn: undefined,
     inFlight: true,
@@ -214,20 +224,25 @@ export function requiredMoved(next: NextCheck, now: EpochMs): NextCheck {
 /**
  * @param before the state in which the check found the job
  * @param isForeign another deployment is the job's incumbent
+ * @param holdBackMs how long this one lets it go first
  */
 export function afterCheck(
   before: NextCheck,
   decision: Decision,
-  { isForeign, now }: { readonly isForeign: boolean; readonly now: EpochMs },
+  {
+    isForeign,
+    now,
+    holdBackMs = HOLD_BACK_MS,
+  }: { readonly isForeign: boolean; readonly now: EpochMs; readonly holdBackMs?: Millis },
 ): NextCheck {
   switch (decision.kind) {
     case 'nothing':
       if (decision.checkAt === undefined) return SWEEP;
       return isForeign
-        ? { kind: 'holdBack', until: decision.checkAt + HOLD_BACK_MS }
+        ? { kind: 'holdBack', until: decision.checkAt + holdBackMs }
         : { kind: 'rest', at: decision.checkAt };
     case 'await':
-      return { kind: 'awaits', at: decision.checkAt + (isForeign ? HOLD_BACK_MS : 0) };
+      return { kind: 'awaits', at: decision.checkAt + (isForeign ? holdBackMs : 0) };
     case 'wait':
       return watchAgain(before, now, decision.until);
     case 'readRequired':
@@ -238,7 +253,7 @@ export function afterCheck(
     case 'record': {
       // If the items of a run are silent, the incumbent is in doubt, so the others go first.
       const goesFirst = isSilent(decision) ? isForeign : !isForeign;
-      return goesFirst ? READY : heldBack(before, now);
+      return goesFirst ? READY : heldBack(before, now, holdBackMs);
     }
     case 'readRecord':
     case 'readBeat':
@@ -248,9 +263,9 @@ export function afterCheck(
 }
 
 /** A hold-back that was noted for a later due time does not delay an earlier claim. Decision 015. */
-function heldBack(before: NextCheck, now: EpochMs): NextCheck {
+function heldBack(before: NextCheck, now: EpochMs, holdBackMs: Millis): NextCheck {
   if (before.kind === 'ready' || before.kind === 'waitsForHub') return READY;
-  const until = Math.min(before.kind === 'holdBack' ? before.until : Infinity, now + HOLD_BACK_MS);
+  const until = Math.min(before.kind === 'holdBack' ? before.until : Infinity, now + holdBackMs);
   return until > now ? { kind: 'holdBack', until } : READY;
 }
 

@@ -1,4 +1,5 @@
 import type { ETag, Millis } from '../../core/brand';
+import { given } from '../../core/given';
 import { type Presence, type Rival, decodePresence, encodePresence, jobsHash } from '../../core/presence';
 import { PRESENCE_EVERY_MS } from '../../core/presence-state';
 import { CALL_LIMIT_MS, within } from '../../lease/deadline';
@@ -82,7 +83,7 @@ export function announcer(coordinator: Coordinator): (hub: Hub, report: Report, 
 }
 
 function presenceOf(coordinator: Coordinator, facts: PresenceFacts, hub: Hub): Omit<Presence, 'jobs' | 'hubProven'> {
-  const { serviceTime, revision } = coordinator;
+  const { serviceTime, revision, load, clock } = coordinator;
   const { instance, version, hubAccount, tickEveryMs } = facts;
   return {
     instance,
@@ -94,6 +95,7 @@ function presenceOf(coordinator: Coordinator, facts: PresenceFacts, hub: Hub): O
     tickedAt: serviceTime.now(),
     tickEveryMs,
     skewMs: serviceTime.skewMs,
+    ...given({ shortOf: load.shortOf(clock.monotonic()) }),
     rival: undefined,
   };
 }

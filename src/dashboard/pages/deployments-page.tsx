@@ -2,7 +2,7 @@ import type { ComponentChildren, JSX } from 'preact';
 import { pathOf } from '../../client/operations';
 import { confirm } from '../data/action';
 import { cordon as askCordon, poke, uncordon } from '../data/actions';
-import { deploymentLabel, hasOldFile, skewText } from '../parts/deployments';
+import { SHORT_OF, deploymentLabel, hasOldFile, skewText } from '../parts/deployments';
 import { Ago, Badge, Fact, Notice, Skeleton, Time } from '../parts/parts';
 import { FailureNotice } from '../parts/failure-notice';
 import { ProblemsNotice } from '../parts/problems-notice';
@@ -87,7 +87,7 @@ function List({ deployments }: { readonly deployments: readonly Deployment[] }):
 }
 
 function Card({ deployment, isOld }: { readonly deployment: Deployment; readonly isOld: boolean }): JSX.Element {
-  const { name, state, tickedAt, version, revision, skewMs, hubProven, cordon } = deployment;
+  const { name, state, tickedAt, version, revision, skewMs, hubProven, shortOf, cordon } = deployment;
   const isHere = session.value?.version.deployment === name;
   return (
     <li class="panel">
@@ -121,6 +121,14 @@ function Card({ deployment, isOld }: { readonly deployment: Deployment; readonly
             topic="clock-skew"
             text={skewMs === 0 ? 'right' : skewText(skewMs)}
             trouble="corrected"
+          />
+        </Fact>
+        <Fact name="Load">
+          <Judged
+            bad={shortOf !== null}
+            topic="overloaded"
+            text={shortOf === null ? 'runs start on time' : SHORT_OF[shortOf]}
+            trouble="most runs start late"
           />
         </Fact>
         <Fact name="Task hub">

@@ -24,12 +24,15 @@ export function skewText(skewMs: number): string {
   return `${duration(Math.abs(skewMs))} ${skewMs > 0 ? 'ahead' : 'behind'}`;
 }
 
+export const SHORT_OF = { cpu: 'it has no CPU time left', storage: 'storage answers slowly' } as const;
+
 /** With more deployments, those in trouble come first, and the others are counted. */
 const SHOWN = 5;
 
 function isWell(deployment: Deployment, all: readonly Deployment[]): boolean {
-  const { state, cordon, skewMs, hubProven } = deployment;
-  return state === 'live' && cordon === null && skewMs === 0 && hubProven && !hasOldFile(deployment, all);
+  const { state, cordon, skewMs, hubProven, shortOf } = deployment;
+  const works = state === 'live' && cordon === null && skewMs === 0 && hubProven && shortOf === null;
+  return works && !hasOldFile(deployment, all);
 }
 
 function restOf(all: readonly Deployment[], shown: readonly Deployment[]): string {
@@ -60,11 +63,12 @@ export function Deployments({ deployments }: { readonly deployments: readonly De
 }
 
 function Card({ deployment, isOld }: { readonly deployment: Deployment; readonly isOld: boolean }): JSX.Element {
-  const { name, tickedAt, version, skewMs, hubProven, cordon } = deployment;
+  const { name, tickedAt, version, skewMs, hubProven, shortOf, cordon } = deployment;
   const warnings = [
     ...(skewMs === 0 ? [] : [`clock ${skewText(skewMs)}`]),
     ...(isOld ? ['older jobs file'] : []),
     ...(!hubProven ? ['its task hub has run nothing yet'] : []),
+    ...(shortOf === null ? [] : [`overloaded: ${SHORT_OF[shortOf]}`]),
     ...(cordon === null ? [] : [`cordoned by ${cordon.by}: ${cordon.note}`]),
   ];
   return (

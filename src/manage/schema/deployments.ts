@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { PRESENCE_STATES } from '../../core/presence-state';
+import { PRESENCE_STATES, SHORTAGES } from '../../core/presence-state';
 import { change, Instant, list, Milliseconds, named, note } from './common';
 
 const Cordon = z.object({ by: z.string(), note: z.string(), since: Instant });
@@ -17,6 +17,10 @@ export const Deployment = named(
     revision: z.int().describe('The revision of its jobs file.'),
     skewMs: Milliseconds.describe("How far its clock is ahead of the storage service's: 0 below 2 s."),
     hubProven: z.boolean().describe('Whether its task hub has shown that it runs orchestrations.'),
+    shortOf: z
+      .enum(SHORTAGES)
+      .nullable()
+      .describe('What its process lacks, so that most runs start late: CPU time, or the answers of storage.'),
     cordon: Cordon.nullable().describe('Why it claims nothing new.'),
   }),
 );

@@ -25,6 +25,7 @@ export function checkDeployments(listed: Presences, file: JobsFile | undefined):
     ...orOk(live.flatMap(checkName), 'names', 'each deployment has its own name'),
     ...orOk(checkHubs(live), 'hubs', 'each deployment has its own task hub'),
     ...orOk(live.flatMap(checkSkew), 'skew', "the deployments' clocks agree with the service's, within 2 s"),
+    ...orOk(live.flatMap(checkLoad), 'load', 'no deployment is overloaded'),
     ...orOk(checkVersions(live, file), 'versions', 'the deployments run one version and one jobs file'),
   ];
 }
@@ -87,6 +88,17 @@ function checkSkew({ name, skewMs }: Deployment): readonly Finding[] {
   const size = formatDuration(Math.round(Math.abs(skewMs) / 1000) * 1000);
   const message = `its clock is ${size} ${skewMs > 0 ? 'ahead of' : 'behind'} the service's, and the deployment corrects it`;
   return [warning('skew', name, message, 'correct the clock of its machine')];
+}
+
+const SHORT_OF = {
+  cpu: ['its process has no CPU time left', 'give its instances more CPU, or let the platform run more of them'],
+  storage: ['storage answers its writes slowly', 'deal the jobs over several storage accounts'],
+} as const;
+
+function checkLoad({ name, shortOf }: Deployment): readonly Finding[] {
+  if (shortOf === undefined) return [];
+  const [cause, remedy] = SHORT_OF[shortOf];
+  return [warning('load', name, `most of its runs start late, because ${cause}`, remedy)];
 }
 
 function checkVersions(live: readonly Deployment[], file: JobsFile | undefined): readonly Finding[] {

@@ -37,6 +37,7 @@ export type Check =
   | 'names'
   | 'hubs'
   | 'skew'
+  | 'load'
   | 'versions'
   | 'cordons'
   | 'accounts';

@@ -59,7 +59,7 @@ function fleetOf(listed: ListedControl | undefined): { readonly fleet: Fleet; re
 }
 
 function deploymentStatus(deployment: Deployment, fleet: Fleet): DeploymentStatus {
-  const { name, state, tickedAt, version, revision, skewMs, hubProven } = deployment;
+  const { name, state, tickedAt, version, revision, skewMs, hubProven, shortOf = null } = deployment;
   const cordon = cordonOf(fleet, name);
   return {
     name,
@@ -69,6 +69,7 @@ function deploymentStatus(deployment: Deployment, fleet: Fleet): DeploymentStatu
     revision,
     skewMs,
     hubProven,
+    shortOf,
     cordon: cordon === undefined ? null : { by: cordon.by, note: cordon.note, since: isoOf(cordon.since) },
   };
 }

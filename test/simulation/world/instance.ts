@@ -8,6 +8,7 @@ import {
   type Report,
   type RunnableJob,
 } from '../../../src/coordinator/coordinator';
+import { Load } from '../../../src/coordinator/load';
 import type { HandedOver, OrchestrationInput } from '../../../src/coordinator/message';
 import { drain } from '../../../src/coordinator/drain';
 import { createConcurrencyLimit } from '../../../src/coordinator/concurrency-limit';
@@ -78,39 +79,42 @@ export interface InstanceOptions {
 
 export function startInstance(options: InstanceOptions): Instance {
   const { process, deployment, random, trace, broken } = options;
-  const coordinator = createCoordinator({
-    store: options.store,
-    clock: process.clock,
-    random: random.next,
-    newId: () => `${hex(random)}-0000-4000-8000-${hex(random)}0000`,
-    deployment: deployment.name,
-    revision: deployment.revision,
-    jobs: new Map(
-      options.specs.map((spec) => [
-        spec.name,
-        {
-          spec,
-          input: undefined,
-          get handler() {
-            return options.handlerOf(spec.name, instance);
+  const coordinator = createCoordinator(
+    {
+      store: options.store,
+      clock: process.clock,
+      random: random.next,
+      newId: () => `${hex(random)}-0000-4000-8000-${hex(random)}0000`,
+      deployment: deployment.name,
+      revision: deployment.revision,
+      jobs: new Map(
+        options.specs.map((spec) => [
+          spec.name,
+          {
+            spec,
+            input: undefined,
+            get handler() {
+              return options.handlerOf(spec.name, instance);
+            },
           },
-        },
-      ]),
-    ),
-    settings: {
-      ...{ lookAheadMs: LOOK_AHEAD_MS, sweepIntervalMs: 60_000, functionTimeoutMs: 150_000 },
-      ...(options.claimsPerSecond !== undefined && {
-        claimsPerSecond: options.claimsPerSecond,
-        longestLookAheadMs: longestWait(options.store.limits.leaseMs.most),
+        ]),
+      ),
+      settings: {
+        ...{ lookAheadMs: LOOK_AHEAD_MS, sweepIntervalMs: 60_000, functionTimeoutMs: 150_000 },
+        ...(options.claimsPerSecond !== undefined && {
+          claimsPerSecond: options.claimsPerSecond,
+          longestLookAheadMs: longestWait(options.store.limits.leaseMs.most),
+        }),
+      },
+      ...(options.maxConcurrentRuns !== undefined && {
+        concurrencyLimit: createConcurrencyLimit(process.clock, options.maxConcurrentRuns),
+      }),
+      ...(options.presences && {
+        presence: { instance: process.id, version: '0', hubAccount: undefined, tickEveryMs: TICK_MS },
       }),
     },
-    ...(options.maxConcurrentRuns !== undefined && {
-      concurrencyLimit: createConcurrencyLimit(process.clock, options.maxConcurrentRuns),
-    }),
-    ...(options.presences && {
-      presence: { instance: process.id, version: '0', hubAccount: undefined, tickEveryMs: TICK_MS },
-    }),
-  });
+    new Load(() => 0),
+  );
   const report: Report = {
     event: (said) => {
       const { event, job, reason, token, attempt } = said;
