@@ -101,7 +101,7 @@ export interface ProcessState {
   tickedAt?: Millis;
 }
 
-/** One for each process and storage account. */
+/** One for each process and storage account. Decision 044. */
 export interface Coordinator extends Env, ProcessState {}
 
 /** A coordinator at the start of its process. */

@@ -15,7 +15,7 @@ export interface Timetable {
 
 /**
  * The source of due times. `timed`: the timetable (cron, `@every`, `@at`). `always`: none, terms follow one another.
- * `manual`: none, the job runs on request.
+ * `manual`: none, the job runs on request. Decision 012.
  */
 export type ScheduleKind = 'timed' | 'always' | 'manual';
 
@@ -117,7 +117,7 @@ const SEARCH_MS = 4 * 365 * 86_400_000;
 
 /**
  * The job's first due time after an instant that may lie years back. Repeats the timetable's look-up until it reaches
- * `by`.
+ * `by`. Decision 007.
  */
 export function nextDue({ timetable }: Pick<JobSpec, 'timetable'>, after: EpochMs, by: EpochMs): EpochMs | undefined {
   for (let from = after; ; from += SEARCH_MS) {
@@ -126,7 +126,7 @@ export function nextDue({ timetable }: Pick<JobSpec, 'timetable'>, after: EpochM
   }
 }
 
-/** The actual time of a due time: its nominal time plus the job's offset. */
+/** The actual time of a due time: its nominal time plus the job's offset. Decision 005. */
 export function actualTime(spec: Pick<JobSpec, 'offsetMs'>, scheduledFor: EpochMs): EpochMs {
   return scheduledFor + spec.offsetMs;
 }

@@ -109,7 +109,7 @@ export function backoff(retry: Retry, failures: number, random: number): Millis 
 
 /**
  * The count of failed runs in a row, once the row's run has ended with this outcome. A failure that a dead holder had
- * already counted is not counted twice.
+ * already counted is not counted twice. Decision 043.
  */
 export function failuresAfter(
   { run, failures, lastFailedKey }: Row,

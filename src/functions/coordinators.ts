@@ -80,7 +80,7 @@ export interface Surroundings {
 }
 
 /**
- * Reads the jobs file and the app settings.
+ * Reads the jobs file and the app settings. Decision 107.
  *
  * @throws ConfigError, SettingError, StorageSettingsError
  */

@@ -104,7 +104,7 @@ export function networksOf(networks: readonly string[]): BlockList | undefined {
 }
 
 /**
- * Checks an address before its host is looked up.
+ * Checks an address before its host is looked up. Decision 095.
  *
  * @returns the entry of the allow list that it fits
  * @throws ForbiddenAddressError

@@ -206,7 +206,7 @@ async function perform(held: HeldRow, attempted: Attempted, input: ClaimInput): 
 
 /**
  * The items of a run work under its place in the group. An attempt that leaves items to their lanes without its own
- * call mostly finds the place that the run has kept.
+ * call mostly finds the place that the run has kept. Decision 073.
  *
  * @returns the end of the attempt, if it has no place
  */

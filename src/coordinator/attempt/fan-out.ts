@@ -61,6 +61,7 @@ interface Ways {
 /**
  * One attempt of a run that fans out. The stored pieces show how far the run has come: without a plan, the attempt
  * plans; with all items done, it gathers; with items left, it leaves them to their lanes, or fails after their time.
+ * Decision 082.
  *
  * @param afterItems the run's own orchestration has finished with the items, or their time is over
  */
@@ -121,7 +122,7 @@ function outOfTime(held: HeldRow, message: string): HandlerCall {
   return endedBy(held, 'timedOut', { name: 'ItemsTimeoutError', message });
 }
 
-/** The items in lanes: its own orchestration works on each lane. */
+/** The items in lanes: its own orchestration works on each lane. Decision 084. */
 export function itemLanes(
   held: HeldRow,
   { policy }: FanOutHandler,
