@@ -12,7 +12,7 @@ interface KeptPieces extends Kept {
 
 /**
  * Each text is a new piece, and the newest counts. Its name begins with the token of its claim: a former
- * holder that writes too late writes an older piece than its successor. Decision 131.
+ * holder that writes too late writes an older piece than its successor. Decision 130.
  */
 export function keptBy(held: HeldRow): KeptPieces {
   const { job, key, row } = held;
