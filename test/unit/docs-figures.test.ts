@@ -147,7 +147,6 @@ const QUOTES: Readonly<Record<string, readonly Quote[]>> = {
   ],
   'how-to/shards.md': [['It waits 2 minutes', 120 * SECOND]],
   'how-to/upgrades.md': [
-    ['about 6 s', byHand('test/e2e measures it')],
     ['up to two ticks (30 s)', 2 * TICK],
     ['less than 30 s old', ON_TIME],
     ['it has 1 s', of('coordinator/bounded', 'DRAIN_GRACE_MS')],
