@@ -152,8 +152,11 @@ interface AppSettings {
    * allows this machine. Default: none.
    */
   readonly CRONLEASE_CALL_HOSTS?: string | undefined;
-  /** The client id of the managed identity whose tokens calls with `identity` send. Default: the app's own. */
-  readonly AZURE_CLIENT_ID?: string | undefined;
+  /**
+   * The client id of the managed identity of handlers, whose tokens calls with `identity` send. Default: that of the
+   * app itself.
+   */
+  readonly HANDLERS_CLIENT_ID?: string | undefined;
   /**
    * The address of the dashboard as people reach it, for links in notices: `https://APP.azurewebsites.net/api/manage/`.
    * Default: notices have no links.

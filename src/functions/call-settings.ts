@@ -55,7 +55,7 @@ export function callHandlers(
       readSetting,
       send: (asked, limits) => guardedRequest(asked, { ...limits, guard }),
       tokenFor: createTokens(systemClock, () =>
-        appCredential(env['WEBSITE_SITE_NAME'] !== undefined, env['AZURE_CLIENT_ID']),
+        appCredential(env['WEBSITE_SITE_NAME'] !== undefined, env['HANDLERS_CLIENT_ID']),
       ),
     };
   };
