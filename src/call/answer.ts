@@ -5,7 +5,7 @@ import { type Answer, retryAfterOf } from '../notices/request';
 /** The largest body of an answer that is read: the ledger keeps no more. */
 export const ANSWER_BYTES = 32 * 1024;
 /** How much of a body an error has. */
-const SHOWN = 8 * 1024;
+export const SHOWN = 8 * 1024;
 /** A wait that an answer asks for is cut to this. */
 const LONGEST_WAIT_MS: Millis = 24 * 3_600_000;
 

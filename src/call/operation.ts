@@ -2,7 +2,7 @@ import type { Millis } from '../core/brand';
 import { isObject } from '../core/metadata';
 import { CallError } from '../handler/call-handler';
 import type { Answer } from '../notices/request';
-import { checkAnswer, isBusy, resultOf, waitOf } from './answer';
+import { SHOWN, checkAnswer, isBusy, resultOf, waitOf } from './answer';
 
 /** An operation that a call has started, and the address of its state. */
 export interface Operation {
@@ -99,7 +99,7 @@ function stateIn({ status }: Readonly<Record<string, unknown>>): string | undefi
 function reasonIn({ error, output }: Readonly<Record<string, unknown>>, hide: (text: string) => string): string {
   const reason = error ?? output;
   if (reason === undefined || reason === null) return '';
-  return `: ${hide(typeof reason === 'string' ? reason : JSON.stringify(reason)).slice(0, 8 * 1024)}`;
+  return `: ${hide(typeof reason === 'string' ? reason : JSON.stringify(reason)).slice(0, SHOWN)}`;
 }
 
 /** The members of a body of JSON; none if it is not one. */

@@ -3,6 +3,7 @@ import {
   type ReadSetting,
   hostText,
   isFilledBy,
+  isHeaderValue,
   isTemplate,
   originOf,
   placesIn,
@@ -67,11 +68,12 @@ function checkAddress({ url }: CallSpec, place: Path, report: CheckedJob['report
   }
   const origin = originOf({ url: url.startsWith('%') ? url.replace(/^%\w+%/, 'https://x') : url }, () => 'x');
   const { protocol, username, password } = origin ?? {};
+  const written = url.replaceAll(/%\w+%|\{[^}]*\}/g, '');
   if (origin === undefined || (protocol !== 'https:' && protocol !== 'http:')) {
     report.error(at, 'is not an address', 'must be such as "https://billing.example.com/api/close"');
   } else if (username !== '' || password !== '') {
     report.error(at, 'has a user name', 'send it in a header, as %NAME% of an app setting');
-  } else if (maskSecrets(url.replaceAll(/%\w+%|\{[^}]*\}/g, '')) !== url.replaceAll(/%\w+%|\{[^}]*\}/g, '')) {
+  } else if (maskSecrets(written) !== written) {
     report.warning(at, ...SECRET, MASK);
   }
 }
@@ -91,7 +93,7 @@ function checkHeaders({ headers, identity }: CallSpec, place: Path, report: Chec
     else if (key === 'authorization' && identity !== undefined) {
       report.error(at, 'is a header that "identity" sets', 'leave one of them out');
     } else if (seen.has(key)) report.error(at, 'is here twice, in other letters', 'leave one of them out');
-    else if (/[^\t\x20-\x7e\x80-\xff]/.test(value)) {
+    else if (!isHeaderValue(value)) {
       report.error(at, 'has characters that no header can hold', 'encode them');
     } else if (looksSecret(name, value)) report.warning(at, ...SECRET, MASK);
     seen.add(key);
@@ -109,12 +111,11 @@ export function checkCallHere(
   let isComplete = true;
   for (const { path, text } of textsOf(call)) {
     for (const setting of placesIn(text).settings.filter((one) => !readSetting(one))) {
-      const remedy = `set it in this app, or correct its name`;
+      const remedy = 'set it in this app, or correct its name';
       report.error([...place, ...path], `names the app setting ${setting}, which is not set`, remedy);
       isComplete = false;
     }
-    const isHeader = path[0] === 'headers';
-    if (isHeader && /[^\t\x20-\x7e\x80-\xff]/.test(withSettings(text, readSetting))) {
+    if (path[0] === 'headers' && !isHeaderValue(withSettings(text, readSetting))) {
       report.error([...place, ...path], 'names an app setting with characters that no header can hold', 'correct it');
     }
   }

@@ -158,8 +158,13 @@ function addressOf(filled: string): URL {
   return address;
 }
 
+/** Whether a header can hold this text. */
+export function isHeaderValue(text: string): boolean {
+  return /^[\t\x20-\x7e\x80-\xff]*$/.test(text);
+}
+
 function headerOf(name: string, value: string): string {
-  if (/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) return value;
+  if (isHeaderValue(value)) return value;
   throw new CallTemplateError(`call.headers.${name} has characters that no header can hold: change the input`);
 }
 
