@@ -109,6 +109,9 @@ param pingsUri string = ''
 @description('The hosts to which notices and pings may go, as in CRONLEASE_NOTIFY_HOSTS.')
 param notifyHosts string[] = []
 
+@description('The hosts to which jobs with a call may send requests, as in CRONLEASE_CALL_HOSTS.')
+param callHosts string[] = []
+
 @description('The address of the dashboard as people reach it, for links in notices. Empty: no links.')
 param publicUrl string = ''
 
@@ -323,6 +326,7 @@ module deployed 'modules/deployment.bicep' = [
       receiversUri: receiversUri
       pingsUri: pingsUri
       notifyHosts: notifyHosts
+      callHosts: callHosts
       publicUrl: publicUrl
       authClientId: authClientId
       authTenantId: authTenantId

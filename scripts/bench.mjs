@@ -12,7 +12,10 @@ const bench = path.join(root, 'bench');
 const systems = path.join(bench, 'systems');
 const cluster = path.join(root, 'src/local/cluster');
 
-/** The peers' packages are not the project's: they are installed when they are needed, and again when they change. */
+/**
+ * The peers' packages are not the project's: they are installed when they are needed, and again when they change.
+ * Decision 125.
+ */
 function installPeers() {
   const lock = readFileSync(path.join(bench, 'package-lock.json'), 'utf8');
   const installed = path.join(bench, 'node_modules/.installed-lock.json');

@@ -19,7 +19,10 @@ const ENTRIES = [
   ...['azurite', 'guard', 'host'].map((name) => `local/cluster/${name}-process`),
 ];
 
-/** Packages that become part of the files. Their code needs nothing of Node, and no app shares an instance with them. */
+/**
+ * Packages that become part of the files. Their code needs nothing of Node, and no app shares an instance with them.
+ * Decision 122.
+ */
 export const TAKEN_IN = ['acorn', 'commander', 'cron-parser', 'json5', 'saxes', 'yaml', 'zod'];
 
 /** Packages that cost as much to load as the rest together. They are loaded when one of their exports is first used. */
@@ -71,7 +74,7 @@ const dashboard = {
     source.endsWith('/dashboard/files.js') ? path.join(root, 'dist/lib/dashboard/files.js') : undefined,
 };
 
-/** Writes the files below a folder. */
+/** Writes the files below a folder. Decision 121. */
 export async function bundleLibrary(folder) {
   const build = await rolldown({
     cwd: root,

@@ -26,7 +26,7 @@ interface Line {
 
 const STARTED_WITHIN_MS = 120_000;
 
-/** Starts a cluster of two deployments. Resolves once as many runs are over as there are jobs. */
+/** Starts a cluster of one instance. Resolves once as many runs are over as there are jobs. Decision 113. */
 export async function startCluster({ root, app, jobs, env }: ClusterOptions): Promise<Cluster> {
   const main = path.join(root, 'dist/lib/cli/main.js');
   // One instance: of two, the share of the races that each wins differs from start to start, and so does the CPU.

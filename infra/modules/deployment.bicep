@@ -68,6 +68,9 @@ param pingsUri string
 @description('The hosts to which notices and pings may go.')
 param notifyHosts string[]
 
+@description('The hosts to which jobs with a call may send requests.')
+param callHosts string[]
+
 @description('The address of the dashboard as people reach it.')
 param publicUrl string
 
@@ -437,6 +440,7 @@ resource app 'Microsoft.Web/sites@2025-03-01' = {
             }
             { name: 'CRONLEASE_PINGS', value: empty(pingsUri) ? '' : '@Microsoft.KeyVault(SecretUri=${pingsUri})' }
             { name: 'CRONLEASE_NOTIFY_HOSTS', value: join(notifyHosts, ',') }
+            { name: 'CRONLEASE_CALL_HOSTS', value: join(callHosts, ',') }
             { name: 'CRONLEASE_PUBLIC_URL', value: publicUrl }
             { name: 'CRONLEASE_API_KEYS', value: join(apiKeys, ',') }
             { name: 'CRONLEASE_MANAGE_READ_ONLY', value: apiReadOnly ? 'true' : 'false' }

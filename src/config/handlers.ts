@@ -19,7 +19,7 @@ export type Registry = Readonly<
 >;
 
 /** The settings of a job that concern its handler. */
-export type HandledJob = Pick<JobSpec, 'name' | 'kind' | 'handler' | 'input' | 'graceMs'>;
+export type HandledJob = Pick<JobSpec, 'name' | 'kind' | 'handler' | 'call' | 'input' | 'graceMs'>;
 
 interface CheckedHandlers {
   /**
@@ -30,7 +30,7 @@ interface CheckedHandlers {
 }
 
 /**
- * Checks that every job, disabled ones included, has a handler in the registry whose schema accepts the job's `input`.
+ * Checks that every job without a `call`, disabled ones included, has a handler in the registry whose schema accepts the job's `input`.
  * @param handlers the registry, by name
  * @param functionTimeoutMs host.json's, if known
  */
@@ -42,6 +42,10 @@ export function checkHandlers(
   const inputs = new Map<JobName, unknown>();
   const errors: PathIssue[] = [];
   for (const spec of jobs) {
+    if (spec.call !== undefined) {
+      inputs.set(spec.name, spec.input);
+      continue;
+    }
     const handler = Object.hasOwn(handlers, spec.handler) ? handlers[spec.handler] : undefined;
     const wrong = Object.hasOwn(handlers, spec.handler) ? whyNoHandler(spec, handler) : undefined;
     if (wrong !== undefined) {

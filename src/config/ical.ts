@@ -46,7 +46,7 @@ const NAME_LENGTH = 120;
 
 /**
  * Reads the events of an iCalendar file: whole days, and times, once or by `FREQ=YEARLY`. A cancelled event counts for
- * nothing. Components other than events, and properties that do not change when an event is, are skipped.
+ * nothing. Components other than events, and properties that do not change when an event is, are skipped. Decision 127.
  *
  * @param isWanted an event that is not wanted may have any times, also those that are not read
  * @throws IcalError

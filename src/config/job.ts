@@ -14,6 +14,7 @@ import { spreadOffset } from '../core/schedule/spread';
 import { type Span, type Window, excludedSpans, spanOf } from '../core/schedule/window';
 import type { Calendars } from './calendars';
 import { type DurationLimits, checkDurations, requireWithinOf, timeoutOf } from './check-durations';
+import { checkCall } from './check-call';
 import { warnOfNoEffect } from './check-effect';
 import { warnOfGaps } from './check-gaps';
 import { checkInput } from './check-input';
@@ -92,6 +93,7 @@ export function readJob(name: string, raw: unknown, report: IssueReport, limits:
   }
   checkDurations(job, limits);
   checkInput(job);
+  checkCall(job);
   warnOfNoEffect(job);
   if (!isNamed) return {};
   const handled = handledOf(name, job);
@@ -101,9 +103,10 @@ export function readJob(name: string, raw: unknown, report: IssueReport, limits:
 }
 
 function handledOf(name: JobName, { settings, wrong }: CheckedJob): HandledJob | undefined {
-  if (['handler', 'input', 'schedule', 'grace'].some((key) => wrong.has(key))) return undefined;
-  const { handler = name, input, schedule, grace } = settings;
-  return { name, handler, input, kind: schedule?.kind === 'always' ? 'always' : 'timed', graceMs: grace };
+  if (['handler', 'call', 'input', 'schedule', 'grace'].some((key) => wrong.has(key))) return undefined;
+  const { handler = name, call, input, schedule, grace } = settings;
+  const kind = schedule?.kind === 'always' ? 'always' : 'timed';
+  return { name, handler, input, kind, graceMs: grace, ...given({ call }) };
 }
 
 function asJobName(name: string): string {
@@ -248,6 +251,7 @@ function specOf(
     logs: settings.logs,
     input: settings.input,
     handler: settings.handler ?? name,
+    ...given({ call: settings.call }),
     description: settings.description,
     tags: settings.tags,
     enabled,

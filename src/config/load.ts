@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import type * as z from 'zod';
 import type { EpochMs, JobName, Millis } from '../core/brand';
 import type { JobsFile } from '../core/job';
+import { type CallSurroundings, checkCallHere } from './check-call';
 import { type ReadCalendars, readCalendars } from './calendars';
 import type { DurationLimits } from './check-durations';
 import { checkRequires, warnOfRareRequired } from './check-requires';
@@ -31,6 +32,8 @@ export interface LoadOptions {
   readonly clockChanges?: boolean;
   /** The registry of handlers, if the jobs will run here. Each job needs a handler that accepts its input. */
   readonly handlers?: Registry;
+  /** What calls need of this app, if the jobs will run here. Called only if the file has a call. */
+  readonly calls?: () => CallSurroundings;
 }
 
 export interface LoadedJobs {
@@ -76,6 +79,10 @@ export function loadJobs(source: string | object, options: LoadOptions = {}): Lo
       ? { inputs: new Map<JobName, unknown>(), errors: [] }
       : checkHandlers(handled, options.handlers, options.functionTimeoutMs);
   report.addErrors(errors.length, () => errors);
+  const surroundings = handled.some(({ call }) => call !== undefined) ? options.calls?.() : undefined;
+  for (const { name: job, call } of handled) {
+    if (call !== undefined && surroundings !== undefined) checkCallHere(call, job, surroundings, report);
+  }
   const { first, count } = report.errors;
   if (count > 0) throw new ConfigError(first, report.warnings, name, { count });
   if (specs.length === 0) report.warning(['jobs'], 'holds no job, so nothing ever runs', 'add one');

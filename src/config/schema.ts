@@ -3,6 +3,7 @@ import { NOTICE_TOPICS } from '../core/notify';
 import { parseSchedule } from '../core/schedule/parse';
 import { ScheduleError } from '../core/schedule/schedule-error';
 import { zoneOf, type Zone } from '../core/schedule/zone';
+import { callSchema } from './call-schema';
 import { nearest } from './suggest';
 import { calendarSchema, exceptedDate, exceptedSpan, inOrder } from './dates';
 import { windowsZone } from './windows-zones';
@@ -263,6 +264,7 @@ export const jobSchema = z
       .min(1)
       .meta({ description: "The handler's name in the registry. Default: the job's name." })
       .optional(),
+    call: callSchema.optional(),
     description: z.string().meta({ description: 'A description for people. Default: none.' }).optional(),
     tags: z.array(z.string().min(1)).meta({ description: 'Labels for finding jobs.' }).prefault([]),
     enabled: z

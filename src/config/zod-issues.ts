@@ -77,6 +77,15 @@ const REMEDIES: Readonly<Record<JobMember | keyof typeof topSchema.shape, string
   logs: 'must be "keep", "host" or "none"',
   input: 'must be JSON that the handler accepts',
   handler: 'must be a name from the registry of handlers, or left out',
+  call: 'must be an object such as {"url": "https://billing.example.com/api/close"}, or left out',
+  'call.url': 'must be an address such as "https://billing.example.com/api/close"',
+  'call.method': 'must be "GET", "HEAD", "POST", "PUT", "PATCH" or "DELETE"',
+  'call.headers': 'must be an object of texts by name: {"x-team": "billing"}',
+  'call.headers.*': 'must be text',
+  'call.body': 'must be JSON, or text',
+  'call.identity': 'must be an audience such as "api://billing", or left out',
+  'call.expect': 'must be a list of statuses such as [200, 404], or left out',
+  'call.expect[]': 'must be a status from 200 to 599',
   description: 'must be text, or left out',
   tags: 'must be a list of words, such as ["nightly"]',
   'tags[]': 'must be a word',
@@ -134,7 +143,8 @@ export function issuesOf(
         .join('')
         .slice(1)
         .replace(/^calendars\.[^[]*/, 'calendars.*')
-        .replace(/^groups\.[^.]*/, 'groups.*');
+        .replace(/^groups\.[^.]*/, 'groups.*')
+        .replace(/^call\.headers\..*/, 'call.headers.*');
       const value = valueAt(part, path);
       if (issue.code === 'unrecognized_keys') {
         const members = path.length === 0 ? known : membersOf(place);

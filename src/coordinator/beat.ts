@@ -71,7 +71,7 @@ export function runsAtWork(coordinator: Coordinator): readonly Beats[] {
 }
 
 /**
- * Keeps the heartbeat of this process alive for all items of a run in it, with one write every 15 s.
+ * Keeps the heartbeat of this process alive for all items of a run in it, with one write every 15 s. Decision 086.
  *
  * @returns when the last successful beat was sent, and whether it is the first one
  * @throws StoreError when no beat has succeeded so far

@@ -14,7 +14,7 @@ export type Handled =
       /** What it had that JSON cannot hold. */
       readonly changes: readonly string[];
     }
-  | { readonly kind: 'threw'; readonly retryable: boolean; readonly reason: Reason; readonly error: RecordedError };
+  | (Extract<AttemptEnd, { kind: 'threw' }> & { readonly error: RecordedError });
 
 /** In a shutdown, handlers have this long to end after the abort, whatever their grace. */
 const DRAIN_GRACE_MS = 1_000;

@@ -7,8 +7,7 @@ import type { Allowance } from '../core/layout';
 import type { Redact } from '../core/redact';
 import type { Place } from '../core/shards';
 import type { RecentRun } from '../core/recent';
-import type { FanOutHandler } from '../handler/define-fan-out';
-import type { JobHandler } from '../handler/handler';
+import type { AnyHandler } from '../handler/handlers';
 import { type ServiceTime, serviceTime } from '../lease/service-time';
 import type { LeaseStore } from '../lease/store';
 import type { RunningCall } from './bounded';
@@ -24,7 +23,7 @@ export type { Report, Speaker } from './report';
 /** A job as this process can run it. */
 export interface RunnableJob {
   readonly spec: JobSpec;
-  readonly handler: JobHandler | FanOutHandler;
+  readonly handler: AnyHandler;
   /** The job's input, parsed by the handler's schema. */
   readonly input: unknown;
 }
@@ -102,7 +101,7 @@ export interface ProcessState {
   tickedAt?: Millis;
 }
 
-/** One for each process and storage account. */
+/** One for each process and storage account. Decision 044. */
 export interface Coordinator extends Env, ProcessState {}
 
 /** A coordinator at the start of its process. */

@@ -26,6 +26,7 @@ export async function whileRunning<T>(coordinator: Coordinator, aborter: Aborter
 /**
  * Shuts the instance down: it claims nothing more, gives back the leases of its hand-overs that have not been claimed,
  * aborts its attempts and its items, and leaves the runs of those. All of these runs continue on other instances.
+ * Decision 060.
  */
 export async function drain(coordinator: Coordinator): Promise<void> {
   coordinator.stopping = true;

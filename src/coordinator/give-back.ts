@@ -15,7 +15,7 @@ export function turnOf({ run }: Claim, etag: ETag): string {
 /**
  * Releases an available row that was handed over and not claimed, so that others need not wait until its lease expires.
  * The release carries the ETag from before the claim, so it fails once any claim has been made. An attempt that comes
- * later finds its lease gone, and acquires it again if the row is unchanged.
+ * later finds its lease gone, and acquires it again if the row is unchanged. Decision 051. Decision 054. Decision 058.
  *
  * @throws StoreError when storage does not answer: the lease expires
  */

@@ -44,7 +44,7 @@ interface Asking extends Asker {
   reject(mistake: unknown): void;
 }
 
-/** The calls of one process for one group. All its attempts share them. */
+/** The calls of one process for one group. All its attempts share them. Decision 074. */
 export interface Doorkeeper {
   /**
    * Waits for a place.

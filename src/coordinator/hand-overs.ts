@@ -37,7 +37,7 @@ export interface HandOver {
 
 /**
  * Leases that this process has handed over, by job, until it sees their claim, and how long the last ones took. A task
- * hub that polls its queues rarely takes longer than the usual look-ahead.
+ * hub that polls its queues rarely takes longer than the usual look-ahead. Decision 019. Decision 053. Decision 128.
  */
 export class HandOvers {
   readonly #open = new Map<JobName, HandOver>();

@@ -19,7 +19,7 @@ interface Leaving {
 /**
  * Leaves the runs on whose items this process has worked, in its shutdown: it ends its heartbeat for each, and if no
  * other process has one, it hands the run on to any tick. Call it when no item can begin here any more. Where an item
- * does not end, or storage does not answer, the silence of the items decides.
+ * does not end, or storage does not answer, the silence of the items decides. Decision 089. Decision 090.
  */
 export function leaveItems(coordinator: Coordinator, remaining: () => Millis): readonly Promise<void>[] {
   const ask: Ask = (call) => untilAnswered(coordinator, remaining, (signal) => call(coordinator.store, signal));

@@ -19,6 +19,7 @@ const LIMIT_MS: Millis = 10_000;
  * row and record how far the run got. But no instance continues a run whose row was released over it, as a tool can
  * that knows the lease's id: a free row counts as settled. If the row still has the run, its lease is acquired and left
  * to expire, as that of a holder that died. If another run has the row, the outcome of this one is recorded as unknown.
+ * Decision 048.
  */
 export async function lookAfterLost(writer: RowWriter): Promise<void> {
   const { coordinator, job, row, report } = writer;

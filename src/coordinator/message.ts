@@ -10,6 +10,7 @@ import type { SentAt } from './telemetry';
 /**
  * The message through Durable from a tick to an attempt, and from an attempt to the next. It holds instants as numbers,
  * and rows and attempts as JSON text, because the Durable extension may rewrite times in JSON in another form.
+ * Decision 049.
  */
 export type AttemptInput =
   /** A no-op that shows that the task hub works. */

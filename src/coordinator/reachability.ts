@@ -18,7 +18,10 @@ type Kind = keyof typeof ANSWERS;
 /** Sweeps are not exact to the millisecond. */
 const SWEEP_SHARE = 0.9;
 
-/** Reports a trouble once for each reason. It lasts until {@link Health.over}: {@link sayTroublesAgain} repeats it. */
+/**
+ * Reports a trouble once for each reason. It lasts until {@link Health.over}: {@link sayTroublesAgain} repeats it.
+ * Decision 038.
+ */
 export function troubled(
   { health, clock, serviceTime }: Pick<Coordinator, 'health' | 'clock' | 'serviceTime'>,
   what: string,

@@ -45,7 +45,7 @@ export type MarkAnswer =
 
 /**
  * Writes the open record of a claim that may not be the first for its due time. Without it, a leader that was paused
- * after its handler could write its record between a successor's check and the successor's handler.
+ * after its handler could write its record between a successor's check and the successor's handler. Decision 046.
  */
 export async function writeMark(writer: RowWriter, attempts: readonly AttemptRecord[]): Promise<MarkAnswer> {
   const { row, job } = writer;
@@ -163,7 +163,7 @@ export async function finishDecided(writer: RowWriter): Promise<void> {
   await writer.release();
 }
 
-/** An attempt whose handler was called. */
+/** An attempt whose handler was called. Decision 045. */
 export type StartedAttempt = AttemptRecord & { readonly startedAt: string };
 
 function pastAttempt(

@@ -69,7 +69,7 @@ export type ClaimResult = 'won' | 'lost' | 'unknown';
 
 /**
  * Receives what events do not show, for metrics and traces. It makes no call to storage, and never throws. The
- * coordinator works the same without it.
+ * coordinator works the same without it. Decision 111.
  */
 export interface Telemetry {
   begin(stage: Stage, run: TracedRun, start?: StageStart): Span;

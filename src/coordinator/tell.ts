@@ -18,7 +18,7 @@ type Ask = <T>(call: (store: NoticeStore, signal: AbortSignal) => Promise<T>) =>
 
 /**
  * Creates a notice, unless it exists, and sends it if it is ours. It returns before it is sent: if this process dies, a
- * sweep finds it.
+ * sweep finds it. Decision 093.
  *
  * @throws StoreError
  */

@@ -16,7 +16,7 @@ export type BackfillOrder = 'oldest' | 'newest';
 export const BACKFILL_STATES = ['active', 'paused', 'stopping', 'stopped', 'scheduleChanged', 'done'] as const;
 export type BackfillState = (typeof BACKFILL_STATES)[number];
 
-/** An operator's command to run past due times of a job again, one after another. */
+/** An operator's command to run past due times of a job again, one after another. Decision 079. */
 export interface Backfill {
   /** The records of its runs have it in their keys, so that each due time runs at most once for it. */
   readonly id: string;
@@ -86,7 +86,7 @@ export type BackfillStep =
   /** This due time runs. `isOpen`: an attempt of it may have begun. */
   | { readonly kind: 'run'; readonly due: EpochMs; readonly progress: BackfillProgress; readonly isOpen: boolean };
 
-/** The key of the record of a back-filled due time: beside the record of the due time itself. */
+/** The key of the record of a back-filled due time: beside the record of the due time itself. Decision 080. */
 export function backfillKey({ id }: Pick<Backfill, 'id'>, due: EpochMs): string {
   return recordKey(due, id);
 }

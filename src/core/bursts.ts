@@ -16,7 +16,7 @@ const SPARE_SHARE = 0.5;
 
 /**
  * The look-ahead of each due time, so that the claims of all that is due by then can be made in time. It grows with the
- * number of due times, and stays as it is where few are due.
+ * number of due times, and stays as it is where few are due. Decision 018.
  *
  * @param due the actual due times that this process expects to claim
  * @returns the look-ahead of a due time

@@ -23,7 +23,9 @@ export const STOP_PIECE = 'stop';
 
 /** How often a process beats for a run while it works on the run's items. */
 export const BEAT_EVERY_MS: Millis = 15_000;
-/** A beat lets the items of its process trust for this long at most: less than {@link SILENT_AFTER_MS}. */
+/**
+ * A beat lets the items of its process trust for this long at most: less than {@link SILENT_AFTER_MS}. Decision 088.
+ */
 export const BEAT_TRUSTS_MS: Millis = 40_000;
 /** After this long without a beat, a tick may claim the run before its items' deadline. */
 export const SILENT_AFTER_MS: Millis = 45_000;
@@ -39,6 +41,7 @@ export function itemsDeadlineMs({ timeoutMs }: JobSpec, { deadlineMs }: FanOutPo
 
 /**
  * A heartbeat of one claim. Its name has the token, so that items of an earlier claim do not beat for a later one.
+ * Decision 087.
  *
  * @param process whose heartbeat it is; undefined: what a process that was shut down leaves behind
  */

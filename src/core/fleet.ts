@@ -3,7 +3,7 @@ import { isInstant, MetadataReader, writeMetadata } from './metadata';
 
 /**
  * What concerns all jobs lies among their controls, under this name, so that each sweep reads it without a call. It
- * sorts before the names of jobs, so that it is on the first page. No job may have it.
+ * sorts before the names of jobs, so that it is on the first page. No job may have it. Decision 023.
  */
 export const FLEET = '-fleet' as JobName;
 

@@ -56,7 +56,7 @@ export interface RowSight {
 
 /**
  * Whether a member is out for certain: no handler of its attempt may trust its lease any more, and none of its items is
- * at work. What is proven once stays so, however old the sight is.
+ * at work. What is proven once stays so, however old the sight is. Decision 071.
  *
  * @param sight undefined: there is no such row
  */
@@ -85,7 +85,7 @@ function isSameMember(one: Member, other: Member): boolean {
 }
 
 /**
- * An attempt asks for a place. It gets one, or waits behind those that go before it.
+ * An attempt asks for a place. It gets one, or waits behind those that go before it. Decision 070.
  *
  * @returns the group as it was, if it changes nothing
  */
@@ -122,7 +122,7 @@ export function hasPlace({ running }: Group, member: Member): boolean {
   return running.some((one) => isSameMember(one, member));
 }
 
-/** Those that wait, in the order in which they get places: by priority, then the one that came first. */
+/** Those that wait, in the order in which they get places: by priority, then the one that came first. Decision 072. */
 export function inOrder(waiting: readonly WaitingMember[]): readonly WaitingMember[] {
   return waiting.toSorted((one, other) => compareRanks(rankOf(one), rankOf(other)));
 }

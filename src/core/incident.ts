@@ -44,7 +44,7 @@ export interface Outcomes extends Pick<Row, 'failures' | 'lastFailedKey' | 'last
 }
 
 /**
- * The incident of a job that fails or is overdue; undefined if it does neither.
+ * The incident of a job that fails or is overdue; undefined if it does neither. Decision 096.
  *
  * @param overdueSince when the job became overdue, if it is
  */

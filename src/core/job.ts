@@ -1,4 +1,5 @@
 import type { EpochMs, JobName, Millis } from './brand';
+import type { CallSpec } from './call';
 import type { NotifySettings } from './notify';
 
 /** The largest input of a manual run, in bytes of JSON. */
@@ -14,7 +15,7 @@ export interface Timetable {
 
 /**
  * The source of due times. `timed`: the timetable (cron, `@every`, `@at`). `always`: none, terms follow one another.
- * `manual`: none, the job runs on request.
+ * `manual`: none, the job runs on request. Decision 012.
  */
 export type ScheduleKind = 'timed' | 'always' | 'manual';
 
@@ -95,6 +96,8 @@ export interface JobSpec {
   readonly input: unknown;
   /** Name in the registry of handlers. */
   readonly handler: string;
+  /** The request that takes the place of a handler. */
+  readonly call?: CallSpec;
   readonly description: string | undefined;
   readonly tags: readonly string[];
   readonly enabled: boolean;
@@ -114,7 +117,7 @@ const SEARCH_MS = 4 * 365 * 86_400_000;
 
 /**
  * The job's first due time after an instant that may lie years back. Repeats the timetable's look-up until it reaches
- * `by`.
+ * `by`. Decision 007.
  */
 export function nextDue({ timetable }: Pick<JobSpec, 'timetable'>, after: EpochMs, by: EpochMs): EpochMs | undefined {
   for (let from = after; ; from += SEARCH_MS) {
@@ -123,7 +126,7 @@ export function nextDue({ timetable }: Pick<JobSpec, 'timetable'>, after: EpochM
   }
 }
 
-/** The actual time of a due time: its nominal time plus the job's offset. */
+/** The actual time of a due time: its nominal time plus the job's offset. Decision 005. */
 export function actualTime(spec: Pick<JobSpec, 'offsetMs'>, scheduledFor: EpochMs): EpochMs {
   return scheduledFor + spec.offsetMs;
 }

@@ -58,7 +58,10 @@ export function decodeLayout(metadata: Readonly<Record<string, string>>): Layout
   };
 }
 
-/** What the layout of an account allows a deployment whose list this is. Undefined: the account has no layout. */
+/**
+ * What the layout of an account allows a deployment whose list this is. Undefined: the account has no layout.
+ * Decision 109.
+ */
 export function allowanceOf({ accounts, index }: Place, layout: Layout | undefined): Allowance {
   const here = accounts[index] ?? '';
   if (layout === undefined) {

@@ -36,7 +36,7 @@ export interface LostRow {
 }
 
 /**
- * The row of a job whose row was deleted while its ledger remained. Nothing that may have run runs again:
+ * The row of a job whose row was deleted while its ledger remained. Nothing that may have run runs again: Decision 033.
  *
  * - The token is above every one that was ever given out. The newest records miss claims that were never recorded, and
  *   back-filled runs, whose keys are old and whose tokens may be the highest. Each of these was claimed after the

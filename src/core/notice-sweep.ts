@@ -64,7 +64,7 @@ function nameOf({ id, job, change }: Listed): string {
 
 /**
  * The notices that a sweep calls for: troubles without a claim that began or ended, and reminders. Those that are
- * listed already are left out; of several deployments that see the same, one creates it.
+ * listed already are left out; of several deployments that see the same, one creates it. Decision 092.
  *
  * @param own the listed notices of this job
  */

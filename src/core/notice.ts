@@ -65,7 +65,7 @@ export function beforeEnd<R extends Pick<Row, 'failures' | 'failedBefore'>>(row:
   return failedBefore === undefined ? row : { ...row, failures: failedBefore, failedBefore: undefined };
 }
 
-/** The notices that the end of a run calls for. Attempts never do, nor do cancelled runs. */
+/** The notices that the end of a run calls for. Attempts never do, nor do cancelled runs. Decision 091. */
 export function noticesOfEnd(
   { notify, pauseAfterFailures }: Told,
   row: Row,

@@ -9,7 +9,7 @@ type AlertedJob = Pick<JobSpec, 'kind' | 'at' | 'timetable' | 'offsetMs' | 'aler
 /**
  * For how long the job has been without a success, if that is longer than its `alertAfter`; else undefined. A job that
  * is disabled or paused is never overdue, nor is one that has succeeded after its last due time of all. The end of a
- * pause counts as a success; so does an `@at` job's due time.
+ * pause counts as a success; so does an `@at` job's due time. Decision 024.
  *
  * @param from the job's last success, or the last excuse for having none, or when the job was first seen. An instant
  *   that is too early reports jobs as overdue that are not, never the reverse

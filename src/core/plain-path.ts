@@ -16,6 +16,7 @@ export interface SeenPath {
 /**
  * The path, if every reader sees the same one; undefined otherwise. A login in front of the app lets some paths through.
  * Dots, empty parts, encoded slashes and double encoding could make it read another path than the app does.
+ * Decision 126.
  */
 export function plainPath({ normalised, matched, sent = [] }: SeenPath): string | undefined {
   const parts = partsOf(normalised);

@@ -314,7 +314,7 @@ export class ForeignRecordError extends Error {
   override readonly name = 'ForeignRecordError';
 }
 
-/** Reads a stored record back. Throws {@link ForeignRecordError}. */
+/** Reads a stored record back. Throws {@link ForeignRecordError}. Decision 035. */
 export function parseRecord(job: JobName, key: string, body: string): LedgerRecord {
   let parsed: unknown;
   if ((body.match(/[[{]/g)?.length ?? 0) > NESTED_AT_MOST) {

@@ -68,7 +68,7 @@ export function requirementOf(
 
 /**
  * The newest due time that a row remembers as a success: retention may have deleted its record. Only an entry with a
- * duration comes from the run's end or from its record, and that of a run in progress may change.
+ * duration comes from the run's end or from its record, and that of a run in progress may change. Decision 076.
  */
 export function rememberedSuccess(
   metadata: Readonly<Record<string, string>>,

@@ -16,7 +16,13 @@ export type AbortCode = 'leaseLost' | 'timedOut' | 'stalled' | 'cancelled' | 'dr
 /** The end of one attempt, before anything is decided about its run. The first event counts. */
 export type AttemptEnd =
   | { readonly kind: 'returned' }
-  | { readonly kind: 'threw'; readonly retryable: boolean; readonly reason: Reason }
+  | {
+      readonly kind: 'threw';
+      readonly retryable: boolean;
+      readonly reason: Reason;
+      /** A retry must not come sooner. */
+      readonly retryAfterMs?: Millis;
+    }
   | { readonly kind: 'aborted'; readonly code: AbortCode; readonly reason: Reason }
   /** The handler was not called: the job was paused after the claim, or its turn did not come in time. */
   | { readonly kind: 'notRun'; readonly outcome: NotRunOutcome; readonly reason: Reason }
@@ -44,7 +50,7 @@ export function afterAttempt(job: JobSpec, row: Row, end: AttemptEnd, now: Epoch
     case 'returned':
       return { kind: 'ended', outcome: 'succeeded', reason: 'completed' };
     case 'threw':
-      return again(job, row, { outcome: 'failed', reason: end.reason, retryable: end.retryable }, now, random);
+      return again(job, row, { ...end, outcome: 'failed' }, now, random);
     case 'notRun':
       return { kind: 'ended', outcome: end.outcome, reason: end.reason };
     case 'crowded':
@@ -73,7 +79,13 @@ function again(
     outcome,
     reason,
     retryable,
-  }: { readonly outcome: RanOutcome; readonly reason: Reason; readonly retryable: boolean },
+    retryAfterMs = 0,
+  }: {
+    readonly outcome: RanOutcome;
+    readonly reason: Reason;
+    readonly retryable: boolean;
+    readonly retryAfterMs?: Millis;
+  },
   now: EpochMs,
   random: number,
 ): RunStep {
@@ -81,7 +93,8 @@ function again(
   // A term that failed is over: the next term is its retry, after the back-off.
   if (!retryable || used >= job.retry.attempts || job.kind === 'always') return { kind: 'ended', outcome, reason };
   // 0 means "at once", so a real not-before time is never 0.
-  return { kind: 'retry', outcome, reason, notBefore: Math.max(1, now + backoff(job.retry, used, random)) };
+  const wait = Math.max(retryAfterMs, backoff(job.retry, used, random));
+  return { kind: 'retry', outcome, reason, notBefore: Math.max(1, now + wait) };
 }
 
 /**
@@ -96,7 +109,7 @@ export function backoff(retry: Retry, failures: number, random: number): Millis 
 
 /**
  * The count of failed runs in a row, once the row's run has ended with this outcome. A failure that a dead holder had
- * already counted is not counted twice.
+ * already counted is not counted twice. Decision 043.
  */
 export function failuresAfter(
   { run, failures, lastFailedKey }: Row,

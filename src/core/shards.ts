@@ -14,7 +14,7 @@ export interface Place {
 
 /**
  * The account of a job, by only its name: the one with the highest weight. So an account that is added takes jobs of
- * all others and moves no other job, and the jobs of one that is removed are dealt to those that remain.
+ * all others and moves no other job, and the jobs of one that is removed are dealt to those that remain. Decision 108.
  *
  * Jobs whose names begin alike before `--` lie in one account.
  */

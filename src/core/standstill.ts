@@ -17,7 +17,7 @@ export interface HolderLimits {
 /**
  * The instant from which no instance can have been at work on a row's run that is not over: its holder's lease had
  * ended, or its next attempt was overdue. Storage shows neither a renewal nor a death, so the holder counts as alive
- * for as long as an attempt lasts. Undefined: it is settled.
+ * for as long as an attempt lasts. Undefined: it is settled. Decision 009.
  *
  * @param beat the last beat of its items, if it was read
  */

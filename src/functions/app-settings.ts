@@ -148,6 +148,16 @@ interface AppSettings {
    */
   readonly CRONLEASE_NOTIFY_HOSTS?: string | undefined;
   /**
+   * The hosts to which jobs with a `call` may send requests, in the form of `CRONLEASE_NOTIFY_HOSTS`. `cronlease dev` also
+   * allows this machine. Default: none.
+   */
+  readonly CRONLEASE_CALL_HOSTS?: string | undefined;
+  /**
+   * The client id of the managed identity of handlers, whose tokens calls with `identity` send. Default: that of the
+   * app itself.
+   */
+  readonly HANDLERS_CLIENT_ID?: string | undefined;
+  /**
    * The address of the dashboard as people reach it, for links in notices: `https://APP.azurewebsites.net/api/manage/`.
    * Default: notices have no links.
    */

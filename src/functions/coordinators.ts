@@ -24,6 +24,7 @@ import type { Feed } from '../telemetry/feed';
 import { VERSION } from '../version';
 import type { Environment } from './app-settings';
 import type { HostFacts } from './host-facts';
+import { type CallSettings, callHandlers, callSettings } from './call-settings';
 import { environmentSetting } from './manage-settings';
 import { noticeSettings } from './notice-settings';
 import { createOutlet, unknownNames } from './outlet';
@@ -79,7 +80,7 @@ export interface Surroundings {
 }
 
 /**
- * Reads the jobs file and the app settings.
+ * Reads the jobs file and the app settings. Decision 107.
  *
  * @throws ConfigError, SettingError, StorageSettingsError
  */
@@ -87,10 +88,12 @@ export function createCoordinators(options: CoordinatorOptions, { env, host, fee
   // An empty setting counts as unset, as everywhere.
   const source = env['CRONLEASE_JOBS_FILE'] || options.jobs;
   const { handlers } = options;
+  let calls: CallSettings | undefined;
   const { jobsFile, warnings, inputs } = loadJobs(source, {
     baseFolder: process.cwd(),
     functionTimeoutMs: host.functionTimeoutMs,
     handlers,
+    calls: () => (calls ??= callSettings(env)),
     now: systemClock.now(),
     // Where the app is developed. On Azure, no start of an instance looks at a year of each schedule.
     clockChanges: env['AZURE_FUNCTIONS_ENVIRONMENT'] === 'Development',
@@ -107,13 +110,14 @@ export function createCoordinators(options: CoordinatorOptions, { env, host, fee
   refuseApart(jobsFile.jobs, accounts);
   const shared = sharedBy(stores, { revision: jobsFile.revision, env, host });
   const environment = environmentSetting(env)?.name;
+  const runnable = runnableJobs(jobsFile.jobs, handlers, inputs, calls && callHandlers(calls, env));
   const all = stores.map((store, index) => {
     const { deployment, presence } = shared;
-    const own = jobsFile.jobs.filter(({ name }) => shardOf(name, accounts) === index);
+    const own = [...runnable].filter(([name]) => shardOf(name, accounts) === index);
     const coordinator = createCoordinator({
       ...shared,
       store,
-      jobs: runnableJobs(own, handlers, inputs),
+      jobs: new Map(own),
       ...(accounts.length > 1 && { place: { accounts, index } }),
     });
     const { clock, serviceTime: time } = coordinator;
@@ -125,7 +129,7 @@ export function createCoordinators(options: CoordinatorOptions, { env, host, fee
     all,
     of: (job) => at(all, shardOf(job, accounts)),
     store: dealtStore(stores),
-    jobs: jobsFile.jobs.filter(({ handler }) => handlers[handler] !== undefined),
+    jobs: [...runnable.values()].map(({ spec }) => spec),
   };
 }
 
@@ -215,10 +219,11 @@ function runnableJobs(
   specs: readonly JobSpec[],
   handlers: Handlers,
   inputs: ReadonlyMap<JobName, unknown>,
+  callHandler: ReturnType<typeof callHandlers> | undefined,
 ): Map<JobName, RunnableJob> {
   const runnable = new Map<JobName, RunnableJob>();
   for (const spec of specs) {
-    const handler = handlers[spec.handler];
+    const handler = spec.call === undefined ? handlers[spec.handler] : callHandler?.(spec, spec.call);
     if (handler !== undefined) runnable.set(spec.name, { spec, handler, input: inputs.get(spec.name) });
   }
   return runnable;

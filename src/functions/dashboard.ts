@@ -7,7 +7,7 @@ export interface PageAnswer {
   readonly body: string | Uint8Array;
 }
 
-/** Nothing comes from elsewhere, nothing is inline, and no text becomes markup. */
+/** Nothing comes from elsewhere, nothing is inline, and no text becomes markup. Decision 106. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",

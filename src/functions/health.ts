@@ -22,6 +22,7 @@ const FIRST_TICK_WITHIN_MS = 120_000;
  * Whether this instance can do its work, in each storage account. An instance on which no tick runs has no news of
  * storage, so this asks storage, at most once in 30 s: whether it answers, and whether another instance of the app has
  * reported a tick. Callers in between get the same answer. Without an address for Durable no tick of this app can run.
+ * Decision 039.
  */
 export function readiness(coordinators: () => readonly Coordinator[], env: Environment): () => Promise<boolean> {
   interface Asked {

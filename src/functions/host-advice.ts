@@ -68,6 +68,7 @@ export interface HostAdvice {
 /**
  * Checks how often Durable looks for messages, and how long it hides those that a killed host had taken. A member that is
  * missing has Durable's default. Returns nothing if there is no host.json, or the queues are not in Azure Storage.
+ * Decision 059.
  */
 export function hostAdvice(env: Environment, appFolder: string): HostAdvice {
   const type = settingOf(env, appFolder, [...PROVIDER, 'type']);

@@ -30,7 +30,8 @@ export interface NoticeSettings {
  * @param isUnderDev whether `cronlease dev` runs in this folder
  */
 export function noticeSettings(env: Environment, isUnderDev = false): NoticeSettings {
-  const guard: Guard = { hosts: allowedHosts(env), isLocal: isUnderDev || isLocal(env) };
+  const setting = 'CRONLEASE_NOTIFY_HOSTS';
+  const guard: Guard = { setting, hosts: allowedHosts(env, setting), isLocal: isUnderDev || isLocal(env) };
   const receivers = new Map<string, Receiver>();
   for (const [name, value] of Object.entries(objectIn(env, 'CRONLEASE_RECEIVERS', '{"ops": {…}}'))) {
     receivers.set(name, receiverOf(`CRONLEASE_RECEIVERS.${name}`, name, value, guard));
@@ -45,7 +46,7 @@ export function noticeSettings(env: Environment, isUnderDev = false): NoticeSett
 }
 
 /** Only `cronlease dev` sets the secret: there, receivers on this machine are for trying out. */
-function isLocal(env: Environment): boolean {
+export function isLocal(env: Environment): boolean {
   return (env['CRONLEASE_DEV_SECRET'] ?? '') !== '' && env['WEBSITE_SITE_NAME'] === undefined;
 }
 
@@ -108,8 +109,8 @@ function addressOf(place: string, value: unknown, guard: Guard): URL {
   return address;
 }
 
-function allowedHosts(env: Environment): readonly AllowedHost[] {
-  const setting = 'CRONLEASE_NOTIFY_HOSTS';
+/** The hosts of an allow list. Throws {@link SettingError}. */
+export function allowedHosts(env: Environment, setting: Guard['setting']): readonly AllowedHost[] {
   const entries = (env[setting] ?? '').split(',').map((entry) => entry.trim().toLowerCase());
   return entries
     .filter((entry) => entry !== '')

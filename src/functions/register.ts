@@ -51,7 +51,7 @@ export function registerCoordinator(options: CoordinatorOptions): void {
     return setUp.coordinators;
   };
   // Registered first. A host that has no function yet does not report an error in the app as a failure; it looks for
-  // functions of the old model and finds none.
+  // functions of the old model and finds none. Decision 040.
   const isReady = readiness(() => coordinators().all, process.env);
   const tickers = (): Tickers => {
     if (setUp.tickers === undefined) throw new Error(NOT_LOADED);

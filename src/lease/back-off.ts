@@ -12,6 +12,7 @@ export interface Asking {
 /**
  * The waits between repeated calls. Each is twice the last, up to `mostMs`, minus a random part of up to a half, so
  * that instances that lost the service together do not return together. A `Retry-After` of the service is heeded.
+ * Decision 037.
  */
 export function backOff(random: () => number, leastMs: Millis, mostMs: Millis): (problem: unknown) => Millis {
   let full = leastMs;

@@ -34,7 +34,7 @@ export function takeDeadline(signal: AbortSignal, from: AbortSignal | undefined)
 
 /**
  * Makes a call that ends in time, whatever the other side does. After `limit` its signal is aborted, and the call
- * rejects with {@link StoreUnavailableError}. The call may or may not have taken effect.
+ * rejects with {@link StoreUnavailableError}. The call may or may not have taken effect. Decision 026.
  */
 export async function within<T>(
   clock: Clock,

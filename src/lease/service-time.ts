@@ -3,7 +3,7 @@ import type { Clock } from '../core/clock';
 import { DATE_BEHIND_MS } from '../core/job';
 import { type Moment, elapsedSince } from './trust';
 
-/** Local time is corrected beyond this difference. The Date header has a resolution of 1 s. */
+/** Local time is corrected beyond this difference. The Date header has a resolution of 1 s. Decision 065. */
 const CORRECT_BEYOND_MS = 2_000;
 
 /** Two clocks that measure the same time differ by this share of it at most. */

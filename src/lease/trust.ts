@@ -34,7 +34,7 @@ export interface Lost {
 
 /**
  * The holder's belief that it holds the lease, until `proof + length`. Only this class subtracts the margin from a
- * lease. Trust that has ended never returns: a renewal that succeeds late proves nothing.
+ * lease. Trust that has ended never returns: a renewal that succeeds late proves nothing. Decision 064.
  */
 export class Trust {
   #over = false;

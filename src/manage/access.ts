@@ -50,7 +50,7 @@ export const DEV_HEADER = 'x-cronlease-dev';
 export const CHANGE_HEADER = 'x-cronlease-request';
 const PRINCIPAL_HEADER = 'x-ms-client-principal';
 
-/** A request that claims more than one identity gets the first of these; a wrong key is never ignored. */
+/** A request that claims more than one identity gets the first of these; a wrong key is never ignored. Decision 103. */
 export function callerOf(settings: AccessSettings, knock: Knock): Caller | Denied {
   const key = keySent(knock);
   if (key !== undefined) return callerByKey(settings, key, knock);

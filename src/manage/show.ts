@@ -42,6 +42,8 @@ function settingsOf(spec: JobSpec): NonNullable<z.input<typeof OneJob>['settings
   return {
     kind,
     handler,
+    // A query may have a key.
+    call: spec.call === undefined ? null : `${spec.call.method} ${spec.call.url.replace(/[?#].*$/s, '')}`,
     catchUp,
     catchUpWindowMs,
     overlap,

@@ -1,7 +1,7 @@
 import { BlockList, isIP } from 'node:net';
 import type { getDomain as GetDomain } from 'tldts';
 
-/** A host that notices and pings may be sent to. */
+/** A host that may be called. */
 export interface AllowedHost {
   /** A host name, or `*.` and a domain, whose hosts are allowed. In lower case. */
   readonly pattern: string;
@@ -10,6 +10,8 @@ export interface AllowedHost {
 }
 
 export interface Guard {
+  /** The app setting that has the hosts. */
+  readonly setting: 'CRONLEASE_NOTIFY_HOSTS' | 'CRONLEASE_CALL_HOSTS';
   readonly hosts: readonly AllowedHost[];
   /** Whether this machine itself may be called, and without TLS: under `cronlease dev`. */
   readonly isLocal: boolean;
@@ -102,18 +104,19 @@ export function networksOf(networks: readonly string[]): BlockList | undefined {
 }
 
 /**
- * Checks an address before its host is looked up.
+ * Checks an address before its host is looked up. Decision 095.
  *
  * @returns the entry of the allow list that it fits
  * @throws ForbiddenAddressError
  */
-export function checkAddress(address: URL, { hosts, isLocal }: Guard): AllowedHost {
+export function checkAddress(address: URL, { setting, hosts, isLocal }: Guard): AllowedHost {
   const host = hostOf(address);
   const allowed = hosts.find(({ pattern }) =>
     pattern.startsWith('*.') ? host.endsWith(pattern.slice(1)) : host === pattern,
   );
   if (allowed === undefined) {
-    throw new ForbiddenAddressError(`host "${host}" is not in CRONLEASE_NOTIFY_HOSTS: add it, if notices may go there`);
+    const what = setting === 'CRONLEASE_CALL_HOSTS' ? 'calls' : 'notices';
+    throw new ForbiddenAddressError(`host "${host}" is not in ${setting}: add it, if ${what} may go there`);
   }
   const isPlain = address.protocol === 'http:' && isLocal && isThisMachine(host);
   if (address.protocol !== 'https:' && !isPlain) {
@@ -141,7 +144,7 @@ export function hostOf({ hostname }: URL): string {
  *
  * @throws ForbiddenAddressError
  */
-export function checkResolved(host: string, ip: string, allowed: AllowedHost, { isLocal }: Guard): void {
+export function checkResolved(host: string, ip: string, allowed: AllowedHost, { setting, isLocal }: Guard): void {
   const family = familyOf(ip);
   const refuse = (what: string): never => {
     throw new ForbiddenAddressError(`host "${host}" has the address ${ip}, ${what}`);
@@ -150,12 +153,10 @@ export function checkResolved(host: string, ip: string, allowed: AllowedHost, { 
     if (!isLocal) refuse('which is this machine');
     return;
   }
-  if (isNever.check(ip, family)) refuse('which no notice may go to');
+  if (isNever.check(ip, family)) refuse('which must never be called');
   if (!isPrivate.check(ip, family)) return;
   if (networksOf(allowed.networks)?.check(ip, family) !== true) {
-    refuse(
-      `which is private: allow it as "${allowed.pattern}=NETWORK" in CRONLEASE_NOTIFY_HOSTS, such as "=10.0.0.0/8"`,
-    );
+    refuse(`which is private: allow it as "${allowed.pattern}=NETWORK" in ${setting}, such as "=10.0.0.0/8"`);
   }
 }
 

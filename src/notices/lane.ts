@@ -41,7 +41,7 @@ export interface Sending {
 
 /**
  * Sends the notices of one receiver one after another. Where many jobs fail at once, the first few are sent at once,
- * and the others together. An incident of PagerDuty belongs to one job, so those are never put together.
+ * and the others together. An incident of PagerDuty belongs to one job, so those are never put together. Decision 094.
  */
 export function createLane(clock: Clock, as: Format, sending: Sending): Lane {
   const queue: Waiting[] = [];

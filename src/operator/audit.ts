@@ -27,7 +27,7 @@ export type Recorded<Answer> = Answer & { readonly recorded: boolean };
 
 /**
  * Makes a change and records it: first that it begins, then how it ended. A change whose beginning cannot be recorded is
- * not made.
+ * not made. Decision 104.
  *
  * @param target the job or the deployment
  * @throws OperatorError `NotRecorded` if nothing was recorded and nothing changed; the error of the change

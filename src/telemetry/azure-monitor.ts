@@ -5,7 +5,7 @@ import type { TelemetryPlan } from './settings';
 
 /**
  * Only the exporters, and not Microsoft's distribution: that one also collects requests, dependencies and logs, which
- * the Functions host does already.
+ * the Functions host does already. Decision 116.
  */
 export function azureExporters(
   { metrics, traces, connectionString }: TelemetryPlan['azure'],

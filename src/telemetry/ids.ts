@@ -9,7 +9,7 @@ export interface RunIds {
 
 /**
  * The ids of a run's trace, the same for every instance: one that takes the run over continues its trace although it
- * was not told, and no row has to hold an id.
+ * was not told, and no row has to hold an id. Decision 114.
  *
  * @param location the coordination container, because other environments may have the same jobs
  */

@@ -163,7 +163,7 @@ interface Tally {
 
 /**
  * Counts in its own map. The SDK makes a text of all attributes at each `add`, so that each series gets one `add` for
- * each export, and not one for each event.
+ * each export, and not one for each event. Decision 112.
  *
  * @param names of the attributes
  */

@@ -9,7 +9,7 @@ import type { TelemetryPlan } from './settings';
 
 /**
  * Sets up the SDK only for cronlease. It is not registered as the one of the whole process: that is up to the app,
- * which may do so now or later, with `CRONLEASE_TELEMETRY=app` also for cronlease.
+ * which may do so now or later, with `CRONLEASE_TELEMETRY=app` also for cronlease. Decision 115.
  */
 export function ownProviders(plan: TelemetryPlan, facts: ProcessFacts, receivers: readonly Exporters[]): Providers {
   // `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` come last.

@@ -1,4 +1,4 @@
-import type { JobName, LeaseId, Token } from '../core/brand';
+import type { JobName, LeaseId, Millis, Token } from '../core/brand';
 import type { Reason, RanOutcome, Trigger } from '../core/outcome';
 import type { JobSpec } from '../core/job';
 import { recordKey, runIdOf } from '../core/key';
@@ -22,9 +22,10 @@ import { type ClosableFence, StaleLeaderError } from '../lease/fence';
 import { Trust } from '../lease/trust';
 import { memoryService } from '../stores/memory/store';
 import { type SettableClock, settableClock } from './clock';
+import { type CallJob, type CallTestOptions, playedCall } from './run-call';
 
 /** The settings of a job, as the jobs file has them. */
-export type JobTestSettings = Readonly<Partial<Omit<JobInFile, 'handler'>>>;
+export type JobTestSettings = Readonly<Partial<Omit<JobInFile, 'handler' | 'call'>>>;
 
 /** A value as it comes back from the ledger, which keeps JSON: a `Date` becomes text. */
 export type Stored<Value> = Value extends { toJSON(...parameters: never[]): infer Json }
@@ -34,7 +35,7 @@ export type Stored<Value> = Value extends { toJSON(...parameters: never[]): infe
     : Value;
 
 /** The options of {@link runJob}. Each has a default. */
-export interface JobTestOptions {
+export interface JobTestOptions extends CallTestOptions {
   /** The job's settings, as in the jobs file: `timeout`, `stallAfter`, `input`, …; `schedule` may be left out. */
   readonly settings?: JobTestSettings;
   /** The job's name. Default: `job`. */
@@ -93,15 +94,22 @@ export interface JobTest<Result = unknown> {
  * Runs a handler once, as an attempt of the coordinator would. Its schema parses the input, the clock of the test
  * drives its timeout, stall limit and grace, its result must fit the ledger, and its fence keeps the writes in memory.
  *
+ * A job with a `call` is passed as it is in the jobs file, `{ call: {…} }`. Its requests go to `fetch` of the options, and
+ * its waits for an operation pass at once.
+ *
  * @throws ConfigError when the settings, or the input, are not valid
  */
 export async function runJob<Result>(
-  handler: JobHandler<Result>,
+  handler: JobHandler<Result> | CallJob,
   options: JobTestOptions = {},
 ): Promise<JobTest<Stored<Awaited<Result>>>> {
   const bench = await testBench(handler, options);
   const { clock, trust, aborter } = bench;
-  const handlerCall = callAttempt(bench, (context) => handler.run(context, bench.held.job.input as never));
+  const { spec, input } = bench.held.job;
+  const played = spec.call && playedCall({ ...spec, call: spec.call }, clock, options);
+  const handlerCall = callAttempt(bench, (context) => {
+    return 'call' in handler ? played?.call(context, input) : handler.run(context, input as never);
+  });
   await clock.advance(0);
   await options.during?.({
     clock,
@@ -114,7 +122,7 @@ export async function runJob<Result>(
       aborter.abort('leaseLost', 'leaseLost', 'the lease is lost, by the test');
     },
   });
-  const done = await finish(clock, handlerCall, aborter);
+  const done = await finish(clock, handlerCall, aborter, played?.takeWait);
   bench.fence.close();
   const { outcome, reason, result } = conclude(done);
   // The value has passed through JSON, so this type is right.
@@ -147,7 +155,10 @@ export interface Bench {
   readonly said: { progress: Progress | undefined };
 }
 
-export async function testBench(handler: JobHandler | FanOutHandler, options: JobTestOptions): Promise<Bench> {
+export async function testBench(
+  handler: JobHandler | FanOutHandler | CallJob,
+  options: JobTestOptions,
+): Promise<Bench> {
   const { spec, input } = prepare(handler, options);
   const clock = options.clock ?? settableClock(instant(options.scheduledFor) ?? Date.UTC(2026, 0, 1));
   const scheduledFor = instant(options.scheduledFor) ?? clock.now();
@@ -164,7 +175,7 @@ export async function testBench(handler: JobHandler | FanOutHandler, options: Jo
   return {
     clock,
     coordinator,
-    held: await hold(coordinator, report, { spec, handler, input }, row, trust),
+    held: await hold(coordinator, report, { spec, handler: 'call' in handler ? UNCALLED : handler, input }, row, trust),
     trust,
     aborter: createAborter(),
     fence: memoryFence(spec.name, row.token, trust, options.tokens ?? {}, writes),
@@ -181,6 +192,9 @@ export async function testBench(handler: JobHandler | FanOutHandler, options: Jo
     },
   };
 }
+
+/** The test makes the call itself. */
+const UNCALLED = { call: () => Promise.resolve() };
 
 /** Claims the row in memory, as an attempt does. */
 async function hold(
@@ -219,13 +233,20 @@ export function callAttempt(bench: Bench, call: (context: JobContext) => unknown
 /**
  * Waits until the handler ends, which may take real time if it does real work. After an abort, this advances the clock
  * through the grace, because no one else does.
+ *
+ * @param takeWait how far it moves the clock meanwhile
  */
-export async function finish<T>(clock: SettableClock, handlerCall: Promise<T>, aborter: Aborter): Promise<T> {
+export async function finish<T>(
+  clock: SettableClock,
+  handlerCall: Promise<T>,
+  aborter: Aborter,
+  takeWait: () => Millis = () => 0,
+): Promise<T> {
   let over = false;
   const ended = handlerCall.finally(() => {
     over = true;
   });
-  while (!over) await clock.advance(aborter.signal.aborted ? 1000 : 0);
+  while (!over) await clock.advance(aborter.signal.aborted ? 1000 : takeWait());
   return ended;
 }
 
@@ -243,11 +264,23 @@ export function conclude({ end, result }: HandlerCall): Pick<JobTest, 'outcome' 
   }
 }
 
-function prepare(handler: JobHandler | FanOutHandler, options: JobTestOptions): { spec: JobSpec; input: unknown } {
+function prepare(
+  handler: JobHandler | FanOutHandler | CallJob,
+  options: JobTestOptions,
+): { spec: JobSpec; input: unknown } {
   const name = options.job ?? 'job';
   // There is no other job here, and only its due times would wait for others.
-  const settings = { schedule: '@manual', ...options.settings, requires: [], handler: 'tested' };
-  const { jobsFile, inputs } = loadJobs({ jobs: { [name]: settings } }, { handlers: { tested: handler } });
+  const isCall = 'call' in handler;
+  const what = isCall ? { call: handler.call } : { handler: 'tested' };
+  const settings = { schedule: '@manual', ...options.settings, requires: [], ...what };
+  const { appSettings = {} } = options;
+  const { jobsFile, inputs } = loadJobs(
+    { jobs: { [name]: settings } },
+    {
+      handlers: isCall ? {} : { tested: handler },
+      calls: () => ({ readSetting: (setting) => appSettings[setting], whyForbidden: () => undefined }),
+    },
+  );
   const [spec] = jobsFile.jobs;
   if (spec === undefined) throw new Error(`job "${name}" is missing after it was loaded`);
   return { spec, input: inputs.get(spec.name) };

@@ -69,7 +69,7 @@ describe('the app that is deployed', () => {
     const loaded = loadedWith('src/app.ts', metafile);
     expect(loaded).toContain('src/coordinator/tick/tick.ts');
     expect(metafile.inputs).toHaveProperty(['src/manage/schema.ts']);
-    const late = /^src\/(operator|dashboard|manage\/(schema|serve|route|\w+-routes|show|change|problem))/;
+    const late = /^src\/(operator|dashboard|call\/|manage\/(schema|serve|route|\w+-routes|show|change|problem))/;
     expect(loaded.filter((file) => late.test(file))).toEqual([]);
   });
 });

@@ -341,7 +341,7 @@ describe('doctor', () => {
     expect(code, stdout + stderr).toBe(0);
     expect(stdout).toMatch(/^ok {7}storage {7}http:\S+\/well answers in \d+ ms\n/);
     expect(stdout).toMatch(/\n\n0 problems, 0 warnings\.\n$/);
-    expect(stdout.split('\n').filter((line) => line.startsWith('ok '))).toHaveLength(19);
+    expect(stdout.split('\n').filter((line) => line.startsWith('ok '))).toHaveLength(20);
     const names: string[] = [];
     for await (const { name } of at.container.listBlobsFlat()) names.push(name.split('/', 1)[0] ?? '');
     expect(new Set(names)).toEqual(new Set(['deployments', 'jobs', 'runs']));

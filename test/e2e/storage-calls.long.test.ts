@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { CALLS_FILE, callsText } from '../../scripts/calls';
 import type { JobSpec } from '../../src/core/job';
 import type { JobHandler } from '../../src/handler/handler';
@@ -16,12 +16,19 @@ beforeAll(async () => {
 });
 afterAll(() => azurite.stop());
 
+/** A test that is tried again must not find the rows of the first time. */
+let tries = 0;
+
+beforeEach(() => {
+  tries += 1;
+});
+
 /** A deployment whose requests to storage are counted, by what they ask for. */
 function counted(name: string, container: string, jobs: readonly JobSpec[], run?: JobHandler['run']) {
   const deployment = countedDeployment({
     connectionString: azurite.connectionString,
     name,
-    container,
+    container: `${container}-${String(tries)}`,
     jobs,
     ...(run && { handler: { run } }),
   });

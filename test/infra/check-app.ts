@@ -100,9 +100,6 @@ function settingsRead(): string[] {
   return [...new Set([...ours, ...theirs, ...ofHostJson])];
 }
 
-/** Read by no one here: a handler gives it to the credential of its clients. */
-const OF_HANDLERS = ['HANDLERS_CLIENT_ID'];
-
 /** Names and values, as they stand there. */
 function settingsOf(site: Node): [string, Node | undefined][] {
   const value = member(site, 'properties', 'siteConfig', 'appSettings');
@@ -124,7 +121,7 @@ function sites(templates: Templates): { file: string; body: Node }[] {
 export const settings: Check = ({ templates }) =>
   sites(templates).flatMap(({ file, body }) => {
     const set = settingsOf(body).map(([name]) => name);
-    const wanted = [...settingsRead().filter((name) => !LEFT_OUT.has(name)), ...OF_THE_HOST, ...OF_HANDLERS];
+    const wanted = [...settingsRead().filter((name) => !LEFT_OUT.has(name)), ...OF_THE_HOST];
     return [
       ...wanted.filter((name) => !set.includes(name)).map((name) => `${file}: ${name} is not set`),
       ...set.filter((name) => !wanted.includes(name)).map((name) => `${file}: ${name} is read by nobody`),

@@ -42,7 +42,8 @@ const PARTS_THERE = ['azurerm_subnet', 'azurerm_subnet_network_security_group_as
 const PARTS_HERE = /\/(?:blob|queue|table)Services$|\/privateDnsZoneGroups$/;
 /** Left to `app_settings`: the code has defaults. */
 const LEFT_OUT = [
-  ...['CRONLEASE_LOOK_AHEAD', 'CRONLEASE_MANAGE_READ_ONLY', 'CRONLEASE_NOTIFY_HOSTS', 'CRONLEASE_PINGS'],
+  ...['CRONLEASE_CALL_HOSTS', 'CRONLEASE_LOOK_AHEAD', 'CRONLEASE_MANAGE_READ_ONLY', 'CRONLEASE_NOTIFY_HOSTS'],
+  'CRONLEASE_PINGS',
   ...['CRONLEASE_PUBLIC_URL', 'CRONLEASE_RECEIVERS', 'CRONLEASE_REDACT', 'CRONLEASE_SWEEP_INTERVAL'],
   'CRONLEASE_TICK',
 ];

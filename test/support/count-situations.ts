@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import type { JobSpec } from '../../src/core/job';
 import { CALL_KINDS, type CallKind } from '../../src/core/storage-call';
@@ -25,8 +26,10 @@ const ITEMS = 10;
  * Plays each situation once on the emulator, in real time, and counts the calls to storage. It takes about a minute.
  */
 export async function countSituations(connectionString: string): Promise<CountedTable> {
-  const play = (name: string, jobs: readonly JobSpec[], options: Partial<Parameters<typeof countedDeployment>[0]>) =>
-    countedDeployment({ connectionString, name, container: options.container ?? 'count', jobs, ...options });
+  // A test that is tried again must not find the rows of the first time.
+  const unique = randomUUID().slice(0, 8);
+  const play: Play = (name, jobs, { container = 'count', ...options }) =>
+    countedDeployment({ connectionString, name, jobs, ...options, container: `${container}-${unique}` });
   const [idle, notices, run, lost, renewed, takenOver, few, many] = await Promise.all([
     countIdle(play),
     countNotices(play),
@@ -147,8 +150,12 @@ async function countRenewed(play: Play): Promise<Counted> {
     handler: {
       run: async () => {
         const from = one.calls.length;
-        await setTimeout(LEASE_MS);
-        during = one.calls.slice(from).filter(isOfRun);
+        // Until the read that belongs to the second renewal: the next one comes a third of the lease later.
+        const reads = () => during.filter(({ kind }) => kind === 'read').length;
+        for (const deadline = Date.now() + 2 * LEASE_MS; reads() < 2 && Date.now() < deadline;) {
+          await setTimeout(100);
+          during = one.calls.slice(from).filter(isOfRun);
+        }
       },
     },
   });
@@ -203,7 +210,9 @@ async function countFanOut(play: Play, count: number): Promise<Counted> {
   });
   await firstSight(one);
   await one.tick(due + 1_000);
-  return { ...tally(one.calls.filter(isOfRun)), ...workOf(one) };
+  // A heartbeat that is written again comes with time, and not with each item.
+  const isBeat = ({ kind, room }: CountedCall): boolean => kind === 'metadata' && room !== 'jobs';
+  return { ...tally(one.calls.filter((call) => isOfRun(call) && !isBeat(call))), ...workOf(one) };
 }
 
 /** Creates the rows, and forgets the calls. */

@@ -16,6 +16,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'coordinator/tick': ['core', 'lease', 'handler', 'coordinator/*'],
   'coordinator/attempt': ['core', 'lease', 'handler', 'coordinator/*'],
   notices: ['core', 'lease', 'coordinator/outlet', 'coordinator/report'],
+  call: ['core', 'handler', 'notices/guard', 'notices/request'],
   // Its answers are those of the HTTP API.
   operator: ['core', 'lease', 'config/suggest', 'coordinator/ledger', 'manage/schema'],
   telemetry: ['core', 'lease', 'coordinator/telemetry', 'operator'],
@@ -39,7 +40,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'system-clock',
   ],
   client: ['manage/schema'],
-  testing: ['core', 'lease', 'config', 'handler', 'coordinator', 'stores/memory'],
+  testing: ['core', 'lease', 'config', 'handler', 'coordinator', 'call', 'notices/guard', 'stores/memory'],
   // Only types, except for the state that lists show: a test checks that.
   dashboard: ['client', 'core/outcome', 'core/given', 'core/guide', 'core/shown-state'],
   functions: [
@@ -53,6 +54,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'manage',
     'dashboard/files',
     'notices',
+    'call',
     'stores/open',
     'stores/limits',
     'system-clock',
@@ -91,7 +93,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 
 /** Packages that only some rooms may use. */
 const PACKAGES: readonly { readonly name: RegExp; readonly rooms: readonly string[] }[] = [
-  { name: /^@azure\/storage-blob$|^@azure\/identity$/, rooms: ['stores/azure-blob', 'telemetry', 'jobs'] },
+  { name: /^@azure\/storage-blob$|^@azure\/identity$/, rooms: ['stores/azure-blob', 'telemetry', 'call', 'jobs'] },
   { name: /^@azure\/functions/, rooms: ['functions', 'local'] },
   { name: /^durable-functions$/, rooms: ['functions', 'local'] },
   { name: /^@opentelemetry\/|^@azure\/monitor/, rooms: ['telemetry'] },

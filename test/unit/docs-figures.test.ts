@@ -78,6 +78,12 @@ const QUOTES: Readonly<Record<string, readonly Quote[]>> = {
     ],
     ['continue 10 s after their time', RESUME],
   ],
+  'how-to/calls.md': [
+    ['JSON up to 32 KB is the result', of('call/answer', 'ANSWER_BYTES')],
+    ['a redirect, more than 32 KB', of('call/answer', 'ANSWER_BYTES')],
+    ['with 8 KB of the body', of('call/answer', 'SHOWN')],
+    ['or every 10 s growing to 60 s', of('call/call', 'FIRST_WAIT_MS'), of('call/call', 'LONGEST_WAIT_MS')],
+  ],
   'how-to/dashboard.md': [['12, 3 or 1 hours', 3_600 * SECOND]],
   'how-to/existing-app.md': [
     ["A leader job's term ends 30 s before", of('core/job', 'TERM_RESERVE_MS')],
@@ -141,7 +147,6 @@ const QUOTES: Readonly<Record<string, readonly Quote[]>> = {
   ],
   'how-to/shards.md': [['It waits 2 minutes', 120 * SECOND]],
   'how-to/upgrades.md': [
-    ['about 6 s', byHand('test/e2e measures it')],
     ['up to two ticks (30 s)', 2 * TICK],
     ['less than 30 s old', ON_TIME],
     ['it has 1 s', of('coordinator/bounded', 'DRAIN_GRACE_MS')],

@@ -2,12 +2,21 @@ import { type IncomingMessage, type ServerResponse, createServer as createHttpSe
 import { type AddressInfo, type Socket, createServer } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type Guard, checkAddress, checkResolved, networksOf } from '../../src/notices/guard';
-import { type Posted, type Resolve, post, retryAfterOf } from '../../src/notices/post';
+import { type Posted, post } from '../../src/notices/post';
+import { type Resolve, retryAfterOf } from '../../src/notices/request';
 import { systemClock } from '../../src/system-clock';
 
 const allowed = (pattern: string, ...networks: string[]) => ({ pattern, networks });
-const guard = (...hosts: string[]): Guard => ({ hosts: hosts.map((host) => allowed(host)), isLocal: false });
-const local: Guard = { hosts: [allowed('localhost'), allowed('alerts.example')], isLocal: true };
+const guard = (...hosts: string[]): Guard => ({
+  setting: 'CRONLEASE_NOTIFY_HOSTS',
+  hosts: hosts.map((host) => allowed(host)),
+  isLocal: false,
+});
+const local: Guard = {
+  setting: 'CRONLEASE_NOTIFY_HOSTS',
+  hosts: [allowed('localhost'), allowed('alerts.example')],
+  isLocal: true,
+};
 
 const closing: (() => void)[] = [];
 afterEach(() => {
@@ -95,7 +104,7 @@ describe('the guard', () => {
     const old = ['::127.0.0.1', '::7f00:1', '::a9fe:a9fe', '::ffff:0:a9fe:a9fe', '::ffff:0:10.0.0.1'];
     const translated = ['64:ff9b::a9fe:a9fe', '64:ff9b::168.63.129.16', '2002:a9fe:a9fe::1', '2002:a83f:8110::'];
     for (const ip of [...never, ...old, ...translated]) {
-      expect(check(ip, '0.0.0.0/0', '::/0'), ip).toThrow(/no notice may go/);
+      expect(check(ip, '0.0.0.0/0', '::/0'), ip).toThrow(/must never be called/);
     }
     for (const wrong of ['10.0.0.0', '10.0.0.0/33', 'x/8', '10.0.0.0/-1', '::/129', '10.0.0.0/8/8x']) {
       expect(wrong.split('/').length > 2 || networksOf([wrong]) === undefined, wrong).toBe(true);

@@ -22,6 +22,15 @@ function firstColumn(file: string): string[] {
   return [...read(file).matchAll(/^\| `([^`]+)`/gm)].map(([, name = '']) => name);
 }
 
+/** The names of all properties in a JSON schema. */
+function settingsIn(schema: unknown): readonly string[] {
+  if (Array.isArray(schema)) return schema.flatMap(settingsIn);
+  if (!isRecord(schema)) return [];
+  const { properties } = schema;
+  const names = isRecord(properties) ? Object.keys(properties) : [];
+  return [...new Set([...names, ...Object.values(schema).flatMap(settingsIn)])];
+}
+
 describe('docs/reference', () => {
   it.each(REFERENCE_PAGES)('%s is fresh: npm run reference writes it', async (file) => {
     expect(read(file)).toBe(await withTables(root, file, read(file)));
@@ -55,6 +64,15 @@ describe('docs/reference', () => {
 
   it('has every job setting', () => {
     expect(firstColumn('docs/reference/jobs-file.md')).toEqual(expect.arrayContaining(Object.keys(jobSchema.shape)));
+  });
+
+  it('has every setting of the jobs file, within others too', () => {
+    const names = settingsIn(JSON.parse(read('schema/jobs.schema.json')));
+    expect(names).toEqual(expect.arrayContaining(['revision', 'maxParallel', 'jitter', 'yearly']));
+    const page = read('docs/reference/jobs-file.md');
+    expect(names.filter((name) => !new RegExp(`\`[^\`]*\\b${name.replace('$', '')}\\b[^\`]*\``).test(page))).toEqual(
+      [],
+    );
   });
 
   it('has every outcome, reason, state and alert', () => {
@@ -99,12 +117,12 @@ describe('docs/reference', () => {
 
   it('has every app setting that the code reads, and no other', () => {
     const declared = documented(readSources(root), 'AppSettings').map(({ name }) => name);
-    const code = ['functions', 'stores', 'telemetry']
-      .map((room) => readSources(root, `src/${room}`))
-      .join('\n')
-      .replace(/interface AppSettings {.*?\n}/s, '')
-      .replaceAll('${CONNECTION}', 'CRONLEASE_STORAGE');
-    const ours = [...code.matchAll(/\bCRONLEASE_[A-Z_]*[A-Z](?:__[a-z]\w*)?/g)].map(([name]) => name);
+    const codeIn = (folder: string): string =>
+      readSources(root, folder)
+        .replace(/interface AppSettings {.*?\n}/s, '')
+        .replaceAll('${CONNECTION}', 'CRONLEASE_STORAGE');
+    const code = ['functions', 'stores', 'telemetry'].map((room) => codeIn(`src/${room}`)).join('\n');
+    const ours = [...codeIn('src').matchAll(/\bCRONLEASE_[A-Z_]*[A-Z](?:__[a-z]\w*)?/g)].map(([name]) => name);
     expect(declared.filter((name) => name.startsWith('CRONLEASE_')).toSorted()).toEqual([...new Set(ours)].toSorted());
     const theirs = [...code.matchAll(/\benv\['((?!CRONLEASE_)\w+)'\]/g)].map(([, name = '']) => name);
     expect(declared).toEqual(expect.arrayContaining(theirs));

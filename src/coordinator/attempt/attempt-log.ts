@@ -10,7 +10,7 @@ import { CALL_LIMIT_MS } from '../../lease/deadline';
 import type { Coordinator, Report } from '../coordinator';
 import { type LogPlace, createLogWriter } from './log-writer';
 
-/** A line waits this long, so that lines that follow each other closely go by one call. */
+/** A line waits this long, so that lines that follow each other closely go by one call. Decision 098. */
 const FLUSH_AFTER_MS: Millis = 2_000;
 /** The same only for progress, which a handler may report often. */
 const FLUSH_PROGRESS_AFTER_MS: Millis = 10_000;

@@ -9,7 +9,7 @@ import { type AttemptRecord, type LedgerRecord, attemptHistory, tookMs } from '.
 import { errorTrace, mapTexts } from '../../core/recorded-error';
 import { type RunStep, afterAttempt } from '../../core/run';
 import type { JobContext } from '../../handler/handler';
-import { isFanOut } from '../../handler/handlers';
+import { isCall, isFanOut } from '../../handler/handlers';
 import { CALL_LIMIT_MS, within } from '../../lease/deadline';
 import { createFence } from '../../lease/fence';
 import { StoreDeniedError, StoreError } from '../../lease/store';
@@ -34,6 +34,7 @@ import { type AttemptLog, NO_LOG, createAttemptLog } from './attempt-log';
 import { type Claimed, claimAttempt, earlyBy } from './claim';
 import { endedBy } from './ended-by';
 import { type Stage, fanOutStage, itemLanes, leftoversOf } from './fan-out';
+import { keptBy } from './kept';
 import { membershipOf } from './membership';
 import { inputOf } from './request-input';
 import { type Attempted, type HandlerCall, notCalled, runHandler, watchForCancel } from './run-handler';
@@ -189,6 +190,11 @@ async function perform(held: HeldRow, attempted: Attempted, input: ClaimInput): 
   const wanted = await inputOf(held.job, held.key, held.row.run, held.ask);
   if (wanted.kind === 'refused') return { handlerCall: endedBy(held, 'invalidInput', wanted.error), items: [] };
   const runInput = wanted.input as never;
+  if (isCall(handler)) {
+    const kept = keptBy(held);
+    const handlerCall = await runHandler(held, attempted, (context) => handler.call(context, wanted.input, kept));
+    return { handlerCall, items: [], hasKept: kept.isUsed };
+  }
   if (!isFanOut(handler)) {
     return { handlerCall: await runHandler(held, attempted, (context) => handler.run(context, runInput)), items: [] };
   }
@@ -200,7 +206,7 @@ async function perform(held: HeldRow, attempted: Attempted, input: ClaimInput): 
 
 /**
  * The items of a run work under its place in the group. An attempt that leaves items to their lanes without its own
- * call mostly finds the place that the run has kept.
+ * call mostly finds the place that the run has kept. Decision 073.
  *
  * @returns the end of the attempt, if it has no place
  */
@@ -279,7 +285,10 @@ async function endRun(
 ): Promise<AttemptResult> {
   const { handlerCall } = stage;
   const at = handlerCall?.endedAt ?? timeOf(held);
-  const leftovers = isFanOut(held.job.handler) ? leftoversOf(held) : undefined;
+  const { handler } = held.job;
+  // The first attempt of a call without an operation leaves nothing.
+  const hasLeft = isFanOut(handler) || (isCall(handler) && (stage.hasKept === true || held.row.attempt > 1));
+  const leftovers = hasLeft ? leftoversOf(held) : undefined;
   // A run that ends without its handler has not listed its pieces: it lists them once, before its record.
   const items = itemTable(stage.pieces ?? (await leftovers?.list()) ?? []);
   const end: RunEnd = {

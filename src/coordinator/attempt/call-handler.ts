@@ -1,6 +1,7 @@
 import type { JobName } from '../../core/brand';
 import { isObject } from '../../core/metadata';
 import type { Redact } from '../../core/redact';
+import { CallError } from '../../handler/call-handler';
 import { NonRetryableError } from '../../handler/handler';
 import type { ClosableFence } from '../../lease/fence';
 import type { Handled } from '../bounded';
@@ -12,6 +13,7 @@ const RESULT_LIMIT = 32 * 1024;
 /**
  * Calls the handler, unless its fence no longer trusts: the process may have stood still since any earlier look, if
  * only because it reported the start to a pipe that was not read. Never rejects: an error of the handler is an answer.
+ * Decision 063.
  */
 export async function callHandler(
   job: JobName,
@@ -23,19 +25,28 @@ export async function callHandler(
     fence.check();
     return checkResult(job, await call(), redact);
   } catch (thrown) {
-    const final = isFinal(thrown);
+    const ended = callErrorOf(thrown);
+    const final = ended === undefined ? isFinal(thrown) : !ended.retryable;
     const reason = final ? 'nonRetryable' : 'handlerError';
-    return { kind: 'threw', retryable: !final, reason, error: describeError(thrown, redact) };
+    const retryAfterMs = ended?.retryAfterMs ?? 0;
+    const wait = retryAfterMs > 0 ? { retryAfterMs } : {};
+    return { kind: 'threw', retryable: !final, reason, ...wait, error: describeError(thrown, redact) };
   }
 }
 
+/** A handler may throw a proxy that allows nothing. */
+function callErrorOf(thrown: unknown): CallError | undefined {
+  return reading(() => (thrown instanceof CallError ? thrown : undefined));
+}
+
+/** By its code, because the handler may have another copy of the class. Decision 067. */
 function isFinal(thrown: unknown): boolean {
   const read = (): boolean =>
     thrown instanceof NonRetryableError || (isObject(thrown) && thrown['code'] === 'NonRetryable');
   return reading(read) ?? false;
 }
 
-/** A result that the ledger cannot hold is an error of the handler that a retry would not fix. */
+/** A result that the ledger cannot hold is an error of the handler that a retry would not fix. Decision 036. */
 function checkResult(job: JobName, value: unknown, redact: Redact | undefined): Handled {
   if (value === undefined) return { kind: 'returned', result: undefined, changes: [] };
   const changes: string[] = [];

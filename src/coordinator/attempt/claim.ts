@@ -17,7 +17,7 @@ import { decideAgain } from './decide-again';
 
 /** The storage back end truncates durable timers to whole seconds. */
 const DURABLE_TIMER_EARLY_MS = 1_000;
-/** After a hand-over that took more than this share of the lease, the attempt acquires it again. */
+/** After a hand-over that took more than this share of the lease, the attempt acquires it again. Decision 055. */
 const FRESH_SHARE = 1 / 3;
 /** A hand-over that took longer may have been given back. Two clocks measure its age, so 1 s is subtracted. */
 const FRESH_MS: Millis = LATE_MS - 1_000;
@@ -32,7 +32,7 @@ interface Acquired {
   readonly since: Moment;
 }
 
-/** How a lease is acquired: for how long, of which row version, and within which time. */
+/** How a lease is acquired: for how long, of which row version, and within which time. Decision 057. */
 interface LeaseTerms {
   readonly leaseMs: Millis;
   readonly etag: ETag;
@@ -148,7 +148,7 @@ async function takeLease(
 
 /**
  * Whether the record behind a take-over decision can no longer be relied on: a late write may have made it final since,
- * and retention may have deleted it.
+ * and retention may have deleted it. Decision 041.
  */
 function isOutdated(input: HandedOver, { spec }: RunnableJob, { acquiredAt }: Acquired): boolean {
   if (input.what !== 'takeOver') return false;
@@ -166,7 +166,10 @@ export function earlyBy(coordinator: Coordinator, input: ClaimInput): Millis {
   return early > DURABLE_TIMER_EARLY_MS ? early : 0;
 }
 
-/** A durable timer may fire up to a second early. Nothing is held yet, so waiting here keeps no other instance out. */
+/**
+ * A durable timer may fire up to a second early. Nothing is held yet, so waiting here keeps no other instance out.
+ * Decision 061.
+ */
 async function untilNotBefore(coordinator: Coordinator, input: AgainInput): Promise<void> {
   const early = untilTurn(coordinator, input);
   if (early > 0) await sleep(coordinator.clock, Math.min(early, DURABLE_TIMER_EARLY_MS));
@@ -243,7 +246,7 @@ function claimedRow(
   };
 }
 
-/** The attempt that this process has lost is among the past ones, with the reason. */
+/** The attempt that this process has lost is among the past ones, with the reason. Decision 047. */
 function withLoss(past: Row['past'], lost: ReturnType<Coordinator['losses']['get']>): Row['past'] {
   if (lost === undefined) return past;
   const isIt = ({ token, outcome }: Row['past'][number]): boolean => token === lost.token && outcome === 'holderLost';

@@ -12,7 +12,7 @@ import { requiredWatch } from '../required';
 /**
  * Decides again on a hand-over that came late, whose lease was acquired again: Durable keeps a message for as long as
  * no host runs, and meanwhile the due time may have expired, or the job was paused. The claim may then be one of a
- * newer due time, so that a task hub that is always late keeps no job from running.
+ * newer due time, so that a task hub that is always late keeps no job from running. Decision 056.
  *
  * @param acquiredAt the service's Date of the new acquisition: no instance was at work before
  * @returns undefined where nothing is to be claimed now: the ticks decide what becomes of the due time

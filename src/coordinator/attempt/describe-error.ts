@@ -2,6 +2,7 @@ import { given } from '../../core/given';
 import { MOST_CAUSES, type RecordedError } from '../../core/recorded-error';
 import { MASK, OVERLAP, type Redact, redactNothing } from '../../core/redact';
 import { formatDuration } from '../../core/duration';
+import { CallError } from '../../handler/call-handler';
 import { AttemptAbortedError } from '../../handler/handler';
 import type { Aborter, Ended } from '../bounded';
 
@@ -29,6 +30,7 @@ export function describeError(thrown: unknown, redact: Redact = redactNothing): 
     // The stack of an abort is cronlease's own, and of no help.
     if (reading(() => error instanceof AttemptAbortedError) === true) return { name, message };
     const code = codeOf(error, cut);
+    if (reading(() => error instanceof CallError) === true) return { name, message, ...given({ code }) };
     const stack = member('stack');
     const errors = innerErrors(error).flatMap(behind);
     const [cause] = behind(reading(() => error.cause));

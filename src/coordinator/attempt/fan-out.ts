@@ -40,6 +40,8 @@ export interface Stage {
   readonly items: readonly PlannedItem[];
   /** The pieces of the run, if the attempt has listed them. */
   readonly pieces?: readonly ListedPiece[];
+  /** A call has kept a text. */
+  readonly hasKept?: boolean;
 }
 
 /** A handler that fans out, with the input of this run, which its schema has accepted. */
@@ -59,6 +61,7 @@ interface Ways {
 /**
  * One attempt of a run that fans out. The stored pieces show how far the run has come: without a plan, the attempt
  * plans; with all items done, it gathers; with items left, it leaves them to their lanes, or fails after their time.
+ * Decision 082.
  *
  * @param afterItems the run's own orchestration has finished with the items, or their time is over
  */
@@ -119,7 +122,7 @@ function outOfTime(held: HeldRow, message: string): HandlerCall {
   return endedBy(held, 'timedOut', { name: 'ItemsTimeoutError', message });
 }
 
-/** The items in lanes: its own orchestration works on each lane. */
+/** The items in lanes: its own orchestration works on each lane. Decision 084. */
 export function itemLanes(
   held: HeldRow,
   { policy }: FanOutHandler,
@@ -246,13 +249,13 @@ async function readItemEnd(held: HeldRow, index: number): Promise<ItemEnd> {
   return end;
 }
 
-async function readPiece(held: HeldRow, name: string): Promise<string> {
+export async function readPiece(held: HeldRow, name: string): Promise<string> {
   const body = await asking(held, (store, signal) => store.readPiece(held.job.spec.name, held.key, name, { signal }));
   if (body === undefined) throw foreign(held, name);
   return body;
 }
 
-function listPieces(held: HeldRow, key: string | undefined): Promise<readonly ListedPiece[]> {
+export function listPieces(held: HeldRow, key: string | undefined): Promise<readonly ListedPiece[]> {
   const request = { limit: PIECES_PER_PAGE, ...given({ key }) };
   return allPieces((next) =>
     asking(held, (store, signal) => store.listPieces(held.job.spec.name, { ...request, ...next }, { signal })),
@@ -263,7 +266,7 @@ function listPieces(held: HeldRow, key: string | undefined): Promise<readonly Li
  * As {@link HeldRow.ask}, for pieces. An answer that arrives after the trust is rejected, as on a machine that slept
  * meanwhile: it may show a successor's pieces, or the absence of pieces that a successor has deleted.
  */
-async function asking<T>({ ask, trust }: HeldRow, call: Parameters<typeof ask<T>>[0]): Promise<T> {
+export async function asking<T>({ ask, trust }: HeldRow, call: Parameters<typeof ask<T>>[0]): Promise<T> {
   const answer = await ask(call);
   if (!trust.holds) throw new StoreUnavailableError('storage answered after the lease had run out');
   return answer;

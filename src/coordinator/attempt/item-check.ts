@@ -82,7 +82,7 @@ export function trustFrom(
 
 /**
  * Keeps checking while the item runs: extends the trust while the item is wanted, and aborts the item when it is not,
- * or when the trust is over.
+ * or when the trust is over. Decision 085.
  *
  * @returns stops the checks
  */

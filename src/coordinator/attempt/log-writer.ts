@@ -5,7 +5,7 @@ import type { LogStore } from '../../lease/store';
 import type { Trust } from '../../lease/trust';
 import type { Coordinator } from '../coordinator';
 
-/** One log, and who may write it for how long. */
+/** One log, and who may write it for how long. Decision 097. */
 export interface LogPlace {
   readonly coordinator: Pick<Coordinator, 'clock'> & {
     readonly store: Pick<LogStore, 'createLog' | 'appendLog' | 'readLog'>;

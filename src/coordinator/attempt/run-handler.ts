@@ -92,7 +92,7 @@ export async function runHandler(
     if (signal.aborted || end !== undefined) return await notCalled(held, aborter, end);
     const ended = await callNow(held, attempted, turn, call);
     permit?.giveBack();
-    // Settling costs this process some work: handlers that are due at the same instant start first.
+    // Settling costs this process some work: handlers that are due at the same instant start first. Decision 062.
     await sleep(held.coordinator.clock, 0);
     return ended;
   } finally {
@@ -138,8 +138,10 @@ function endOf(
   switch (first.kind) {
     case 'returned':
       return { end: { kind: 'returned' }, ...storedResult(first, redact), error: null };
-    case 'threw':
-      return { end: { kind: 'threw', retryable: first.retryable, reason: first.reason }, error: first.error };
+    case 'threw': {
+      const { error, ...end } = first;
+      return { end, error };
+    }
     case 'aborted': {
       const { kind, code, reason } = first;
       return { end: { kind, code, reason }, error: describeAbort(aborter, first, redact) };
@@ -215,7 +217,7 @@ function contextFor(
   };
 }
 
-/** Where nothing is secret, the host gets what was passed, and shows it as it always does. */
+/** Where nothing is secret, the host gets what was passed, and shows it as it always does. Decision 099. */
 export function jobLog(
   { report, redact }: { readonly report: Report; readonly redact: Redact | undefined },
   speaker: Speaker,

@@ -13,7 +13,7 @@ interface Place {
 
 /**
  * Makes the claims of one activity side by side. A run that is not over after its attempt continues at once in its own
- * orchestration: the activity lasts as long as its slowest handler.
+ * orchestration: the activity lasts as long as its slowest handler. Decision 129.
  *
  * @returns what became of each claim
  */

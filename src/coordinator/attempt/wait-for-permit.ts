@@ -49,7 +49,7 @@ export const PAUSED: Turn = { end: { kind: 'notRun', outcome: 'paused', reason: 
 
 /**
  * Waits until the job's group, and then this process, may run one more handler. The place in the group comes first: a
- * run that waited for it with a permit would keep all other jobs of this process waiting.
+ * run that waited for it with a permit would keep all other jobs of this process waiting. Decision 069.
  */
 export async function waitForTurn(held: HeldRow, waiter: Waiter, membership: Membership): Promise<Turn> {
   const { clock } = held.coordinator;

@@ -53,7 +53,7 @@ interface Absent {
 
 /**
  * Several instances begin at the same time, each at another place of the list. An instance that meets the rows of another
- * one leaps to another place, so that together they create each row about once.
+ * one leaps to another place, so that together they create each row about once. Decision 021.
  */
 export function createFirstSight({
   coordinator,

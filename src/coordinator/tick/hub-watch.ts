@@ -18,7 +18,7 @@ const SHOWN_AFTER_MS = 2_000;
 /**
  * Keeps a deployment whose task hub is dead out of the race: after a start, and after each hand-over whose claim was
  * not seen by the end of its lease, a no-op orchestration must come through first. Otherwise deployments with dead hubs
- * could win every race and keep out the healthy one forever.
+ * could win every race and keep out the healthy one forever. Decision 050.
  */
 export interface HubWatch {
   /**
@@ -60,7 +60,7 @@ interface LateHandOvers {
   giveBackLate(report: Report): Promise<void>;
 }
 
-/** Gives late hand-overs back. */
+/** Gives late hand-overs back. Decision 052. */
 function lateHandOvers(coordinator: Coordinator, givenBack: GivenBack, demandProof: () => void): LateHandOvers {
   const { clock, handOvers } = coordinator;
 

@@ -20,7 +20,7 @@ interface ContainerWatch {
 /**
  * Nothing is stored any more that a claim could contradict, and once all leases from before are over, no instance
  * believes to hold one. A new instance makes the container at its start without this wait, as it must: it cannot tell a
- * deleted container from one that never was.
+ * deleted container from one that never was. Decision 034.
  */
 export function createContainerWatch({ clock, serviceTime, store }: Coordinator): ContainerWatch {
   let isPrepared = false;

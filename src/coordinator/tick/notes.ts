@@ -216,7 +216,7 @@ export function clockCorrected(next: NextCheck): NextCheck {
   return checkTime(next) === undefined ? next : { kind: 'rest', at: 0 };
 }
 
-/** A required job was claimed, or its row has changed. */
+/** A required job was claimed, or its row has changed. Decision 077. */
 export function requiredMoved(next: NextCheck, now: EpochMs): NextCheck {
   return next.kind === 'awaits' ? { kind: 'awaits', at: Math.min(next.at, now) } : next;
 }
@@ -262,14 +262,14 @@ export function afterCheck(
   }
 }
 
-/** A hold-back that was noted for a later due time does not delay an earlier claim. */
+/** A hold-back that was noted for a later due time does not delay an earlier claim. Decision 015. */
 function heldBack(before: NextCheck, now: EpochMs, holdBackMs: Millis): NextCheck {
   if (before.kind === 'ready' || before.kind === 'waitsForHub') return READY;
   const until = Math.min(before.kind === 'holdBack' ? before.until : Infinity, now + holdBackMs);
   return until > now ? { kind: 'holdBack', until } : READY;
 }
 
-/** Checks of a held row become more frequent as its due time approaches, and less frequent after it. */
+/** Checks of a held row become more frequent as its due time approaches, and less frequent after it. Decision 014. */
 function watchAgain(before: NextCheck, now: EpochMs, until: EpochMs | 'tickEnds'): NextCheck {
   const beforeDue = until === 'tickEnds' ? 0 : until - HELD_WATCH_MS - now;
   if (beforeDue > 0) {

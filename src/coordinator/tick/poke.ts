@@ -11,7 +11,7 @@ export type Poke = (hub: Hub, report: Report) => Promise<Poked | undefined>;
 
 /**
  * However many callers poke at once, this process runs one tick for them, and at most one in five seconds: monitors call
- * from several places at the same time, and none of them may cost storage calls at will.
+ * from several places at the same time, and none of them may cost storage calls at will. Decision 022.
  */
 export function onePokeAtOnce({ clock }: Coordinator, ticker: Ticker): Poke {
   let last: { readonly at: Millis; isOver: boolean; readonly answer: Promise<Poked | undefined> } | undefined;

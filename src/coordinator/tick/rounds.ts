@@ -27,7 +27,7 @@ export interface Rounds {
 
 /**
  * Listings of all jobs, in as many parts as needed. Even if foreign blobs make a listing long, each part shows some
- * jobs, which are served meanwhile.
+ * jobs, which are served meanwhile. Decision 030.
  */
 export function listingRounds(
   clock: Clock,

@@ -196,7 +196,10 @@ function heedBounds(coordinator: Coordinator, part: Listing, report: Report): vo
   heedLayout(coordinator, part, report);
 }
 
-/** Sweeps of many jobs that are set to come every second or two, as on a developer's machine, come less often. */
+/**
+ * Sweeps of many jobs that are set to come every second or two, as on a developer's machine, come less often.
+ * Decision 025.
+ */
 function sweepInterval(setMs: Millis, jobs: number): Millis {
   return Math.max(setMs, Math.min(SPREAD_UP_TO_MS, jobs * SWEEP_JOB_MS));
 }

@@ -22,7 +22,7 @@ import { historyPurger } from './purge-histories';
 import { requiredWatch } from '../required';
 import { createSurvey } from './survey';
 
-/** A tick returns this long before its next fire, because a timer skips fires during a call. */
+/** A tick returns this long before its next fire, because a timer skips fires during a call. Decision 013. */
 const RETURN_BEFORE_MS = 300;
 /** A timer may fire this much early. A fire within this time is the current one. */
 const FIRES_EARLY_MS = 500;
@@ -203,7 +203,7 @@ async function whileTicking<T>(
 /**
  * The jobs in the order in which they are checked and claimed, if they are due together. Equal ones are in an order of
  * this instance's own, so that instances that are late acquire different jobs first, and rarely the same without
- * effect.
+ * effect. Decision 016.
  */
 function inClaimOrder({ jobs, random }: Coordinator): readonly JobName[] {
   const ranked = [...jobs.values()].map(({ spec }) => ({ name: spec.name, rank: [...claimRank(spec), random()] }));

@@ -8,7 +8,7 @@ import { adopt, carry, freshRun, isLeftBehind, recentOf, settled, settlesAt, sta
 import { type Decision, HELD_WATCH_MS, type Situation, boundedWait, earliest, seenBy } from './situation';
 import { decideUnfinished } from './unfinished';
 
-/** Decides what a tick does about one job. Pure: the same situation gives the same decision. */
+/** Decides what a tick does about one job. Pure: the same situation gives the same decision. Decision 032. */
 export function decide(situation: Situation): Decision {
   const { job, row, revision } = situation;
   if (row.forgotten !== undefined) return decideForgotten(situation);

@@ -30,7 +30,7 @@ const TOLD_FOR_MS: Millis = 43_200_000;
 /**
  * When an available row must be written once more, so that it shows by itself that its run is settled and that nothing is
  * owed. The records and notices that prove it are deleted one day. An acquisition without a claim then leaves an expired
- * row whose run looks unfinished. At half of their time, an acquisition that fails does no harm.
+ * row whose run looks unfinished. At half of their time, an acquisition that fails does no harm. Decision 042.
  */
 export function settlesAt({ lease, row, job }: Pick<Situation, 'lease' | 'row'> & Kept): EpochMs | undefined {
   if (lease !== 'available') return undefined;
@@ -63,7 +63,7 @@ export function startsAnew(s: Situation): boolean {
  * A higher revision's schedule counts from now, and so does that of a job that no file had. Of the old one the row has
  * only a hash, and the due times of a job without a file are not known. So those since the cursor are unknown: one
  * stretch without a count records that none of them ran. A row that owes one stretch more than others may is written as
- * it is, and adopts once its records exist: it has no room for another.
+ * it is, and adopts once its records exist: it has no room for another. Decision 003.
  */
 export function adopt(s: Situation): Row {
   const base = carry(s);

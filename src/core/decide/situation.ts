@@ -96,7 +96,10 @@ export function seenBy({ now, listedAt }: Situation): EpochMs {
   return Math.min(now, listedAt + 1000);
 }
 
-/** Caps a stored not-before time. Its writer's clock may have been fast, and no wait may outlast its setting. */
+/**
+ * Caps a stored not-before time. Its writer's clock may have been fast, and no wait may outlast its setting.
+ * Decision 066.
+ */
 export function boundedWait({ firstSeenAt }: Situation, until: EpochMs, longest: Millis): EpochMs {
   return Math.min(until, firstSeenAt + 1000 + longest);
 }

@@ -92,7 +92,10 @@ function mayBeCancelled({ job, row }: Situation): boolean {
   return job.overlap === 'cancel' && row.run?.trigger !== 'backfill';
 }
 
-/** The next due time that ends a waiting run of a job with overlap `cancel`. A due time in a pause does not. */
+/**
+ * The next due time that ends a waiting run of a job with overlap `cancel`. A due time in a pause does not.
+ * Decision 010.
+ */
 function cancellingDueTime(s: Situation): EpochMs | undefined {
   const { job, row, control, now } = s;
   if (!mayBeCancelled(s) || !job.enabled || currentPause(control, now) !== undefined) return undefined;
@@ -142,7 +145,7 @@ function counts(s: Situation): boolean {
 
 /**
  * A plan by itself does not count as an attempt; items that missed their deadline do. If no attempt is left, the run
- * ends. Its last claim is uncounted, and gathers if all items turn out to be done.
+ * ends. Its last claim is uncounted, and gathers if all items turn out to be done. Decision 083.
  */
 function resume(s: Situation): Claim {
   const { row, job } = s;

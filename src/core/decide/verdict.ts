@@ -12,7 +12,7 @@ const ON_TIME_MS = 30_000;
  * The time from the end of a lease whose hand-over failed to the next claim: a tick, and the wait for the incumbent.
  */
 const CLAIMED_AGAIN_MS = 20_000;
-/** The most due times that one decision covers. The next decision takes the rest. */
+/** The most due times that one decision covers. The next decision takes the rest. Decision 004. */
 const DUE_TIMES_AT_ONCE = 10_000;
 /** The look-ahead never takes more than this share of the gap since the job's previous due time. */
 const LOOK_AHEAD_SHARE = 0.8;
@@ -55,7 +55,7 @@ export interface Outcomes {
   readonly next: NextUp;
 }
 
-/** Gives each undecided due time its outcome, oldest first, up to the first one that runs. */
+/** Gives each undecided due time its outcome, oldest first, up to the first one that runs. Decision 011. */
 export function outcomesOf(view: OutcomeView, room: number): Outcomes {
   const { job, row, control, now } = view;
   const stretches: Stretch[] = [];
@@ -144,7 +144,10 @@ export type Verdict =
   /** Its outcome is decided when the pause ends, or when the job is enabled again. */
   | { readonly kind: 'suspended'; readonly outcome: 'paused' | 'disabled'; readonly pause?: Pause };
 
-/** Decides one due time once the last run is over. The first rule that applies counts. */
+/**
+ * Decides one due time once the last run is over. The first rule that applies counts. Decision 002. Decision 075.
+ * Decision 081.
+ */
 export function verdictOn(view: OutcomeView, scheduledFor: EpochMs): Verdict {
   const { job, control } = view;
   const now = decidedAt(view);
@@ -215,6 +218,7 @@ function insteadOfNewer(
 /**
  * The age up to which a due time is not missed. With `catchUp` `none` a missed due time never runs, so the limit covers
  * one failed hand-over, whose lease must end first. A due time that waited for required jobs is not missed.
+ * Decision 008. Decision 078.
  */
 export function onTimeMs({ catchUp, leaseMs, requires, requireWithinMs }: TimedBy): Millis {
   const onTime = catchUp === 'none' ? Math.max(ON_TIME_MS, reclaimMs(leaseMs)) : ON_TIME_MS;

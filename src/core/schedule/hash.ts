@@ -22,7 +22,7 @@ interface ScheduleSettings {
 
 /**
  * 16 hexadecimal digits. They are equal for settings that mean the same (white space, `MON` for `1`, `@daily` for its
- * cron, a date for its midnight, another order of exceptions), and differ otherwise.
+ * cron, a date for its midnight, another order of exceptions), and differ otherwise. Decision 006.
  *
  * Deployments compare the hash, so it must not depend on the machine. It uses windows as written, not as instants,
  * because two releases of Node may have different rules for a zone.

@@ -30,9 +30,10 @@ export function SettingsInWords({ settings }: { readonly settings: OneJob['setti
 }
 
 function sentencesOf(settings: Settings): readonly string[] {
-  const { handler, overlap, offsetMs, timeoutMs, stallAfterMs, graceMs, leaseMs, keepMs, alertAfterMs } = settings;
+  const { handler, call, overlap, offsetMs, timeoutMs, stallAfterMs, graceMs, leaseMs, keepMs, alertAfterMs } =
+    settings;
   return [
-    `Its handler is "${handler}".`,
+    call === null ? `Its handler is "${handler}".` : `It calls ${call}.`,
     ...(offsetMs === 0 ? [] : [`Every due time starts ${duration(offsetMs)} later, by "spread".`]),
     ...requiresOf(settings),
     ...(settings.kind === 'timed' ? [catchUpOf(settings), OVERLAP[overlap]] : []),

@@ -2,7 +2,7 @@ import type { EpochMs, JobName } from '../../core/brand';
 import type { CallOptions, Metadata } from './call';
 import type { StoredRecord } from './ledger';
 
-/** The pieces of runs that fan out: plan, results of items, heartbeats. */
+/** The pieces of runs that fan out: plan, results of items, heartbeats. A call keeps its operation in them. */
 export interface PieceStore {
   /** Creates a piece of a fan-out run (its plan, an item's result) if its name is free. */
   createPiece(

@@ -1,7 +1,7 @@
 import { type Child, type Exit, startChild } from './child';
 import type { ToGuard } from './messages';
 
-/** Ends processes and removes folders that would outlive this process. */
+/** Ends processes and removes folders that would outlive this process. Decision 118. */
 export interface Guard {
   watch(child: Pick<Child<never>, 'pid' | 'exited'>): void;
   /** Removes the folder if this process dies before {@link Guard.end}. Otherwise its owner removes it. */

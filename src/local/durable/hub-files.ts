@@ -27,7 +27,7 @@ export const COMPACT_BYTES = 8 * 1024 * 1024;
 
 /**
  * A journal: a line for each change, of which the last of an instance counts. Lines are appended because replacing a
- * file by renaming waits for the disk on ext4, and blocks the host for as long.
+ * file by renaming waits for the disk on ext4, and blocks the host for as long. Decision 120.
  *
  * @param folder - created if it is missing; for one deployment, and one host at a time
  */

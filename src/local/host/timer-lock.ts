@@ -15,7 +15,7 @@ export interface LockTimes {
 
 /**
  * Runs a timer while this instance holds its lock. As in the real host, the holder renews at half of the period, and an
- * instance that did not get the lock asks again only after the recovery interval.
+ * instance that did not get the lock asks again only after the recovery interval. Decision 119.
  *
  * @param start starts the timer, and returns a function that stops it
  */

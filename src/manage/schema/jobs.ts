@@ -150,6 +150,10 @@ const Settings = named(
   z.object({
     kind: z.enum(['timed', 'always', 'manual']),
     handler: z.string(),
+    call: z
+      .string()
+      .nullable()
+      .describe('The method and the address of its call, without the query. Null: it runs a handler.'),
     catchUp: z.enum(['latest', 'all', 'none']),
     catchUpWindowMs: Milliseconds,
     overlap: z.enum(['skip', 'queue', 'cancel']),

@@ -45,7 +45,7 @@ export interface Forgotten {
 
 /**
  * Forgets a job that was deleted from the jobs file. Its row keeps token and cursor, with the time of the deletion; its
- * control is removed; its ledger stays. Repeated, the command finishes what was interrupted.
+ * control is removed; its ledger stays. Repeated, the command finishes what was interrupted. Decision 100.
  *
  * @throws OperatorError `Unseen`, `LeaseHeld`, `RunGoesOn`, `Contended`
  */

@@ -23,7 +23,7 @@ export type Named = Required<Pick<WantedRun, 'id' | 'time'>>;
 
 /**
  * Makes the request of a key once, however often it is sent. The first call notes the time of the request, which
- * decides, together with the key, the id of its run.
+ * decides, together with the key, the id of its run. Decision 105.
  *
  * @param request makes the request; it may find that it was made already
  * @throws OperatorError `KeyReused` if the key named another request before

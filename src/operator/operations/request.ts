@@ -135,7 +135,7 @@ async function refuseOverlap(
   );
 }
 
-/** Numbers only grow, even after earlier manual runs are gone. */
+/** Numbers only grow, even after earlier manual runs are gone. Decision 001. */
 function nextNumber({ control, row }: JobState): number {
   return Math.max(row?.manualTaken ?? 0, ...control.manualRuns.map((request) => request.number)) + 1;
 }

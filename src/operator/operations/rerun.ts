@@ -17,7 +17,7 @@ export interface Rerun extends Pick<WantedRun, 'id' | 'origin' | 'input'> {
 
 /**
  * Runs an earlier due time again, whatever became of it: a manual run whose handler sees that time as its own. The new
- * run has its own record. Without an `input`, a run that had its own is repeated with it.
+ * run has its own record. Without an `input`, a run that had its own is repeated with it. Decision 102.
  *
  * @param revision of the jobs file that `spec` is from
  * @returns the manual run, and in `of` the earlier run

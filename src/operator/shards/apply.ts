@@ -39,6 +39,7 @@ interface Refusal {
 /**
  * Puts a list of accounts in force: announces the change in every account, waits until no deployment begins a run, moves
  * each job to its account, and settles the layouts. Repeated after an interruption, it goes on where it was.
+ * Decision 110.
  *
  * @throws OperatorError `AccountMissing`, `TwoRows`, `LostRow`, `Contended`
  */

@@ -18,7 +18,7 @@ type ListedRun = NonNullable<JobStatus['lastRun']>;
 
 const NOT_IN_FILE = 'not in this jobs file';
 
-/** The status of a job, from one listing. */
+/** The status of a job, from one listing. Decision 101. */
 export function statusOf(entry: JobEntry, now: EpochMs): JobStatus {
   const { name, spec, state, unreadable } = entry;
   const common = {

@@ -34,7 +34,7 @@ const noProxy = new http.Agent({ keepAlive: true });
 
 /**
  * Sends calls over a few connections. Where all are in use, a call waits for one: what ends a run or keeps its lease goes
- * before what begins another run, and the lease that is over first goes first.
+ * before what begins another run, and the lease that is over first goes first. Decision 029.
  *
  * @param service the emulator without TLS, or one account
  * @param now on a monotonic clock, which measures how long calls wait

@@ -17,7 +17,7 @@ export interface Pages {
 
 /**
  * Lists all jobs. If the last listing was longer than one page, the ranges of names that it has shown are listed side
- * by side. Fewer at once while listings fail or are cut off: pages that come together come late.
+ * by side. Fewer at once while listings fail or are cut off: pages that come together come late. Decision 031.
  */
 export function listerOfAll(
   { askPage, pageSize, pagesAtOnce }: Pages,

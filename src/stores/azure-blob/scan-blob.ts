@@ -15,7 +15,7 @@ const CHARACTERS: Readonly<Record<string, string>> = {
 
 /**
  * Reads one `<Blob>` of a listing in the form in which the service writes it. Its metadata is read only when it is
- * asked for: most blobs of a sweep are as they were, and their ETag shows that.
+ * asked for: most blobs of a sweep are as they were, and their ETag shows that. Decision 028.
  *
  * @param start the position of `<Blob>`
  * @param end the position of the next `</Blob>`

@@ -23,7 +23,10 @@ export async function readListing<T>(
   return { answer, page: place.page };
 }
 
-/** A policy for the pipelines of all clients that list blobs. Other calls, and other listings, pass unchanged. */
+/**
+ * A policy for the pipelines of all clients that list blobs. Other calls, and other listings, pass unchanged.
+ * Decision 027.
+ */
 export const unreadListings: RequestPolicyFactory = {
   create: (next) => ({
     async sendRequest(request) {

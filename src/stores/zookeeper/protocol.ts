@@ -1,6 +1,6 @@
 import type { Field, Reader } from './jute';
 
-/** ZooKeeper's numbers of requests. */
+/** ZooKeeper's numbers of requests. Decision 124. */
 const TYPE = { create: 1, delete: 2, exists: 3, get: 4, set: 5, children: 12, check: 13, multi: 14 } as const;
 const AUTH = 100;
 /** It is answered out of turn, under a fixed number. */

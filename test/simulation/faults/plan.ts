@@ -17,7 +17,7 @@ export interface PlannedInstance {
   readonly slowMs?: number;
 }
 
-/** A history depends only on this and its seed. */
+/** A history depends only on this and its seed. Decision 117. */
 export interface Plan {
   readonly seed: number;
   readonly mixes: readonly MixName[];

@@ -34,3 +34,12 @@ it('a page that follows a job learns that its back-fill is done', async () => {
     expect(await shownAtTheEnd(latencyMs)).toMatchObject({ backfill: { state: 'done', outcomes: { succeeded: 4 } } });
   }
 });
+
+it('the answer to a job has the address of its call without the query, which may have a key', async () => {
+  const call = { url: 'https://billing.example.com/close?code=%KEY%', method: 'POST', headers: {} } as const;
+  const { sim, send } = manageBench({ jobs: [jobSpec('a', '@daily', { call }), jobSpec('b', '@daily')] });
+  await sim.clock.advance(60_000);
+  const callOf = async (job: string): Promise<unknown> => (await send({ path: `jobs/${job}`, as: 'viewer' })).json;
+  expect(await callOf('a')).toMatchObject({ settings: { call: 'POST https://billing.example.com/close' } });
+  expect(await callOf('b')).toMatchObject({ settings: { call: null } });
+});

@@ -1,0 +1,45 @@
+import type { Kept } from '../../handler/call-handler';
+import type { HeldRow } from '../held';
+import { asking, listPieces, readPiece } from './fan-out';
+
+const PREFIX = 'kept-';
+
+/** The text that a run keeps, in pieces like those of a fan-out. */
+interface KeptPieces extends Kept {
+  /** Whether this attempt has written a piece. */
+  readonly isUsed: boolean;
+}
+
+/**
+ * Each text is a new piece, and the newest counts. Its name begins with the token of its claim: a former
+ * holder that writes too late writes an older piece than its successor. Decision 130.
+ */
+export function keptBy(held: HeldRow): KeptPieces {
+  const { job, key, row } = held;
+  let written = 0;
+  return {
+    get isUsed() {
+      return written > 0;
+    },
+    async read() {
+      const pieces = await listPieces(held, key);
+      const newest = pieces
+        .map(({ name }) => name)
+        .filter((name) => name.startsWith(PREFIX))
+        .toSorted()
+        .at(-1);
+      const text = newest === undefined ? '' : await readPiece(held, newest);
+      return text === '' ? undefined : text;
+    },
+    async keep(text) {
+      const name = `${PREFIX}${digits(row.token)}-${digits(written)}`;
+      written += 1;
+      const piece = { body: text, summary: {} };
+      await asking(held, (store, signal) => store.createPiece(job.spec.name, key, name, piece, { signal }));
+    },
+  };
+}
+
+function digits(number: number): string {
+  return String(number).padStart(16, '0');
+}
