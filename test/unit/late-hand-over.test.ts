@@ -1,7 +1,17 @@
 import { describe, expect, it } from 'vitest';
+import { dispatch } from '../../src/coordinator/attempt/dispatch';
+import type { Hub } from '../../src/coordinator/coordinator';
+import type { AttemptInput } from '../../src/coordinator/message';
+import { handOver } from '../../src/coordinator/tick/race';
+import type { LeaseId } from '../../src/core/brand';
+import { decide } from '../../src/core/decide/decide';
 import type { JobSpec } from '../../src/core/job';
+import { decodeRow } from '../../src/core/row';
+import { serviceTime } from '../../src/lease/service-time';
+import { listedRow, quietHub, runnableJob, withoutTicks } from '../support/by-hand';
 import { jobSpec } from '../support/job';
 import { type RivalTicks, rivalTicks } from '../support/rival-ticks';
+import { situation } from '../support/situation';
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -71,5 +81,36 @@ describe('a hand-over that the task hub has kept for hours', () => {
     expect(called(sim)).toEqual(
       ['01', '02', '03', '04', '05', '06', '07', '08', '09'].map((hour) => `${hour}:00 catchUp`),
     );
+  });
+});
+
+describe('a hand-over whose acquisition reached storage a second time', () => {
+  it('is decided again by a process that has just started, with a clock that is behind', async () => {
+    const spec = jobSpec('minutely', '* * * * *', { leaseMs: 60_000, catchUp: 'latest' });
+    const sim = rivalTicks({ jobs: [spec] });
+    const { name } = spec;
+    const on = await withoutTicks(sim);
+    const { etag, metadata } = await listedRow(sim, name);
+    await sim.clock.advanceTo(T0 + MINUTE + SECOND);
+    const decision = decide(situation(spec, sim.clock.now(), { row: decodeRow(metadata) }));
+    if (decision.kind !== 'claim') throw new Error(decision.kind);
+    const { claim } = decision;
+    const started: AttemptInput[] = [];
+    const hub: Hub = { ...quietHub, start: async (_id, input) => void started.push(input as AttemptInput) };
+    const leaseId = on.coordinator.newId() as LeaseId;
+    const lease = { etag, lease: 'available', leaseId, leaseMs: spec.leaseMs } as const;
+    const race = { claim, ...lease, before: { run: undefined, phase: 'idle' }, releases: () => undefined } as const;
+    await handOver(on.coordinator, hub.start, runnableJob(on, name), race);
+    await sim.clock.advance(55 * SECOND);
+    // The copy of the call renews the lease, so that a write under it is accepted for another minute.
+    await on.coordinator.store.acquire(name, { leaseId, leaseMs: spec.leaseMs, ifMatch: etag });
+    await sim.clock.advance(15 * SECOND);
+    const { clock } = on.coordinator;
+    const behind = { ...clock, now: () => clock.now() - 2 * MINUTE, monotonic: () => clock.monotonic() };
+    const fresh = { ...on.coordinator, serviceTime: serviceTime(behind) };
+    const attempts = started.map((input) => dispatch(fresh, input, on.report));
+    await sim.clock.advance(MINUTE);
+    expect(await Promise.all(attempts)).toMatchObject([{ kind: 'ended', record: { outcome: 'succeeded' } }]);
+    expect(called(sim)).toEqual(['00:02 schedule']);
   });
 });
