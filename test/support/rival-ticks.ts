@@ -385,7 +385,7 @@ function hubOf(clock: Clock, log: HubLog, workers: () => readonly Instance[]): (
       );
     },
     status: async (id) => orchestrations.get(id) ?? 'unknown',
-    purge: async () => undefined,
+    purge: async () => 0,
   });
   return hubFor;
 }
