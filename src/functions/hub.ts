@@ -25,7 +25,7 @@ export function durableHub(client: DurableClient): Hub {
       return (await client.getStatus(id)).runtimeStatus;
     } catch (error) {
       // The client reports "not found" by an error that has the status only in its text.
-      if (error instanceof Error && error.message.includes('404')) return undefined;
+      if (error instanceof Error && /\b404\b/.test(error.message)) return undefined;
       throw error;
     }
   };
