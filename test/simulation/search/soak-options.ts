@@ -16,7 +16,8 @@ export const SOAK_HELP = `Lets simulated histories happen on all cores until one
                                         test/simulation/played.json keeps the count, and goes on with it
   npm run soak -- --pairs 2000          the same for every pair of mixes
   npm run soak -- --plant no-mark       with a rule of the product left out
-  npm run soak -- --planted             how soon each planted fault is caught, as a table
+  npm run soak -- --planted             how soon each planted fault is caught, written to
+                                        docs/evidence/reliability/planted.json
 
 Ends with 1 where a promise was broken or a planted fault was not caught, with 2 where it was not asked well.
 

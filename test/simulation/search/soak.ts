@@ -1,18 +1,9 @@
 import path from 'node:path';
-import { describe } from './explain';
+import { writeCaught } from './caught';
 import { MIX_NAMES, type Mixture, PAIRS } from '../faults/mixes';
 import type { Planted } from '../faults/planted';
 import { buildsOf, nextSlice, readPlayed, totalsOf, withSlice, writePlayed } from './played';
-import {
-  type Progress,
-  WITHIN,
-  bundlesOf,
-  catchPlanted,
-  explainIn,
-  searchHistories,
-  searchSlices,
-  withWorker,
-} from './search';
+import { type Progress, bundlesOf, catchPlanted, explainIn, searchHistories, searchSlices, withWorker } from './search';
 import { SOAK_HELP, SoakOptionError, type SoakOptions, soakOptions } from './soak-options';
 
 const PROGRESS_EVERY_MS = 60_000;
@@ -117,13 +108,8 @@ async function plantAll(root: string): Promise<number> {
     const caught = failure === undefined ? 'not caught' : `seed ${String(failure.seed)}`;
     console.error(refused?.message ?? `${planted.name}: ${caught}`);
   });
-  console.log('| planted fault | what was changed | caught by seed | what was seen |');
-  console.log('| --- | --- | --- | --- |');
-  for (const { planted, failure } of results) {
-    const seen = failure === undefined ? 'nothing' : describe(failure.violations);
-    const seed = failure === undefined ? `none of ${String(WITHIN)}` : String(failure.seed);
-    console.log(`| \`${planted.name}\` | ${planted.what} | ${seed} | ${seen} |`);
-  }
+  writeCaught(root, results);
+  console.log('To render the table of docs/evidence/reliability.md: npm run reference');
   return results.every(({ failure, refused }) => failure !== undefined && refused === undefined) ? 0 : BROKEN;
 }
 
