@@ -17,19 +17,22 @@ const STORES = ['blobs', 'postgres', 'redis', 'etcd', 'zookeeper', 'consul'];
 /** The systems of the benchmark that are cronlease on a store. */
 const PEERS = { cronlease: 'blobs (the emulator)', 'cronlease-postgres': 'PostgreSQL', 'cronlease-redis': 'Redis' };
 
-/** A table of values that were measured once, beside its date. */
-interface KeptTable {
-  readonly at: string;
+/** What was measured once, with its date if no test measures it again: in words, in a table, or both. */
+interface Kept {
+  readonly at?: string;
   readonly note: string;
-  readonly heads: readonly string[];
-  readonly rows: readonly (readonly string[])[];
+  readonly heads?: readonly string[];
+  readonly rows?: readonly (readonly string[])[];
 }
 
 /** The tables of docs/evidence: from the sources, and from what the measuring commands have written beside the pages. */
 export function evidenceTables(root: string): Record<string, string> {
   const read = (file: string): string => readFileSync(path.join(root, file), 'utf8');
   const chaos = (name: string): Measured => JSON.parse(read(`${EVIDENCE}/reliability/chaos-${name}.json`)) as Measured;
-  const kept = JSON.parse(read(`${EVIDENCE}/stores.json`)) as Readonly<Record<string, KeptTable>>;
+  const kept = (name: string, prefix: string): Record<string, string> => {
+    const all = JSON.parse(read(`${EVIDENCE}/${name}.json`)) as Readonly<Record<string, Kept>>;
+    return Object.fromEntries(Object.entries(all).map(([part, one]) => [`${prefix}-${part}`, keptText(one)]));
+  };
   const { results } = JSON.parse(read(`${EVIDENCE}/performance/results.json`)) as { readonly results: Result[] };
   return {
     mixes: table(
@@ -40,7 +43,8 @@ export function evidenceTables(root: string): Record<string, string> {
     'planted-faults': plantedTable(root),
     ...Object.fromEntries(STORES.map((store) => [`chaos-${store}`, chaosText(chaos(store))])),
     'chaos-builds': buildsTable(chaos('builds')),
-    ...Object.fromEntries(Object.entries(kept).map(([name, one]) => [`stores-${name}`, keptText(one)])),
+    ...kept('stores', 'stores'),
+    ...kept('on-azure', 'azure'),
     'stores-peers': peersTable(results),
   };
 }
@@ -78,7 +82,7 @@ function chaosText({ at, note = '', rows }: Measured): string {
     if (scenario === undefined) throw new Error(`There is no scenario "${row.name}"`);
     return { ...row, shows: scenario.shows };
   });
-  const text = `Measured on ${at.slice(0, 10)}, ${String(rows.length)} rows: ${dueTimes} due times had ${safe}. ${note}`;
+  const text = `Recorded on ${at.slice(0, 10)}, ${String(rows.length)} rows: ${dueTimes} due times had ${safe}. ${note}`;
   return `${text.trim()}\n\n${markdownTable(shown)}`;
 }
 
@@ -89,11 +93,12 @@ function buildsTable({ at, other = '', rows }: Measured): string {
     ...[dueTimes, duplicates, losses, misses.length].map(String),
     ...[gapHeldMs, takeOverMs].map(seconds),
   ]);
-  return `Measured on ${at.slice(0, 10)}:\n\n${table(heads, cells)}`;
+  return `Recorded on ${at.slice(0, 10)}:\n\n${table(heads, cells)}`;
 }
 
-function keptText({ at, note, heads, rows }: KeptTable): string {
-  return `Measured on ${at}. ${note}\n\n${table(heads, rows)}`;
+function keptText({ at, note, heads, rows = [] }: Kept): string {
+  const text = at === undefined ? note : `Recorded on ${at}. ${note}`;
+  return [text, heads === undefined ? '' : table(heads, rows)].join('\n\n').trim();
 }
 
 /** Without skewed clocks. */

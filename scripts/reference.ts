@@ -35,6 +35,7 @@ export const REFERENCE_PAGES = [
     'limits',
   ].map((name) => `docs/reference/${name}.md`),
   ...['storage-calls', 'reliability', 'stores'].map((name) => `docs/evidence/${name}.md`),
+  'docs/explanation/on-azure.md',
   'README.md',
 ];
 
