@@ -188,6 +188,7 @@ const QUOTES: Readonly<Record<string, readonly Quote[]>> = {
   'how-to/upgrades.md': [
     ['up to two ticks (30 s)', 2 * TICK],
     ['less than 30 s old', ON_TIME],
+    ['for up to 10 s', MEASURED],
     ['it has 1 s', of('coordinator/bounded', 'DRAIN_GRACE_MS')],
     ['the lease and a tick, 45 s by default', LEASE + TICK],
     ['10 s after that time', RESUME],
