@@ -321,6 +321,10 @@ describe('the figures in the prose of the guides', () => {
     expect(cell('Durable')).toBe(hour('durableCalls'));
     expect(cell('the Functions host')).toBe(hour('hostCalls'));
     expect(cell('cronlease')).toBe(hour('sweeps') + hour('presences'));
+    const [durable, month] = [hour('durableCalls'), 30 * 24 * hour('durableCalls')].map((calls) =>
+      calls.toLocaleString('en-US'),
+    );
+    expect(read('infra/README.md')).toContain(`${durable} in an idle hour, measured: ${month}`);
   });
 
   it('belong to pages that exist', () => {

@@ -81,7 +81,7 @@ export const MIXES: Readonly<Record<MixName, Mix>> = {
   kills: { what: 'processes die, and whole deployments', share: 250, change: kills },
   outages: { what: 'storage and task hubs are away for up to five minutes', share: 150, change: outages },
   hubs: {
-    what: 'task hubs are dead, refuse, or repeat themselves; storage is healthy, so that `alertAfter` must be heeded',
+    what: 'task hubs are dead, refuse, or repeat themselves; storage is healthy, so that `alertAfter` must be observed',
     share: 100,
     without: 'faults',
     change: hubs,
