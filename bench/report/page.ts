@@ -108,7 +108,7 @@ const KILLED = [
     'default, and after at least 15 s. The peers here have leases of 15 s. A job that is due every second is claimed ' +
     '0.8 s ahead, so a worker holds it nearly all the time. If the killed worker holds it, the due times until its ' +
     'leases end are missed, and each is recorded. Jobs that are free, or that another worker holds, continue ' +
-    'without a gap. Which worker holds the five jobs is a matter of chance. Where cronlease misses nothing in this ' +
+    'without a gap. Which worker holds the five jobs is a matter of chance. If cronlease misses nothing in this ' +
     'table, a different worker held them. The second attempt is that of the interrupted run. Most of the peers never ' +
     'make one.',
 ];

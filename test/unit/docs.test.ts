@@ -365,6 +365,7 @@ describe('figures', () => {
     ]);
     for (const total of [one, oneSmall]) expect(read('infra/README.md')).toContain(`**about $${total}**`);
     expect(read('infra/README.md')).toContain(`costs about $${second} more`);
+    expect(read('CHANGELOG.md')).toContain(`about $${dollarsOf(root, 1, '@manual')} a month for a region without runs`);
     const others = USER_PAGES.filter((page) => !/^README|\/azure\.md$/.test(page));
     expect(others.filter((page) => /\$\d/.test(withoutCode(read(page)).replaceAll(/`[^`\n]*`/g, '')))).toEqual([]);
   });
