@@ -2,8 +2,9 @@ import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
 import { scratchFolder } from '../../support/scratch';
-import { PLANTED } from '../faults/planted';
+import { PLANTED, type Planted } from '../faults/planted';
 import { caughtIn, writeCaught } from './caught';
+import type { Caught } from './search';
 import type { Failure } from './worker';
 
 const root = path.join(__dirname, '../../..');
@@ -12,7 +13,7 @@ it('each planted fault has a history that shows it, and no other name has one', 
   expect([...caughtIn(root).keys()].toSorted()).toEqual(PLANTED.map(({ name }) => name).toSorted());
 });
 
-it('what is found is written by the name of the fault, and nothing for one that was not caught', () => {
+it('what is found is written by the name of the fault, beside what was found before', () => {
   const folder = scratchFolder('caught');
   mkdirSync(path.join(folder, 'docs/evidence/reliability'), { recursive: true });
   const [first, second] = PLANTED;
@@ -22,9 +23,16 @@ it('what is found is written by the name of the fault, and nothing for one that 
     mix: 'plain',
     violations: [{ kind: 'claim', job: 'j0', text: 'was claimed twice' }],
   };
-  writeCaught(folder, [
-    { planted: first, failure, refused: undefined, histories: 7 },
-    { planted: second, failure: undefined, refused: undefined, histories: 2_000 },
+  const result = (planted: Planted, seed?: number): Caught => ({
+    ...{ planted, refused: undefined, histories: 7 },
+    failure: seed === undefined ? undefined : { ...failure, seed },
+  });
+  const seeds = () => [...caughtIn(folder).values()].map(({ name, seed, seen }) => [name, seed, seen]);
+  writeCaught(folder, [result(first, 7), result(second)]);
+  expect(seeds()).toEqual([[first.name, 7, 'j0: was claimed twice']]);
+  writeCaught(folder, [result(second, 8)]);
+  expect(seeds().map(([name, seed]) => [name, seed])).toEqual([
+    [first.name, 7],
+    [second.name, 8],
   ]);
-  expect([...caughtIn(folder).values()]).toEqual([{ name: first.name, seed: 7, seen: 'j0: was claimed twice' }]);
 });

@@ -3,7 +3,16 @@ import { writeCaught } from './caught';
 import { MIX_NAMES, type Mixture, PAIRS } from '../faults/mixes';
 import type { Planted } from '../faults/planted';
 import { buildsOf, nextSlice, readPlayed, totalsOf, withSlice, writePlayed } from './played';
-import { type Progress, bundlesOf, catchPlanted, explainIn, searchHistories, searchSlices, withWorker } from './search';
+import {
+  type Caught,
+  type Progress,
+  bundlesOf,
+  catchPlanted,
+  explainIn,
+  searchHistories,
+  searchSlices,
+  withWorker,
+} from './search';
 import { SOAK_HELP, SoakOptionError, type SoakOptions, soakOptions } from './soak-options';
 
 const PROGRESS_EVERY_MS = 60_000;
@@ -18,7 +27,7 @@ async function main(options: SoakOptions, root: string): Promise<number> {
       console.log(SOAK_HELP);
       return 0;
     case 'planted':
-      return plantAll(root);
+      return plantAll(root, options.all);
     case 'each':
       return soakEach(root, options);
     case 'replay':
@@ -103,11 +112,12 @@ async function soakEach(
   return 0;
 }
 
-async function plantAll(root: string): Promise<number> {
-  const results = await catchPlanted(root, ({ planted, failure, refused }) => {
+async function plantAll(root: string, all: readonly Planted[]): Promise<number> {
+  const told = ({ planted, failure, refused }: Caught): void => {
     const caught = failure === undefined ? 'not caught' : `seed ${String(failure.seed)}`;
     console.error(refused?.message ?? `${planted.name}: ${caught}`);
-  });
+  };
+  const results = await catchPlanted(root, told, { all });
   writeCaught(root, results);
   console.log('To render the table of docs/evidence/reliability.md: npm run reference');
   return results.every(({ failure, refused }) => failure !== undefined && refused === undefined) ? 0 : BROKEN;
