@@ -28,7 +28,7 @@ const READ_CONTROL_AT_MOST_MS = READS_CONTROL_AGAIN_MS - 1_000;
 /**
  * The length of a lease at its claim, so that the jobs of a worker that dies do not stand still for long. Only runs that
  * last carry the job's own length, at once if the last one lasted: it may block the event loop, or meet an outage, before
- * its first renewal. A handler that is told to stop still has its grace before this lease ends.
+ * its first renewal. A handler that is told to stop still has its grace before this lease ends. Decision 131.
  *
  * @param row as it was decided on
  * @param aheadMs the time until the due time

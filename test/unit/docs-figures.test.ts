@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { constantIn } from '../../scripts/limits';
-import { marginOf } from '../../src/core/job';
+import { DATE_BEHIND_MS, marginOf } from '../../src/core/job';
 import { TRY_AGAIN_MS } from '../../src/core/delivery';
 
 const root = path.join(__dirname, '../..');
@@ -28,6 +28,9 @@ const SHORTEST_LEASE = of('stores/limits', 'STORE_LIMITS.least');
 const LONGEST_LEASE = of('stores/limits', 'STORE_LIMITS.most');
 /** As the schema of the jobs file has it. */
 const LEASE = Number(/lease: duration\(.*?prefault\('(\d+)s'\)/s.exec(read('src/config/schema.ts'))?.[1]) * SECOND;
+/** The length of a lease at its claim, and when the first renewal comes. */
+const CLAIM = of('core/early-claim', 'CLAIM_MS');
+const GROWS_AFTER = CLAIM / 3;
 const ON_TIME = of('core/decide/verdict', 'ON_TIME_MS');
 const RESUME = of('core/standstill', 'RESUME_AFTER_MS');
 const CHECK_TRUSTS = of('coordinator/attempt/item-check', 'CHECK_TRUSTS_MS');
@@ -90,6 +93,14 @@ const QUOTES: Readonly<Record<string, readonly Quote[]>> = {
     ['the lease plus 20 s', of('core/decide/verdict', 'CLAIMED_AGAIN_MS')],
     ['Due times up to 30 s old', ON_TIME],
     ['until 10 s and one lease after it', RESUME],
+    ['lease ends 15 s after the due time', CLAIM],
+    ['last run took 5 s or more', GROWS_AFTER],
+    ['15 s for a short run', CLAIM],
+    ['loses its lease 12 s after its due time', CLAIM - marginOf(CLAIM) - DATE_BEHIND_MS],
+    ['wait for 17 s with the usual lease of 30 s', (LEASE * 2) / 3 - marginOf(LEASE), LEASE],
+  ],
+  'explanation/performance-and-scale.md': [
+    ['shorter than 5 s, the first two come 5 s after', GROWS_AFTER, GROWS_AFTER],
   ],
   'explanation/security-model.md': [
     ['once in 30 s at most', of('functions/health', 'FRESH_MS')],
