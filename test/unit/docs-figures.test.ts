@@ -96,7 +96,7 @@ const QUOTES: Readonly<Record<string, readonly Quote[]>> = {
     ['lease ends 15 s after the due time', CLAIM],
     ['last run took 5 s or more', GROWS_AFTER],
     ['15 s for a short run', CLAIM],
-    ['loses its lease 12 s after its due time', CLAIM - marginOf(CLAIM) - DATE_BEHIND_MS],
+    ['loses its lease 11 s after its due time', CLAIM - marginOf(CLAIM) - DATE_BEHIND_MS],
     ['wait for 17 s with the usual lease of 30 s', (LEASE * 2) / 3 - marginOf(LEASE), LEASE],
   ],
   'explanation/performance-and-scale.md': [
