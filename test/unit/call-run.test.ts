@@ -1,83 +1,24 @@
 import { describe, expect, it } from 'vitest';
-import { runCall } from '../../src/call/call';
-import type { CallSpec } from '../../src/core/call';
 import type { JobName } from '../../src/core/brand';
-import { sleep } from '../../src/core/clock';
 import type { JobSpec } from '../../src/core/job';
 import { runIdOf } from '../../src/core/key';
-import type { Answer, Asked } from '../../src/notices/request';
+import { type Answering, CALL, OPERATION, type Sent, type Target, pretendTarget } from '../support/called';
 import { jobSpec } from '../support/job';
-import { type Instance, type RivalTicks, type SimulationOptions, rivalTicks } from '../support/rival-ticks';
+import { type Instance, type RivalTicks, rivalTicks } from '../support/rival-ticks';
 
 const MINUTE = 60_000;
 
-interface Sent extends Asked {
-  readonly at: number;
-  readonly from: Instance;
-}
-
-interface Answering {
-  readonly status: number;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: unknown;
-  /** How long the target takes. */
-  readonly afterMs?: number;
-}
-
-const CALL: CallSpec = { url: 'https://target.example/close', method: 'POST', headers: {}, body: { n: '{attempt}' } };
-const OPERATION = { status: 202, headers: { 'operation-location': '/state', 'retry-after': '5' } };
-
-/** Instances of deployments with one job, a call each ten minutes, and the requests that its target got. */
+/** Instances of two deployments with one job, a call each ten minutes, and the requests that its target got. */
 function setUp(
-  answer: (sent: Sent, all: readonly Sent[]) => Answering,
+  answer: Target,
   spec: Partial<JobSpec> = {},
-  more: Partial<SimulationOptions> = {},
-): { readonly sim: RivalTicks; readonly sent: Sent[]; readonly lines: () => readonly string[] } {
-  const sent: Sent[] = [];
-  const handler = (on: Instance) => {
-    const { clock } = on.coordinator;
-    const send = async (asked: Asked, { signal }: { readonly signal: AbortSignal }): Promise<Answer> => {
-      const one = { ...asked, at: clock.now(), from: on };
-      sent.push(one);
-      const { status, headers = {}, body, afterMs = 100 } = answer(one, sent);
-      await sleep(clock, afterMs, signal);
-      if (signal.aborted) throw new Error('aborted');
-      const text = body === undefined ? '' : JSON.stringify(body);
-      return { status, headers: { 'content-type': 'application/json', ...headers }, text, isCut: false };
-    };
-    return {
-      call: (
-        context: Parameters<typeof runCall>[1]['context'],
-        input: unknown,
-        kept: Parameters<typeof runCall>[1]['kept'],
-      ) =>
-        runCall(
-          { call: CALL, timeZone: 'UTC' },
-          {
-            means: {
-              clock,
-              guard: {
-                setting: 'CRONLEASE_CALL_HOSTS',
-                hosts: [{ pattern: 'target.example', networks: [] }],
-                isLocal: false,
-              },
-              readSetting: () => undefined,
-              send,
-              tokenFor: async () => '',
-            },
-            context,
-            kept,
-            input,
-          },
-        ),
-    };
-  };
+): { readonly sim: RivalTicks; readonly sent: readonly Sent[]; readonly lines: () => readonly string[] } {
+  const { sent, handler } = pretendTarget(answer);
   const sim = rivalTicks({
     jobs: [jobSpec('close', '*/10 * * * *', { leaseMs: 15_000, call: CALL, ...spec })],
     fanOut: { close: handler },
     deployments: 2,
     sweepIntervalMs: 2_000,
-    ...more,
   });
   const lines = () =>
     sent.map(({ method, address, headers }) => `${method} ${address.pathname} ${headers['x-cronlease-attempt'] ?? ''}`);
