@@ -149,6 +149,9 @@ async function callOrContinue(calling: Calling): Promise<unknown> {
     context.log.info('an earlier attempt has made the call: its operation is polled');
     return follow(calling, earlier, 0, true);
   }
+  if (context.signal.aborted) throw context.signal.reason;
+  // This process may have stood still while it read what is kept, or got its token.
+  context.fence.check();
   const answer = await ask(calling, {
     address: filled.address,
     method: call.method,
@@ -296,6 +299,8 @@ async function abandon(calling: Calling, operation: Operation): Promise<void> {
     // What is kept goes first: the next attempt must call again, whatever the answer is.
     await kept.keep('');
     if (request === undefined) return;
+    // By now a successor may poll it.
+    context.fence.check();
     const { status } = await means.send(request, { signal: stop.signal, mostBytes: ANSWER_BYTES });
     context.log.info(`the operation was asked to end: it answered ${String(status)}`);
   } catch (error) {

@@ -120,6 +120,77 @@ describe('a run that is a call', () => {
     expect(await pieces(sim)).toEqual([]);
   });
 
+  it('that is cancelled in the gap after a shutdown ends its operation, and is not called again', async () => {
+    const { sim, sent, lines } = setUp(minute);
+    await sim.clock.advance(10 * MINUTE + 20_000);
+    const draining = holderOf(sent).drain();
+    while ((await sim.row('close')).phase !== 'retrying') await sim.clock.advance(10);
+    const { run } = await sim.row('close');
+    await sim.control('close', (control) => ({ ...control, cancel: runIdOf('close' as JobName, run?.key ?? '') }));
+    await sim.clock.advance(MINUTE);
+    await draining;
+    expect(lines().filter((line) => !line.startsWith('GET'))).toEqual(['POST /close 1', 'DELETE /state 2']);
+    expect(await last(sim)).toMatchObject({ outcome: 'cancelled', reason: 'cancelRequested' });
+    expect(await pieces(sim)).toEqual([]);
+  });
+
+  it('whose holder died, and that gives way to a newer due time, ends its operation', async () => {
+    const endless = ({ method }: Sent): Answering =>
+      method === 'POST' ? { ...OPERATION } : { status: 200, body: { status: 'Running' } };
+    const { sim, sent, lines } = setUp(endless, { overlap: 'cancel', timeoutMs: 25 * MINUTE });
+    await sim.clock.advance(19 * MINUTE + 55_000);
+    holderOf(sent).kill();
+    await sim.clock.advance(MINUTE);
+    expect(lines().filter((line) => !line.startsWith('GET'))).toEqual([
+      'POST /close 1',
+      'DELETE /state 2',
+      'POST /close 1',
+    ]);
+  });
+
+  it('that was cancelled before its holder had kept an operation is not called again', async () => {
+    const { sim, sent, lines } = setUp(() => ({ status: 200, afterMs: 30_000 }));
+    await sim.clock.advance(10 * MINUTE + 5_000);
+    const { run } = await sim.row('close');
+    holderOf(sent).kill();
+    await sim.control('close', (control) => ({ ...control, cancel: runIdOf('close' as JobName, run?.key ?? '') }));
+    await sim.clock.advance(MINUTE);
+    expect(lines()).toEqual(['POST /close 1']);
+    expect(await last(sim)).toMatchObject({ outcome: 'cancelled' });
+  });
+
+  it.each([
+    ['ends well', 'Succeeded', 'succeeded'],
+    ['fails', 'Failed', 'failed'],
+  ])('whose only attempt lost its holder is polled on until its operation %s', async (_how, status, outcome) => {
+    const { sim, sent, lines } = setUp(
+      (one, all) => {
+        const answer = minute(one, all);
+        const { status: said } = (answer.body ?? {}) as { readonly status?: string };
+        return said === 'Succeeded' ? { ...answer, body: { status } } : answer;
+      },
+      { retry: { attempts: 1, backoffMs: 10_000, factor: 2, maxBackoffMs: 300_000, jitter: 'none' } },
+    );
+    await sim.clock.advance(10 * MINUTE + 20_000);
+    holderOf(sent).kill();
+    await sim.clock.advance(3 * MINUTE);
+    expect(lines().filter((line) => !line.startsWith('GET'))).toEqual(['POST /close 1']);
+    const record = await last(sim);
+    expect(record.outcome).toBe(outcome);
+    expect(record.attempts.map(({ outcome: one }) => one)).toEqual(['holderLost', outcome]);
+  });
+
+  it('whose only attempt lost its holder before an operation has failed', async () => {
+    const { sim, sent, lines } = setUp(() => ({ status: 200, afterMs: 30_000 }), {
+      retry: { attempts: 1, backoffMs: 10_000, factor: 2, maxBackoffMs: 300_000, jitter: 'none' },
+    });
+    await sim.clock.advance(10 * MINUTE + 5_000);
+    holderOf(sent).kill();
+    await sim.clock.advance(2 * MINUTE);
+    expect(lines()).toEqual(['POST /close 1']);
+    expect(await last(sim)).toMatchObject({ outcome: 'failed', reason: 'holderLost' });
+  });
+
   it('that gives way to a newer due time ends its operation, and the newer one is called', async () => {
     const endless = ({ method }: Sent): Answering =>
       method === 'POST' ? { ...OPERATION } : { status: 200, body: { status: 'Running' } };

@@ -77,7 +77,7 @@ async function play(call: Partial<CallSpec> & { readonly url: string }, options:
     runId: 'close-day/7',
     scheduledFor: new Date('2026-03-28T03:00:00Z'),
     attempt,
-    fence: { token: 9 },
+    fence: { token: 9, check: () => undefined },
     signal: aborter.signal,
     traceparent: '00-1-2-01',
     progress: (note?: string, fraction?: number) => void progress.push([note, fraction]),
