@@ -299,7 +299,7 @@ async function abandon(calling: Calling, operation: Operation): Promise<void> {
     // What is kept goes first: the next attempt must call again, whatever the answer is.
     await kept.keep('');
     if (request === undefined) return;
-    // By now a successor may poll it.
+    // After the grace of the job, or its lease, a successor may poll it.
     context.fence.check();
     const { status } = await means.send(request, { signal: stop.signal, mostBytes: ANSWER_BYTES });
     context.log.info(`the operation was asked to end: it answered ${String(status)}`);

@@ -35,7 +35,7 @@ export type SimulatedHandler = (context: JobContext, on: Instance) => unknown;
 export interface SimulationOptions {
   readonly jobs: readonly JobSpec[];
   readonly handler?: SimulatedHandler;
-  /** Jobs with handlers of their own, such as those that fan out, by name, created again for each instance. */
+  /** Handlers of single jobs, such as those that fan out, by name, created again for each instance. */
   readonly fanOut?: Readonly<Record<string, (on: Instance) => AnyHandler>>;
   readonly deployments?: number;
   readonly start?: number;

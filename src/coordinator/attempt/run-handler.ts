@@ -138,7 +138,7 @@ async function callNow(
   return { ...endOf(first, aborter, redact), startedAt, endedAt: timeOf(held), ...waited };
 }
 
-/** Calls a handler whose run was cancelled while nobody was at work on it, so that it ends what it has begun. */
+/** Calls a handler whose run was cancelled while no instance was at work on it, so that it ends what it has begun. */
 export async function callToEnd(
   held: HeldRow,
   attempted: Attempted,
