@@ -249,7 +249,7 @@ function answer(status: number, body: unknown, headers: Readonly<Record<string, 
   return { status, headers: { 'content-type': 'application/json', ...headers }, text, isCut: false };
 }
 
-/** The result of a run is that of its own work. */
+/** A run must not succeed by the work of another one. */
 function checkResult({ world: { callTarget, observer }, context: { job, runId } }: Attempt, result: unknown): void {
   const { at } = result as { readonly at?: string };
   if (at === undefined) return;
