@@ -4,6 +4,7 @@ import {
   CallTemplateError,
   type FilledCall,
   type ReadSetting,
+  type RequestOutcome,
   fillCall,
   hostText,
   placesIn,
@@ -39,6 +40,8 @@ export interface CallMeans {
   readonly send: Send;
   /** A token for an audience. */
   readonly tokenFor: (audience: string) => Promise<string>;
+  /** Receives what came of each request. */
+  readonly onOutcome?: ((outcome: RequestOutcome) => void) | undefined;
 }
 
 /** A job's call, as one attempt makes it. */
@@ -182,12 +185,33 @@ function merged(...parts: readonly Readonly<Record<string, string>>[]): Readonly
 }
 
 /** @throws CallError if there was no answer */
-async function ask({ means, context }: Calling, asked: Asked): Promise<Answer> {
+async function ask(calling: Calling, asked: Asked): Promise<Answer> {
+  const { context } = calling;
   try {
-    return await means.send(asked, { signal: context.signal, mostBytes: ANSWER_BYTES });
+    return await send(calling, asked, context.signal);
   } catch (error) {
     if (context.signal.aborted) throw context.signal.reason;
     throw unanswered(error, hostOf(asked.address));
+  }
+}
+
+/** Sends a request, and tells what came of it. */
+async function send({ means, hide }: Calling, asked: Asked, signal: AbortSignal): Promise<Answer> {
+  const { address, method } = asked;
+  const { clock, onOutcome } = means;
+  const from = clock.monotonic();
+  const tell = (status: number | undefined, error: string | undefined): void => {
+    const port = address.port === '' ? (address.protocol === 'http:' ? 80 : 443) : Number(address.port);
+    onOutcome?.({ method, host: hide(hostOf(address)), port, status, error, ms: clock.monotonic() - from });
+  };
+  try {
+    const answer = await means.send(asked, { signal, mostBytes: ANSWER_BYTES });
+    tell(answer.status, answer.status >= 400 ? String(answer.status) : undefined);
+    return answer;
+  } catch (error) {
+    const reason: unknown = signal.reason;
+    tell(undefined, reason instanceof AttemptAbortedError ? reason.code : codeOf(error));
+    throw error;
   }
 }
 
@@ -301,7 +325,7 @@ async function abandon(calling: Calling, operation: Operation): Promise<void> {
     if (request === undefined) return;
     // After the grace of the job, or its lease, a successor may poll it.
     context.fence.check();
-    const { status } = await means.send(request, { signal: stop.signal, mostBytes: ANSWER_BYTES });
+    const { status } = await send(calling, request, stop.signal);
     context.log.info(`the operation was asked to end: it answered ${String(status)}`);
   } catch (error) {
     context.log.warn(
