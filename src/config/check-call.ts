@@ -16,7 +16,7 @@ import type { CheckedJob } from './checked-job';
 import type { Path } from './config-error';
 
 /** Each call is sent with these, or the connection itself needs them. */
-const OWN_HEADER =
+export const OWN_HEADER =
   /^(?:idempotency-key|traceparent|x-cronlease-.*|host|connection|content-length|transfer-encoding|te|trailer|upgrade|expect)$/i;
 const HEADER_NAME = /^[!#$%&'*+.^_`|~\dA-Za-z-]+$/;
 const TEMPLATES = '{scheduledFor}, {scheduledFor:date}, {runId}, {attempt}, {token} or {input.NAME}';

@@ -128,7 +128,9 @@ export function createMetrics({ meter, nameOf, samples }: MetricsOptions): Metri
     },
     requested({ method, host, port, status, error, ms }) {
       spans.request.record(seconds(ms), {
-        ...{ 'http.request.method': method, 'server.address': host, 'server.port': port },
+        'http.request.method': method,
+        'server.address': host,
+        'server.port': port,
         ...(status !== undefined && { 'http.response.status_code': status }),
         ...(error !== undefined && { 'error.type': error }),
       });
