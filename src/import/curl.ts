@@ -23,9 +23,11 @@ const SHORT: Readonly<Record<string, string>> = {
   d: '--data',
   o: '--output',
 };
-const WITH_VALUE = new Set([
-  ...['--request', '--header', '--data', '--data-raw', '--data-binary', '--data-ascii', '--json', '--url', '--output'],
-]);
+const WITH_VALUE = new Set(
+  ['request', 'header', 'data', 'data-raw', 'data-binary', 'data-ascii', 'json', 'url', 'output'].map(
+    (name) => `--${name}`,
+  ),
+);
 
 /** The call that does what a container does. Undefined: it does not only run curl, or not with known options only. */
 export function callOfContainer(container: {
@@ -76,7 +78,7 @@ function optionsIn(words: readonly string[]): Options | undefined {
       options.push(['--url', word]);
       continue;
     }
-    const names = word.startsWith('--') ? [word] : [...word.slice(1)].map((letter) => SHORT[letter] ?? '');
+    const names = word.startsWith('--') ? [word] : Array.from(word.slice(1), (letter) => SHORT[letter] ?? '');
     for (const [place, name] of names.entries()) {
       if (!WITH_VALUE.has(name)) {
         if (!QUIET.has(name) && !FAILS.has(name)) return undefined;
