@@ -1,5 +1,6 @@
 import type { Backend } from '../backends/backend';
 import os from 'node:os';
+import type { HubWork } from '../../src/core/batch';
 import { cpuMs, machineCpuMs, residentMb } from '../figures/processes';
 import type { Running } from '../systems/system';
 
@@ -17,6 +18,8 @@ export interface Usage {
   readonly workerMb: number;
   /** Requests to the server, by kind; undefined if it does not count. */
   readonly calls: Readonly<Record<string, number>> | undefined;
+  /** Of the workers' task hubs; absent if the system has none. */
+  readonly hubWork?: HubWork | undefined;
 }
 
 const SAMPLE_MS = 500;
@@ -29,6 +32,7 @@ export async function usageDuring(running: Running, backend: Backend, work: () =
     workerMb = Math.max(workerMb, ...pids.map(residentMb));
   };
   const callsBefore = await backend.calls();
+  const hubBefore = running.hubWork?.();
   const workersBefore = cpuMs(pids);
   const backendBefore = cpuMs(backend.pids);
   const ownBefore = cpuMs([process.pid]);
@@ -50,7 +54,16 @@ export async function usageDuring(running: Running, backend: Backend, work: () =
   const seconds = (performance.now() - startedAt) / 1000;
   const othersShare = Math.max(0, machineMs - ownCpuMs) / (seconds * 1000 * os.cpus().length);
   const calls = difference(await backend.calls(), callsBefore);
-  return { fromUs, seconds, workersCpuMs, backendCpuMs, othersShare, workerMb, calls };
+  const hubWork = hubBefore && addedTo(hubBefore, running.hubWork?.());
+  return { fromUs, seconds, workersCpuMs, backendCpuMs, othersShare, workerMb, calls, hubWork };
+}
+
+function addedTo(before: HubWork, after: HubWork = before): HubWork {
+  return {
+    orchestrations: after.orchestrations - before.orchestrations,
+    activities: after.activities - before.activities,
+    turns: after.turns - before.turns,
+  };
 }
 
 type Counts = Readonly<Record<string, number>>;

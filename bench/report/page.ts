@@ -227,6 +227,12 @@ function caveats({ results }: Sitting): string[] {
       '- Four calls of a run are acquisition, row, record and release. Further acquisitions are those that another ' +
         'instance won. Further row writes come from due times that pass before the end of a run, so that they get ' +
         'their outcome. With a job every second, any run that is a second late writes its row twice.',
+      ...(results.some(({ usage }) => usage.hubWork !== undefined)
+        ? [
+            "- Durable's calls are those of its Azure Storage back end, by the model of `cronlease cost`, for the " +
+              'orchestrations, activities and turns that the embedded hub has counted.',
+          ]
+        : []),
       ...storesOnOneBuild(results),
       ...memoryOfSdk(results),
       '- `croner` gives each job to one worker permanently. It is the lower bound, because no other worker takes over ' +

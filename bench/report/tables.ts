@@ -1,3 +1,4 @@
+import { durableCalls } from '../../src/operator/cost/durable-calls';
 import type { Figures } from '../figures/judge';
 import type { IdleResult } from '../measure/idle';
 import type { KillResult } from '../measure/kill';
@@ -49,6 +50,16 @@ const COLUMNS: readonly Column[] = [
   },
 ];
 
+/** By the model of `cronlease cost`, from what the embedded hub has done. */
+const DURABLE: Column = {
+  header: "Durable's calls a run",
+  cell: eachRun(({ usage: { hubWork } }) => {
+    if (hubWork === undefined) return undefined;
+    const { queue, table } = durableCalls(hubWork);
+    return queue + table;
+  }),
+};
+
 /** In runs with skewed clocks: how long before its due time a handler started, by the right clock. */
 const EARLY: Column = {
   header: 'early by, ms',
@@ -78,7 +89,11 @@ function missedText({ misses, unrecorded }: Pick<Figures, 'misses' | 'unrecorded
 /** One table for each load, straight and skewed, in the order of the results: medians of the repetitions. */
 export function loadTables(results: readonly Result[]): Table[] {
   return [...grouped(results, ({ load, skewMs }) => loadTitle(load, skewMs))].map(([title, ofLoad]) => {
-    const columns = ofLoad.some(({ skewMs }) => skewMs > 0) ? [...COLUMNS, EARLY] : COLUMNS;
+    const columns = [
+      ...COLUMNS,
+      ...(ofLoad.some(({ usage }) => usage.hubWork !== undefined) ? [DURABLE] : []),
+      ...(ofLoad.some(({ skewMs }) => skewMs > 0) ? [EARLY] : []),
+    ];
     return {
       title,
       header: ['system', ...columns.map(({ header }) => header)],

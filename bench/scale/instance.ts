@@ -79,7 +79,7 @@ export function scaleInstance(options: ScaleOptions): ScaleInstance {
       );
     },
     status: async () => 'completed',
-    purge: async () => undefined,
+    purge: async () => 0,
   };
   const ticker = createTicker(coordinator);
   return {

@@ -1,4 +1,5 @@
 import type { Backend, BackendName } from '../backends/backend';
+import type { HubWork } from '../../src/core/batch';
 import type { Guard } from '../../src/local/cluster/guard';
 import type { BenchJob } from '../load';
 
@@ -28,6 +29,8 @@ export interface Running {
   settled(): Promise<void>;
   /** Whether the system's own records explain a due time without a start. */
   recorded?(): Promise<(job: string, due: number) => boolean>;
+  /** What the workers' task hubs have done so far. */
+  hubWork?(): HubWork;
   kill(pid: number): void;
   stop(): Promise<void>;
 }

@@ -5,7 +5,7 @@ import { dealtStore } from '../lease/dealt-store';
 import type { SecondAudit } from '../lease/second-audit';
 import type { ElectionStore, LeaseStore } from '../lease/store';
 import type { TriedAccount } from '../operator/doctor/diagnose';
-import type { Desk } from '../operator/operations/take-lease';
+import type { LeaseTaker } from '../operator/operations/take-lease';
 import type { Connection, Settings } from '../stores/open';
 import * as stores from '../stores/open';
 import { systemClock } from '../system-clock';
@@ -96,17 +96,17 @@ export async function tryStorage(options: StorageOptions): Promise<readonly Trie
 }
 
 /** For commands that take leases. */
-export function openDesk(options: StorageOptions): Desk {
+export function openDesk(options: StorageOptions): LeaseTaker {
   return deskOf(openStore(options));
 }
 
-export function deskOf(store: LeaseStore): Desk {
-  const waiting: Desk['waiting'] = (why, ms) => warn(`${why}: waits for ${formatDuration(ms)}`);
+export function deskOf(store: LeaseStore): LeaseTaker {
+  const waiting: LeaseTaker['waiting'] = (why, ms) => warn(`${why}: waits for ${formatDuration(ms)}`);
   return { store, clock: systemClock, newId: randomUUID, waiting };
 }
 
 /** As {@link openDesk}, for the elections in the same container. */
-export function openElections(options: StorageOptions): Desk<ElectionStore> {
+export function openElections(options: StorageOptions): LeaseTaker<ElectionStore> {
   const [first] = shardsIn(options) ?? [];
   const open = (connection: TimedConnection): ElectionStore =>
     stores.openElectionStore(first === undefined ? connection : stores.connectionOf(connection, first));

@@ -4,7 +4,7 @@
  * @packageDocumentation
  */
 import { OPERATIONS, type Operation, routeOf } from './operations';
-import { type CallOptions, type Change, type ClientOptions, createTransport } from './transport';
+import { type CallOptions, type ChangeCall, type ClientOptions, createTransport } from './transport';
 import type {
   Acknowledged,
   Audit,
@@ -175,7 +175,7 @@ export function createClient(options: ClientOptions): Client {
       const [method, to, ...names] = routeOf(id as Operation, args.splice(0, inPath).map(String));
       const content = names.map((name) => (name === '...' ? args.shift() : { [name]: args.shift() }));
       // The other options belong to the content.
-      const { signal, ifVersion, idempotencyKey, ...more } = (args[0] ?? {}) as Change;
+      const { signal, ifVersion, idempotencyKey, ...more } = (args[0] ?? {}) as ChangeCall;
       const change = { ifVersion, idempotencyKey, ...(signal === undefined ? {} : { signal }) };
       return call(method, to, Object.assign({}, ...content, more) as Record<string, unknown>, change);
     };

@@ -19,7 +19,7 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
 }
 
-export interface Change extends CallOptions {
+export interface ChangeCall extends CallOptions {
   /** The `controlVersion` of the job on which the change is decided: if it has another one, the change is refused. */
   readonly ifVersion?: string | undefined;
   readonly idempotencyKey?: string | undefined;
@@ -27,7 +27,7 @@ export interface Change extends CallOptions {
 
 export interface Transport {
   /** @param content the query of a GET, the body of a POST */
-  call(method: string, path: string, content: Readonly<Record<string, unknown>>, change: Change): Promise<unknown>;
+  call(method: string, path: string, content: Readonly<Record<string, unknown>>, change: ChangeCall): Promise<unknown>;
   pollMs(): number | undefined;
 }
 

@@ -14,11 +14,11 @@ export interface ConfigIssue {
   /** The remedy, as an instruction. */
   readonly remedy: string;
   /** In the jobs file or host.json. Absent if the jobs are an object, or if the issue is about an app setting or a whole file. */
-  readonly place?: Place;
+  readonly place?: FilePosition;
 }
 
 /** A place in a file, counted from 1, as editors do. */
-export interface Place {
+export interface FilePosition {
   readonly file: string;
   readonly line: number;
   readonly column: number;

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { ConfigError, type Path, type PathIssue, type Place } from './config-error';
+import { ConfigError, type Path, type PathIssue, type FilePosition } from './config-error';
 import { JsonError, parseJson } from './json';
 
 const EXAMPLE = '{"jobs": {"nightly-report": {"schedule": "0 3 * * *"}}}';
@@ -12,7 +12,7 @@ interface ReadJsonFile {
   readonly value: unknown;
   /** The second of two members with one name. The first is ignored. */
   readonly duplicates: readonly PathIssue[];
-  readonly placeAt: (path: Path) => Place;
+  readonly placeAt: (path: Path) => FilePosition;
 }
 
 /**

@@ -1,4 +1,4 @@
-import { type ConfigIssue, type Path, type PathIssue, type Place, formatPath } from './config-error';
+import { type ConfigIssue, type Path, type PathIssue, type FilePosition, formatPath } from './config-error';
 import { valueAt } from './value-at';
 
 /** More is of no use at once, and a generated file may have a million errors. */
@@ -22,7 +22,7 @@ export interface IssueReport {
 }
 
 /** @param placeAt the place of a member in its file. Undefined: the jobs are an object. */
-export function reportOn(file: unknown, placeAt?: (path: Path) => Place): IssueReport {
+export function reportOn(file: unknown, placeAt?: (path: Path) => FilePosition): IssueReport {
   const errors: Issues = { first: [], count: 0 };
   const warnings: ConfigIssue[] = [];
   const placed = ({ path, value, message, remedy, place = placeAt?.(path) }: PathIssue): ConfigIssue => ({

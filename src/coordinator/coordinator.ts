@@ -5,7 +5,7 @@ import type { Cordon } from '../core/fleet';
 import type { JobSpec } from '../core/job';
 import type { Allowance } from '../core/layout';
 import type { Redact } from '../core/redact';
-import type { Place } from '../core/shards';
+import type { Shard } from '../core/shards';
 import type { RecentRun } from '../core/recent';
 import type { AnyHandler } from '../handler/handlers';
 import { type ServiceTime, serviceTime } from '../lease/service-time';
@@ -66,7 +66,7 @@ export interface Env {
   /**
    * The accounts over which the jobs are dealt, and which of them this one is; undefined: the store is the only one.
    */
-  readonly place?: Place;
+  readonly place?: Shard;
 }
 
 /** What a process has seen and begun since its start. Ticks and attempts share it. */
@@ -126,7 +126,7 @@ export function keptFromHandlers({
   place,
   store,
 }: {
-  readonly place?: Place;
+  readonly place?: Shard;
   readonly store: Pick<LeaseStore, 'location'>;
 }): readonly string[] {
   return place?.accounts ?? [store.location];

@@ -19,7 +19,7 @@ import type { RequiredWatch } from './required';
 import type { Ask } from './row-writer';
 
 /** One job in a listing. */
-export interface Seen {
+export interface JobListing {
   readonly row: ListedRow;
   readonly control: ListedControl | undefined;
   /** The Date of the page that showed the row. */
@@ -78,7 +78,7 @@ export async function decideRow(
   state: DecideState,
   job: RunnableJob,
   notes: RowNotes & { readonly learned?: (version: RowVersion) => void },
-  seen: Seen,
+  seen: JobListing,
 ): Promise<JobDecision> {
   const { coordinator, required, backfills } = state;
   const { etag } = seen.row;
@@ -129,7 +129,11 @@ export async function decideRow(
 }
 
 /** The facts of the listed version, with whether its lease is still broken. */
-function versionOf(known: RowVersion | undefined, { row: { etag, lease }, listedAt }: Seen, clock: Clock): RowVersion {
+function versionOf(
+  known: RowVersion | undefined,
+  { row: { etag, lease }, listedAt }: JobListing,
+  clock: Clock,
+): RowVersion {
   const version = known?.etag === etag ? known : { etag, firstSeenAt: listedAt };
   return { ...version, brokenSince: lease === 'broken' ? (version.brokenSince ?? clock.monotonic()) : undefined };
 }
@@ -138,7 +142,7 @@ function versionOf(known: RowVersion | undefined, { row: { etag, lease }, listed
 function situationOf(
   coordinator: Coordinator,
   { spec, handler }: RunnableJob,
-  seen: Seen,
+  seen: JobListing,
   facts: {
     readonly row: Row;
     readonly lease: Situation['lease'];

@@ -23,7 +23,7 @@ const CHECK_ROWS_EVERY_MS: Millis = 5_000;
 const ROWS_ONE_BY_ONE = 8;
 
 /** What a group needs of its process. */
-export interface Surroundings extends Pick<Coordinator, 'clock' | 'health' | 'serviceTime'> {
+export interface GroupProcess extends Pick<Coordinator, 'clock' | 'health' | 'serviceTime'> {
   readonly store: Pick<LeaseStore, 'readGroup' | 'writeGroup' | 'list'>;
 }
 
@@ -55,7 +55,7 @@ export interface Door {
   isPassing(error: unknown): boolean;
 }
 
-export function createDoor(surroundings: Surroundings, name: string): Door {
+export function createDoor(surroundings: GroupProcess, name: string): Door {
   const { clock, store } = surroundings;
   const calling = <T>(call: (signal: AbortSignal) => Promise<T>): Promise<T> => within(clock, CALL_LIMIT_MS, call);
   const out = new Set<string>();

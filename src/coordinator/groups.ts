@@ -14,7 +14,7 @@ import {
 import type { JobGroup } from '../core/job';
 import { compareRanks } from '../core/ranked-queue';
 import type { Report } from './coordinator';
-import { type Surroundings, createDoor, idOf } from './group-door';
+import { type GroupProcess, createDoor, idOf } from './group-door';
 import type { Patience } from './concurrency-limit';
 
 /** Attempts that are due at the same instant ask within a few milliseconds: one write serves them, in their order. */
@@ -59,7 +59,7 @@ export interface Doorkeeper {
 
 const doorkeepers = new WeakMap<object, Map<string, Doorkeeper>>();
 
-export function doorkeeperOf(surroundings: Surroundings, group: string): Doorkeeper {
+export function doorkeeperOf(surroundings: GroupProcess, group: string): Doorkeeper {
   const own = doorkeepers.get(surroundings) ?? new Map<string, Doorkeeper>();
   doorkeepers.set(surroundings, own);
   const doorkeeper = own.get(group) ?? createDoorkeeper(surroundings, group);
@@ -67,7 +67,7 @@ export function doorkeeperOf(surroundings: Surroundings, group: string): Doorkee
   return doorkeeper;
 }
 
-export function createDoorkeeper(surroundings: Surroundings, name: string): Doorkeeper {
+export function createDoorkeeper(surroundings: GroupProcess, name: string): Doorkeeper {
   const { clock } = surroundings;
   const asking = new Map<string, Asking>();
   const leaving = new Map<string, Member>();

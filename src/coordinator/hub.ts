@@ -13,8 +13,12 @@ export interface Hub {
   /** Starts the orchestration, unless one with this id has been started already. */
   start(orchestration: string, input: OrchestrationInput): Promise<void>;
   status(orchestration: string): Promise<'pending' | 'completed' | 'failed' | 'unknown'>;
-  /** Deletes the histories of finished orchestrations that were created in this span. */
-  purge(span: { readonly from: Date; readonly to: Date }): Promise<void>;
+  /**
+   * Deletes the histories of cronlease's finished orchestrations that were created in this span.
+   *
+   * @returns how many orchestrations of that span the hub had, those of the app among them
+   */
+  purge(span: { readonly from: Date; readonly to: Date }): Promise<number>;
 }
 
 /**

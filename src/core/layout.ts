@@ -1,6 +1,6 @@
 import type { EpochMs, JobName } from './brand';
 import { isoOrUndefined, MetadataReader, writeMetadata } from './metadata';
-import { type Place, listHash } from './shards';
+import { type Shard, listHash } from './shards';
 
 /**
  * An account's layout lies among the controls of its jobs, under this name, so that each sweep reads it without a call.
@@ -62,7 +62,7 @@ export function decodeLayout(metadata: Readonly<Record<string, string>>): Layout
  * What the layout of an account allows a deployment whose list this is. Undefined: the account has no layout.
  * Decision 109.
  */
-export function allowanceOf({ accounts, index }: Place, layout: Layout | undefined): Allowance {
+export function allowanceOf({ accounts, index }: Shard, layout: Layout | undefined): Allowance {
   const here = accounts[index] ?? '';
   if (layout === undefined) {
     if (accounts.length === 1) return { claims: 'all' };

@@ -16,7 +16,7 @@ import { brief } from './text';
 export type SeenChange = 'overdue' | 'punctual' | 'unreadable' | 'restored' | 'reminder';
 
 /** What a notice is about. `test`: a person asked for it. `digest`: several notices in one. */
-export type Change = EndChange | SeenChange | 'test' | 'digest';
+export type HealthChange = EndChange | SeenChange | 'test' | 'digest';
 
 /** The trouble that a change begins, repeats or ends. */
 export type Trouble = 'failure' | 'overdue' | 'unreadable';
@@ -29,7 +29,7 @@ export const ENDINGS = { recovered: ['failure', 'overdue'], punctual: ['overdue'
 export interface Notice {
   /** The same for every sender and every try. It has no dot: receivers sign and compare it. */
   readonly id: string;
-  readonly change: Change;
+  readonly change: HealthChange;
   /** Empty for a digest and a test. */
   readonly job: JobName | '';
   /** When the state changed. */
@@ -101,7 +101,7 @@ function incidentFacts({ recent }: Row, current: string): Pick<OwedNotice, 'sinc
 }
 
 /** The name of a change of a job: the same wherever it is seen, and of letters that a blob and a signature can have. */
-export function noticeId(job: JobName, change: Change, of: string): string {
+export function noticeId(job: JobName, change: HealthChange, of: string): string {
   return `${job}_${change}_${of.replaceAll(/[^0-9a-z-]/gi, '')}`;
 }
 
@@ -170,7 +170,7 @@ export function readNotice(body: string): Notice | undefined {
   if (!isObject(value)) return undefined;
   const { id, change, job, at } = value;
   const isReadable = typeof id === 'string' && typeof change === 'string' && typeof job === 'string' && isInstant(at);
-  return isReadable ? { ...value, id, change: change as Change, job: job as JobName, at } : undefined;
+  return isReadable ? { ...value, id, change: change as HealthChange, job: job as JobName, at } : undefined;
 }
 
 /** The trouble that a notice begins, repeats or ends. A pause belongs to the failures that caused it. */
@@ -181,6 +181,6 @@ export function troubleOf({ change, trouble }: Pick<Notice, 'change' | 'trouble'
   return trouble;
 }
 
-export function isEnding(change: Change): boolean {
+export function isEnding(change: HealthChange): boolean {
   return change in ENDINGS;
 }

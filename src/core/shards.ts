@@ -5,7 +5,7 @@ const WEIGHT_DIGITS = 13;
 const LIST_DIGITS = 16;
 
 /** One of the storage accounts over which the jobs are dealt. */
-export interface Place {
+export interface Shard {
   /** The locations of all of them. Their order means nothing. */
   readonly accounts: readonly string[];
   /** Which of them this one is. */

@@ -32,7 +32,7 @@ export interface Question {
   readonly now: EpochMs;
 }
 
-export interface Answer {
+export interface WhyAnswer {
   /** Whether it is, or was, a due time. */
   readonly due: boolean;
   readonly outcome: Standing;
@@ -43,7 +43,7 @@ export interface Answer {
  * Explains the past or expected outcome of one instant. The ledger comes first. If it has no record, row, control and
  * schedule decide by the rules of `decide`, and the outcome is the one that the next decision will give.
  */
-export function explain(question: Question): Answer {
+export function explain(question: Question): WhyAnswer {
   const { job, time, found, now } = question;
   if (found !== undefined) return fromRecord(question, found.key, found.record);
 
@@ -91,7 +91,7 @@ export function isWaiting({ phase }: Pick<Row, 'phase'>, lease: Question['lease'
   return phase === 'retrying' || (phase === 'running' && lease === 'expired');
 }
 
-function fromRecord(question: Question, key: string, record: LedgerRecord): Answer {
+function fromRecord(question: Question, key: string, record: LedgerRecord): WhyAnswer {
   const { row, job, time } = question;
   // It is not known which instants of a replaced schedule were due.
   const due = isUncounted(record) ? isDue(job, time) : isDueKey(key);
@@ -110,7 +110,7 @@ function unseenRow({ job, revision, now }: Question): Row {
 }
 
 /** The state of the row's run, which is not over. */
-function standingOf({ job, control, lease, now }: Question, row: Row): Omit<Answer, 'due'> {
+function standingOf({ job, control, lease, now }: Question, row: Row): Omit<WhyAnswer, 'due'> {
   const cancelled = row.run !== undefined && control.cancel === runIdOf(job.name, row.run.key);
   if (row.phase === 'retrying') {
     return {
@@ -130,7 +130,7 @@ function covers({ from, through, request }: Stretch, due: boolean, time: EpochMs
 }
 
 /** An instant that is not a due time. A person may have requested a run at it. */
-function notDue({ job, time, control, now }: Question, row: Row): Answer {
+function notDue({ job, time, control, now }: Question, row: Row): WhyAnswer {
   const request = pendingManualRuns(control, row.manualTaken).find((candidate) => candidate.time === time);
   if (request !== undefined) {
     const isOld = now - request.time > job.catchUpWindowMs;
@@ -160,7 +160,7 @@ function outlook({ job, control, time }: Question): StandingReason {
 const DECIDED_BY_TIME: ReadonlySet<Reason> = new Set<Reason>(['paused', 'catchUpWindow', 'requirementNotMet']);
 
 /** A due time that has passed and is undecided. */
-function undecided(question: Question, row: Row): Omit<Answer, 'due'> {
+function undecided(question: Question, row: Row): Omit<WhyAnswer, 'due'> {
   const { job, revision, time, control, required, now, runEnded } = question;
   const isOther = job.scheduleHash !== row.scheduleHash;
   if (row.leftSince !== undefined && !(isOther && revision < row.revision)) {

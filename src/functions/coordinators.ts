@@ -72,7 +72,7 @@ export interface Coordinators {
 type Shared = Omit<Env, 'store' | 'jobs' | 'place'> & { readonly presence: PresenceFacts };
 
 /** The process in which the coordinators work. */
-export interface Surroundings {
+export interface AppProcess {
   readonly env: Environment;
   readonly host: HostFacts;
   /** Undefined: nothing is exported. */
@@ -84,7 +84,7 @@ export interface Surroundings {
  *
  * @throws ConfigError, SettingError, StorageSettingsError
  */
-export function createCoordinators(options: CoordinatorOptions, { env, host, feed }: Surroundings): Coordinators {
+export function createCoordinators(options: CoordinatorOptions, { env, host, feed }: AppProcess): Coordinators {
   // An empty setting counts as unset, as everywhere.
   const source = env['CRONLEASE_JOBS_FILE'] || options.jobs;
   const { handlers } = options;
@@ -182,7 +182,7 @@ export function refuseApart(jobs: readonly JobSpec[], accounts: readonly string[
 
 function sharedBy(
   stores: readonly LeaseStore[],
-  { revision, env, host }: Omit<Surroundings, 'feed'> & { readonly revision: number },
+  { revision, env, host }: Omit<AppProcess, 'feed'> & { readonly revision: number },
 ): Shared {
   const { attemptsAtOnce, maxConcurrentRuns } = host;
   const redact = redactSetting(env);

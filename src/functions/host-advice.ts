@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import type { ConfigIssue, Place } from '../config/config-error';
+import type { ConfigIssue, FilePosition } from '../config/config-error';
 import { JsonError, parseJson } from '../config/json';
 import { formatDuration, parseTimeSpan } from '../core/duration';
 import type { Environment } from './app-settings';
@@ -158,7 +158,7 @@ function settingOf(env: Environment, appFolder: string, member: readonly string[
  * The place of a member of host.json; of one that is missing, that of the object in which it is missing. Undefined: the
  * file has something besides comments that is not JSON, and that the host reads all the same.
  */
-function hostPlace(appFolder: string, member: readonly string[]): Place | undefined {
+function hostPlace(appFolder: string, member: readonly string[]): FilePosition | undefined {
   const file = path.join(appFolder, 'host.json');
   const text = readFileSync(file, 'utf8').replace(/^\uFEFF/, '');
   const plain = text.replace(TEXT_OR_COMMENT, (found) =>

@@ -1,7 +1,10 @@
 import { type DurableClient, OrchestrationRuntimeStatus } from 'durable-functions';
 import type { Hub } from '../coordinator/hub';
 import type { OrchestrationInput } from '../coordinator/message';
-import { BATCH, CONTINUED, RUN } from './orchestrator';
+import { inParallel } from '../core/in-parallel';
+import { BATCH, CONTINUED, ITEMS, RUN } from './orchestrator';
+
+const OWN = [RUN, CONTINUED, BATCH, ITEMS];
 
 const FINISHED = [
   OrchestrationRuntimeStatus.Completed,
@@ -22,7 +25,7 @@ export function durableHub(client: DurableClient): Hub {
       return (await client.getStatus(id)).runtimeStatus;
     } catch (error) {
       // The client reports "not found" by an error that has the status only in its text.
-      if (error instanceof Error && error.message.includes('404')) return undefined;
+      if (error instanceof Error && /\b404\b/.test(error.message)) return undefined;
       throw error;
     }
   };
@@ -52,7 +55,15 @@ export function durableHub(client: DurableClient): Hub {
       }
     },
     async purge({ from, to }) {
-      await client.purgeInstanceHistoryBy({ createdTimeFrom: from, createdTimeTo: to, runtimeStatus: FINISHED });
+      const span = { createdTimeFrom: from, createdTimeTo: to };
+      const found = await client.getStatusBy(span);
+      const own = found.filter(({ name }) => OWN.includes(name));
+      const ended = own.filter(({ runtimeStatus }) => FINISHED.includes(runtimeStatus));
+      // One call deletes all of a span, whatever their names: the app may have orchestrations too, and need them.
+      if (own.length < found.length)
+        await inParallel(ended, ({ instanceId }) => client.purgeInstanceHistory(instanceId));
+      else if (ended.length > 0) await client.purgeInstanceHistoryBy({ ...span, runtimeStatus: FINISHED });
+      return found.length;
     },
   };
 }

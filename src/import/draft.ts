@@ -3,7 +3,7 @@ import type { JobInFile } from '../config/job-in-file';
 import { maskSecrets } from '../core/secrets';
 
 /** A place in a file that is imported. Lines count from 1. */
-export interface Place {
+export interface SourceLine {
   readonly file: string;
   readonly line: number;
 }
@@ -16,7 +16,7 @@ export interface SourceOptions {
 }
 
 /** Something of a source that the jobs file does not carry, or carries in another way. */
-export interface Note extends Place {
+export interface Note extends SourceLine {
   /** The words of the source that the note is about. */
   readonly what: string;
   readonly why: string;
@@ -26,7 +26,7 @@ export interface Note extends Place {
 }
 
 /** A job before it has its name. */
-export interface Draft extends Place {
+export interface Draft extends SourceLine {
   /** The source's name for it, valid or not. */
   readonly name: string;
   readonly settings: JobInFile;
@@ -43,7 +43,7 @@ export class ImportError extends Error {
   readonly code = 'InvalidSource';
   override readonly name = 'ImportError';
 
-  constructor({ file, line }: Place, message: string, options?: ErrorOptions) {
+  constructor({ file, line }: SourceLine, message: string, options?: ErrorOptions) {
     super(`${file}:${line}: ${message}`, options);
   }
 }

@@ -73,10 +73,10 @@ export async function untilAnswered<T>(
   { isHeld = true }: { readonly isHeld?: boolean } = {},
 ): Promise<T> {
   const again = backOff(random, ASK_AGAIN_MS, ASK_AGAIN_AT_MOST_MS);
-  let last: StoreError = new StoreUnavailableError('no time is left to ask storage');
+  let last: StoreError | undefined;
   for (;;) {
     const left = remaining();
-    if (left <= 0) throw last;
+    if (left <= 0) throw last ?? new StoreUnavailableError('no time is left to ask storage');
     try {
       return await within(clock, Math.min(left, CALL_LIMIT_MS), call, isHeld ? { leftMs: left } : {});
     } catch (error) {

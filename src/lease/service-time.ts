@@ -37,6 +37,8 @@ export interface ServiceTime {
    * since. For times that another caller waits for.
    */
   bounded(): EpochMs;
+  /** Whether an answer has been seen. Before the first one, this machine's clock is all there is, and may be wrong. */
+  readonly isKnown: boolean;
   /** How far this machine's clock is ahead of the service's; 0 below 2 s. */
   readonly skewMs: number;
   /** Takes in the Date of an answer to a call sent at `sent`. */
@@ -50,6 +52,9 @@ export function serviceTime(clock: Clock): ServiceTime {
   return {
     now,
     bounded: () => (last === undefined ? now() : timeWithin(clock, now(), last)),
+    get isKnown() {
+      return last !== undefined;
+    },
     get skewMs() {
       return skew;
     },

@@ -6,10 +6,10 @@ import { type AuditStore, type CallOptions, StoreError } from '../lease/store';
 import type { ChangeOptions } from './change-control';
 import { OperatorError } from './operator-error';
 import { shortId } from './operations/request';
-import type { Desk } from './operations/take-lease';
+import type { LeaseTaker } from './operations/take-lease';
 
 /** Who makes a change, where, and why: the origin has the note. `version` is that of the job's control. */
-export interface Acting extends Desk, ChangeOptions {
+export interface Acting extends LeaseTaker, ChangeOptions {
   readonly origin: Origin;
   /** Called for a change that took place, if storage did not take the end of its record. */
   readonly unrecorded?: (what: string) => void;

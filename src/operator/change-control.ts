@@ -29,7 +29,7 @@ export const NOTE_LENGTH = 200;
 const TAKEN_FOR_MS = 24 * 3_600_000;
 const TAKEN_AT_MOST = 10;
 
-export interface Change<Result> {
+export interface ControlChange<Result> {
   /** Undefined: write nothing. */
   readonly control: Control | undefined;
   readonly result: Result;
@@ -55,7 +55,7 @@ export function controlVersion({ controlEtag }: Pick<JobState, 'controlEtag'>): 
 export function changeControl<Result>(
   store: LeaseStore,
   subject: Subject,
-  change: (state: JobState) => Change<Result> | Promise<Change<Result>>,
+  change: (state: JobState) => ControlChange<Result> | Promise<ControlChange<Result>>,
   options?: ChangeOptions,
 ): Promise<Result> {
   const record = {

@@ -79,9 +79,11 @@ export function createProcessHub({ clock, run, onFailure }: ProcessHubOptions): 
     },
     status: async (id) => orchestrations.get(id)?.status ?? 'unknown',
     async purge({ from, to }) {
-      for (const [id, { createdAt, status }] of orchestrations) {
-        if (status !== 'pending' && createdAt >= from.getTime() && createdAt <= to.getTime()) orchestrations.delete(id);
-      }
+      const found = Array.from(orchestrations).filter(
+        ([, { createdAt }]) => createdAt >= from.getTime() && createdAt <= to.getTime(),
+      );
+      for (const [id, { status }] of found) if (status !== 'pending') orchestrations.delete(id);
+      return found.length;
     },
     close() {
       closing.abort();

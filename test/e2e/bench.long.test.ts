@@ -26,6 +26,7 @@ it('the benchmark measures a peer and cronlease, and writes its page', { timeout
     expect(runs).toBeGreaterThan(0);
     expect(usage.workerMb).toBeGreaterThan(20);
   }
+  expect(results[1]?.usage.hubWork?.turns).toBeGreaterThan(results[1]?.usage.hubWork?.orchestrations ?? Infinity);
   expect(results[1]?.usage.calls).toMatchObject({ acquire: expect.any(Number) as number });
   expect(readFileSync(path.join(out, 'performance.md'), 'utf8')).toContain('## 1 job a second');
 });

@@ -134,7 +134,7 @@ async function tickUntil({ store }: Place, calls: Call[], count: number): Promis
       attempts.push(dispatch(coordinator, input as HandedOver, report));
     },
     status: async () => 'completed',
-    purge: async () => undefined,
+    purge: async () => 0,
   };
   const ticker = createTicker(coordinator);
   while (calls.length < enough) await ticker.tick(hub, (after) => Math.ceil((after + 1) / 1000) * 1000, report);

@@ -6,7 +6,7 @@ import { shardOf } from '../../src/core/shards';
 import { type LeaseStore, StoreUnavailableError } from '../../src/lease/store';
 import { migrate } from '../../src/operator/operations/migrate';
 import { type ShardChange, applyShards } from '../../src/operator/shards/apply';
-import type { Desk } from '../../src/operator/operations/take-lease';
+import type { LeaseTaker } from '../../src/operator/operations/take-lease';
 import { jobSpec } from '../support/job';
 import { type Call, type Instance, type RivalTicks, rivalTicks } from '../support/rival-ticks';
 import { runs } from '../support/runs';
@@ -102,10 +102,10 @@ function changeOf(accounts: readonly RivalTicks[], cut: number, endRuns: boolean
 }
 
 /** Desks whose command is cut off after so many calls. */
-function desksOf(accounts: readonly RivalTicks[], cut: number): readonly Desk[] {
+function desksOf(accounts: readonly RivalTicks[], cut: number): readonly LeaseTaker[] {
   let left = cut;
   let ids = 0;
-  return accounts.map((account, index): Desk => ({
+  return accounts.map((account, index): LeaseTaker => ({
     store: new Proxy<LeaseStore>(
       { ...account.store, location: LIST[index] ?? '' },
       {
@@ -144,7 +144,7 @@ async function playMove(plan: Plan, heedless: 'old' | 'none'): Promise<readonly 
     await clock.advance(Math.max(0, start + second * SECOND - clock.now()));
   };
   const move = (cut: number, endRuns: boolean): void => {
-    const [from, to] = desksOf([a, b], cut) as [Desk, Desk];
+    const [from, to] = desksOf([a, b], cut) as [LeaseTaker, LeaseTaker];
     void migrate({ from, to, waitMs: WAIT_MS, endRuns, copied: () => undefined }).catch(() => undefined);
   };
   let isStarted = false;

@@ -2,7 +2,7 @@ import type { JobName, Token } from '../../src/core/brand';
 import { type Row, encodeRow, newRow } from '../../src/core/row';
 import { type LeaseStore, StoreUnavailableError } from '../../src/lease/store';
 import { type Applied, type ShardChange, applyShards } from '../../src/operator/shards/apply';
-import type { Desk } from '../../src/operator/operations/take-lease';
+import type { LeaseTaker } from '../../src/operator/operations/take-lease';
 import { memoryService } from '../../src/stores/memory/store';
 import { type SettableClock, settableClock } from './clock';
 
@@ -18,7 +18,7 @@ export function world() {
   const state = { left: Infinity, isLost: false };
   let ids = 0;
   const stores: LeaseStore[] = LOCATIONS.map((location) => ({ ...memoryService(clock).open(), location }));
-  const desks = stores.map((store): Desk => ({
+  const desks = stores.map((store): LeaseTaker => ({
     store: new Proxy(store, {
       get(target, name) {
         const member: unknown = Reflect.get(target, name);
@@ -39,8 +39,8 @@ export function world() {
     waiting: () => undefined,
   }));
   const changeTo = (list: readonly number[], leaving: readonly number[] = [], endRuns = false): ShardChange => ({
-    listed: list.map((index) => desks[index] as Desk),
-    leaving: leaving.map((index) => desks[index] as Desk),
+    listed: list.map((index) => desks[index] as LeaseTaker),
+    leaving: leaving.map((index) => desks[index] as LeaseTaker),
     ...{ waitMs: WAIT_MS, endRuns, history: 'newest' },
   });
   const apply = async (...parameters: Parameters<typeof changeTo>): Promise<Applied> => {

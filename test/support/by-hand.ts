@@ -8,7 +8,7 @@ import type { Instance, RivalTicks } from './rival-ticks';
 export const quietHub: Hub = {
   start: async () => undefined,
   status: async () => 'completed',
-  purge: async () => undefined,
+  purge: async () => 0,
 };
 
 /** The instance that the simulation began with. */

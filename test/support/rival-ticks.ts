@@ -24,7 +24,7 @@ import type { ActivityInput, OrchestrationInput } from '../../src/coordinator/me
 import { onePokeAtOnce } from '../../src/coordinator/tick/poke';
 import { createTicker } from '../../src/coordinator/tick/tick';
 import type { Poked } from '../../src/core/poked';
-import type { Place } from '../../src/core/shards';
+import type { Shard } from '../../src/core/shards';
 import type { LeaseBreaking, LeaseStore } from '../../src/lease/store';
 import { type MemoryService, memoryService } from '../../src/stores/memory/store';
 import { type SettableClock, settableClock } from './clock';
@@ -124,7 +124,7 @@ export interface RivalTicks {
   readonly service: MemoryService;
   startInstance(
     deployment: string,
-    changes?: { jobs?: readonly JobSpec[]; revision?: number; place?: Place },
+    changes?: { jobs?: readonly JobSpec[]; revision?: number; place?: Shard },
   ): Instance;
   row(job: string): Promise<Row>;
   records(job: string): Promise<LedgerRecord[]>;
@@ -384,7 +384,7 @@ function hubOf(clock: Clock, log: HubLog, workers: () => readonly Instance[]): (
       );
     },
     status: async (id) => orchestrations.get(id) ?? 'unknown',
-    purge: async () => undefined,
+    purge: async () => 0,
   });
   return hubFor;
 }

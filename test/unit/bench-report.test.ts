@@ -121,6 +121,15 @@ describe('tables', () => {
     expect(table?.rows[0]?.slice(0, 7)).toEqual(['cronlease', '3', '60', '90', '2', '5 (1 without a record)', '200']);
   });
 
+  it("have Durable's calls where a task hub was counted", () => {
+    // A run alone: 12 calls for three messages, 6 for two turns, and 5 for the orchestration.
+    const hubWork = { orchestrations: 100, activities: 100, turns: 200 };
+    const usage = { ...result().usage, hubWork };
+    const [table] = loadTables([result({ usage }), result({ system: 'croner' })]);
+    expect(table?.header.at(-1)).toBe("Durable's calls a run");
+    expect(table?.rows.map((row) => row.at(-1))).toEqual(['23', '–']);
+  });
+
   it('tell later attempts from doubled ones', () => {
     const figures = { ...result().figures, starts: 106, duplicates: 2, misses: 1 };
     const [table] = loadTables([result({ figures })]);

@@ -36,7 +36,7 @@ function process(instance: string, store: LeaseStore, hub = 'Hub') {
     name: hub,
     start: async () => undefined,
     status: async () => 'completed',
-    purge: async () => undefined,
+    purge: async () => 0,
   };
   const tick = (): void => {
     announce(asHub, report, { hubProven: true, isPoke: false });

@@ -1,7 +1,17 @@
 import { describe, expect, it } from 'vitest';
+import { dispatch } from '../../src/coordinator/attempt/dispatch';
+import type { Hub } from '../../src/coordinator/coordinator';
+import type { AttemptInput } from '../../src/coordinator/message';
+import { handOver } from '../../src/coordinator/tick/race';
+import type { LeaseId } from '../../src/core/brand';
+import { decide } from '../../src/core/decide/decide';
 import type { JobSpec } from '../../src/core/job';
+import { decodeRow } from '../../src/core/row';
+import { serviceTime } from '../../src/lease/service-time';
+import { listedRow, quietHub, runnableJob, withoutTicks } from '../support/by-hand';
 import { jobSpec } from '../support/job';
 import { type RivalTicks, rivalTicks } from '../support/rival-ticks';
+import { situation } from '../support/situation';
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -71,5 +81,52 @@ describe('a hand-over that the task hub has kept for hours', () => {
     expect(called(sim)).toEqual(
       ['01', '02', '03', '04', '05', '06', '07', '08', '09'].map((hour) => `${hour}:00 catchUp`),
     );
+  });
+});
+
+describe('a hand-over to a process that has just started', () => {
+  /** A tick hands over the job's run of 00:01 or 00:02, and `meanwhile` passes until it comes to another process. */
+  async function handedOver(
+    at: number,
+    behindMs: number,
+    meanwhile: (sim: RivalTicks, again: () => Promise<unknown>) => Promise<void>,
+  ) {
+    const spec = jobSpec('minutely', '* * * * *', { leaseMs: 60_000, catchUp: 'latest' });
+    const sim = rivalTicks({ jobs: [spec] });
+    const { name } = spec;
+    const on = await withoutTicks(sim);
+    const { etag, metadata } = await listedRow(sim, name);
+    await sim.clock.advanceTo(T0 + at);
+    const decision = decide(situation(spec, sim.clock.now(), { row: decodeRow(metadata) }));
+    if (decision.kind !== 'claim') throw new Error(decision.kind);
+    const { claim } = decision;
+    const started: AttemptInput[] = [];
+    const hub: Hub = { ...quietHub, start: async (_id, input) => void started.push(input as AttemptInput) };
+    const leaseId = on.coordinator.newId() as LeaseId;
+    const lease = { etag, lease: 'available', leaseId, leaseMs: spec.leaseMs } as const;
+    const race = { claim, ...lease, before: { run: undefined, phase: 'idle' }, releases: () => undefined } as const;
+    await handOver(on.coordinator, hub.start, runnableJob(on, name), race);
+    await meanwhile(sim, () => on.coordinator.store.acquire(name, { leaseId, leaseMs: spec.leaseMs, ifMatch: etag }));
+    const { clock } = on.coordinator;
+    const behind = { ...clock, now: () => clock.now() - behindMs, monotonic: () => clock.monotonic() };
+    const fresh = { ...on.coordinator, serviceTime: serviceTime(behind) };
+    const attempts = started.map((input) => dispatch(fresh, input, on.report));
+    await sim.clock.advance(MINUTE);
+    expect(await Promise.all(attempts)).toMatchObject([{ kind: 'ended', record: { outcome: 'succeeded' } }]);
+    return called(sim);
+  }
+
+  it('is decided again, though its acquisition reached storage twice and this clock is behind', async () => {
+    const calls = await handedOver(MINUTE + SECOND, 2 * MINUTE, async ({ clock }, acquireAgain) => {
+      await clock.advance(55 * SECOND);
+      // The copy of the call renews the lease, so that a write under it is accepted for another minute.
+      await acquireAgain();
+      await clock.advance(15 * SECOND);
+    });
+    expect(calls).toEqual(['00:02 schedule']);
+  });
+
+  it('runs on time, though this clock is a little behind', async () => {
+    expect(await handedOver(MINUTE - 4_100, 1_900, async () => undefined)).toEqual(['00:01 schedule']);
   });
 });

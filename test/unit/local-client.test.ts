@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { DurableClient } from 'durable-functions';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { durableHub } from '../../src/functions/hub';
 import { durableClientInput } from '../../src/local/durable/client-input';
 import type { Hub } from '../../src/local/durable/hub';
 import { serveHub } from '../../src/local/durable/management';
@@ -18,6 +19,13 @@ durable.app.orchestration('ends', function* (context) {
   yield context.df.createTimer(context.df.currentUtcDateTime);
   return { input: context.df.getInput() };
 });
+
+durable.app.orchestration('cronleaseRun', function* (context) {
+  yield context.df.createTimer(context.df.currentUtcDateTime);
+});
+
+const { Completed, Terminated } = durable.OrchestrationRuntimeStatus;
+const FINISHED = [Completed, Terminated];
 
 let hub: Hub;
 let server: http.Server;
@@ -114,6 +122,26 @@ describe('the client of the real durable-functions', () => {
     expect(await client.purgeInstanceHistoryBy(completed)).toEqual({ instancesDeleted: ended });
     expect((await client.getStatusBy(completed)).length).toBe(0);
     expect((await client.getStatusAll()).map((one) => one.instanceId)).toContain('stays');
+  });
+
+  it("purges cronlease's orchestrations, and never those of the app", async () => {
+    const span = { from: new Date(0), to: new Date(Date.now() + 60_000) };
+    await client.purgeInstanceHistoryBy({ createdTimeFrom: span.from, runtimeStatus: FINISHED });
+    const ids = async () => (await client.getStatusAll()).map(({ instanceId }) => instanceId).toSorted();
+    const others = await ids();
+    await client.startNew('ends', { instanceId: 'theirs' });
+    await client.startNew('cronleaseRun', { instanceId: 'ours' });
+    await Promise.all([status('theirs', 'Completed'), status('ours', 'Completed')]);
+    expect(await durableHub(client).purge(span)).toBe(others.length + 2);
+    expect(await ids()).toEqual([...others, 'theirs'].toSorted());
+    await client.purgeInstanceHistory('theirs');
+    for (const id of others) {
+      await client.terminate(id, 'over');
+      await client.purgeInstanceHistory(id);
+    }
+    await client.startNew('cronleaseRun', { instanceId: 'alone' });
+    await status('alone', 'Completed');
+    expect([await durableHub(client).purge(span), await durableHub(client).purge(span)]).toEqual([1, 0]);
   });
 
   it('may start an orchestration while the host shuts down, which stays pending', async () => {

@@ -8,7 +8,7 @@ import type { LeaseStore } from '../../src/lease/store';
 import { changeControl } from '../../src/operator/change-control';
 import { migrate, surveyMigration } from '../../src/operator/operations/migrate';
 import type { Applied } from '../../src/operator/shards/apply';
-import type { Desk } from '../../src/operator/operations/take-lease';
+import type { LeaseTaker } from '../../src/operator/operations/take-lease';
 import { T0, WAIT_MS, type World, makeRow, world } from '../support/accounts';
 
 const JOBS = ['daily', 'hourly'] as JobName[];
@@ -19,7 +19,7 @@ const PAUSED = { ...NO_CONTROL, pauses: [{ by: 'ann', note: 'moving', since: T0,
 async function stores() {
   const all = world();
   const [a, b] = all.stores as [LeaseStore, LeaseStore];
-  const [from, to] = all.desks as [Desk, Desk];
+  const [from, to] = all.desks as [LeaseTaker, LeaseTaker];
   for (const job of JOBS) {
     await makeRow(a, job);
     for (let index = 0; index < RECORDS; index += 1) {

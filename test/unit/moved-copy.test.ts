@@ -6,7 +6,7 @@ import { type Row, decodeRow } from '../../src/core/row';
 import type { LeaseStore } from '../../src/lease/store';
 import { migrate } from '../../src/operator/operations/migrate';
 import { moveJob } from '../../src/operator/shards/move';
-import type { Desk } from '../../src/operator/operations/take-lease';
+import type { LeaseTaker } from '../../src/operator/operations/take-lease';
 import { makeRow, T0, world } from '../support/accounts';
 
 const JOB = 'report' as JobName;
@@ -20,7 +20,7 @@ const EARLIER = recordKey(T0 - MINUTE);
 async function left(changes: Partial<Row>, end: 'expired' | 'broken' = 'expired') {
   const { clock, stores, desks } = world();
   const [a, b] = stores as [LeaseStore, LeaseStore];
-  const [from, to] = desks as [Desk, Desk];
+  const [from, to] = desks as [LeaseTaker, LeaseTaker];
   await makeRow(a, JOB, { run: RUN, phase: 'running', attempt: 1, ...changes });
   const row = await a.readRow(JOB);
   await a.acquire(JOB, { leaseId: HOLDER, leaseMs: LEASE_MS, ifMatch: row?.etag ?? ('' as never) });
@@ -97,7 +97,7 @@ describe('a move of several jobs', () => {
   it('leaves a job whose last record another program has written, and moves the others', async () => {
     const { stores, desks, clock } = world();
     const [a] = stores as [LeaseStore];
-    const [from, to] = desks as [Desk, Desk];
+    const [from, to] = desks as [LeaseTaker, LeaseTaker];
     await makeRow(a, 'other' as JobName);
     await makeRow(a, JOB, { run: RUN, phase: 'running', attempt: 1 });
     const row = await a.readRow(JOB);
@@ -114,7 +114,7 @@ describe('the copy of a released row', () => {
   it('owes no notices: they exist in the former store', async () => {
     const { stores, desks, clock } = world();
     const [a, b] = stores as [LeaseStore, LeaseStore];
-    const [from, to] = desks as [Desk, Desk];
+    const [from, to] = desks as [LeaseTaker, LeaseTaker];
     const notice = { change: 'failed', of: EARLIER, at: T0, failures: 1, since: undefined, skipped: 0 } as const;
     await makeRow(a, JOB, { run: RUN, phase: 'running', attempt: 1, telling: [notice] });
     await moveJob({ job: JOB, from, to, endRuns: false, history: 'all' });

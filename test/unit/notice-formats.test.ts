@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { JobName } from '../../src/core/brand';
-import type { Change, Notice } from '../../src/core/notice';
+import type { HealthChange, Notice } from '../../src/core/notice';
 import {
   cloudEvent,
   cut,
@@ -29,7 +29,7 @@ const failed: Notice = {
   ...{ runId: 'nightly-20260101T000000Z', outcome: 'failed', reason: 'handlerError', attempts: 3, failures: 2 },
   ...{ since: T0 - 3_600_000, error: 'Error: <!channel> & "more" `code`' },
 };
-const CHANGES: readonly Change[] = [
+const CHANGES: readonly HealthChange[] = [
   ...(['failed', 'recovered', 'paused', 'overdue', 'punctual', 'unreadable', 'restored', 'reminder', 'test'] as const),
   'digest',
 ];
@@ -212,7 +212,7 @@ describe('PagerDuty', () => {
     pagerDutyEvent(notice, origin, 'r'.repeat(32)) as Record<string, unknown>;
 
   it('resolves the incident that the beginning of the same trouble has triggered', () => {
-    const of = (change: Change): unknown[] => {
+    const of = (change: HealthChange): unknown[] => {
       const { event_action: action, dedup_key: key } = event({ ...failed, change, trouble: 'failure' });
       return [action, key];
     };

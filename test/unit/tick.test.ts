@@ -7,9 +7,11 @@ import { decodeRow, encodeRow } from '../../src/core/row';
 import { Board } from '../../src/coordinator/tick/board';
 import { hubWatch } from '../../src/coordinator/tick/hub-watch';
 import type { DecideState } from '../../src/coordinator/decide-row';
+import type { Hub } from '../../src/coordinator/coordinator';
 import { readAndDecide } from '../../src/coordinator/tick/read-and-decide';
 import { backfillWatch } from '../../src/coordinator/backfills';
 import { requiredWatch } from '../../src/coordinator/required';
+import { historyPurger } from '../../src/coordinator/tick/purge-histories';
 import { createTicker } from '../../src/coordinator/tick/tick';
 import type { LeaseStore } from '../../src/lease/store';
 import { listedRow, quietHub, runnableJob, withoutTicks } from '../support/by-hand';
@@ -104,22 +106,44 @@ describe('a lease that somebody broke', () => {
 });
 
 describe('finished orchestrations', () => {
-  it('are purged a day after they began, those of a fan-out that took a week as well', async () => {
+  /** The spans that ticks ask for, oldest last, in two hours. The hub has so many orchestrations a minute. */
+  async function purgedSpans(perMinute: number, fails = false) {
     const sim = rivalTicks({ jobs: [jobSpec('a', '@hourly')] });
     const { coordinator, report } = await withoutTicks(sim);
-    const spans: { readonly from: Date; readonly to: Date }[] = [];
-    const hub = { ...quietHub, purge: async (span: (typeof spans)[number]) => void spans.push(span) };
-    const ticker = createTicker(coordinator);
-    for (let hour = 0; hour < 2; hour += 1) {
-      const tick = ticker.tick(hub, (after) => after + 15_000, report);
+    const spans: { readonly at: number; readonly from: number; readonly to: number }[] = [];
+    const purge: Hub['purge'] = async ({ from, to }) => {
+      spans.push({ at: sim.clock.now(), from: from.getTime(), to: to.getTime() });
+      if (fails) throw new Error('no hub');
+      return ((to.getTime() - from.getTime()) / 60_000) * perMinute;
+    };
+    const purgeNext = historyPurger(coordinator);
+    for (let tick = 0; tick < 2 * 240; tick += 1) {
+      purgeNext({ ...quietHub, purge }, report);
       await sim.clock.advance(15_000);
-      await tick;
-      await sim.clock.advance(3_600_000);
     }
-    const day = 24 * 3_600_000;
-    expect(spans).toHaveLength(2);
-    for (const { from, to } of spans) expect(to.getTime() - from.getTime()).toBe(8 * day);
-    expect(sim.clock.now() - (spans[1]?.to.getTime() ?? 0)).toBeGreaterThan(day);
+    return spans;
+  }
+  const DAY = 24 * 3_600_000;
+
+  it('are purged a day after they began, those of a fan-out that took a week as well, each hour', async () => {
+    const spans = await purgedSpans(0);
+    const first = spans.slice(0, spans.length / 2);
+    const last = first.at(-1);
+    expect(first.length).toBeLessThan(6);
+    expect((first[0]?.at ?? 0) - (first[0]?.to ?? 0)).toBeGreaterThanOrEqual(DAY);
+    expect((first[0]?.to ?? 0) - (last?.from ?? 0)).toBe(8 * DAY);
+    for (const [index, { from }] of first.slice(0, -1).entries()) expect(first[index + 1]?.to).toBe(from);
+    expect((spans[first.length]?.at ?? 0) - (first[0]?.at ?? 0)).toBeGreaterThanOrEqual(3_600_000);
+  });
+
+  it('are asked for in small numbers where there are many', async () => {
+    const spans = await purgedSpans(250);
+    for (const { from, to } of spans) expect(to - from).toBeLessThanOrEqual(2 * 60_000);
+    expect(spans.length).toBeGreaterThan(200);
+  });
+
+  it('are purged by the next hour if the hub fails', async () => {
+    expect((await purgedSpans(0, true)).length).toBe(2);
   });
 });
 

@@ -139,7 +139,7 @@ describe('trouble that lasts', () => {
     const hub = {
       start: async () => undefined,
       status: async () => 'completed' as const,
-      purge: async () => undefined,
+      purge: async () => 0,
     };
     Object.assign(coordinator, { store: { ...store, writePresence } });
     announce(hub, report, { hubProven: true, isPoke: false });

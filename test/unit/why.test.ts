@@ -5,7 +5,7 @@ import type { JobSpec } from '../../src/core/job';
 import { recordKey, runIdOf } from '../../src/core/key';
 import { type LedgerRecord, openRecord, stretchRecord } from '../../src/core/record';
 import { type Row, type RunRef, newRow } from '../../src/core/row';
-import { type Answer, type Question, explain } from '../../src/core/why';
+import { type WhyAnswer, type Question, explain } from '../../src/core/why';
 import { jobSpec } from '../support/job';
 
 const MINUTE = 60_000;
@@ -14,7 +14,7 @@ const NOW = Date.UTC(2026, 0, 1, 12, 0, 30);
 const NOON = Date.UTC(2026, 0, 1, 12);
 const JOB = jobSpec('a', '* * * * *');
 
-function answer(time: number, changes: Partial<Question> = {}): Answer {
+function answer(time: number, changes: Partial<Question> = {}): WhyAnswer {
   const { job = JOB } = changes;
   return explain({
     job,
@@ -55,7 +55,11 @@ function requested(time: number): Control {
   return { ...NO_CONTROL, manualRuns: [{ number: 1, id: 'abc', time }] };
 }
 
-const is = (outcome: Answer['outcome'], reason: Answer['reason'], due = true): Answer => ({ due, outcome, reason });
+const is = (outcome: WhyAnswer['outcome'], reason: WhyAnswer['reason'], due = true): WhyAnswer => ({
+  due,
+  outcome,
+  reason,
+});
 
 describe('what the ledger says', () => {
   const stretch = {
@@ -88,7 +92,7 @@ describe('what the ledger says', () => {
     expect(answer(NOON, { found: manual })).toEqual(is('expired', 'catchUpWindow', false));
   });
 
-  it.each<[string, Partial<Row>, Partial<Question>, Answer]>([
+  it.each<[string, Partial<Row>, Partial<Question>, WhyAnswer]>([
     ['its next attempt goes on', { attempt: 2 }, { lease: 'held' }, is('running', 'attemptRunning')],
     ['it waits again', { phase: 'retrying', notBefore: NOW + 9 }, {}, is('retrying', 'backOff')],
     ['its second holder died too', { attempt: 2 }, { lease: 'expired' }, is('retrying', 'takeOverDue')],
@@ -108,7 +112,7 @@ describe('what the ledger says', () => {
 describe("the row's own run", () => {
   const unended = { runEnded: false, lease: 'held' } as const;
 
-  it.each<[string, Partial<Row>, Partial<Question>, Answer]>([
+  it.each<[string, Partial<Row>, Partial<Question>, WhyAnswer]>([
     ['the handler runs', {}, {}, is('running', 'attemptRunning')],
     ['the handler is held back', { started: NOW + 1 }, {}, is('running', 'claimed')],
     ['the holder died', {}, { lease: 'expired' }, is('retrying', 'takeOverDue')],
@@ -210,7 +214,7 @@ describe('due, and not decided', () => {
   /** The last run began 20 minutes ago, and ended 10 minutes ago. */
   const busy = rowOf(old(20), { busyUntil: old(10) });
 
-  it.each<[string, number, Partial<Question>, Answer]>([
+  it.each<[string, number, Partial<Question>, WhyAnswer]>([
     ['just now', NOON, {}, is('pending', 'claimDue')],
     ['missed', old(3), behind(), is('collapsed', 'catchUpLatest')],
     ['missed, the newest', NOON, { ...behind(), now: NOON + 40_000 }, is('pending', 'catchUp')],
@@ -243,7 +247,7 @@ describe('due, and not decided', () => {
     stood: [{ from, until }],
   });
 
-  it.each<[string, number, Partial<Question>, Answer]>([
+  it.each<[string, number, Partial<Question>, WhyAnswer]>([
     ['skip', old(1), {}, is('pending', 'overlapSkip')],
     ['queue, the newest', NOON, { job: { ...JOB, overlap: 'queue' } }, is('pending', 'queued')],
     ['queue, an older one', old(1), { job: { ...JOB, overlap: 'queue' } }, is('pending', 'overlapNewer')],

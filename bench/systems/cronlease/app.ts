@@ -1,6 +1,9 @@
 import { defineJob, registerCoordinator } from '../../../src/index';
 import { setTimeout } from 'node:timers/promises';
 import { handle } from '../../record';
+import { countHubWork } from './count-hub-work';
+
+countHubWork(process.env['BENCH_RECORDS'] ?? '');
 
 registerCoordinator({
   jobs: 'jobs.json',

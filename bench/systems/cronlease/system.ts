@@ -13,6 +13,7 @@ import type { BackendName } from '../../backends/backend';
 import { type BenchJob, cronOf } from '../../load';
 import { type Running, type System, type SystemOptions, WORKERS } from '../system';
 import { allStarted, startWorker } from '../workers';
+import { readHubWork } from './hub-work';
 
 interface CronleaseOptions {
   readonly name: string;
@@ -116,7 +117,7 @@ export function cronlease({
   backend: server = 'azurite',
 }: CronleaseOptions): System {
   const start = async (options: SystemOptions): Promise<Running> => {
-    const { folder, jobs, backend, onTrouble } = options;
+    const { folder, jobs, backend, records, onTrouble } = options;
     prepareApp(folder, jobs);
     const storage = urlOf(server, backend.address);
     const workers = Array.from({ length: WORKERS }, (_, index) => {
@@ -161,6 +162,7 @@ export function cronlease({
         });
       },
       recorded: () => readLedger(store, jobs),
+      hubWork: () => readHubWork(records),
     };
   };
   return { name, title, backend: server, own: true, handOverDelayMs, start };

@@ -175,8 +175,10 @@ function untilTurn({ serviceTime }: Coordinator, { row }: AgainInput): Millis {
   return phase === 'retrying' ? notBefore - serviceTime.now() : 0;
 }
 
+/** A process that has just started cannot tell: its clock may be wrong, and no answer has corrected it yet. */
 function isFresh({ serviceTime }: Coordinator, input: HandedOver): boolean {
-  return serviceTime.now() - input.acquiredAt <= Math.min(FRESH_MS, input.leaseMs * FRESH_SHARE);
+  const ageMs = serviceTime.bounded() - input.acquiredAt;
+  return serviceTime.isKnown && ageMs <= Math.min(FRESH_MS, input.leaseMs * FRESH_SHARE);
 }
 
 /**
@@ -192,7 +194,9 @@ async function acquireAgain(
 ): Promise<Acquired | undefined> {
   const id = (input.kind === 'handedOver' ? input.leaseId : coordinator.newId()) as LeaseId;
   const acquired = await acquire(coordinator, job.spec.name, { leaseId: id, leaseMs, etag }, remaining);
-  return acquired === undefined ? undefined : { id, acquiredAt: acquired.date, since: acquired.sent };
+  if (acquired === undefined) return undefined;
+  coordinator.serviceTime.observe(acquired.date, acquired.sent);
+  return { id, acquiredAt: acquired.date, since: acquired.sent };
 }
 
 /** The instant of a Date of the service that is not in the future. */

@@ -24,14 +24,15 @@ export async function decideAgain(
   acquiredAt: EpochMs,
   remaining: () => Millis,
 ): Promise<HandedOver | undefined> {
-  const { store, settings } = coordinator;
+  const { store, settings, serviceTime } = coordinator;
   const { name } = job.spec;
   const listing = await untilAnswered(coordinator, remaining, (signal) => store.list({ job: name, signal }));
   const { row, control, date: listedAt = acquiredAt } = listing.jobs.get(name) ?? {};
   if (row === undefined) return undefined;
   const { run } = unpackRow(input.row);
-  // The tick may have looked further ahead than usual.
-  const ahead = run === undefined ? 0 : actualTime(job.spec, run.scheduledFor) - listedAt;
+  // The tick may have looked further ahead than usual, and this clock may be a little behind.
+  const now = Math.min(listedAt, serviceTime.now());
+  const ahead = run === undefined ? 0 : actualTime(job.spec, run.scheduledFor) - now;
   const notes = {
     version: undefined,
     unanswered: { etag: input.etag as ETag, lease: input.lease },

@@ -39,21 +39,25 @@ export function createBatches({ clock, newId, concurrencyLimit }: Coordinator): 
   const each = Math.min(CLAIMS_AN_ACTIVITY, concurrencyLimit?.limit ?? CLAIMS_AN_ACTIVITY);
   let acquiring = 0;
   let waiting: readonly Waiting[] = [];
+  let text = 0;
   let cancel = (): void => undefined;
 
   const send = (): void => {
     cancel();
     const members = waiting;
     waiting = [];
+    text = 0;
     startAll(members, each, newId).then(
       () => members.forEach(({ started }) => started.resolve()),
       (error: unknown) => members.forEach(({ started }) => started.reject(error)),
     );
   };
   const add = (member: Waiting): void => {
-    if (waiting.length > 0 && textOf([...waiting, member]) > TEXT_AT_MOST) send();
+    const length = JSON.stringify(member.input).length;
+    if (waiting.length > 0 && text + length > TEXT_AT_MOST) send();
     if (waiting.length === 0) cancel = clock.after(GATHER_MS, send);
     waiting = [...waiting, member];
+    text += length;
     if (waiting.length === each * ACTIVITIES_A_BATCH) send();
   };
 
@@ -96,8 +100,4 @@ function dealt(members: readonly Waiting[], each: number): readonly Together[] {
     kind: 'together',
     claims: members.slice(first(activity), first(activity + 1)).map(({ input }) => input),
   }));
-}
-
-function textOf(members: readonly Waiting[]): number {
-  return members.reduce((sum, { input }) => sum + JSON.stringify(input).length, 0);
 }

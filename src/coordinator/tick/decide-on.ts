@@ -3,7 +3,7 @@ import type { Listing } from '../../lease/store';
 import type { Coordinator, RunnableJob } from '../coordinator';
 import { act } from './act';
 import type { Fire, TickState } from './fire';
-import { type JobDecision, type Seen, isForeign } from '../decide-row';
+import { type JobDecision, type JobListing, isForeign } from '../decide-row';
 import { lookAfterLeft } from '../lost-run';
 import { readAndDecide } from './read-and-decide';
 import { type JobNotes, checkTime, upcomingAt } from './notes';
@@ -41,7 +41,7 @@ export function runnable({ jobs }: Coordinator, name: JobName): RunnableJob {
 }
 
 /** A listed row that needs a decision. */
-interface Changed extends Seen {
+interface Changed extends JobListing {
   /** ETags and lease. */
   readonly version: string;
 }

@@ -1,6 +1,6 @@
 import { ForeignMetadataError } from '../../core/metadata';
 import type { Coordinator, Report, RunnableJob } from '../coordinator';
-import { type DecideState, type JobDecision, type RowVersion, type Seen, decideRow } from '../decide-row';
+import { type DecideState, type JobDecision, type RowVersion, type JobListing, decideRow } from '../decide-row';
 import { troubled } from '../reachability';
 import type { Board } from './board';
 
@@ -12,7 +12,7 @@ import type { Board } from './board';
 export async function readAndDecide(
   state: DecideState & { readonly board: Board },
   job: RunnableJob,
-  seen: Seen,
+  seen: JobListing,
   report: Report,
 ): Promise<JobDecision | undefined> {
   const { coordinator, board } = state;

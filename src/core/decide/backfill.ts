@@ -11,21 +11,21 @@ import { type Claim, type Decision, HELD_WATCH_MS, type Situation, boundedWait, 
  * @param row what was decided on the due times
  * @param idle the decision without a back-fill
  */
-export function decideBackfill(s: Situation, row: Row, idle: Decision): Decision {
-  const { aside } = row.backfill ?? {};
-  if (aside !== undefined) return resumeAside(s, row, aside, idle);
+export function decideBackfill(s: Situation, decided: () => Row, idle: Decision): Decision {
+  const { aside } = s.row.backfill ?? {};
+  if (aside !== undefined) return resumeAside(s, decided(), aside, idle);
   const backfill = runnable(s);
   if (backfill === undefined) return idle;
-  const step = stepOf(s.job, backfill, row.backfill, s.backfillLedger);
+  const step = stepOf(s.job, backfill, s.row.backfill, s.backfillLedger);
   switch (step.kind) {
     case 'over':
       return idle;
     case 'unread':
       return { kind: 'readBackfill', due: step.due };
     case 'skipped':
-      return { kind: 'record', row: { ...row, backfill: step.progress } };
+      return { kind: 'record', row: { ...decided(), backfill: step.progress } };
     case 'run': {
-      const base = freshRun({ ...row, backfill: step.progress });
+      const base = freshRun({ ...decided(), backfill: step.progress });
       const claim = backfillClaim(backfill, step.due, base);
       return { kind: 'claim', claim: step.isOpen ? begunClaim(claim, s.listedAt) : claim };
     }

@@ -6,7 +6,7 @@ import { recordKey } from '../key';
 import { askedOf } from '../origin';
 import { OWED_STRETCHES, type Row } from '../row';
 import { decideBackfill, withBacklog } from './backfill';
-import { carry, freshRun, isLeftBehind, recentOf } from './next-row';
+import { carry, freshRun, isLeftBehind, owedBy, recentOf } from './next-row';
 import { type Claim, type Decision, HELD_WATCH_MS, type Situation, earliest, seenBy } from './situation';
 import { type OutcomeView, type Outcomes, type NextUp, outcomesOf } from './verdict';
 
@@ -18,14 +18,14 @@ export function decideDue(s: Situation): Decision {
 
 interface First {
   readonly decision: Decision;
-  /** What was decided, if a back-fill may run now. Undefined: it may not. */
-  readonly row?: Row;
+  /** Makes the row of what was decided, if a back-fill may run now. Undefined: it may not. */
+  readonly row?: () => Row;
 }
 
 /** Only manual runs and due times. */
 export function decideFirst(s: Situation): First {
   const manual = takeManualRuns(s);
-  const room = OWED_STRETCHES - carry(s).owed.length - manual.stretches.length;
+  const room = OWED_STRETCHES - owedBy(s).length - manual.stretches.length;
   const outcomes = outcomesOf(outcomeView(s), Math.max(0, room));
   const { next } = outcomes;
   if (next.kind === 'unread') return { decision: { ...next, kind: 'readRequired' } };
@@ -48,7 +48,7 @@ export function decideFirst(s: Situation): First {
   if (next.kind === 'waits') return { decision: awaitRequired(s, next, recordAt) };
   const checkAt = earliest(next.kind === 'later' ? next.at : undefined, recordAt);
   const upcoming = next.kind === 'later' ? next.scheduledFor : undefined;
-  return { decision: { kind: 'nothing', checkAt, upcoming }, row: decided(s, outcomes, manual) };
+  return { decision: { kind: 'nothing', checkAt, upcoming }, row: () => decided(s, outcomes, manual) };
 }
 
 function dueClaim(base: Row, next: Extract<NextUp, { readonly kind: 'claim' }>): Claim {
@@ -79,8 +79,8 @@ function outcomeView(s: Situation): OutcomeView {
   const listedBy = s.listedAt + 1000;
   // The last run was over when the row was listed. Its holder's clock may have been fast.
   const overBy = s.listedAt + DATE_BEHIND_MS;
-  const busyUntil = s.row.busyUntil === undefined ? undefined : Math.min(s.row.busyUntil, overBy);
-  return { job, row: { ...s.row, busyUntil }, control, required, now, lookAheadMs, limit: listedBy + lookAheadMs };
+  const row = (s.row.busyUntil ?? 0) > overBy ? { ...s.row, busyUntil: overBy } : s.row;
+  return { job, row, control, required, now, lookAheadMs, limit: listedBy + lookAheadMs };
 }
 
 interface TakenManualRuns {
@@ -96,7 +96,7 @@ interface TakenManualRuns {
  */
 function takeManualRuns(s: Situation): TakenManualRuns {
   const stretches: Stretch[] = [];
-  const room = Math.min(OWED_STRETCHES / 2, OWED_STRETCHES - carry(s).owed.length);
+  const room = Math.min(OWED_STRETCHES / 2, OWED_STRETCHES - owedBy(s).length);
   let { manualTaken } = s.row;
   for (const request of pendingManualRuns(s.control, manualTaken)) {
     if (seenBy(s) - request.time <= s.job.catchUpWindowMs) {

@@ -13,10 +13,15 @@ export function carry(s: Situation): Row {
   const sameHash = job.scheduleHash === row.scheduleHash;
   return {
     ...row,
-    owed: s.lease === 'expired' ? row.owed : [],
+    owed: owedBy(s),
     telling: s.lease === 'expired' ? row.telling : [],
     revision: sameHash ? Math.max(row.revision, s.revision) : row.revision,
   };
+}
+
+/** The records that the row still owes. */
+export function owedBy({ lease, row }: Situation): Row['owed'] {
+  return lease === 'expired' ? row.owed : [];
 }
 
 /** For how long the records of a job are kept. */

@@ -9,7 +9,7 @@ import { OperatorError } from '../operator-error';
 import type { Subject } from '../subject';
 import { endRunOf } from './forget';
 import { missingNotices } from './left-notices';
-import { type Desk, letGo, takeLease, writeStretches } from './take-lease';
+import { type LeaseTaker, letGo, takeLease, writeStretches } from './take-lease';
 
 export interface CancelTerms {
   /** The run that must be the one in progress. Default: any. */
@@ -80,7 +80,7 @@ export function cancelRun(
  * @throws as {@link cancelRun}; OperatorError `Contended`
  */
 export async function cancelOrEnd(
-  desk: Desk,
+  desk: LeaseTaker,
   subject: Subject,
   options?: Parameters<typeof cancelRun>[2],
 ): Promise<CancelledRun> {
@@ -96,7 +96,7 @@ export async function cancelOrEnd(
  * @returns the run; undefined if no run waits: none is in progress, or an instance holds the job
  * @throws OperatorError `Contended`
  */
-async function endLeftRun(desk: Desk, job: JobName): Promise<string | undefined> {
+async function endLeftRun(desk: LeaseTaker, job: JobName): Promise<string | undefined> {
   const listing = await desk.store.list({ job });
   const seen = listing.jobs.get(job)?.row;
   const { row, lease, control, now } = stateIn(listing, job);

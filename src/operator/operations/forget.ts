@@ -10,7 +10,7 @@ import { currentRun, stateIn } from '../job-state';
 import { type LeftNotice, leftNotice, missingNotices } from './left-notices';
 import { OperatorError } from '../operator-error';
 import {
-  type Desk,
+  type LeaseTaker,
   type Holding,
   contended,
   letGo,
@@ -49,7 +49,7 @@ export interface Forgotten {
  *
  * @throws OperatorError `Unseen`, `LeaseHeld`, `RunGoesOn`, `Contended`
  */
-export async function forgetJob(desk: Desk, { job, revision, endRun }: ForgetRequest): Promise<Forgotten> {
+export async function forgetJob(desk: LeaseTaker, { job, revision, endRun }: ForgetRequest): Promise<Forgotten> {
   const listing = await desk.store.list({ job });
   const seen = listing.jobs.get(job)?.row;
   const state = stateIn(listing, job);
@@ -98,7 +98,7 @@ function unfinished(job: JobName, run: string): OperatorError {
  * what the run leaves behind: until when due times overlapped with it, and the failures before it. If retention may
  * have deleted the record of how the run ended, that is unknown, as for the ticks.
  */
-export async function endRunOf(desk: Desk, holding: Holding, row: Row, now: EpochMs): Promise<Row> {
+export async function endRunOf(desk: LeaseTaker, holding: Holding, row: Row, now: EpochMs): Promise<Row> {
   const { run } = row;
   if (run === undefined) return row;
   if (isOutcomeUnknown(row) || (row.phase === 'running' && mayRecordBeGone(row, Infinity, now))) {
@@ -129,7 +129,7 @@ export async function endRunOf(desk: Desk, holding: Holding, row: Row, now: Epoc
 }
 
 /** Removes what a forgotten job leaves beside its row and its ledger. */
-async function removeRemains(desk: Desk, job: JobName): Promise<void> {
+async function removeRemains(desk: LeaseTaker, job: JobName): Promise<void> {
   await removePieces(desk, job);
   await removeControl(desk, job);
 }
@@ -138,13 +138,13 @@ async function removeRemains(desk: Desk, job: JobName): Promise<void> {
  * The job may be back in a file and at work, if this machine sleeps or others are faster. What was read before its row
  * is still found forgotten belongs to the time before, and no later run has the same key: it may be removed.
  */
-async function assertStillGone({ store }: Desk, job: JobName): Promise<void> {
+async function assertStillGone({ store }: LeaseTaker, job: JobName): Promise<void> {
   const row = await store.readRow(job);
   if (row !== undefined && row.metadata['forgotten'] === undefined) throw contended(`job "${job}"`);
 }
 
 /** Repeats the removal, because operators may write the control until it is gone. */
-async function removeControl(desk: Desk, job: JobName): Promise<void> {
+async function removeControl(desk: LeaseTaker, job: JobName): Promise<void> {
   const { store } = desk;
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
     const { control } = await store.readControl(job);
@@ -159,7 +159,7 @@ async function removeControl(desk: Desk, job: JobName): Promise<void> {
 }
 
 /** Removes the remaining pieces of fan-out runs. */
-async function removePieces(desk: Desk, job: JobName): Promise<void> {
+async function removePieces(desk: LeaseTaker, job: JobName): Promise<void> {
   const { store } = desk;
   let continuation: string | undefined;
   do {

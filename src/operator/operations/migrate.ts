@@ -3,12 +3,12 @@ import { LAYOUT } from '../../core/layout';
 import { type Applied, applyShards } from '../shards/apply';
 import { copyHistory } from '../shards/history';
 import { type Survey, surveyAccounts } from '../shards/survey';
-import type { Desk } from './take-lease';
+import type { LeaseTaker } from './take-lease';
 
 /** The way of all jobs from one store to another, of whatever kinds. */
 export interface Migration {
-  readonly from: Desk;
-  readonly to: Desk;
+  readonly from: LeaseTaker;
+  readonly to: LeaseTaker;
   /** How long deployments may take to see that the jobs move: twice their longest sweep interval. */
   readonly waitMs: Millis;
   /** Whether runs that are not over are recorded as cancelled. */

@@ -3,7 +3,7 @@ import { MetadataReader } from '../../core/metadata';
 import type { ElectionStore, ListedRow } from '../../lease/store';
 import { inParallel } from '../../core/in-parallel';
 import { type Refusal, orRefusal } from './refusal';
-import { type Desk, letGo, takeLease, writeMetadata } from './take-lease';
+import { type LeaseTaker, letGo, takeLease, writeMetadata } from './take-lease';
 
 /** The recovery of one election, planned or carried out. */
 export type ElectionRecovery =
@@ -19,7 +19,7 @@ export type ElectionRecovery =
  * that campaigns before.
  */
 export async function recoverElections(
-  desk: Desk<ElectionStore>,
+  desk: LeaseTaker<ElectionStore>,
   { raiseBy, apply }: { readonly raiseBy: number; readonly apply: boolean },
 ): Promise<readonly ElectionRecovery[]> {
   const rows = await desk.store.listRows();
@@ -30,7 +30,7 @@ export async function recoverElections(
 }
 
 async function recoverElection(
-  desk: Desk<ElectionStore>,
+  desk: LeaseTaker<ElectionStore>,
   election: JobName,
   row: ListedRow,
   raiseBy: number,

@@ -24,7 +24,7 @@ import { type JobState, stateIn } from '../job-state';
 import { OperatorError } from '../operator-error';
 import { type Refusal, orRefusal } from './refusal';
 import {
-  type Desk,
+  type LeaseTaker,
   type Holding,
   letGo,
   renewHeld,
@@ -78,7 +78,7 @@ export interface RecoverRequest extends Omit<RecoverChoices, 'until'> {
  * @throws OperatorError `FutureTime`
  */
 export async function recoverJobs(
-  desk: Desk,
+  desk: LeaseTaker,
   request: RecoverRequest,
 ): Promise<{ readonly until: EpochMs; readonly jobs: readonly JobRecovery[] }> {
   const listing = await desk.store.list();
@@ -99,7 +99,7 @@ export async function recoverJobs(
 }
 
 async function recoverJob(
-  desk: Desk,
+  desk: LeaseTaker,
   request: RecoverRequest & { readonly until: EpochMs },
   listing: Listing,
   job: JobName,
@@ -146,7 +146,7 @@ function lostRow(
   return newRow(cursor, file.revision, spec.scheduleHash);
 }
 
-async function createRow({ store }: Desk, job: JobName, row: Row): Promise<ListedRow> {
+async function createRow({ store }: LeaseTaker, job: JobName, row: Row): Promise<ListedRow> {
   await store.createRow(job, encodeRow(row));
   const created = await store.readRow(job);
   if (created === undefined)
@@ -165,7 +165,7 @@ function refuseOlderFile(revision: number, spec: JobSpec | undefined, row: Row):
 
 /** The records after an instant and one before it, newest first. Undefined: the job has no row. */
 async function recordsOf(
-  { store }: Desk,
+  { store }: LeaseTaker,
   job: JobName,
   spec: JobSpec | undefined,
   from: EpochMs | undefined,
@@ -202,7 +202,7 @@ function viewOf({ key, summary }: ListedRecord): RecordView | undefined {
 }
 
 async function wreckOf(
-  { store }: Desk,
+  { store }: LeaseTaker,
   job: JobName,
   { row, control, now }: JobState & { readonly row: Row },
   spec: JobSpec | undefined,
@@ -229,7 +229,7 @@ async function wreckOf(
  * until the row's run and all abandoned runs have ended, so that a repeat after a crash finds all of them again.
  */
 async function carryOut(
-  desk: Desk,
+  desk: LeaseTaker,
   holding: Holding,
   { spec, row, now }: Wreck,
   recovery: Recovery,
@@ -275,7 +275,7 @@ async function carryOut(
  * Deletes the pieces of a run that continues which nothing supports: all of them if its plan is lost, because the next
  * plan may have other items, and the mark that stops items, because the end of the failed item may be lost.
  */
-async function dropPieces({ store }: Desk, job: JobName, key: string): Promise<void> {
+async function dropPieces({ store }: LeaseTaker, job: JobName, key: string): Promise<void> {
   const names: string[] = [];
   let continuation: string | undefined;
   do {
@@ -296,7 +296,7 @@ function partly(target: Row, row: Row, owed: readonly Stretch[]): Row {
 }
 
 /** Ends an open record that no row continues. Its run was started, and its outcome is lost. */
-async function abandon(desk: Desk, holding: Holding, key: string, now: EpochMs): Promise<void> {
+async function abandon(desk: LeaseTaker, holding: Holding, key: string, now: EpochMs): Promise<void> {
   const found = await readRecord(desk.store, holding.job, key);
   if (found === undefined) return;
   const endedAt = new Date(now).toISOString();

@@ -13,7 +13,7 @@ import { OperatorError } from '../operator-error';
  * The dependencies of commands that take leases. Each call is made once; repeated, such a command finishes what it
  * began.
  */
-export interface Desk<Store extends RowStore = LeaseStore> {
+export interface LeaseTaker<Store extends RowStore = LeaseStore> {
   readonly store: Store;
   readonly clock: Clock;
   /** A new GUID. */
@@ -38,7 +38,7 @@ export interface Holding {
  * @throws OperatorError `LeaseHeld`, `Contended`
  */
 export async function takeLease(
-  desk: Desk<RowStore>,
+  desk: LeaseTaker<RowStore>,
   job: JobName,
   seen: ListedRow,
   whose = `job "${job}"`,
@@ -73,12 +73,12 @@ export function contended(whose: string): OperatorError {
 }
 
 /** Writes the row. Throws `OperatorError` `Contended` if the row is no longer ours. */
-export async function writeHeld(desk: Desk, holding: Holding, row: Row): Promise<void> {
+export async function writeHeld(desk: LeaseTaker, holding: Holding, row: Row): Promise<void> {
   await writeMetadata(desk, holding, encodeRow(row));
 }
 
 /** Like {@link writeHeld}, for a row of another kind. */
-export async function writeMetadata(desk: Desk<RowStore>, holding: Holding, metadata: Metadata): Promise<void> {
+export async function writeMetadata(desk: LeaseTaker<RowStore>, holding: Holding, metadata: Metadata): Promise<void> {
   const { job, whose, leaseId, etag } = holding;
   const answer = await desk.store.writeRow(job, metadata, { leaseId, ifMatch: etag });
   if (answer.kind === 'refused') throw contended(whose);
@@ -86,7 +86,7 @@ export async function writeMetadata(desk: Desk<RowStore>, holding: Holding, meta
 }
 
 /** Renews the lease before another write, if the writes before may have taken long. */
-export async function renewHeld({ store }: Desk, { job, whose, leaseId }: Holding): Promise<void> {
+export async function renewHeld({ store }: LeaseTaker, { job, whose, leaseId }: Holding): Promise<void> {
   if ((await store.renew(job, leaseId)) === 'lost') throw contended(whose);
 }
 
@@ -95,13 +95,13 @@ export async function renewHeld({ store }: Desk, { job, whose, leaseId }: Holdin
  *
  * @returns whether it was still held: another instance may have the row otherwise
  */
-export async function letGo({ store }: Desk<RowStore>, { job, leaseId, etag }: Holding): Promise<boolean> {
+export async function letGo({ store }: LeaseTaker<RowStore>, { job, leaseId, etag }: Holding): Promise<boolean> {
   return (await store.release(job, leaseId, { ifMatch: etag })) === 'released';
 }
 
 /** Writes the records that the row owes. An existing record is kept. */
 export async function writeStretches(
-  { store }: Desk,
+  { store }: LeaseTaker,
   { job }: Pick<Holding, 'job'>,
   stretches: readonly Stretch[],
 ): Promise<void> {
@@ -117,7 +117,7 @@ export async function writeStretches(
  * @throws OperatorError `Contended` if another writer has continued the run meanwhile, with a higher token
  */
 export async function writeEnd(
-  { store }: Desk,
+  { store }: LeaseTaker,
   { job, whose }: Holding,
   key: string,
   end: LedgerRecord,

@@ -12,13 +12,13 @@ import { endRunOf } from '../operations/forget';
 import { missingNotices } from '../operations/left-notices';
 import { type JobState, currentRun, stateIn } from '../job-state';
 import { OperatorError } from '../operator-error';
-import { type Desk, letGo, renewHeld, takeLease, writeMetadata, writeStretches } from '../operations/take-lease';
+import { type LeaseTaker, letGo, renewHeld, takeLease, writeMetadata, writeStretches } from '../operations/take-lease';
 import { type History, copyHistory, copyPieces, copyRecord } from './history';
 
 export interface Move {
   readonly job: JobName;
-  readonly from: Desk;
-  readonly to: Desk;
+  readonly from: LeaseTaker;
+  readonly to: LeaseTaker;
   /** Whether to record a run that is not over as cancelled. */
   readonly endRuns: boolean;
   /** How much of the job's history moves with it. */
@@ -61,7 +61,7 @@ export async function moveJob(move: Move): Promise<void> {
  * its copy is released: the end of a run whose holder died after the record, and which notices it still owed.
  */
 async function settledRow(
-  { store }: Desk,
+  { store }: LeaseTaker,
   job: JobName,
   { row, lease, control }: JobState & { readonly row: Row },
 ): Promise<Row> {
@@ -73,7 +73,7 @@ async function settledRow(
 }
 
 /** The run that is not over; undefined if the row can move. */
-async function unfinishedRun({ store }: Desk, job: JobName, state: JobState): Promise<string | undefined> {
+async function unfinishedRun({ store }: LeaseTaker, job: JobName, state: JobState): Promise<string | undefined> {
   const going = await currentRun(store, job, state);
   if (going !== undefined) return going;
   const { row, lease } = state;
@@ -104,7 +104,7 @@ async function copyRecords({ job, from, to, history }: Move, row: Row | undefine
   if (aside !== undefined) await copyPieces({ job, from, to }, recordKey(aside.scheduledFor, id));
 }
 
-async function placeCopy(to: Desk, job: JobName, metadata: Metadata): Promise<void> {
+async function placeCopy(to: LeaseTaker, job: JobName, metadata: Metadata): Promise<void> {
   if ((await to.store.createRow(job, arrivingRow(metadata, undefined))) === 'created') return;
   const there = await to.store.readRow(job);
   if (there === undefined) throw new OperatorError('Contended', `the row of job "${job}" has vanished: try again`);
@@ -126,7 +126,7 @@ export function twoRows(job: JobName, location: string): OperatorError {
  * A copy counts from now on: its original has been marked as moved. One that owes notices is not released, as always:
  * its lease runs out, and the next tick creates them.
  */
-export async function makeLive(to: Desk, job: JobName): Promise<void> {
+export async function makeLive(to: LeaseTaker, job: JobName): Promise<void> {
   const there = await to.store.readRow(job);
   if (there === undefined || formOf(there.metadata) !== 'arriving') return;
   const holding = await takeLease(to, job, there);

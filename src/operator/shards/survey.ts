@@ -5,20 +5,20 @@ import { formOf, movedTo } from '../../core/moved-row';
 import { isSameAccount, listHash, shardOf } from '../../core/shards';
 import type { Listing } from '../../lease/store';
 import { OperatorError } from '../operator-error';
-import type { Desk } from '../operations/take-lease';
+import type { LeaseTaker } from '../operations/take-lease';
 import { twoRows } from './move';
 
 /** The accounts that a change of the list concerns. */
 export interface Accounts {
   /** The new list. */
-  readonly listed: readonly Desk[];
+  readonly listed: readonly LeaseTaker[];
   /** Those of the former list that are not in the new one. */
-  readonly leaving: readonly Desk[];
+  readonly leaving: readonly LeaseTaker[];
 }
 
 /** One account, as it is. */
 export interface AccountSeen {
-  readonly desk: Desk;
+  readonly desk: LeaseTaker;
   readonly isListed: boolean;
   readonly listing: Listing;
   readonly layout: Layout | undefined;
@@ -81,7 +81,7 @@ export async function surveyAccounts({ listed, leaving }: Accounts): Promise<Sur
   };
 }
 
-async function seeAccount(desk: Desk, isListed: boolean): Promise<AccountSeen> {
+async function seeAccount(desk: LeaseTaker, isListed: boolean): Promise<AccountSeen> {
   await desk.store.prepare();
   const listing = await desk.store.list();
   const { layout: listed } = listing;

@@ -8,7 +8,7 @@ import { recordKey } from '../../core/key';
 import { ForeignRecordError, isUncounted } from '../../core/record';
 import { NOTHING_KNOWN, type RequiredJob, type RequiredJobs, requiredSince, requirementOf } from '../../core/requires';
 import type { Row } from '../../core/row';
-import { type Answer, explain, isDue } from '../../core/why';
+import { type WhyAnswer, explain, isDue } from '../../core/why';
 import type { CallOptions, LeaseStore } from '../../lease/store';
 import { type JobState, currentRun, readState } from '../job-state';
 import { manualRecordAt, ranBefore, recordAt, recordOf, recordOver } from './find-record';
@@ -16,7 +16,7 @@ import { type ShownRecord, isOverlappedBy, shown } from './list-runs';
 import { withNotedLosses } from './noted-losses';
 import { readItems } from './run-items';
 
-export interface Explanation extends Answer {
+export interface Explanation extends WhyAnswer {
   readonly job: JobSpec;
   readonly time: EpochMs;
   /** The record of this time, or of the stretch of due times that contains it. */

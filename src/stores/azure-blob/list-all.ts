@@ -4,7 +4,7 @@ import { type Gatherer, gatherer } from './gather';
 import { partName } from './layout';
 import { type AskPage, RangesRefusedError } from './listing';
 import { listRanges, type RangeRead } from './list-ranges';
-import { ALL_NAMES, type NameRange, type Place, planRanges, replanned } from './ranges';
+import { ALL_NAMES, type NameRange, type RangeCursor, planRanges, replanned } from './ranges';
 
 /** How pages of listings are requested. */
 export interface Pages {
@@ -28,7 +28,7 @@ export function listerOfAll(
   let atOnce = pagesAtOnce;
 
   return async (options) => {
-    if (options?.from !== undefined) return read(JSON.parse(options.from) as readonly Place[], options);
+    if (options?.from !== undefined) return read(JSON.parse(options.from) as readonly RangeCursor[], options);
     try {
       return await read(plan, options);
     } catch (error) {
@@ -39,7 +39,7 @@ export function listerOfAll(
     return read(plan, options);
   };
 
-  async function read(places: readonly Place[], options: ListOptions | undefined): Promise<Listing> {
+  async function read(places: readonly RangeCursor[], options: ListOptions | undefined): Promise<Listing> {
     let isWhole = false;
     try {
       const listing = await readOnce(places, options);
@@ -50,7 +50,7 @@ export function listerOfAll(
     }
   }
 
-  async function readOnce(places: readonly Place[], options: ListOptions | undefined): Promise<Listing> {
+  async function readOnce(places: readonly RangeCursor[], options: ListOptions | undefined): Promise<Listing> {
     const gathered = gatherer();
     const controls = await Promise.all(
       places.map(async ({ job }) => (job === undefined ? undefined : readControl(job, options))),
@@ -77,7 +77,7 @@ function planAfter(reads: readonly RangeRead[], last: readonly NameRange[], page
 }
 
 /** Never splits a job's two blobs: a row without its control would run in a pause. */
-function restOf({ jobs }: Gatherer, { place, pages, marker }: RangeRead): Place {
+function restOf({ jobs }: Gatherer, { place, pages, marker }: RangeRead): RangeCursor {
   const { job: _, ...range } = place;
   if (pages.length === 0) return place;
   const last = pages.findLast(({ blobs }) => blobs.length > 0)?.blobs.at(-1)?.name;

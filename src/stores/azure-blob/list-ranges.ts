@@ -3,11 +3,11 @@ import type { DatedPage } from './gather';
 import { JOBS_PREFIX } from './layout';
 import type { ListedBlob } from './listed-blob';
 import { type AskPage, RangesRefusedError } from './listing';
-import type { Place } from './ranges';
+import type { RangeCursor } from './ranges';
 
 /** What was read of a range. */
 export interface RangeRead {
-  readonly place: Place;
+  readonly place: RangeCursor;
   /** Its pages, without the blobs of the next range. */
   readonly pages: readonly DatedPage[];
   /** Whether the caller had enough before its end. */
@@ -28,7 +28,7 @@ type Ending = Pick<ListOptions, 'signal' | 'enough'>;
  */
 export async function listRanges(
   askPage: AskPage,
-  places: readonly Place[],
+  places: readonly RangeCursor[],
   { atOnce, ...ending }: Ending & { readonly atOnce: number },
 ): Promise<readonly RangeRead[]> {
   const failed = new AbortController();
@@ -53,7 +53,7 @@ export async function listRanges(
 
 async function readRange(
   askPage: AskPage,
-  place: Place,
+  place: RangeCursor,
   ending: Ending,
   { failed, index }: { readonly failed: AbortSignal; readonly index: number },
 ): Promise<RangeRead> {

@@ -12,7 +12,7 @@ export interface NameRange {
 }
 
 /** What of a range is still to be read. */
-export interface Place extends NameRange {
+export interface RangeCursor extends NameRange {
   readonly marker?: string;
   /** The job whose control has been shown without its row. */
   readonly job?: JobName;

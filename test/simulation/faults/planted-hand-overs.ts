@@ -14,6 +14,11 @@ export const HAND_OVER_FAULTS: readonly Planted[] = [
     edits: [become('coordinator/tick/batches.ts:startAll', argument('dealt', 0), '$.slice(0, -1)')],
   },
   {
+    name: 'batch-not-continued',
+    what: 'a run of a batch that is not over is left to the ticks',
+    edits: [become('coordinator/attempt/together.ts:runOne', call('withinHub'), 'Promise.resolve()')],
+  },
+  {
     name: 'late-kept',
     what: 'a late hand-over is not given back',
     mix: 'draining',

@@ -100,7 +100,7 @@ export function createTaskHub(options: TaskHubOptions): TaskHub {
               start(id, input);
             }),
       status: (id) => reach(process, `status of ${id}`, () => orchestrations.get(id)?.status ?? 'unknown'),
-      purge: async () => undefined,
+      purge: async () => 0,
     }),
   };
   return hub;

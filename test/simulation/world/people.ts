@@ -1,7 +1,7 @@
 import { ForeignMetadataError } from '../../../src/core/metadata';
 import { type LeaseStore, StoreError } from '../../../src/lease/store';
 import { OperatorError } from '../../../src/operator/operator-error';
-import type { Desk } from '../../../src/operator/operations/take-lease';
+import type { LeaseTaker } from '../../../src/operator/operations/take-lease';
 import { seededBy } from '../faults/random';
 import { type Network, storeOver } from './network';
 import { openAccount } from './account';
@@ -15,7 +15,7 @@ export const ARRIVES_WITHIN_MS = 61_000;
 /** One command of a person. A refusal is a valid answer, and so is unreachable storage where faults allow it. */
 export function operate(
   world: World,
-  act: (store: LeaseStore, desk: Desk) => Promise<unknown>,
+  act: (store: LeaseStore, desk: LeaseTaker) => Promise<unknown>,
   // No command continues after the end of the faults.
   lasts = world.plan.troubledMs - world.timeline.now(),
 ): void {
@@ -39,13 +39,13 @@ export function operate(
 }
 
 /** The desk of a person whose calls do not fail. */
-export function soundDesk(world: World, location = FIRST_STORE): Desk {
+export function soundDesk(world: World, location = FIRST_STORE): LeaseTaker {
   world.operators += 1;
   return deskAt(world.storeAt(location), systemOf(world), world.operators);
 }
 
 /** The objects for a command that takes leases. */
-function deskAt(store: LeaseStore, { clock }: SimulatedProcess, operator: number): Desk {
+function deskAt(store: LeaseStore, { clock }: SimulatedProcess, operator: number): LeaseTaker {
   let ids = 0;
   return {
     store,
@@ -69,7 +69,7 @@ const LACKS_ROLE = 0.05;
 /** A command at work. */
 export interface OperatorProcess {
   readonly process: SimulatedProcess;
-  deskAt(location: string): Desk;
+  deskAt(location: string): LeaseTaker;
 }
 
 /**
