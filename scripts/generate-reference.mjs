@@ -1,4 +1,4 @@
-// Writes the generated tables of docs/reference and schema/openapi.json again, from the sources: npm run reference
+// Writes the generated tables of docs/reference, docs/evidence and schema/openapi.json again, from the sources: npm run reference
 import { execFileSync } from 'node:child_process';
 import { buildSync } from 'esbuild';
 
@@ -16,7 +16,7 @@ const { outputFiles } = buildSync({
   },
   bundle: true,
   platform: 'node',
-  external: ['prettier'],
+  packages: 'external',
   write: false,
 });
 execFileSync(process.execPath, ['-'], { input: outputFiles[0].text, stdio: ['pipe', 'inherit', 'inherit'] });

@@ -13,8 +13,10 @@ import { ROUTES } from '../src/manage/routes';
 import { Problem } from '../src/manage/schema';
 import { ATTRIBUTES, INSTRUMENTS } from '../src/telemetry/instruments';
 import { costRows } from './cost-table';
+import { evidenceTables } from './evidence';
 import { ENTRIES, type Exported, exportsOf } from './library';
 import { limitRows } from './limits';
+import { code, table } from './table';
 import { COUNTED_CALLS } from '../src/operator/cost/counted-calls';
 import type { CountedSituation } from '../src/operator/cost/situation';
 
@@ -32,7 +34,8 @@ export const REFERENCE_PAGES = [
     'library',
     'limits',
   ].map((name) => `docs/reference/${name}.md`),
-  'docs/evidence/storage-calls.md',
+  ...['storage-calls', 'reliability', 'stores'].map((name) => `docs/evidence/${name}.md`),
+  'docs/explanation/on-azure.md',
   'README.md',
 ];
 
@@ -93,7 +96,16 @@ export function readSources(root: string, below = 'src'): string {
     .join('\n');
 }
 
+const computed = new Map<string, Readonly<Record<string, string>>>();
+
+/** All pages take their tables from the same sources, which are read once. */
 function tablesOf(root: string): Readonly<Record<string, string>> {
+  const tables = computed.get(root) ?? computeTables(root);
+  computed.set(root, tables);
+  return tables;
+}
+
+function computeTables(root: string): Readonly<Record<string, string>> {
   const sources = readSources(root);
   const cost = costRows(root);
   const members = (type: string): string => named(documented(sources, type), 'member', 'meaning');
@@ -125,6 +137,7 @@ function tablesOf(root: string): Readonly<Record<string, string>> {
     metrics: metricTable(),
     ...libraryTables(root),
     ...limitTables(root),
+    ...evidenceTables(root),
     attributes: table(
       ['attribute', 'meaning'],
       Object.entries(ATTRIBUTES).map(([name, meaning]) => [code(name), meaning]),
@@ -350,14 +363,4 @@ function named(members: readonly Documented[], first: string, second: string): s
     [first, second],
     members.map(({ name, text }) => [code(name), text]),
   );
-}
-
-function table(heading: readonly string[], rows: readonly (readonly string[])[]): string {
-  const line = (cells: readonly string[]): string =>
-    `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
-  return [line(heading), line(heading.map(() => '---')), ...rows.map(line)].join('\n');
-}
-
-function code(text: string): string {
-  return `\`${text}\``;
 }

@@ -108,7 +108,7 @@ const KILLED = [
     'default, and after at least 15 s. The peers here have leases of 15 s. A job that is due every second is claimed ' +
     '0.8 s ahead, so a worker holds it nearly all the time. If the killed worker holds it, the due times until its ' +
     'leases end are missed, and each is recorded. Jobs that are free, or that another worker holds, continue ' +
-    'without a gap. Which worker holds the five jobs is a matter of chance. Where cronlease misses nothing in this ' +
+    'without a gap. Which worker holds the five jobs is a matter of chance. If cronlease misses nothing in this ' +
     'table, a different worker held them. The second attempt is that of the interrupted run. Most of the peers never ' +
     'make one.',
 ];
@@ -227,17 +227,20 @@ function caveats({ results }: Sitting): string[] {
       '- Four calls of a run are acquisition, row, record and release. Further acquisitions are those that another ' +
         'instance won. Further row writes come from due times that pass before the end of a run, so that they get ' +
         'their outcome. With a job every second, any run that is a second late writes its row twice.',
-      ...(results.some(({ usage }) => usage.hubWork !== undefined)
-        ? [
-            "- Durable's calls are those of its Azure Storage back end, by the model of `cronlease cost`, for the " +
-              'orchestrations, activities and turns that the embedded hub has counted.',
-          ]
-        : []),
+      ...callsOfDurable(results),
       ...storesOnOneBuild(results),
       ...memoryOfSdk(results),
       '- `croner` gives each job to one worker permanently. It is the lower bound, because no other worker takes over ' +
         'if that one dies.',
     ].join('\n'),
+  ];
+}
+
+function callsOfDurable(results: readonly Result[]): string[] {
+  if (results.every(({ usage }) => usage.hubWork === undefined)) return [];
+  return [
+    "- Durable's calls are those of its Azure Storage back end, by the model of `cronlease cost`, for the " +
+      'orchestrations, activities and turns that the embedded hub has counted.',
   ];
 }
 

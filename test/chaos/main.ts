@@ -9,7 +9,7 @@ import type { Scenario } from './scenario';
 import { bothBuilds } from './scenarios/both-builds';
 import { scenarios } from './scenarios/index';
 import { type StoreName, STORES } from './storage';
-import { markdownTable, plainTable } from './table';
+import { measuredText, plainTable } from './table';
 
 const USAGE = `Usage: npm run chaos -- [options]
 
@@ -22,8 +22,7 @@ Ends with 1 if a row misses its target, with 2 if the options cannot be used.
   --with REVISION     another scenario alone: this build and the one of that revision in one container
   --seconds N         for so long (120); with --with only
   --at-once N         so many side by side (3)
-  --markdown          print a Markdown table
-  --json FILE         write the rows as JSON, too
+  --json FILE         write the rows as JSON, too: docs/evidence/reliability has those that its page shows
   --list              print the names of all scenarios
   --help              print this
 `;
@@ -38,7 +37,7 @@ interface Options {
   readonly chosen: readonly Scenario[];
   readonly store: StoreName;
   readonly atOnce: number;
-  readonly markdown: boolean;
+  readonly other: string | undefined;
   readonly json: string | undefined;
 }
 
@@ -58,8 +57,12 @@ export async function main(args: readonly string[], root: string): Promise<numbe
   }
   const rows = await playAll(options, root);
   if (rows === 'interrupted') return 130;
-  if (options.json !== undefined) writeFileSync(options.json, `${JSON.stringify(rows, replaceInfinity, 2)}\n`);
-  console.log(options.markdown ? markdownTable(rows) : plainTable(rows));
+  if (options.json !== undefined) {
+    const { store, other } = options;
+    const measured = { at: new Date().toISOString(), store, ...(other === undefined ? {} : { other }), rows };
+    writeFileSync(options.json, measuredText(measured));
+  }
+  console.log(plainTable(rows));
   return rows.every(({ misses }) => misses.length === 0) ? 0 : 1;
 }
 
@@ -75,7 +78,6 @@ function read(args: readonly string[]): Options | string {
         store: { type: 'string', default: 'blobs' },
         seconds: { type: 'string' },
         'at-once': { type: 'string', default: '3' },
-        markdown: { type: 'boolean', default: false },
         json: { type: 'string' },
         list: { type: 'boolean', default: false },
         help: { type: 'boolean', short: 'h', default: false },
@@ -98,7 +100,7 @@ function read(args: readonly string[]): Options | string {
     chosen: store === 'consul' ? chosen.map(withLeasesTwiceAsLong) : chosen,
     store,
     atOnce,
-    markdown: values.markdown,
+    other: values.with,
     json: values.json,
   };
 }
@@ -187,9 +189,4 @@ async function playAll({ chosen, store, atOnce }: Options, root: string): Promis
   } finally {
     await guard.end();
   }
-}
-
-/** JSON has no Infinity: what never happened is said so. */
-function replaceInfinity(_key: string, value: unknown): unknown {
-  return value === Infinity ? 'never' : value;
 }

@@ -1,5 +1,17 @@
 import { type Row, seconds } from './row';
 
+/** What `--json` writes. */
+export interface Measured {
+  /** ISO 8601. */
+  readonly at: string;
+  readonly store: string;
+  /** The revision of the other build, with `--with` only. */
+  readonly other?: string;
+  /** What else a reader must know. */
+  readonly note?: string;
+  readonly rows: readonly Row[];
+}
+
 const HEADER = [
   'scenario',
   'due times',
@@ -66,4 +78,15 @@ export function markdownTable(rows: readonly Row[]): string {
   const rule = HEADER.map((_, column) => (column === 0 ? '---' : '--:'));
   const missed = remarks(rows).map((remark) => `- ${remark}`);
   return [line(HEADER), line(rule), ...rows.map((row) => line(withText(row))), '', ...missed].join('\n').trimEnd();
+}
+
+/** A line for each row. */
+export function measuredText({ rows, ...head }: Measured): string {
+  // JSON has no Infinity: what never happened is written as such.
+  const lines = rows.map((row) =>
+    JSON.stringify(row, (_key, value: unknown) => (value === Infinity ? 'never' : value)),
+  );
+  return `{\n${Object.entries(head)
+    .map(([name, value]) => `  "${name}": ${JSON.stringify(value)},\n`)
+    .join('')}  "rows": [\n    ${lines.join(',\n    ')}\n  ]\n}\n`;
 }

@@ -305,7 +305,7 @@ describe('pause, resume, run and cancel', () => {
     expect(Date.parse(until)).toBeGreaterThanOrEqual(before + 2 * 3_600_000);
     expect((await controlOf('seldom'))?.pauses.at(-1)?.until).toBe(Date.parse(until));
     expect((await onStorage('resume', 'seldom')).stdout).toMatch(
-      /^Resumed seldom after .*\. Nothing was due meanwhile\.\n/,
+      /^Resumed seldom after .*\. No due time was skipped\.\n/,
     );
     const past = await onStorage('pause', 'seldom', '--note', 'n', '--until', '2020-01-01');
     expect(past).toMatchObject({ code: 1, stderr: expect.stringContaining('which is past') as unknown });

@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { beforeAll, expect, it } from 'vitest';
 import { MIXES, MIX_NAMES, type MixName, type Mixture, PAIRS } from './faults/mixes';
 import { PLANTED, type Planted } from './faults/planted';
+import { caughtIn } from './search/caught';
 import { describe as inWords, replayLine } from './search/explain';
 import { type Caught, WITHIN, catchPlanted, searchHistories, searchSlices, withWorker } from './search/search';
 import type { Failure } from './search/worker';
@@ -76,12 +76,9 @@ export const EVERYDAY_PLANTED = PLANTED.filter(isEveryday);
 /** The faults that only `npm run test:all` plants. */
 export const LONG_PLANTED = PLANTED.filter((planted, index) => !isEveryday(planted, index));
 
-/** The table of planted faults says which history has shown each. */
-function seedsInDocs(): Readonly<Record<string, number>> {
-  const page = readFileSync(path.join(ROOT, 'docs/evidence/reliability.md'), 'utf8');
-  return Object.fromEntries(
-    [...page.matchAll(/^\| `([a-z-]+)` *\| [^|]* \| (\d+) /gm)].map(([, name, seed]) => [name ?? '', Number(seed)]),
-  );
+/** The history that has shown each fault. */
+function seedsShown(): Readonly<Record<string, number>> {
+  return Object.fromEntries([...caughtIn(ROOT)].map(([name, { seed }]) => [name, seed]));
 }
 
 /** A test for each of these faults. All are planted before the first of them. */
@@ -89,7 +86,7 @@ export function testPlanted(all: readonly Planted[]): void {
   let results: ReadonlyMap<string, Caught>;
 
   beforeAll(async () => {
-    const caught = await catchPlanted(ROOT, () => undefined, { all, seeds: seedsInDocs() });
+    const caught = await catchPlanted(ROOT, () => undefined, { all, seeds: seedsShown() });
     results = new Map(caught.map((one) => [one.planted.name, one]));
   }, 2_400_000);
 

@@ -122,7 +122,7 @@ describe('tables', () => {
   });
 
   it("have Durable's calls where a task hub was counted", () => {
-    // A run alone: 12 calls for three messages, 6 for two turns, and 5 for the orchestration.
+    // A single run: 12 calls for three messages, 6 for two turns, and 5 for the orchestration.
     const hubWork = { orchestrations: 100, activities: 100, turns: 200 };
     const usage = { ...result().usage, hubWork };
     const [table] = loadTables([result({ usage }), result({ system: 'croner' })]);

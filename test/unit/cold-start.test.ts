@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { jobSpec } from '../support/job';
 import { rivalTicks } from '../support/rival-ticks';
@@ -26,15 +28,21 @@ async function lateness(startsIn: number): Promise<readonly number[]> {
 }
 
 describe('runs that wait for an instance to start', () => {
-  it.each([
-    [4, 0, 0],
-    [10, 5, 0],
-    [25, 20, 0],
-    [45, 40, 11],
-  ])('of which each takes %d s start %d s late five times, and then %d s', async (startsIn, first, then) => {
-    const late = await lateness(startsIn);
-    expect(late).toHaveLength(9);
-    expect(late.slice(0, 5).map(Math.round)).toEqual(Array.from({ length: 5 }, () => first));
-    expect(late.slice(5).map(Math.round)).toEqual(Array.from({ length: 4 }, () => then));
-  });
+  const kept = readFileSync(path.join(__dirname, '../../docs/evidence/on-azure.json'), 'utf8');
+  const { rows } = (JSON.parse(kept) as { readonly 'cold-start': { readonly rows: readonly string[][] } })[
+    'cold-start'
+  ];
+  const table = rows.map((cells) => cells.map((cell) => Number(/^(\d+) s$/.exec(cell)?.[1])));
+
+  it('are in a table', () => expect(table.length).toBeGreaterThan(3));
+
+  it.each(table)(
+    'of which each takes %d s start %d s late five times, and then %d s',
+    async (startsIn = 0, first = 0, then = 0) => {
+      const late = await lateness(startsIn);
+      expect(late).toHaveLength(9);
+      expect(late.slice(0, 5).map(Math.round)).toEqual(Array.from({ length: 5 }, () => first));
+      expect(late.slice(5).map(Math.round)).toEqual(Array.from({ length: 4 }, () => then));
+    },
+  );
 });

@@ -12,8 +12,11 @@ interface ByHand {
   readonly reason: string;
 }
 
-/** What a figure of a phrase must be: a number (ms, bytes, or a count), or by hand. */
-type Source = number | ByHand;
+/** Measured: what `npm run reference` renders into docs/explanation/on-azure.md has the figure. */
+const MEASURED = 'measured';
+
+/** What a figure of a phrase must be: a number (ms, bytes, or a count), one that was measured, or by hand. */
+type Source = number | typeof MEASURED | ByHand;
 
 const byHand = (reason: string): ByHand => ({ reason });
 const of = (file: string, constant: string): number => constantIn(root, `src/${file}.ts`, constant);
@@ -39,12 +42,48 @@ const SMALL = Number(/instanceMemoryMB (\d+)/.exec(read('infra/main.bicep'))?.[1
 const COSTS = byHand('the test of costs computes it');
 const AZURES = byHand('a value of Azure or Durable');
 const MESSAGE = byHand('a message with the value of a job');
-const MEASURED = byHand('measured, on the page that it links to');
+const SIMULATED = byHand('of the simulated world');
+const CONDITION = byHand('a condition of the test that the page names');
 
 /** A phrase of a page, and what each of its figures must be. */
 type Quote = readonly [phrase: string, ...sources: readonly Source[]];
 
 const QUOTES: Readonly<Record<string, readonly Quote[]>> = {
+  'evidence/reliability.md': [
+    ['up to 0.9 s behind', SIMULATED],
+    ['120 s after the faults end', SIMULATED],
+    ['state of 2 s to two minutes', SIMULATED],
+    ['with leases of 60 s', SIMULATED],
+    ['more than 30 s beyond its period', SIMULATED],
+    ['for up to 10 s before its process', SIMULATED],
+    ['everything but probes 12 s late', SIMULATED],
+    ['asked again every 2 s at most', of('coordinator/tick/tick', 'STORE_AGAIN_MS')],
+    ['Leases are 15 s and ticks come every 15 s, so a take-over may take 32 s', ...chaosTakeOver()],
+    ['in the outages of 10 s leases are 30 s', CONDITION, LEASE],
+    ['up to 10 s, while handlers or a tick run', CONDITION],
+    ['up to 80 % of their period', CONDITION],
+    ['with a limit of 15 s', CONDITION],
+    ['With leases of 15 s, as in the outage of 30 s', SHORTEST_LEASE, CONDITION],
+    ['up to 6 s of writes', CONDITION],
+    ['due time every 10 s is back-filled', CONDITION],
+    ['more than 35 s for its start', CONDITION],
+    ['resumes the retry 10 s later', RESUME],
+    ['a record of 6 MB', CONDITION],
+    ['the last 7 days', of('core/failover', 'SEARCH_BACK_MS')],
+  ],
+  'evidence/stores.md': [['leases of 30 s, the default', LEASE]],
+  'explanation/on-azure.md': [
+    ['Up to 8 s, jobs are claimed earlier', byHand('the longest look-ahead allows it')],
+    ['12 calls to queues', byHand('the test of Durable calls counts them')],
+    ['1.8 calls and', byHand('test/unit/batches.test.ts')],
+    ['Ticks every 15 s', TICK],
+    ['40 with 2,048 MB', byHand('floodDollars takes it from the template')],
+    ['assumed 500 calls', byHand('assumed')],
+    ['answers of 0.5 KB', byHand('assumed')],
+    ['less than 100 KB', byHand('test/unit/dashboard-files.test.ts')],
+    ['spans of 1 KB', byHand('assumed')],
+    ['about 350 MB', byHand('eight spans of 1 KB for each minute of 30 days')],
+  ],
   'explanation/how-it-works.md': [
     ['not up to 15 s late', TICK],
     ['more than 30 s old', ON_TIME],
@@ -61,13 +100,13 @@ const QUOTES: Readonly<Record<string, readonly Quote[]>> = {
   ],
   'how-to/azure.md': [
     ['about $39 an hour', floodDollars()],
-    ['for [30 s to 2 minutes]', MEASURED, MEASURED],
+    ['for [35 s to 2 minutes]', byHand('35 to 77 s are measured'), MEASURED],
     ['**$35 a month**, or **$16** with 512 MB', COSTS, COSTS, SMALL],
     ['besides 512 MB', SMALL],
     ['$18 of the $35', COSTS, COSTS],
     ['about $19 or $12', COSTS, COSTS],
     ['noticed up to 45 s later', byHand('the longest gap of the schedule beside it')],
-    ['saves 144 calls an hour', MEASURED],
+    ['saves 144 calls an hour', byHand('144 are measured')],
     ['free up to 5 GB a month', AZURES],
     ['the lease and a tick, 45 s by default', LEASE + TICK],
     [
@@ -116,7 +155,7 @@ const QUOTES: Readonly<Record<string, readonly Quote[]>> = {
   ],
   'how-to/metrics.md': [
     ['about 0.3 ms of CPU', MEASURED],
-    ['of 1 KB', MEASURED],
+    ['of 1 KB', byHand('assumed')],
   ],
   'how-to/my-job-did-not-run.md': [
     ['"catchUpWindow" (1h', MESSAGE],
@@ -149,6 +188,7 @@ const QUOTES: Readonly<Record<string, readonly Quote[]>> = {
   'how-to/upgrades.md': [
     ['up to two ticks (30 s)', 2 * TICK],
     ['less than 30 s old', ON_TIME],
+    ['for up to 10 s', MEASURED],
     ['it has 1 s', of('coordinator/bounded', 'DRAIN_GRACE_MS')],
     ['the lease and a tick, 45 s by default', LEASE + TICK],
     ['10 s after that time', RESUME],
@@ -171,10 +211,12 @@ const QUOTES: Readonly<Record<string, readonly Quote[]>> = {
   'tutorials/two-regions.md': [['45 s by default', LEASE + TICK]],
 };
 
-const PAGES = ['explanation', 'how-to', 'tutorials']
+/** Written as a whole by the commands that measure. */
+const WRITTEN = ['elections', 'performance', 'scale'].map((name) => `evidence/${name}.md`);
+
+const PAGES = ['evidence', 'explanation', 'how-to', 'tutorials']
   .flatMap((folder) => readdirSync(path.join(root, 'docs', folder)).map((file) => `${folder}/${file}`))
-  // That page is where measured figures stand: others link to it.
-  .filter((file) => file.endsWith('.md') && file !== 'explanation/on-azure.md');
+  .filter((file) => file.endsWith('.md') && !WRITTEN.includes(file));
 
 const FIGURE =
   /(?<![\w.,$-])(?:\$\d[\d,.]*(?<=\d)|\d[\d,.]*(?<=\d) ?(?:%|(?:ms|s|min|h|KB|MB|GB|seconds?|minutes?|hours?|days?|calls?|times)\b))/g;
@@ -225,6 +267,19 @@ function valueOf(figure: string): number {
   return Number(number.replaceAll(',', '')) * (UNITS[unit.length > 2 ? unit.replace(/s$/, '') : unit] ?? 1);
 }
 
+/** The tick and the leases of chaos, and the sum of both that it allows a take-over. */
+function chaosTakeOver(): readonly [number, number, number] {
+  const constant = (name: string): number => constantIn(root, 'test/chaos/scenario.ts', name);
+  const most = /TAKE_OVER_MS = ([\d_]+) \+ TICK_MS \+ ([\d_]+);/.exec(read('test/chaos/scenario.ts')) ?? [];
+  const [lease = 0, more = 0] = most.slice(1).map((text) => Number(text.replace('_', '')));
+  return [lease, constant('TICK_MS'), lease + constant('TICK_MS') + more];
+}
+
+/** The parts of the page on Azure that are rendered from what was measured. */
+function measuredOnAzure(): string {
+  return [...read('docs/explanation/on-azure.md').matchAll(/<!-- generated.*?<!-- end -->/gs)].join('\n');
+}
+
 /** The figures that no phrase covers. */
 function unquoted(prose: string, quotes: readonly Quote[]): readonly string[] {
   const rest = quotes.reduce((text, [phrase]) => text.replaceAll(phrase, '…'), prose);
@@ -251,7 +306,9 @@ describe('the figures in the prose of the guides', () => {
       const figures = phrase.match(FIGURE) ?? [];
       expect(figures.length, phrase).toBe(sources.length);
       for (const [index, source] of sources.entries()) {
-        if (typeof source === 'number') expect(valueOf(figures[index] ?? ''), phrase).toBe(source);
+        const figure = figures[index] ?? '';
+        if (typeof source === 'number') expect(valueOf(figure), phrase).toBe(source);
+        if (source === MEASURED) expect(measuredOnAzure(), phrase).toContain(figure);
       }
     }
   });
@@ -264,6 +321,10 @@ describe('the figures in the prose of the guides', () => {
     expect(cell('Durable')).toBe(hour('durableCalls'));
     expect(cell('the Functions host')).toBe(hour('hostCalls'));
     expect(cell('cronlease')).toBe(hour('sweeps') + hour('presences'));
+    const [durable, month] = [hour('durableCalls'), 30 * 24 * hour('durableCalls')].map((calls) =>
+      calls.toLocaleString('en-US'),
+    );
+    expect(read('infra/README.md')).toContain(`${durable} in an idle hour, measured: ${month}`);
   });
 
   it('belong to pages that exist', () => {

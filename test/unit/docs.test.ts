@@ -83,6 +83,10 @@ function linkedFrom(file: string): readonly string[] {
     .filter((target) => existsSync(path.join(root, target)));
 }
 
+/** Jobs without a handler have their own words, beside those of a folder: a page, and rows of the generated tables. */
+const ON_CALLS = ['docs/how-to/calls.md', 'docs/how-to/call-recipes.md'];
+const ROW_ON_CALLS = /^\| `(?:call\b|http\.client\.|CRONLEASE_CALL_HOSTS`|Call(?:Job|TestOptions)`).*$/gm;
+
 describe('the map of the pages', () => {
   it('leads to every page within two clicks', () => {
     const first = linkedFrom('docs/README.md');
@@ -123,14 +127,18 @@ describe('the map of the pages', () => {
 
   it.each([
     ['tutorials', 2_000],
-    ['how-to', 17_200],
-    ['reference', 16_200],
+    ['how-to', 16_000],
+    ['reference', 16_000],
     ['explanation', 8_000],
-  ])('leads into the folder %s, which has at most %d words', (folder, limit) => {
-    const pages = DOCUMENTS.filter((file) => file.startsWith(`docs/${folder}/`));
+  ])('leads into the folder %s, which has at most %d words besides those on calls', (folder, limit) => {
+    const pages = DOCUMENTS.filter((file) => file.startsWith(`docs/${folder}/`) && !ON_CALLS.includes(file));
     expect(pages.length).toBeGreaterThan(1);
-    const words = pages.reduce((sum, page) => sum + wordsIn(read(page)), 0);
+    const words = pages.reduce((sum, page) => sum + wordsIn(read(page).replaceAll(ROW_ON_CALLS, '')), 0);
     expect(words).toBeLessThanOrEqual(limit);
+  });
+
+  it.each(ON_CALLS)('leads to %s, which has at most 900 words', (page) => {
+    expect(wordsIn(read(page))).toBeLessThanOrEqual(900);
   });
 });
 
@@ -357,6 +365,7 @@ describe('figures', () => {
     ]);
     for (const total of [one, oneSmall]) expect(read('infra/README.md')).toContain(`**about $${total}**`);
     expect(read('infra/README.md')).toContain(`costs about $${second} more`);
+    expect(read('CHANGELOG.md')).toContain(`about $${dollarsOf(root, 1, '@manual')} a month for a region without runs`);
     const others = USER_PAGES.filter((page) => !/^README|\/azure\.md$/.test(page));
     expect(others.filter((page) => /\$\d/.test(withoutCode(read(page)).replaceAll(/`[^`\n]*`/g, '')))).toEqual([]);
   });

@@ -5,7 +5,7 @@ import type { JobSpec } from '../../src/core/job';
 import { type LeaseStore, StoreUnavailableError } from '../../src/lease/store';
 import { endMaintenance, startMaintenance } from '../../src/operator/operations/fleet';
 import { readOverview } from '../../src/operator/views/overview';
-import { skippedTimes, pauseJob, resumeJob } from '../../src/operator/operations/pause';
+import { pauseJob, resumeJob, skippedTimes, timesNotRun } from '../../src/operator/operations/pause';
 import { jobSpec } from '../support/job';
 import { type RivalTicks, rivalTicks } from '../support/rival-ticks';
 
@@ -112,6 +112,21 @@ describe('the due times that a pause skips', () => {
     expect(skippedTimes(job, pause, 10)).toEqual({ first: minutes, count: 3, isMore: false });
     expect(skippedTimes(job, pause, 2)).toEqual({ first: minutes.slice(0, 2), count: 3, isMore: false });
     expect(skippedTimes({ ...job, offsetMs: 45 * SECOND }, pause, 10).first).toEqual([T0, ...minutes.slice(0, 3)]);
+  });
+
+  it('are without the one that was claimed before the pause, and ran', async () => {
+    const job = jobSpec('a', '@every 1m');
+    const sim = rivalTicks({ jobs: [job], start: T0 });
+    await sim.clock.advance(2 * MINUTE - SECOND);
+    await pauseJob(sim.store, { name: job.name, spec: job }, ANN);
+    const since = T0 + 2 * MINUTE - SECOND;
+    const notRun = (until: number) => timesNotRun(sim.store, job.name, job, { since, until: T0 + until * MINUTE }, 1);
+    await sim.clock.advance(30 * SECOND);
+    expect(runTimes(sim)).toEqual([1, 2]);
+    expect(await notRun(2.4)).toEqual({ first: [], count: 0, isMore: false });
+    await sim.clock.advance(150 * SECOND);
+    expect(runTimes(sim)).toEqual([1, 2]);
+    expect(await notRun(5)).toEqual({ first: [T0 + 3 * MINUTE], count: 2, isMore: false });
   });
 
   it('are counted up to 10,000', () => {

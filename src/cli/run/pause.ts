@@ -1,8 +1,9 @@
 import type { EpochMs } from '../../core/brand';
 import { currentPause } from '../../core/control';
 import { showSpan } from '../../core/show-time';
+import type { LeaseStore } from '../../lease/store';
 import * as operations from '../../operator/operations/pause';
-import { skippedTimes, type StillRuns, stillRuns } from '../../operator/operations/pause';
+import { type StillRuns, stillRuns, timesNotRun } from '../../operator/operations/pause';
 import type { Subject } from '../../operator/subject';
 import { UsageError } from '../cli-error';
 import { plannedEnd, type ShowTime, timesOf } from '../time';
@@ -67,10 +68,10 @@ export function resume(jobs: readonly string[], options: ManyOptions): Promise<n
     done: { code: 'NotPaused', state: 'not paused' },
     one: operations.resume,
     many: (acting, chosen) => operations.resumeMany(acting, chosen),
-    text({ subject }, pause) {
+    async text({ store, subject }, pause) {
       const [since = 0, until = 0] = [pause.since, pause.until ?? ''].map(Date.parse);
-      const skipped = tellSkipped(subject, { since, until }, timesOf(options));
-      return Promise.resolve(`Resumed ${subject.name} after ${showSpan(until - since)}. ${skipped}`);
+      const skipped = await tellSkipped(store, subject, { since, until }, timesOf(options));
+      return `Resumed ${subject.name} after ${showSpan(until - since)}. ${skipped}`;
     },
   });
 }
@@ -78,14 +79,15 @@ export function resume(jobs: readonly string[], options: ManyOptions): Promise<n
 /** How many due times of a pause are named. */
 const NAMED = 3;
 
-function tellSkipped(
-  { spec }: Subject,
+async function tellSkipped(
+  store: LeaseStore,
+  { name, spec }: Subject,
   pause: { readonly since: EpochMs; readonly until: EpochMs },
   show: ShowTime,
-): string {
+): Promise<string> {
   if (spec === undefined) return 'Due times of the pause are recorded as paused.';
-  const { first, count, isMore } = skippedTimes(spec, pause, NAMED);
-  if (count === 0) return 'Nothing was due meanwhile.';
+  const { first, count, isMore } = await timesNotRun(store, name, spec, pause, NAMED);
+  if (count === 0) return 'No due time was skipped.';
   const named = first.map(show).join(', ');
   const number = `${isMore ? 'more than ' : ''}${count.toLocaleString('en-US')} due ${count === 1 ? 'time' : 'times'}`;
   return `Skipped ${number}, recorded as paused: ${named}${count > NAMED ? ', …' : ''}`;

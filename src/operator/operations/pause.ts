@@ -1,9 +1,11 @@
-import type { EpochMs, Millis } from '../../core/brand';
+import type { EpochMs, JobName, Millis } from '../../core/brand';
 import { type Control, type Pause, currentPause } from '../../core/control';
 import { READS_CONTROL_AGAIN_MS, READ_CONTROL_MS } from '../../core/early-claim';
 import { inParallel } from '../../core/in-parallel';
 import { isoOf, isoOrNull } from '../../core/iso';
 import { type JobSpec, actualTime, nextDue } from '../../core/job';
+import { recordKey, runIdOf } from '../../core/key';
+import { UNRUN_OUTCOMES } from '../../core/outcome';
 import type { CallOptions, LeaseStore } from '../../lease/store';
 import type { Paused, PausedMany } from '../../manage/schema/actions';
 import type { Pause as ShownPause } from '../../manage/schema/jobs';
@@ -14,6 +16,7 @@ import { OperatorError } from '../operator-error';
 import { orRefusal } from './refusal';
 import { choiceInWords } from '../select-jobs';
 import type { Subject } from '../subject';
+import { recordOf } from '../views/find-record';
 import { endMaintenance, startMaintenance } from './fleet';
 
 /** The most due times that are counted. */
@@ -118,6 +121,28 @@ export function skippedTimes(
     due = nextDue(spec, due, until);
   }
   return { first, count, isMore: due !== undefined && actualTime(spec, due) < until };
+}
+
+/** As {@link skippedTimes}, without the due time that was claimed before the pause and ran in it. */
+export async function timesNotRun(
+  store: LeaseStore,
+  name: JobName,
+  spec: JobSpec,
+  pause: Parameters<typeof skippedTimes>[1],
+  atMost: number,
+): Promise<SkippedTimes> {
+  const skipped = skippedTimes(spec, pause, atMost + 1);
+  const [due] = skipped.first;
+  if (due === undefined || !(await isRun(store, name, recordKey(due)))) {
+    return { ...skipped, first: skipped.first.slice(0, atMost) };
+  }
+  return { ...skipped, first: skipped.first.slice(1), count: skipped.count - 1 };
+}
+
+async function isRun(store: LeaseStore, name: JobName, key: string): Promise<boolean> {
+  const found = await recordOf(store, name, key, undefined);
+  if (found !== undefined) return !UNRUN_OUTCOMES.some((outcome) => outcome === found.record.outcome);
+  return (await currentRun(store, name, await readState(store, name))) === runIdOf(name, key);
 }
 
 /**

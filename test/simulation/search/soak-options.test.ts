@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { PLANTED } from '../faults/planted';
 import { soakOptions } from './soak-options';
 
 const ask = (...args: string[]) => soakOptions(args, Date.UTC(2026, 0, 1));
@@ -23,7 +24,8 @@ describe('npm run soak', () => {
     expect(ask('--pairs', '2000')).toMatchObject({ kind: 'each', each: 2_000, of: 'pairs' });
     expect(ask('--mix', 'kills+requires+failover')).toMatchObject({ mix: 'requires+kills+failover' });
     expect(ask('--each', '20000', '--minutes', '30')).toMatchObject({ minutes: 30 });
-    expect(ask('--planted')).toEqual({ kind: 'planted' });
+    expect(ask('--planted')).toEqual({ kind: 'planted', all: PLANTED });
+    expect(ask('--planted', '--plant', 'no-mark')).toMatchObject({ all: [{ name: 'no-mark' }] });
     expect(ask('--help')).toEqual({ kind: 'help' });
   });
 

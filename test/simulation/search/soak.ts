@@ -1,11 +1,11 @@
 import path from 'node:path';
-import { describe } from './explain';
+import { writeCaught } from './caught';
 import { MIX_NAMES, type Mixture, PAIRS } from '../faults/mixes';
 import type { Planted } from '../faults/planted';
 import { buildsOf, nextSlice, readPlayed, totalsOf, withSlice, writePlayed } from './played';
 import {
+  type Caught,
   type Progress,
-  WITHIN,
   bundlesOf,
   catchPlanted,
   explainIn,
@@ -27,7 +27,7 @@ async function main(options: SoakOptions, root: string): Promise<number> {
       console.log(SOAK_HELP);
       return 0;
     case 'planted':
-      return plantAll(root);
+      return plantAll(root, options.all);
     case 'each':
       return soakEach(root, options);
     case 'replay':
@@ -112,18 +112,14 @@ async function soakEach(
   return 0;
 }
 
-async function plantAll(root: string): Promise<number> {
-  const results = await catchPlanted(root, ({ planted, failure, refused }) => {
+async function plantAll(root: string, all: readonly Planted[]): Promise<number> {
+  const told = ({ planted, failure, refused }: Caught): void => {
     const caught = failure === undefined ? 'not caught' : `seed ${String(failure.seed)}`;
     console.error(refused?.message ?? `${planted.name}: ${caught}`);
-  });
-  console.log('| planted fault | what was changed | caught by seed | what was seen |');
-  console.log('| --- | --- | --- | --- |');
-  for (const { planted, failure } of results) {
-    const seen = failure === undefined ? 'nothing' : describe(failure.violations);
-    const seed = failure === undefined ? `none of ${String(WITHIN)}` : String(failure.seed);
-    console.log(`| \`${planted.name}\` | ${planted.what} | ${seed} | ${seen} |`);
-  }
+  };
+  const results = await catchPlanted(root, told, { all });
+  writeCaught(root, results);
+  console.log('To render the table of docs/evidence/reliability.md: npm run reference');
   return results.every(({ failure, refused }) => failure !== undefined && refused === undefined) ? 0 : BROKEN;
 }
 

@@ -1,0 +1,37 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { PLANTED } from '../faults/planted';
+import { describe } from './explain';
+import type { Caught } from './search';
+
+const FILE = 'docs/evidence/reliability/planted.json';
+
+/** The first history that shows a planted fault, and what was seen in it. */
+interface Seen {
+  readonly name: string;
+  readonly seed: number;
+  readonly seen: string;
+}
+
+/** What `npm run soak -- --planted` has found last, by the names of the faults. */
+export function caughtIn(root: string): ReadonlyMap<string, Seen> {
+  const { faults } = JSON.parse(readFileSync(path.join(root, FILE), 'utf8')) as { readonly faults: readonly Seen[] };
+  return new Map(faults.map((fault) => [fault.name, fault]));
+}
+
+/** A line for each fault that was caught, now or, if it was not planted now, before. */
+export function writeCaught(root: string, results: readonly Caught[]): void {
+  const now = new Map(results.map((result) => [result.planted.name, result]));
+  const before = existsSync(path.join(root, FILE)) ? caughtIn(root) : new Map<string, Seen>();
+  const lines = PLANTED.flatMap(({ name }) => {
+    const result = now.get(name);
+    const seen = result === undefined ? before.get(name) : seenIn(result);
+    return seen === undefined ? [] : [JSON.stringify(seen)];
+  });
+  const at = new Date().toISOString().slice(0, 10);
+  writeFileSync(path.join(root, FILE), `{\n  "at": "${at}",\n  "faults": [\n    ${lines.join(',\n    ')}\n  ]\n}\n`);
+}
+
+function seenIn({ planted: { name }, failure }: Caught): Seen | undefined {
+  return failure && { name, seed: failure.seed, seen: describe(failure.violations) };
+}
