@@ -4,6 +4,7 @@ import {
   CallTemplateError,
   type FilledCall,
   type ReadSetting,
+  type RequestOutcome,
   fillCall,
   hostText,
   placesIn,
@@ -39,6 +40,8 @@ export interface CallMeans {
   readonly send: Send;
   /** A token for an audience. */
   readonly tokenFor: (audience: string) => Promise<string>;
+  /** Receives what came of each request. */
+  readonly onOutcome?: ((outcome: RequestOutcome) => void) | undefined;
 }
 
 /** A job's call, as one attempt makes it. */
@@ -149,6 +152,9 @@ async function callOrContinue(calling: Calling): Promise<unknown> {
     context.log.info('an earlier attempt has made the call: its operation is polled');
     return follow(calling, earlier, 0, true);
   }
+  if (context.signal.aborted) throw context.signal.reason;
+  // This process may have stood still while it read what is kept, or got its token.
+  context.fence.check();
   const answer = await ask(calling, {
     address: filled.address,
     method: call.method,
@@ -179,12 +185,33 @@ function merged(...parts: readonly Readonly<Record<string, string>>[]): Readonly
 }
 
 /** @throws CallError if there was no answer */
-async function ask({ means, context }: Calling, asked: Asked): Promise<Answer> {
+async function ask(calling: Calling, asked: Asked): Promise<Answer> {
+  const { context } = calling;
   try {
-    return await means.send(asked, { signal: context.signal, mostBytes: ANSWER_BYTES });
+    return await send(calling, asked, context.signal);
   } catch (error) {
     if (context.signal.aborted) throw context.signal.reason;
     throw unanswered(error, hostOf(asked.address));
+  }
+}
+
+/** Sends a request, and tells what came of it. */
+async function send({ means, hide }: Calling, asked: Asked, signal: AbortSignal): Promise<Answer> {
+  const { address, method } = asked;
+  const { clock, onOutcome } = means;
+  const from = clock.monotonic();
+  const tell = (status: number | undefined, error: string | undefined): void => {
+    const port = address.port === '' ? (address.protocol === 'http:' ? 80 : 443) : Number(address.port);
+    onOutcome?.({ method, host: hide(hostOf(address)), port, status, error, ms: clock.monotonic() - from });
+  };
+  try {
+    const answer = await means.send(asked, { signal, mostBytes: ANSWER_BYTES });
+    tell(answer.status, answer.status >= 400 ? String(answer.status) : undefined);
+    return answer;
+  } catch (error) {
+    const reason: unknown = signal.reason;
+    tell(undefined, reason instanceof AttemptAbortedError ? reason.code : codeOf(error));
+    throw error;
   }
 }
 
@@ -296,7 +323,9 @@ async function abandon(calling: Calling, operation: Operation): Promise<void> {
     // What is kept goes first: the next attempt must call again, whatever the answer is.
     await kept.keep('');
     if (request === undefined) return;
-    const { status } = await means.send(request, { signal: stop.signal, mostBytes: ANSWER_BYTES });
+    // After the grace of the job, or its lease, a successor may poll it.
+    context.fence.check();
+    const { status } = await send(calling, request, stop.signal);
     context.log.info(`the operation was asked to end: it answered ${String(status)}`);
   } catch (error) {
     context.log.warn(

@@ -50,60 +50,73 @@ export function operationOf(answer: Answer, asked: URL): Operation | undefined {
  */
 export function lookAt(operation: Operation, answer: Answer, hide: (text: string) => string): Look {
   const body = membersOf(answer);
+  const going = goingBy(answer, body);
   const { runtimeStatus } = body;
   if (typeof runtimeStatus === 'string') {
-    return byState({ ...operation, kind: 'durable' }, runtimeStatus, answer, hide);
+    return byState({ ...operation, kind: 'durable' }, runtimeStatus, { body, hide, going });
   }
-  if (isBusy(answer.status)) return going(operation, answer, undefined);
+  if (isBusy(answer.status)) return going(operation, undefined);
   if (answer.status === 202) {
     const moved =
       operation.kind === 'location' ? absolute(answer.headers.location, new URL(operation.address)) : undefined;
-    return going(moved === undefined ? operation : { ...operation, address: moved }, answer, stateIn(body));
+    return going(moved === undefined ? operation : { ...operation, address: moved }, stateIn(body));
   }
   checkAnswer(answer, undefined, hide);
   if (operation.kind === 'location') return { kind: 'done', result: resultOf(answer) };
   const state = operation.kind === 'status' ? stateIn(body) : undefined;
-  if (state !== undefined) return byState(operation, state, answer, hide);
+  if (state !== undefined) return byState(operation, state, { body, hide, going });
   resultOf(answer);
   throw new CallError('CallGarbled', 'its operation answered without its state', false);
 }
 
-function byState(operation: Operation, state: string, answer: Answer, hide: (text: string) => string): Look {
-  const result = membersOf(answer);
+type Members = Readonly<Record<string, unknown>>;
+type Going = (operation: Operation, state: string | undefined) => Look;
+
+function byState(
+  operation: Operation,
+  state: string,
+  { body, hide, going }: { readonly body: Members; readonly hide: (text: string) => string; readonly going: Going },
+): Look {
   switch (state.toLowerCase()) {
     case 'succeeded':
-      return { kind: 'done', result };
+      return { kind: 'done', result: body };
     case 'completed':
-      return { kind: 'done', result: operation.kind === 'durable' ? (result['output'] ?? undefined) : result };
+      return { kind: 'done', result: operation.kind === 'durable' ? (body['output'] ?? undefined) : body };
     case 'failed':
-      throw new CallError('CallFailed', `its operation failed${reasonIn(result, hide)}`, true);
+      throw new CallError('CallFailed', `its operation failed${reasonIn(body, hide)}`, true);
     case 'canceled':
     case 'cancelled':
     case 'terminated':
-      throw new CallError('CallCanceled', `its operation was ended: ${hide(state)}${reasonIn(result, hide)}`, false);
+      throw new CallError('CallCanceled', `its operation was ended: ${hide(state)}${reasonIn(body, hide)}`, false);
     default:
-      return going(operation, answer, state);
+      return going(operation, state);
   }
 }
 
-function going(operation: Operation, answer: Answer, state: string | undefined): Look {
-  const { percentComplete: percent } = membersOf(answer);
+/** What an answer says of an operation that goes on. */
+function goingBy(answer: Answer, { percentComplete: percent }: Members): Going {
   const fraction = typeof percent === 'number' && percent >= 0 && percent <= 100 ? percent / 100 : undefined;
-  return { kind: 'going', operation, waitMs: waitOf(answer), state: state?.slice(0, 50), fraction };
+  return (operation, state) => ({
+    kind: 'going',
+    operation,
+    waitMs: waitOf(answer),
+    state: state?.slice(0, 50),
+    fraction,
+  });
 }
 
-function stateIn({ status }: Readonly<Record<string, unknown>>): string | undefined {
+function stateIn({ status }: Members): string | undefined {
   return typeof status === 'string' ? status : undefined;
 }
 
-function reasonIn({ error, output }: Readonly<Record<string, unknown>>, hide: (text: string) => string): string {
+function reasonIn({ error, output }: Members, hide: (text: string) => string): string {
   const reason = error ?? output;
   if (reason === undefined || reason === null) return '';
   return `: ${hide(typeof reason === 'string' ? reason : JSON.stringify(reason)).slice(0, SHOWN)}`;
 }
 
 /** The members of a body of JSON; none if it is not one. */
-function membersOf({ text, isCut }: Answer): Readonly<Record<string, unknown>> {
+function membersOf({ text, isCut }: Answer): Members {
   if (isCut || !text.trimStart().startsWith('{')) return {};
   try {
     const value: unknown = JSON.parse(text);

@@ -16,7 +16,7 @@ import type { CheckedJob } from './checked-job';
 import type { Path } from './config-error';
 
 /** Each call is sent with these, or the connection itself needs them. */
-const OWN_HEADER =
+export const OWN_HEADER =
   /^(?:idempotency-key|traceparent|x-cronlease-.*|host|connection|content-length|transfer-encoding|te|trailer|upgrade|expect)$/i;
 const HEADER_NAME = /^[!#$%&'*+.^_`|~\dA-Za-z-]+$/;
 const TEMPLATES = '{scheduledFor}, {scheduledFor:date}, {runId}, {attempt}, {token} or {input.NAME}';
@@ -47,7 +47,7 @@ export function checkCall({ path, settings, given, wrong, report }: CheckedJob):
   for (const { path: at, text } of textsOf(call)) {
     for (const template of placesIn(text).templates) {
       if (at[0] === 'identity' || !isTemplate(template)) {
-        const remedy = at[0] === 'identity' ? 'write the audience, or %NAME% of an app setting' : `use ${TEMPLATES}`;
+        const remedy = at[0] === 'identity' ? 'must be the audience, or %NAME% of an app setting' : `use ${TEMPLATES}`;
         report.error([...place, ...at], `has {${template}}, which is not a template here`, remedy);
       } else if (schedule?.kind !== 'manual' && !wrong.has('input') && !isFilledBy(template, input)) {
         report.error(
@@ -63,7 +63,7 @@ export function checkCall({ path, settings, given, wrong, report }: CheckedJob):
 function checkAddress({ url }: CallSpec, place: Path, report: CheckedJob['report']): void {
   const at = [...place, 'url'];
   if (placesIn(hostText(url)).templates.length > 0) {
-    report.error(at, 'has a template in its host', 'write the host, or %NAME% of an app setting');
+    report.error(at, 'has a template in its host', 'must be the host, or %NAME% of an app setting');
     return;
   }
   const origin = originOf({ url: url.startsWith('%') ? url.replace(/^%\w+%/, 'https://x') : url }, () => 'x');
@@ -80,7 +80,7 @@ function checkAddress({ url }: CallSpec, place: Path, report: CheckedJob['report
 
 const SECRET = [
   'looks as if it had a secret: jobs.json is kept with the source, and the dashboard shows it',
-  'keep it in an app setting or Key Vault, and write its name as %NAME%',
+  'keep it in an app setting or Key Vault: the text must be %NAME%',
 ] as const;
 
 function checkHeaders({ headers, identity }: CallSpec, place: Path, report: CheckedJob['report']): void {

@@ -1,4 +1,4 @@
-import type { EpochMs } from './brand';
+import type { EpochMs, Millis } from './brand';
 import { isoOf } from './iso';
 import { isObject } from './metadata';
 import { zoneOf } from './schedule/zone';
@@ -26,6 +26,19 @@ export interface CallValues {
   readonly attempt: number;
   readonly token: number;
   readonly input: unknown;
+}
+
+/** A request of a call that is over. */
+export interface RequestOutcome {
+  readonly method: string;
+  /** Hidden if an app setting has it. */
+  readonly host: string;
+  readonly port: number;
+  /** Undefined: there was no answer. */
+  readonly status: number | undefined;
+  /** The code of what kept the answer away, or the status from 400 on. Undefined: nothing is wrong. */
+  readonly error: string | undefined;
+  readonly ms: Millis;
 }
 
 /** The value of an app setting; undefined: it is not set. */

@@ -1,5 +1,5 @@
 import type { CallSurroundings } from '../config/check-call';
-import type { CallSpec } from '../core/call';
+import type { CallSpec, RequestOutcome } from '../core/call';
 import type { JobSpec } from '../core/job';
 import type { CallHandler } from '../handler/call-handler';
 import type { CallMeans } from '../call/call';
@@ -42,6 +42,7 @@ export function callSettings(env: Environment): CallSettings {
 export function callHandlers(
   { guard, readSetting }: CallSettings,
   env: Environment,
+  onOutcome?: (outcome: RequestOutcome) => void,
 ): (spec: JobSpec, call: CallSpec) => CallHandler {
   let means: Promise<CallMeans> | undefined;
   const load = async (): Promise<CallMeans> => {
@@ -54,6 +55,7 @@ export function callHandlers(
       guard,
       readSetting,
       send: (asked, limits) => guardedRequest(asked, { ...limits, guard }),
+      onOutcome,
       tokenFor: createTokens(systemClock, () =>
         appCredential(env['WEBSITE_SITE_NAME'] !== undefined, env['HANDLERS_CLIENT_ID']),
       ),

@@ -110,7 +110,7 @@ export function createCoordinators(options: CoordinatorOptions, { env, host, fee
   refuseApart(jobsFile.jobs, accounts);
   const shared = sharedBy(stores, { revision: jobsFile.revision, env, host });
   const environment = environmentSetting(env)?.name;
-  const runnable = runnableJobs(jobsFile.jobs, handlers, inputs, calls && callHandlers(calls, env));
+  const runnable = runnableJobs(jobsFile.jobs, handlers, inputs, calls && callHandlers(calls, env, feed?.requested));
   const all = stores.map((store, index) => {
     const { deployment, presence } = shared;
     const own = [...runnable].filter(([name]) => shardOf(name, accounts) === index);

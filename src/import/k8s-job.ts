@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { formatDuration } from '../core/duration';
 import { ScheduleError } from '../core/schedule/schedule-error';
 import type { JobInFile } from '../config/job-in-file';
+import { callOfContainer } from './curl';
 import type { Finds, SourceOptions } from './draft';
 import { type GoTiming, goCron } from './go-cron';
 import { type Manifest, type MemberPath, at } from './k8s-template';
@@ -46,6 +47,7 @@ const cronJob = z.object({
 });
 
 type CronJob = z.output<typeof cronJob>;
+type Pod = CronJob['spec']['jobTemplate']['spec']['template']['spec'];
 
 /** The members of a spec that have become settings, or that mean nothing to a job. */
 const CARRIED = new Set([
@@ -152,6 +154,7 @@ function settingsOf(job: CronJob, options: SourceOptions): { settings: JobInFile
       '"timeout" limits each attempt, not all of them together',
       'Lower it if the sum matters.',
     );
+  const curl = curlOf(template.template.spec, note);
   return {
     settings: {
       ...timing,
@@ -162,9 +165,26 @@ function settingsOf(job: CronJob, options: SourceOptions): { settings: JobInFile
       // As the Job controller waits: 10 s, 20 s, 40 s, up to 6 minutes.
       retry: { attempts: (backoffLimit ?? 6) + 1, backoff: '10s', factor: 2, maxBackoff: '6m', jitter: 'none' },
       ...(suspend === true && { enabled: false }),
+      ...(curl !== undefined && { call: curl }),
     },
     notes,
   };
+}
+
+/** A container that only runs curl needs no handler. */
+function curlOf(pod: Pod, note: AddNote): JobInFile['call'] {
+  const [first, ...others] = pod.containers;
+  const hasMore = others.length > 0 || pod['initContainers'] !== undefined;
+  const curl = first === undefined || hasMore ? undefined : callOfContainer(first);
+  if (curl === undefined) return undefined;
+  const statuses = curl.fails ? '' : ', and it fails with an answer that curl takes without --fail';
+  note(
+    [...JOB_SPEC, 'template', 'spec', 'containers'],
+    'a container that only runs curl',
+    `it became a "call", which needs no handler${statuses}`,
+    'Add its host to CRONLEASE_CALL_HOSTS, and check "call".',
+  );
+  return curl.call;
 }
 
 function deadlineOf(seconds: number | null | undefined): Pick<JobInFile, 'catchUp' | 'catchUpWindow'> {

@@ -1,5 +1,6 @@
 import type { TokenCredential } from '@azure/identity';
 import type { Millis } from '../core/brand';
+import type { RequestOutcome } from '../core/call';
 import type { Clock } from '../core/clock';
 import type { CoordinatorEvent } from '../core/event';
 import type { JobSpec } from '../core/job';
@@ -18,6 +19,8 @@ const SHUTDOWN_LIMIT_MS = 1_500;
 export interface Feed {
   event(event: CoordinatorEvent): void;
   called(call: CallOutcome): void;
+  /** A request of a job that is a call. */
+  requested(outcome: RequestOutcome): void;
   /** A store whose listings are measured. */
   measured<Store extends Pick<LeaseStore, 'list'>>(store: Store): Store;
   /** The id of the trace of a run. */
@@ -46,6 +49,7 @@ export function createFeed(plan: TelemetryPlan, clock: Clock): Feed {
   return {
     event: (event) => loaded?.event(event),
     called: (call) => loaded?.called(call),
+    requested: (outcome) => loaded?.requested(outcome),
     traceId: (runId) => loaded?.traceId(runId),
     measured: (store) => measured(store, clock, (listing) => loaded?.listed(listing)),
     async load(source) {

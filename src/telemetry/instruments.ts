@@ -30,6 +30,11 @@ export const ATTRIBUTES = {
   'cronlease.scope': '`all` jobs, or `one`',
   'cronlease.state': 'the state of a job, as lists show it',
   'cronlease.deployment': 'the deployment',
+  'http.request.method': 'its method',
+  'server.address': 'the host; `***` if a setting has it',
+  'server.port': 'its port',
+  'http.response.status_code': 'its status',
+  'error.type': 'the status from 400 on, or a code',
 } as const;
 
 export type Attribute = keyof typeof ATTRIBUTES;
@@ -37,6 +42,8 @@ export type Attribute = keyof typeof ATTRIBUTES;
 const SECONDS_OF_RUNS = [0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 600, 1_800, 3_600];
 const SECONDS_LATE = [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 1_800];
 const SECONDS_OF_CALLS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+/** As OpenTelemetry's semantic conventions have them for HTTP. */
+const SECONDS_OF_REQUESTS = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
 const ROWS = [1, 10, 100, 500, 1_000, 5_000, 10_000];
 
 export const INSTRUMENTS = {
@@ -122,6 +129,15 @@ export const INSTRUMENTS = {
     description: 'Calls to storage, by kind and result.',
     attributes: ['cronlease.call', 'cronlease.result'],
     buckets: SECONDS_OF_CALLS,
+    source: 'process',
+  },
+  requestDuration: {
+    name: 'http.client.request.duration',
+    kind: 'histogram',
+    unit: 's',
+    description: 'Requests of calls, polls included.',
+    attributes: ['http.request.method', 'server.address', 'server.port', 'http.response.status_code', 'error.type'],
+    buckets: SECONDS_OF_REQUESTS,
     source: 'process',
   },
   listingDuration: {

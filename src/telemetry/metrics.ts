@@ -8,6 +8,7 @@ import type {
 } from '@opentelemetry/api';
 import type { ClaimResult } from '../coordinator/telemetry';
 import type { JobName } from '../core/brand';
+import type { RequestOutcome } from '../core/call';
 import type { CoordinatorEvent } from '../core/event';
 import { RAN_OUTCOMES, UNRUN_OUTCOMES } from '../core/outcome';
 import type { CallOutcome } from '../core/storage-call';
@@ -21,6 +22,7 @@ export interface Metrics {
   claimed(job: JobName, stage: 'race' | 'claim', result: ClaimResult): void;
   handedOver(ms: number): void;
   called(call: CallOutcome): void;
+  requested(outcome: RequestOutcome): void;
   listed(listing: { readonly rows: number | undefined; readonly ms: number }): void;
 }
 
@@ -55,6 +57,7 @@ export function createMetrics({ meter, nameOf, samples }: MetricsOptions): Metri
     lateness: histogram('runLateness'),
     handOver: histogram('handOverDuration'),
     call: histogram('storageCallDuration'),
+    request: histogram('requestDuration'),
     listing: histogram('listingDuration'),
     rows: histogram('listingRows'),
   };
@@ -122,6 +125,15 @@ export function createMetrics({ meter, nameOf, samples }: MetricsOptions): Metri
     },
     called({ kind, result, ms }) {
       spans.call.record(seconds(ms), { 'cronlease.call': kind, 'cronlease.result': result });
+    },
+    requested({ method, host, port, status, error, ms }) {
+      spans.request.record(seconds(ms), {
+        'http.request.method': method,
+        'server.address': host,
+        'server.port': port,
+        ...(status !== undefined && { 'http.response.status_code': status }),
+        ...(error !== undefined && { 'error.type': error }),
+      });
     },
     listed({ rows, ms }) {
       spans.listing.record(seconds(ms), { 'cronlease.scope': rows === undefined ? 'one' : 'all' });

@@ -33,6 +33,7 @@ function connect(
   return {
     event: metrics.event,
     called: metrics.called,
+    requested: metrics.requested,
     listed: metrics.listed,
     claimed: metrics.claimed,
     begin: spans.begin,

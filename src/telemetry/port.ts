@@ -1,6 +1,7 @@
 import type { TokenCredential } from '@azure/identity';
 import type { MeterProvider, TracerProvider } from '@opentelemetry/api';
 import type { EpochMs, JobName } from '../core/brand';
+import type { RequestOutcome } from '../core/call';
 import type { CoordinatorEvent } from '../core/event';
 import type { CallOutcome } from '../core/storage-call';
 import type { Telemetry } from '../coordinator/telemetry';
@@ -33,6 +34,7 @@ export interface ProcessFacts {
 export interface LoadedTelemetry extends Omit<Telemetry, 'swept'> {
   event(event: CoordinatorEvent): void;
   called(call: CallOutcome): void;
+  requested(outcome: RequestOutcome): void;
   /** @param rows undefined for a listing of one job */
   listed(listing: { readonly rows: number | undefined; readonly ms: number }): void;
   /** The id of the run's trace. */

@@ -18,8 +18,7 @@ import { Load } from '../../src/coordinator/load';
 import { drain } from '../../src/coordinator/drain';
 import type { Outlet } from '../../src/coordinator/outlet';
 import type { JobContext, JobHandler } from '../../src/handler/handler';
-import type { CallHandler } from '../../src/handler/call-handler';
-import type { FanOutHandler } from '../../src/handler/define-fan-out';
+import type { AnyHandler } from '../../src/handler/handlers';
 import { createConcurrencyLimit } from '../../src/coordinator/concurrency-limit';
 import type { ActivityInput, OrchestrationInput } from '../../src/coordinator/message';
 import { onePokeAtOnce } from '../../src/coordinator/tick/poke';
@@ -36,8 +35,8 @@ export type SimulatedHandler = (context: JobContext, on: Instance) => unknown;
 export interface SimulationOptions {
   readonly jobs: readonly JobSpec[];
   readonly handler?: SimulatedHandler;
-  /** Jobs that fan out, or that are calls, by name, created again for each instance. */
-  readonly fanOut?: Readonly<Record<string, (on: Instance) => FanOutHandler | CallHandler>>;
+  /** Handlers of single jobs, such as those that fan out, by name, created again for each instance. */
+  readonly fanOut?: Readonly<Record<string, (on: Instance) => AnyHandler>>;
   readonly deployments?: number;
   readonly start?: number;
   /** The clock of another simulation, of another account. */
@@ -161,7 +160,7 @@ export function rivalTicks(options: SimulationOptions): RivalTicks {
     const life = { dead: false, paused: undefined as undefined | (() => void)[] };
     const instanceClock = clockOf(clock, life, () => instance.skewMs);
     const counted = new Map<string, number>();
-    const fanOut = (name: string): FanOutHandler | CallHandler | undefined => options.fanOut?.[name]?.(instance);
+    const fanOut = (name: string): AnyHandler | undefined => options.fanOut?.[name]?.(instance);
     const single: JobHandler = {
       run: (context: JobContext) => {
         calls.push({

@@ -58,7 +58,7 @@ describe('a job with a call', () => {
       'jobs.close.call.headers.Authorization',
       '"identity" sets',
     ],
-    [{ url: URL_OK, identity: 'api://{runId}' }, 'jobs.close.call.identity', 'write the audience'],
+    [{ url: URL_OK, identity: 'api://{runId}' }, 'jobs.close.call.identity', 'must be the audience'],
     [{ url: URL_OK, body: { a: ['{dueTime}'] } }, 'jobs.close.call.body.a[0]', 'use {scheduledFor}'],
     [{ url: `${URL_OK}?d={scheduledFor:time}` }, 'jobs.close.call.url', 'use {scheduledFor}'],
     [{ url: URL_OK, body: '{input.day}' }, 'jobs.close.call.body', 'no such member'],

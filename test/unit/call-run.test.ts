@@ -1,83 +1,24 @@
 import { describe, expect, it } from 'vitest';
-import { runCall } from '../../src/call/call';
-import type { CallSpec } from '../../src/core/call';
 import type { JobName } from '../../src/core/brand';
-import { sleep } from '../../src/core/clock';
 import type { JobSpec } from '../../src/core/job';
 import { runIdOf } from '../../src/core/key';
-import type { Answer, Asked } from '../../src/notices/request';
+import { type Answering, CALL, OPERATION, type Sent, type Target, pretendTarget } from '../support/called';
 import { jobSpec } from '../support/job';
-import { type Instance, type RivalTicks, type SimulationOptions, rivalTicks } from '../support/rival-ticks';
+import { type Instance, type RivalTicks, rivalTicks } from '../support/rival-ticks';
 
 const MINUTE = 60_000;
 
-interface Sent extends Asked {
-  readonly at: number;
-  readonly from: Instance;
-}
-
-interface Answering {
-  readonly status: number;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: unknown;
-  /** How long the target takes. */
-  readonly afterMs?: number;
-}
-
-const CALL: CallSpec = { url: 'https://target.example/close', method: 'POST', headers: {}, body: { n: '{attempt}' } };
-const OPERATION = { status: 202, headers: { 'operation-location': '/state', 'retry-after': '5' } };
-
-/** Instances of deployments with one job, a call each ten minutes, and the requests that its target got. */
+/** Instances of two deployments with one job, a call each ten minutes, and the requests that its target got. */
 function setUp(
-  answer: (sent: Sent, all: readonly Sent[]) => Answering,
+  answer: Target,
   spec: Partial<JobSpec> = {},
-  more: Partial<SimulationOptions> = {},
-): { readonly sim: RivalTicks; readonly sent: Sent[]; readonly lines: () => readonly string[] } {
-  const sent: Sent[] = [];
-  const handler = (on: Instance) => {
-    const { clock } = on.coordinator;
-    const send = async (asked: Asked, { signal }: { readonly signal: AbortSignal }): Promise<Answer> => {
-      const one = { ...asked, at: clock.now(), from: on };
-      sent.push(one);
-      const { status, headers = {}, body, afterMs = 100 } = answer(one, sent);
-      await sleep(clock, afterMs, signal);
-      if (signal.aborted) throw new Error('aborted');
-      const text = body === undefined ? '' : JSON.stringify(body);
-      return { status, headers: { 'content-type': 'application/json', ...headers }, text, isCut: false };
-    };
-    return {
-      call: (
-        context: Parameters<typeof runCall>[1]['context'],
-        input: unknown,
-        kept: Parameters<typeof runCall>[1]['kept'],
-      ) =>
-        runCall(
-          { call: CALL, timeZone: 'UTC' },
-          {
-            means: {
-              clock,
-              guard: {
-                setting: 'CRONLEASE_CALL_HOSTS',
-                hosts: [{ pattern: 'target.example', networks: [] }],
-                isLocal: false,
-              },
-              readSetting: () => undefined,
-              send,
-              tokenFor: async () => '',
-            },
-            context,
-            kept,
-            input,
-          },
-        ),
-    };
-  };
+): { readonly sim: RivalTicks; readonly sent: readonly Sent[]; readonly lines: () => readonly string[] } {
+  const { sent, handler } = pretendTarget(answer);
   const sim = rivalTicks({
     jobs: [jobSpec('close', '*/10 * * * *', { leaseMs: 15_000, call: CALL, ...spec })],
     fanOut: { close: handler },
     deployments: 2,
     sweepIntervalMs: 2_000,
-    ...more,
   });
   const lines = () =>
     sent.map(({ method, address, headers }) => `${method} ${address.pathname} ${headers['x-cronlease-attempt'] ?? ''}`);
@@ -177,6 +118,77 @@ describe('a run that is a call', () => {
     expect(lines().filter((line) => !line.startsWith('GET'))).toEqual(['POST /close 1', 'DELETE /state 1']);
     expect(await last(sim)).toMatchObject({ outcome: 'cancelled', reason: 'cancelRequested' });
     expect(await pieces(sim)).toEqual([]);
+  });
+
+  it('that is cancelled in the gap after a shutdown ends its operation, and is not called again', async () => {
+    const { sim, sent, lines } = setUp(minute);
+    await sim.clock.advance(10 * MINUTE + 20_000);
+    const draining = holderOf(sent).drain();
+    while ((await sim.row('close')).phase !== 'retrying') await sim.clock.advance(10);
+    const { run } = await sim.row('close');
+    await sim.control('close', (control) => ({ ...control, cancel: runIdOf('close' as JobName, run?.key ?? '') }));
+    await sim.clock.advance(MINUTE);
+    await draining;
+    expect(lines().filter((line) => !line.startsWith('GET'))).toEqual(['POST /close 1', 'DELETE /state 2']);
+    expect(await last(sim)).toMatchObject({ outcome: 'cancelled', reason: 'cancelRequested' });
+    expect(await pieces(sim)).toEqual([]);
+  });
+
+  it('whose holder died, and that gives way to a newer due time, ends its operation', async () => {
+    const endless = ({ method }: Sent): Answering =>
+      method === 'POST' ? { ...OPERATION } : { status: 200, body: { status: 'Running' } };
+    const { sim, sent, lines } = setUp(endless, { overlap: 'cancel', timeoutMs: 25 * MINUTE });
+    await sim.clock.advance(19 * MINUTE + 55_000);
+    holderOf(sent).kill();
+    await sim.clock.advance(MINUTE);
+    expect(lines().filter((line) => !line.startsWith('GET'))).toEqual([
+      'POST /close 1',
+      'DELETE /state 2',
+      'POST /close 1',
+    ]);
+  });
+
+  it('that was cancelled before its holder had kept an operation is not called again', async () => {
+    const { sim, sent, lines } = setUp(() => ({ status: 200, afterMs: 30_000 }));
+    await sim.clock.advance(10 * MINUTE + 5_000);
+    const { run } = await sim.row('close');
+    holderOf(sent).kill();
+    await sim.control('close', (control) => ({ ...control, cancel: runIdOf('close' as JobName, run?.key ?? '') }));
+    await sim.clock.advance(MINUTE);
+    expect(lines()).toEqual(['POST /close 1']);
+    expect(await last(sim)).toMatchObject({ outcome: 'cancelled' });
+  });
+
+  it.each([
+    ['ends well', 'Succeeded', 'succeeded'],
+    ['fails', 'Failed', 'failed'],
+  ])('whose only attempt lost its holder is polled on until its operation %s', async (_how, status, outcome) => {
+    const { sim, sent, lines } = setUp(
+      (one, all) => {
+        const answer = minute(one, all);
+        const { status: said } = (answer.body ?? {}) as { readonly status?: string };
+        return said === 'Succeeded' ? { ...answer, body: { status } } : answer;
+      },
+      { retry: { attempts: 1, backoffMs: 10_000, factor: 2, maxBackoffMs: 300_000, jitter: 'none' } },
+    );
+    await sim.clock.advance(10 * MINUTE + 20_000);
+    holderOf(sent).kill();
+    await sim.clock.advance(3 * MINUTE);
+    expect(lines().filter((line) => !line.startsWith('GET'))).toEqual(['POST /close 1']);
+    const record = await last(sim);
+    expect(record.outcome).toBe(outcome);
+    expect(record.attempts.map(({ outcome: one }) => one)).toEqual(['holderLost', outcome]);
+  });
+
+  it('whose only attempt lost its holder before an operation has failed', async () => {
+    const { sim, sent, lines } = setUp(() => ({ status: 200, afterMs: 30_000 }), {
+      retry: { attempts: 1, backoffMs: 10_000, factor: 2, maxBackoffMs: 300_000, jitter: 'none' },
+    });
+    await sim.clock.advance(10 * MINUTE + 5_000);
+    holderOf(sent).kill();
+    await sim.clock.advance(2 * MINUTE);
+    expect(lines()).toEqual(['POST /close 1']);
+    expect(await last(sim)).toMatchObject({ outcome: 'failed', reason: 'holderLost' });
   });
 
   it('that gives way to a newer due time ends its operation, and the newer one is called', async () => {

@@ -1,7 +1,7 @@
 import { createServer } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type CallMeans, runCall } from '../../src/call/call';
-import type { CallSpec } from '../../src/core/call';
+import type { CallSpec, RequestOutcome } from '../../src/core/call';
 import { CallError } from '../../src/handler/call-handler';
 import { AttemptAbortedError, type JobContext } from '../../src/handler/handler';
 import type { Guard } from '../../src/notices/guard';
@@ -77,7 +77,7 @@ async function play(call: Partial<CallSpec> & { readonly url: string }, options:
     runId: 'close-day/7',
     scheduledFor: new Date('2026-03-28T03:00:00Z'),
     attempt,
-    fence: { token: 9 },
+    fence: { token: 9, check: () => undefined },
     signal: aborter.signal,
     traceparent: '00-1-2-01',
     progress: (note?: string, fraction?: number) => void progress.push([note, fraction]),
@@ -136,6 +136,19 @@ describe('a call', () => {
         'x-cronlease-scheduled-for': '2026-03-28T03:00:00.000Z',
       },
     });
+  });
+
+  it('tells what came of each request, and no host that a setting has', async () => {
+    const outcomes: RequestOutcome[] = [];
+    const means = { onOutcome: (outcome: RequestOutcome) => void outcomes.push(outcome) };
+    const { url, port } = await target(json({}, 503));
+    await play({ url }, { means });
+    await play({ url: 'https://%KEY%.example/x' }, { means });
+    expect(outcomes).toMatchObject([
+      { method: 'POST', host: '127.0.0.1', port, status: 503, error: '503' },
+      { method: 'POST', host: '***', port: 443, status: undefined, error: 'ForbiddenAddress' },
+    ]);
+    expect(outcomes.every(({ ms }) => ms >= 0)).toBe(true);
   });
 
   it('tells a second attempt by its header, under the same key', async () => {

@@ -84,8 +84,8 @@ function linkedFrom(file: string): readonly string[] {
 }
 
 /** Jobs without a handler have their own words, beside those of a folder: a page, and rows of the generated tables. */
-const ON_CALLS = ['docs/how-to/calls.md'];
-const ROW_ON_CALLS = /^\| `(?:call\b|CRONLEASE_CALL_HOSTS`|Call(?:Job|TestOptions)`).*$/gm;
+const ON_CALLS = ['docs/how-to/calls.md', 'docs/how-to/call-recipes.md'];
+const ROW_ON_CALLS = /^\| `(?:call\b|http\.client\.|CRONLEASE_CALL_HOSTS`|Call(?:Job|TestOptions)`).*$/gm;
 
 describe('the map of the pages', () => {
   it('leads to every page within two clicks', () => {

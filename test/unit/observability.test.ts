@@ -28,7 +28,7 @@ const LABELS = Object.keys(ATTRIBUTES).map((name) => name.replaceAll('.', '_'));
 
 /** What is wrong with a query: series and labels that do not exist, and labels that the series of the query lack. */
 function problemsOf(promql: string): string[] {
-  const names = [...new Set(promql.match(/\bcronlease_\w+/g) ?? [])];
+  const names = [...new Set(promql.match(/\b(?:cronlease|http_client)_\w+/g) ?? [])];
   const used = names.flatMap((name) => SERIES.get(name) ?? []);
   const known = used.flatMap(({ attributes }) => attributes.map((name) => name.replaceAll('.', '_')));
   if (used.length === 0) return [`${promql} has no series`];

@@ -50,6 +50,19 @@ function measuring(jobs: readonly string[] = ['one', 'two'], limit = 100) {
 
 const RUN = { runId: 'one-1', token: 7, attempt: 1, reason: 'completed', trigger: 'schedule' } as const;
 
+it('requests of calls have the attributes of HTTP clients, and only those that they have', async () => {
+  const { metrics, series } = measuring();
+  const request = { method: 'POST', host: 'billing.example.com', port: 443 };
+  metrics.requested({ ...request, status: 202, error: undefined, ms: 250 });
+  metrics.requested({ ...request, status: 503, error: '503', ms: 100 });
+  metrics.requested({ ...request, status: undefined, error: 'ECONNRESET', ms: 50 });
+  expect(await series('http.client.request.duration')).toEqual([
+    ['POST billing.example.com 443 202', [1, 0.25]],
+    ['POST billing.example.com 443 503 503', [1, 0.1]],
+    ['POST billing.example.com 443 ECONNRESET', [1, 0.05]],
+  ]);
+});
+
 describe('metrics from events', () => {
   it('count a run, its attempt, its lateness and its duration', async () => {
     const { tell, series } = measuring();

@@ -56,9 +56,14 @@ export async function importJobs(format: Format, sources: readonly string[], opt
 function documentOf({ document, jobs, notes }: Imported): object {
   return {
     jobsFile: document satisfies JobsDocument,
-    handlers: jobs.map(({ job, name, file, line }) => ({ handler: job, name, file, line })),
+    handlers: withoutCalls(jobs).map(({ job, name, file, line }) => ({ handler: job, name, file, line })),
     notes,
   };
+}
+
+/** A call needs no handler. */
+function withoutCalls(jobs: Imported['jobs']): Imported['jobs'] {
+  return jobs.filter(({ settings }) => settings.call === undefined);
 }
 
 function checkOptions(format: Format, { system, settings, timeZone, out, force }: ImportOptions): void {
@@ -208,10 +213,11 @@ function importReport({ jobs, notes }: Imported, sources: readonly string[], out
     lines.push(style('bold', `Left out: ${leftOut.length}`, process.stderr), ...listOf(leftOut), '');
   if (others.length > 0) lines.push(style('bold', 'Not the same', process.stderr), ...listOf(others), '');
   if (jobs.length === 0) return lines;
-  const isRenamed = jobs.some(({ job, name }) => job !== name);
-  const rows = jobs.map(({ job, name, file, line }) => [job, ...(isRenamed ? [name] : []), `${file}:${line}`]);
+  const handled = withoutCalls(jobs);
+  const isRenamed = handled.some(({ job, name }) => job !== name);
+  const rows = handled.map(({ job, name, file, line }) => [job, ...(isRenamed ? [name] : []), `${file}:${line}`]);
   const heading = ['HANDLER', ...(isRenamed ? ['SOURCE NAME'] : []), 'FROM'];
-  lines.push(style('bold', 'Handlers to write', process.stderr), table(heading, rows), '');
+  if (rows.length > 0) lines.push(style('bold', 'Handlers to write', process.stderr), table(heading, rows), '');
   const written = out === undefined ? '' : `, in ${out}`;
   lines.push(`${counted(jobs.length, 'job')} from ${sources.join(', ')}${written}.`);
   const file = out === undefined || out === 'jobs.json' ? '' : ` --file ${out}`;

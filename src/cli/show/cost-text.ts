@@ -129,7 +129,8 @@ function assumptions({ extrapolated, callsPerNotice }: CostEstimate, { assumed, 
     items.size === 0 ? 'no fan-out' : `${whole(items.size)} ${items.size === 1 ? 'job' : 'jobs'} with fan-out`;
   const checked = prices.checked ? '' : ', NOT checked: see --prices';
   return [
-    `Assumed: ${apps} of ${memoryGb * 1024} MB, ${alwaysReady} always ready each, handlers of ${formatDuration(durationMs)},`,
+    `Assumed: ${apps} of ${memoryGb * 1024} MB, ${alwaysReady} always ready each,`,
+    `handlers and calls of ${formatDuration(durationMs)}, a call until the end of its operation,`,
     `no retries, ${fanOut}${callsPerNotice === undefined ? '' : `, no notices (each: ${callsPerNotice} calls)`};`,
     `telemetry ${onOff(telemetry)}, log of writes ${onOff(logWrites)}, health asked from ${availabilityPlaces} places.`,
     'An instance is billed while it is active, for 1 s at least, however many runs it',

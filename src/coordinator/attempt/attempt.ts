@@ -22,6 +22,7 @@ import {
   type AttemptInput,
   type AttemptResult,
   type ClaimInput,
+  type HandedOver,
   packAttempts,
   packRow,
   unpackAttempts,
@@ -37,7 +38,7 @@ import { type Stage, fanOutStage, itemLanes, leftoversOf } from './fan-out';
 import { keptBy } from './kept';
 import { membershipOf } from './membership';
 import { inputOf } from './request-input';
-import { type Attempted, type HandlerCall, notCalled, runHandler, watchForCancel } from './run-handler';
+import { type Attempted, type HandlerCall, callToEnd, notCalled, runHandler, watchForCancel } from './run-handler';
 import { type AttemptTrace, traceAttempt } from './trace-attempt';
 import { waitForGroup } from './wait-for-permit';
 
@@ -152,13 +153,8 @@ async function underLease(
     const end = input.kind === 'handedOver' ? input.end : null;
     // A fan-out whose items ran out of time still reads its pieces: all items may be done by now.
     const isOver = end !== null && !(end.outcome === 'timedOut' && isFanOut(held.job.handler));
-    const stage: Stage = isOver
-      ? { handlerCall: undefined, items: [] }
-      : await perform(
-          held,
-          { fence, aborter, trigger: triggerOf(held, input), log, span, membership, ...cancels },
-          input,
-        );
+    const attempted = { fence, aborter, trigger: triggerOf(held, input), log, span, membership, ...cancels };
+    const stage = isOver ? await performEnd(held, attempted, input, end) : await perform(held, attempted, input);
     handlerOver = true;
     cancels.stop();
     fence.close();
@@ -182,6 +178,21 @@ function logOf({ coordinator, report, trust, job: { spec }, key, row }: HeldRow)
   if (spec.logs === 'none') return NO_LOG;
   const place = { coordinator, report, trust, job: spec.name, key, name: () => String(row.token) };
   return createAttemptLog({ ...place, speaker: { attempt: row.attempt }, limits: ATTEMPT_LOG });
+}
+
+/**
+ * What remains of a run that is to end without another attempt: nothing, unless a call has left an operation. A cancel
+ * ends it. Otherwise the attempts are used up, and the operation is polled on, because that calls nothing again.
+ */
+async function performEnd(held: HeldRow, attempted: Attempted, input: ClaimInput, end: End): Promise<Stage> {
+  const nothing = { handlerCall: undefined, items: [] };
+  const { handler } = held.job;
+  if (!isCall(handler)) return nothing;
+  const kept = keptBy(held);
+  if ((await kept.read()) === undefined) return nothing;
+  if (end.outcome !== 'cancelled') return perform(held, attempted, input);
+  await callToEnd(held, attempted, end.reason, (context) => handler.call(context, held.job.input, kept));
+  return nothing;
 }
 
 /** Calls the part of the handler that this attempt is for. */
@@ -218,12 +229,10 @@ async function placeForItems(held: HeldRow, attempted: Attempted): Promise<Handl
 }
 
 type Step = RunStep | { readonly kind: 'fanOut' };
+/** How a run ends without another attempt. */
+type End = NonNullable<HandedOver['end']>;
 
-function stepOf(
-  held: HeldRow,
-  end: Extract<AttemptInput, { kind: 'handedOver' }>['end'],
-  { handlerCall, items }: Stage,
-): Step {
+function stepOf(held: HeldRow, end: End | null, { handlerCall, items }: Stage): Step {
   if (items.length > 0) return { kind: 'fanOut' };
   if (handlerCall === undefined) {
     return { kind: 'ended', outcome: end?.outcome ?? 'failed', reason: end?.reason ?? 'holderLost' };

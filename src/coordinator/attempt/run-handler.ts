@@ -8,7 +8,7 @@ import { parseRecordKey, recordKey, runIdOf } from '../../core/key';
 import { lineOf } from '../../core/log-buffer';
 import type { LogLevel } from '../../core/log-entry';
 import { SCHEDULED } from '../../core/origin';
-import type { Trigger } from '../../core/outcome';
+import type { Reason, Trigger } from '../../core/outcome';
 import { ForeignRecordError, type LedgerRecord } from '../../core/record';
 import type { RecordedError } from '../../core/recorded-error';
 import { type Redact, redactJson, redactNothing } from '../../core/redact';
@@ -16,7 +16,15 @@ import { dueOf } from '../../core/row';
 import type { AttemptEnd } from '../../core/run';
 import { type JobContext, type JobLog, checkProgress } from '../../handler/handler';
 import type { ClosableFence } from '../../lease/fence';
-import { type Aborter, type Bounds, type Ended, type Handled, callBounded, timeoutAfter } from '../bounded';
+import {
+  type Aborter,
+  type Bounds,
+  type Ended,
+  type Handled,
+  callBounded,
+  createAborter,
+  timeoutAfter,
+} from '../bounded';
 import type { Report, Speaker } from '../coordinator';
 import { type AnytimeStore, type HeldRow, handlerDue, timeOf } from '../held';
 import { readRecord } from '../ledger';
@@ -128,6 +136,22 @@ async function callNow(
   });
   span.end({ result: first.kind, isError: first.kind !== 'returned' });
   return { ...endOf(first, aborter, redact), startedAt, endedAt: timeOf(held), ...waited };
+}
+
+/** Calls a handler whose run was cancelled while no instance was at work on it, so that it ends what it has begun. */
+export async function callToEnd(
+  held: HeldRow,
+  attempted: Attempted,
+  reason: Reason,
+  call: (context: JobContext) => unknown,
+): Promise<void> {
+  const { clock, redact } = held.coordinator;
+  const aborter = createAborter();
+  aborter.abort('cancelled', reason, 'the run was cancelled while no instance was at work on it');
+  await callBounded(clock, aborter, boundsOf(held), (progress) => {
+    const context = contextFor(held, { ...attempted, aborter }, timeOf(held), progress);
+    return callHandler(held.job.spec.name, attempted.fence, () => call(context), redact);
+  });
 }
 
 function endOf(

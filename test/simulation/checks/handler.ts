@@ -51,7 +51,9 @@ export function handlerStarted(facts: JobFacts, execution: Execution, key: strin
   }
   const recovered = facts.failedOver?.recovered;
   const isRerun = recovered?.reruns === true && recovered.run === key;
-  if (row.attempt - row.uncountedAttempts > spec.retry.attempts && !isRerun) {
+  // With its attempts used up, the operation of a call is polled on.
+  const polls = spec.call !== undefined && facts.pieces.has(key);
+  if (row.attempt - row.uncountedAttempts > spec.retry.attempts && !isRerun && !polls) {
     report('attemptsExceeded', name, `${what} started, and ${String(spec.retry.attempts)} attempts are allowed`);
   }
 }

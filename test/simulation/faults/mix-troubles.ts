@@ -1,7 +1,7 @@
 import { type Disturbance, type DrawnKind, drawDisturbance } from './disturbance';
 import type { CallFault, HubFault, Rates } from './faults';
 import type { Plan } from './plan';
-import { type PlannedJob, firstSpec, planFan, rescheduled } from './plan-job';
+import { type PlannedJob, firstSpec, planCall, planFan, rescheduled } from './plan-job';
 import { type Random, seededBy } from './random';
 import { ALL_OUTAGES } from './themes';
 
@@ -164,11 +164,21 @@ function resumedAndAsked({ seed, jobs, troubledMs }: Plan): Disturbance[] {
 
 /** Long enough for items to be silent, and for others to continue their run, several times. */
 export function fans(plan: Plan, random: Random): Plan {
+  return lostWork(plan, random, planFan);
+}
+
+/** Long enough for operations to lose those who poll them, several times. */
+export function calls(plan: Plan, random: Random): Plan {
+  return lostWork(plan, random, planCall);
+}
+
+/** Jobs whose runs others continue, on hosts that are lost or shut down, with task hubs that are lost. */
+function lostWork(plan: Plan, random: Random, planned: (random: Random, index: number) => PlannedJob): Plan {
   const longer: Plan = {
     ...plan,
     deployments: random.pick([1, 2, 2, 3]),
     troubledMs: random.pick([300_000, 450_000, 600_000]),
-    jobs: Array.from({ length: random.pick([1, 1, 2]) }, (_, index) => planFan(random, index)),
+    jobs: Array.from({ length: random.pick([1, 1, 2]) }, (_, index) => planned(random, index)),
   };
   const wide: Plan = {
     ...longer,

@@ -11,7 +11,20 @@ import { notices } from './mix-notices';
 import { people } from './mix-people';
 import { removals } from './mix-removals';
 import { requiringJobs } from './mix-requires';
-import { byTime, clocks, draw, fans, hubs, kills, loss, outages, pauses, wide, withoutFaults } from './mix-troubles';
+import {
+  byTime,
+  calls,
+  clocks,
+  draw,
+  fans,
+  hubs,
+  kills,
+  loss,
+  outages,
+  pauses,
+  wide,
+  withoutFaults,
+} from './mix-troubles';
 import { type Plan, plainPlan, withinLimits } from './plan';
 import type { PlannedJob } from './plan-job';
 import { type Random, seededBy } from './random';
@@ -33,6 +46,7 @@ export const MIX_NAMES = [
   'slowHub',
   'nights',
   'fans',
+  'calls',
   'people',
   'foreign',
   'elections',
@@ -91,6 +105,12 @@ export const MIXES: Readonly<Record<MixName, Mix>> = {
     share: 150,
     without: 'disturbances',
     change: fans,
+  },
+  calls: {
+    what: 'runs are calls that start operations which take long; hosts are lost or shut down, and task hubs are lost',
+    share: 150,
+    without: 'disturbances',
+    change: calls,
   },
   elections: {
     what: 'programs campaign, die, stop, resign, sleep, and have wrong clocks; leases are broken',
@@ -182,7 +202,7 @@ const SECOND = 1_000;
  * add trouble, and those that need to know when the trouble is over.
  */
 const IN_ORDER: readonly MixName[] = [
-  ...(['plain', 'draining', 'slowHub', 'nights', 'foreign', 'hubs', 'fans'] as const),
+  ...(['plain', 'draining', 'slowHub', 'nights', 'foreign', 'hubs', 'fans', 'calls'] as const),
   ...(['notices', 'backfills', 'requires', 'groups', 'concurrency', 'schedules', 'removals'] as const),
   ...(['wide', 'loss', 'clocks', 'pauses', 'kills', 'outages', 'retention', 'elections', 'people'] as const),
   ...(['failover', 'migrations'] as const),

@@ -1,3 +1,4 @@
+import type { CallSpec } from '../../../src/core/call';
 import type { JobSpec } from '../../../src/core/job';
 import { jobSpec } from '../../support/job';
 import { type Random, seededBy } from './random';
@@ -5,6 +6,14 @@ import type { Theme } from './themes';
 
 export const BEHAVIOURS = ['quick', 'long', 'throws', 'throwsLate', 'ignores', 'never', 'final'] as const;
 export type Behaviour = (typeof BEHAVIOURS)[number];
+
+/** The request of jobs that are calls. */
+export const SIMULATED_CALL: CallSpec = {
+  url: 'https://target.example/work',
+  method: 'POST',
+  headers: {},
+  identity: 'api://target',
+};
 
 /** The revisions of the jobs file in a deployment's first, second and third version. */
 export const REVISIONS = 3;
@@ -21,6 +30,17 @@ export interface PlannedJob {
   readonly absentIn?: number;
   /** It fans out. */
   readonly fanOut: PlannedFanOut | undefined;
+  /** It is a call. */
+  readonly call?: PlannedCall;
+}
+
+export interface PlannedCall {
+  /** The longest time that an operation takes. */
+  readonly lastsMs: number;
+  /** The probabilities that a call is answered without an operation, that its work fails, and that a request is lost. */
+  readonly direct: number;
+  readonly fails: number;
+  readonly lost: number;
 }
 
 export interface PlannedFanOut {
@@ -161,6 +181,32 @@ export function planFan(random: Random, index: number): PlannedJob {
       ignores: random.pick([0, 0.2, 0.5]),
       backoffMs: random.pick([1_000, 60_000]),
       itemTimeoutMs: 100_000,
+    },
+  };
+}
+
+/** A job that is a call, and mostly starts an operation that takes long. */
+export function planCall(random: Random, index: number): PlannedJob {
+  const schedule = random.pick(['* * * * *', '@every 45s', '@every 3m']);
+  const spec = jobSpec(`j${String(index)}`, schedule, {
+    ...settingsOf(random, schedule, { kinds: [], outages: ['hangs'], leaseMs: random.pick([15_000, 15_000, 30_000]) }),
+    overlap: random.pick(['skip', 'skip', 'queue', 'cancel']),
+    catchUp: 'latest',
+    pauseAfterFailures: undefined,
+    timeoutMs: random.pick([20_000, 60_000, 120_000, 120_000]),
+    stallAfterMs: random.pick([undefined, undefined, undefined, 15_000]),
+    call: SIMULATED_CALL,
+  });
+  return {
+    index,
+    specs: Array.from({ length: REVISIONS }, () => spec),
+    behaviours: { quick: 1, long: 0, throws: 0, throwsLate: 0, ignores: 0, never: 0, final: 0 },
+    fanOut: undefined,
+    call: {
+      lastsMs: random.pick([5_000, 40_000, 90_000, 150_000]),
+      direct: random.pick([0, 0, 0.3]),
+      fails: random.pick([0, 0.2, 0.5]),
+      lost: random.pick([0, 0.02, 0.1]),
     },
   };
 }

@@ -1,6 +1,7 @@
 import type { Edit } from './edit';
 import type { Mixture } from './mixes';
 import { BACKFILL_FAULTS } from './planted-backfills';
+import { CALL_JOB_FAULTS } from './planted-calls';
 import { CLAIM_FAULTS } from './planted-claims';
 import { DECISION_FAULTS } from './planted-decisions';
 import { ELECTION_FAULTS } from './planted-elections';
@@ -47,6 +48,7 @@ export const PLANTED: readonly Planted[] = [
   ...BACKFILL_FAULTS,
   ...GROUP_FAULTS,
   ...MIGRATION_FAULTS,
+  ...CALL_JOB_FAULTS,
 ];
 
 export function plantedBy(name: string): Planted | undefined {

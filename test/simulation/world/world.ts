@@ -8,6 +8,7 @@ import { type FixedLengths, type Gone, openAccount } from './account';
 import { type TargetBlob, blobOver, createTarget } from './blob';
 import type { Election } from './candidates';
 import { type CallMeter, callMeter } from './call-meter';
+import { type CallTarget, createCallTarget, simulatedCall } from './call-target';
 import { type Actor, FIRST_STORE, NEXT_STORE } from './facts';
 import { type Faults, createFaults } from '../faults/faults';
 import { longestWait } from '../../../src/core/early-claim';
@@ -49,6 +50,8 @@ export interface World {
   /** The instance in each place, by the place's index: a dead one until its successor starts. */
   readonly places: Map<number, Instance>;
   readonly targets: ReadonlyMap<string, TargetBlob>;
+  /** The target of jobs that are calls. */
+  readonly callTarget: CallTarget;
   readonly counts: { calls: number; handlers: number; events: number };
   /** The number of starts in each place. */
   readonly starts: Map<number, number>;
@@ -115,6 +118,7 @@ export function createWorld(plan: Plan, traced: boolean): World {
         ];
       }),
     ),
+    callTarget: createCallTarget(),
     counts: { calls: 0, handlers: 0, events: 0 },
     starts: new Map(),
     deniedUntil: new Map(),
@@ -301,14 +305,24 @@ interface Place {
 }
 
 function handlerOf(world: World, job: JobName, on: Instance, place: Place): RunnableJob['handler'] {
-  const fanOut = world.plan.jobs.find((planned) => firstSpec(planned).name === job)?.fanOut;
+  const { fanOut, call } = world.plan.jobs.find((planned) => firstSpec(planned).name === job) ?? {};
+  if (call !== undefined) {
+    return simulatedCall(world, call, on.process, (context, work) => handle(world, context, on, place, work));
+  }
   const run = (context: JobContext): Promise<unknown> => handle(world, context, on, place);
   if (fanOut === undefined) return { run };
   const blob = targetOf(world, job, on, place, () => undefined);
   return fanOutHandler(world, fanOut, on.process, { run, begun: place.meter.item, blob });
 }
 
-async function handle(world: World, context: JobContext, on: Instance, place: Place): Promise<unknown> {
+/** @param work Default: that of a handler, which behaves as planned. */
+async function handle(
+  world: World,
+  context: JobContext,
+  on: Instance,
+  place: Place,
+  work?: () => Promise<unknown>,
+): Promise<unknown> {
   const { plan, observer, trace } = world;
   const { process } = on;
   const { actor, meter } = place;
@@ -327,7 +341,7 @@ async function handle(world: World, context: JobContext, on: Instance, place: Pl
   const planned = world.troubled ? plan.jobs.find((one) => firstSpec(one).name === (job as JobName)) : undefined;
   let returned = false;
   try {
-    const result = await behave(context, process.clock, blob, random, planned);
+    const result = await (work?.() ?? behave(context, process.clock, blob, random, planned));
     returned = true;
     return result;
   } finally {
