@@ -11,6 +11,7 @@ import { notices } from './mix-notices';
 import { people } from './mix-people';
 import { removals } from './mix-removals';
 import { requiringJobs } from './mix-requires';
+import { orchestrations } from './mix-orchestrations';
 import { byTime, clocks, draw, fans, hubs, kills, loss, outages, pauses, wide, withoutFaults } from './mix-troubles';
 import { type Plan, plainPlan, withinLimits } from './plan';
 import type { PlannedJob } from './plan-job';
@@ -33,6 +34,7 @@ export const MIX_NAMES = [
   'slowHub',
   'nights',
   'fans',
+  'orchestrations',
   'people',
   'foreign',
   'elections',
@@ -91,6 +93,12 @@ export const MIXES: Readonly<Record<MixName, Mix>> = {
     share: 150,
     without: 'disturbances',
     change: fans,
+  },
+  orchestrations: {
+    what: 'jobs are orchestrations of the app; hosts and task hubs are lost, and deployments come back after a take-over',
+    share: 150,
+    without: 'disturbances',
+    change: orchestrations,
   },
   elections: {
     what: 'programs campaign, die, stop, resign, sleep, and have wrong clocks; leases are broken',
@@ -182,7 +190,7 @@ const SECOND = 1_000;
  * add trouble, and those that need to know when the trouble is over.
  */
 const IN_ORDER: readonly MixName[] = [
-  ...(['plain', 'draining', 'slowHub', 'nights', 'foreign', 'hubs', 'fans'] as const),
+  ...(['plain', 'draining', 'slowHub', 'nights', 'foreign', 'hubs', 'fans', 'orchestrations'] as const),
   ...(['notices', 'backfills', 'requires', 'groups', 'concurrency', 'schedules', 'removals'] as const),
   ...(['wide', 'loss', 'clocks', 'pauses', 'kills', 'outages', 'retention', 'elections', 'people'] as const),
   ...(['failover', 'migrations'] as const),
