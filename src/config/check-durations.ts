@@ -8,6 +8,8 @@ import type { JobSettings } from './schema';
 export interface DurationLimits {
   /** host.json's functionTimeout; undefined: unknown, and not checked. */
   readonly functionTimeoutMs?: Millis | undefined;
+  /** Whether the job is an orchestration, which no host ends. Default: it is none. */
+  readonly isOrchestration?: boolean | 'unknown' | undefined;
   /** The lengths that the store's leases may have; undefined: unknown, and not checked. */
   readonly leaseMs?: { readonly least: Millis; readonly most: Millis } | undefined;
 }
@@ -37,7 +39,7 @@ export function requireWithinOf({ requires, requireWithin, catchUpWindow }: JobS
 export function checkDurations(job: CheckedJob, limits: DurationLimits): void {
   const hasLease = checkLeaseLength(job, limits.leaseMs);
   if (hasLease) checkLease(job);
-  checkTimeout(job, limits.functionTimeoutMs);
+  checkTimeout(job, limits);
   checkTerm(job, limits.functionTimeoutMs);
   const { path, settings, wrong, report } = job;
   const { backoff, maxBackoff } = settings.retry;
@@ -109,7 +111,10 @@ function checkLease({ path, settings, wrong, report }: CheckedJob): void {
   }
 }
 
-function checkTimeout({ path, settings, given, wrong, report }: CheckedJob, functionTimeout: Millis | undefined): void {
+function checkTimeout(
+  { path, settings, given, wrong, report }: CheckedJob,
+  { functionTimeoutMs: functionTimeout, isOrchestration }: DurationLimits,
+): void {
   const timeout = timeoutOf(settings);
   const { stallAfter, grace } = settings;
   if (timeout === undefined || wrong.has('timeout') || (wrong.has('schedule') && !given.has('timeout'))) return;
@@ -121,13 +126,15 @@ function checkTimeout({ path, settings, given, wrong, report }: CheckedJob, func
       'must be less than the timeout, or left out',
     );
   }
-  if (functionTimeout === undefined || wrong.has('grace')) return;
+  if (functionTimeout === undefined || isOrchestration === true || wrong.has('grace')) return;
   const room = functionTimeout - timeout - grace;
   const limit = `host.json's functionTimeout of ${formatDuration(functionTimeout)}`;
   const remedy = `must be ${formatDuration(Math.max(1000, functionTimeout - grace - ROOM))} or less; or raise functionTimeout`;
   const place = [...path, 'timeout'];
-  if (room < 0)
-    report.error(place, `${said}does not fit, with a grace of ${formatDuration(grace)}, into ${limit}`, remedy);
+  const misfit = `${said}does not fit, with a grace of ${formatDuration(grace)}, into ${limit}`;
+  if (room < 0 && isOrchestration === 'unknown' && given.has('timeout')) {
+    report.warning(place, `${misfit}, which only an orchestration may exceed`, remedy);
+  } else if (room < 0) report.error(place, misfit, remedy);
   else if (room < ROOM) {
     report.warning(place, `${said}leaves no room, with a grace of ${formatDuration(grace)}, in ${limit}`, remedy);
   }

@@ -14,6 +14,8 @@ export type Registry = Readonly<
       readonly input?: StandardSchema | undefined;
       /** Present for a handler that fans out. */
       readonly policy?: { readonly itemTimeoutMs: Millis | undefined };
+      /** Present for a handler that is an orchestration. */
+      readonly orchestrator?: string;
     }
   >
 >;
@@ -53,6 +55,8 @@ export function checkHandlers(
       continue;
     }
     if (handler?.policy !== undefined) errors.push(...checkFanOut(spec, handler.policy, functionTimeoutMs));
+    if (handler?.orchestrator !== undefined && spec.kind === 'always')
+      errors.push(endsNever(spec, 'is an orchestration'));
     if (handler === undefined) errors.push(unknownHandler(spec, Object.keys(handlers)));
     else if (handler.input === undefined) inputs.set(spec.name, spec.input);
     else {
@@ -81,6 +85,9 @@ function whyNoHandler(spec: HandledJob, handler: unknown): PathIssue | undefined
   const has = (name: string): boolean =>
     typeof handler === 'object' && name in handler && typeof Reflect.get(handler, name) === 'function';
   if (has('run') || (has('plan') && has('each') && has('gather'))) return undefined;
+  if (typeof handler === 'object' && 'orchestrator' in handler && typeof handler.orchestrator === 'string') {
+    return undefined;
+  }
   return issue('has no function "run" in the registry', make);
 }
 
@@ -101,16 +108,19 @@ function checkFanOut(
   functionTimeoutMs: Millis | undefined,
 ): readonly PathIssue[] {
   const path = ['jobs', spec.name, 'handler'];
-  if (spec.kind === 'always') {
-    const message = 'fans out, which a leader job (@always) cannot';
-    return [{ path, value: spec.handler, message, remedy: 'give the job due times, or use defineJob' }];
-  }
+  if (spec.kind === 'always') return [endsNever(spec, 'fans out')];
   if (functionTimeoutMs === undefined || itemTimeoutMs === undefined) return [];
   if (itemTimeoutMs + spec.graceMs <= functionTimeoutMs) return [];
   const message =
     `has an itemTimeout of ${formatDuration(itemTimeoutMs)}, which with the grace of ${formatDuration(spec.graceMs)} ` +
     `does not fit into the functionTimeout of host.json (${formatDuration(functionTimeoutMs)})`;
   return [{ path, value: spec.handler, message, remedy: 'lower itemTimeout, or raise functionTimeout' }];
+}
+
+function endsNever(spec: HandledJob, what: string): PathIssue {
+  const remedy = 'give the job due times, or use defineJob';
+  const message = `${what}, which a leader job (@always) cannot`;
+  return { path: ['jobs', spec.name, 'handler'], value: spec.handler, message, remedy };
 }
 
 function checkInput(spec: HandledJob, schema: StandardSchema): { errors: readonly PathIssue[] } | { input: unknown } {

@@ -32,6 +32,8 @@ export interface LoadOptions {
   readonly clockChanges?: boolean;
   /** The registry of handlers, if the jobs will run here. Each job needs a handler that accepts its input. */
   readonly handlers?: Registry;
+  /** The jobs will run with handlers that are not known here: a job may be an orchestration. */
+  readonly handlersUnknown?: boolean;
   /** What calls need of this app, if the jobs will run here. Called only if the file has a call. */
   readonly calls?: () => CallSurroundings;
 }
@@ -68,7 +70,9 @@ export function loadJobs(source: string | object, options: LoadOptions = {}): Lo
   });
   const jobs = recordIn(file, 'jobs');
   const limits = { ...options, calendars, notify, groups };
-  const read = Object.entries(jobs).map(([job, settings]) => readJob(job, settings, report, limits));
+  const read = Object.entries(jobs).map(([job, settings]) =>
+    readJob(job, settings, report, { ...limits, isOrchestration: mayOutlastHost(job, settings, options) }),
+  );
   const specs = read.flatMap(({ spec }) => spec ?? []);
   checkRequires(jobs, report);
   checkGroups(jobs, Object.keys(recordIn(file, 'groups')), report);
@@ -87,6 +91,19 @@ export function loadJobs(source: string | object, options: LoadOptions = {}): Lo
   if (count > 0) throw new ConfigError(first, report.warnings, name, { count });
   if (specs.length === 0) report.warning(['jobs'], 'holds no job, so nothing ever runs', 'add one');
   return { jobsFile: { revision, jobs: specs }, warnings: report.warnings, inputs, calendars: inlined, files };
+}
+
+/** Whether the job is an orchestration. */
+function mayOutlastHost(
+  job: string,
+  settings: unknown,
+  { handlers, handlersUnknown = false }: LoadOptions,
+): DurationLimits['isOrchestration'] {
+  if (valueAt(settings, ['call']) !== undefined) return false;
+  if (handlers === undefined) return handlersUnknown ? 'unknown' : false;
+  const name = valueAt(settings, ['handler']) ?? job;
+  const handler = typeof name === 'string' && Object.hasOwn(handlers, name) ? handlers[name] : undefined;
+  return handler?.orchestrator !== undefined;
 }
 
 /** Reads the file, if it is one, and reports what is in it twice. */

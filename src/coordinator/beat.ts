@@ -1,6 +1,7 @@
 import type { JobName, Millis, Token } from '../core/brand';
 import { BEAT_EVERY_MS, type NotedItem, beatPiece, beatSummary, isSilent, newestBeat } from '../core/fan-out';
 import type { Row } from '../core/row';
+import { silentAfterMs } from '../handler/handlers';
 import { allPieces } from '../lease/all-pieces';
 import { CALL_LIMIT_MS, untilAnswered, within } from '../lease/deadline';
 import { type ListedPiece, StoreError, StoreUnavailableError } from '../lease/store';
@@ -31,6 +32,8 @@ export interface Beats extends Fanning {
   exists: boolean;
   /** The calls for items that are under way here, from before their first beat to their very end. */
   readonly items: Set<Promise<unknown>>;
+  /** The progress of its orchestration, as JSON text. */
+  status?: string | undefined;
   /** What the next beat lists, by index. */
   readonly noted: Map<number, NotedItem>;
 }
@@ -63,6 +66,11 @@ export function noteItem(
   // The newest come last.
   noted.delete(index);
   if (now !== undefined) noted.set(index, { index, ...now });
+}
+
+/** The next heartbeat shows how far the run's orchestration is. */
+export function setStatus(coordinator: Beating, run: Fanning, status: string | undefined): void {
+  entryOf(coordinator, run).status = status;
 }
 
 /** The runs on whose items this process works, or has worked of late. */
@@ -98,8 +106,8 @@ export async function beat(
 }
 
 async function write({ clock, store }: Coordinator, beats: Beats): Promise<void> {
-  const { job, key, piece, noted } = beats;
-  const summary = beatSummary(noted.values());
+  const { job, key, piece, noted, status } = beats;
+  const summary = beatSummary(noted.values(), status);
   const sent = moment(clock);
   const answer = await within(clock, CALL_LIMIT_MS, async (signal) => {
     // An earlier creation may have taken effect without an answer, and is older than this beat.
@@ -192,7 +200,9 @@ export async function itemsAreSilent(
   { run, token }: Row,
   remaining: () => Millis,
 ): Promise<boolean> {
-  if (run === undefined) return false;
+  const handler = coordinator.jobs.get(job)?.handler;
+  if (run === undefined || handler === undefined) return false;
   const ask: Ask = (call) => untilAnswered(coordinator, remaining, (signal) => call(coordinator.store, signal));
-  return isSilent(newestBeat(await listBeats(ask, { job, key: run.key, token }), token));
+  const beats = await listBeats(ask, { job, key: run.key, token });
+  return isSilent(newestBeat(beats, token, silentAfterMs(handler)));
 }

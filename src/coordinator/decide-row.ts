@@ -8,7 +8,7 @@ import { type JobSpec, marginOf } from '../core/job';
 import type { LedgerRecord } from '../core/record';
 import { type RecordedEnd, recordedEnd, withRecordedEnd } from '../core/recorded-end';
 import { type Row, checkAhead, decodeRow } from '../core/row';
-import { isFanOut } from '../handler/handlers';
+import { isFanOut, isOrchestration, silentAfterMs } from '../handler/handlers';
 import { CALL_LIMIT_MS, within } from '../lease/deadline';
 import type { ListedControl, ListedRow } from '../lease/store';
 import type { Coordinator, RunnableJob } from './coordinator';
@@ -106,7 +106,7 @@ export async function decideRow(
   let decision = decideWith(known);
   if (decision.kind === 'readBeat') {
     // It decides even if its Date is behind that of the listing: nothing newer can be read now.
-    beat = await readBeat(coordinator, job.spec.name, row);
+    beat = await readBeat(coordinator, job, row);
     learn({ beat });
     decision = decideWith(known);
   }
@@ -170,8 +170,14 @@ function situationOf(
     lookAheadMs: facts.lookAheadMs ?? settings.lookAheadMs,
     sweepIntervalMs: settings.sweepIntervalMs,
     attemptLimitMs: attemptLimitMs(coordinator, spec),
-    itemsLimitMs: isFanOut(handler) ? itemsDeadlineMs(spec, handler.policy) + ITEMS_MARGIN_MS : 0,
+    itemsLimitMs: waitsLimitMs(spec, handler),
   };
+}
+
+/** How long the run may wait for its items or its orchestration; 0: it has neither. */
+function waitsLimitMs(spec: JobSpec, handler: RunnableJob['handler']): Millis {
+  if (isFanOut(handler)) return itemsDeadlineMs(spec, handler.policy) + ITEMS_MARGIN_MS;
+  return isOrchestration(handler) ? itemsDeadlineMs(spec) + ITEMS_MARGIN_MS : 0;
 }
 
 /** How long an attempt may last. One that waits for its turn may last until the host's limit. */
@@ -179,7 +185,8 @@ export function attemptLimitMs(
   { settings, concurrencyLimit }: Coordinator,
   { timeoutMs = Infinity, graceMs, group }: JobSpec,
 ): Millis {
-  const handlerMs = timeoutMs + graceMs;
+  // The timeout of an orchestration may be longer than that of the host, which ends every attempt.
+  const handlerMs = timeoutMs === Infinity ? Infinity : Math.min(timeoutMs + graceMs, settings.functionTimeoutMs);
   return concurrencyLimit === undefined && group === undefined
     ? handlerMs
     : Math.max(handlerMs, settings.functionTimeoutMs);
@@ -190,12 +197,13 @@ export function attemptLimitMs(
  */
 function knownBeat({ beat }: RowVersion, listedAt: EpochMs): LastBeat | undefined {
   if (beat === undefined) return undefined;
-  return isSilent(beat) || listedAt < silentFrom(beat.writtenAt) ? beat : undefined;
+  return isSilent(beat) || listedAt < silentFrom(beat) ? beat : undefined;
 }
 
-async function readBeat({ clock, store }: Coordinator, job: JobName, { run, token }: Row): Promise<LastBeat> {
+async function readBeat({ clock, store }: Coordinator, job: RunnableJob, { run, token }: Row): Promise<LastBeat> {
   const ask: Ask = (call) => within(clock, CALL_LIMIT_MS, (signal) => call(store, signal));
-  return newestBeat(await listBeats(ask, { job, key: run?.key ?? '', token }), token);
+  const beats = await listBeats(ask, { job: job.spec.name, key: run?.key ?? '', token });
+  return newestBeat(beats, token, silentAfterMs(job.handler));
 }
 
 /** Whether another deployment is the job's incumbent. */

@@ -1,4 +1,5 @@
 import type { Millis } from '../core/brand';
+import type { OrchestrationEnd } from '../core/orchestration';
 import type { Clock } from '../core/clock';
 import { within } from '../lease/deadline';
 import type { OrchestrationInput } from './message';
@@ -19,6 +20,29 @@ export interface Hub {
    * @returns how many orchestrations of that span the hub had, those of the app among them
    */
   purge(span: { readonly from: Date; readonly to: Date }): Promise<number>;
+  /** The orchestrations of the app itself; undefined: this hub runs none. */
+  readonly orchestrations?: AppOrchestrations;
+}
+
+/** An orchestration of the app that has not ended. */
+export interface RunningOrchestration {
+  readonly id: string;
+  /** Its custom status as JSON text; undefined: it has none. */
+  readonly status?: string | undefined;
+}
+
+/** The part of a task hub that jobs need which are orchestrations of the app. */
+export interface AppOrchestrations {
+  /** Whether the app has an orchestrator of this name. */
+  knows(orchestrator: string): Promise<boolean>;
+  /** All that have not ended, in one listing. */
+  running(): Promise<readonly RunningOrchestration[]>;
+  /** How it has ended; undefined: the hub has none of this id. */
+  end(id: string): Promise<OrchestrationEnd | 'running' | undefined>;
+  /** Raises an event. Without effect on one that has ended. */
+  raise(id: string, event: string, data: unknown): Promise<void>;
+  /** Without effect on one that has ended. */
+  terminate(id: string, reason: string): Promise<void>;
 }
 
 /**

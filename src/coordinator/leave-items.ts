@@ -4,7 +4,8 @@ import { decodeRow } from '../core/row';
 import { acquire, release } from '../lease/acquire';
 import { untilAnswered } from '../lease/deadline';
 import { type Beats, isLeftToItems, leaveBeats, listBeats, runsAtWork } from './beat';
-import type { Coordinator } from './coordinator';
+import { isFanOut } from '../handler/handlers';
+import type { Coordinator, RunnableJob } from './coordinator';
 import { writeAtRest } from './held';
 import type { Ask } from './row-writer';
 
@@ -23,7 +24,13 @@ interface Leaving {
  */
 export function leaveItems(coordinator: Coordinator, remaining: () => Millis): readonly Promise<void>[] {
   const ask: Ask = (call) => untilAnswered(coordinator, remaining, (signal) => call(coordinator.store, signal));
-  return runsAtWork(coordinator).map((beats) => leave({ coordinator, beats, remaining, ask }));
+  // An orchestration of the app outlives its hosts. A run of one has no items here.
+  const fanning = runsAtWork(coordinator).filter(({ job }) => isFannedOut(coordinator.jobs.get(job as JobName)));
+  return fanning.map((beats) => leave({ coordinator, beats, remaining, ask }));
+}
+
+function isFannedOut(job: RunnableJob | undefined): boolean {
+  return job !== undefined && isFanOut(job.handler);
 }
 
 async function leave(leaving: Leaving): Promise<void> {

@@ -45,6 +45,8 @@ export type AttemptInput =
       readonly row: string;
       /** This orchestration's earlier attempts, with their errors: {@link packAttempts}. */
       readonly known: string;
+      /** How the app's orchestration for which the run waited has ended, as JSON text. */
+      readonly orchestrated?: string;
     }
   | ItemInput;
 
@@ -68,7 +70,7 @@ export interface Batch {
 /** A run of a batch that is not over after its attempt. */
 export interface Continued {
   readonly kind: 'continued';
-  readonly result: Extract<AttemptResult, { kind: 'again' | 'fanOut' }>;
+  readonly result: Extract<AttemptResult, { kind: 'again' | 'fanOut' | 'orchestrate' }>;
 }
 
 /** The message with which an orchestration of runs starts. */
@@ -119,6 +121,15 @@ export type AttemptResult =
   | { readonly kind: 'again'; readonly notBefore: number; readonly next: AttemptInput }
   /** The orchestration works on the run's items, and then continues the run. */
   | { readonly kind: 'fanOut'; readonly lanes: readonly Lane[]; readonly next: AttemptInput }
+  /** The orchestration starts one of the app's, and continues the run once that has ended. */
+  | {
+      readonly kind: 'orchestrate';
+      readonly orchestrator: string;
+      readonly instanceId: string;
+      /** Its input, as JSON text. */
+      readonly input: string;
+      readonly next: Extract<AttemptInput, { kind: 'again' }>;
+    }
   /** `done`: the end of the item is stored. `stopped`: the run wants no more items. */
   | { readonly kind: 'item'; readonly state: 'done' | 'stopped' }
   | {

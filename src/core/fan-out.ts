@@ -34,9 +34,9 @@ export const ITEMS_MARGIN_MS: Millis = 3_000;
 /** The service cuts its Dates to the second, so the difference of two may be off by almost this much. */
 const DATE_RESOLUTION_MS = 1_000;
 
-/** How long the items of a run may take before a tick may claim it. */
-export function itemsDeadlineMs({ timeoutMs }: JobSpec, { deadlineMs }: FanOutPolicy): Millis {
-  return deadlineMs ?? timeoutMs ?? 0;
+/** How long the items of a run, or its orchestration, may take before a tick may claim it. */
+export function itemsDeadlineMs({ timeoutMs }: JobSpec, policy?: Pick<FanOutPolicy, 'deadlineMs'>): Millis {
+  return policy?.deadlineMs ?? timeoutMs ?? 0;
 }
 
 /**
@@ -53,6 +53,8 @@ export function beatPiece(token: Token, process?: string): string {
 export interface LastBeat {
   readonly writtenAt: EpochMs;
   readonly date: EpochMs;
+  /** After this long, its run may be claimed. Default: {@link SILENT_AFTER_MS}. */
+  readonly silentAfterMs?: Millis;
 }
 
 interface ListedBeat extends LastBeat {
@@ -63,11 +65,11 @@ interface ListedBeat extends LastBeat {
  * The newest heartbeat of a claim among its run's pieces. If all of them were deleted, its time is never over: then the
  * items' deadline decides.
  */
-export function newestBeat(pieces: readonly ListedBeat[], token: Token): LastBeat {
+export function newestBeat(pieces: readonly ListedBeat[], token: Token, silentAfterMs = SILENT_AFTER_MS): LastBeat {
   const beats = pieces.filter(({ name }) => name === beatPiece(token) || isOfProcess(name, token));
   if (beats.length === 0) return { writtenAt: Infinity, date: 0 };
   const writtenAt = Math.max(...beats.map((beat) => beat.writtenAt));
-  return { writtenAt, date: Math.min(...beats.map(({ date }) => date)) };
+  return { writtenAt, date: Math.min(...beats.map(({ date }) => date)), silentAfterMs };
 }
 
 /** Whether no process works on the claim's items. What one of them has left behind does not count. */
@@ -79,13 +81,13 @@ function isOfProcess(name: string, token: Token): boolean {
   return name.startsWith(beatPiece(token, ''));
 }
 
-export function isSilent({ writtenAt, date }: LastBeat): boolean {
-  return date >= silentFrom(writtenAt);
+export function isSilent(beat: LastBeat): boolean {
+  return beat.date >= silentFrom(beat);
 }
 
-/** The first Date that proves the items silent. */
-export function silentFrom(writtenAt: EpochMs): EpochMs {
-  return writtenAt + SILENT_AFTER_MS + DATE_RESOLUTION_MS;
+/** The first Date that proves the items, or the orchestration, silent. */
+export function silentFrom({ writtenAt, silentAfterMs = SILENT_AFTER_MS }: Omit<LastBeat, 'date'>): EpochMs {
+  return writtenAt + silentAfterMs + DATE_RESOLUTION_MS;
 }
 
 /** What the process of an item knows of it, unless it has ended: it is in a call, or waits for its next attempt. */
@@ -99,12 +101,18 @@ export interface NotedItem {
 /** A heartbeat lists the newest of its items, so that they fit into the metadata of a blob. */
 const NOTED_AT_MOST = 300;
 
-/** The summary of a heartbeat: the items of its process. */
-export function beatSummary(items: Iterable<NotedItem>): Record<string, string> {
+/** A heartbeat shows so much of an orchestration's custom status, as JSON. */
+const STATUS_AT_MOST = 1_000;
+
+/** The summary of a heartbeat: the items of its process, or how far an orchestration is. */
+export function beatSummary(items: Iterable<NotedItem>, status?: string): Record<string, string> {
   const texts = [...items]
     .slice(-NOTED_AT_MOST)
     .map(({ index, state, attempt }) => `${state} ${String(index)} ${String(attempt)}`);
-  return texts.length === 0 ? {} : { items: texts.join(',') };
+  return {
+    ...(texts.length > 0 && { items: texts.join(',') }),
+    ...(status !== undefined && { status: encodeURIComponent(status.slice(0, STATUS_AT_MOST).toWellFormed()) }),
+  };
 }
 
 /** The items that a heartbeat lists. */
@@ -114,6 +122,15 @@ export function notedItems({ items = '' }: Readonly<Record<string, string>>): re
     state: state === 'running' ? state : 'retrying',
     attempt: Number(attempt),
   }));
+}
+
+/** The progress of an orchestration in a heartbeat, as JSON, which may be cut. */
+export function statusIn({ status }: Readonly<Record<string, string>>): string | undefined {
+  try {
+    return status === undefined ? undefined : decodeURIComponent(status);
+  } catch {
+    return undefined;
+  }
 }
 
 /** The token in the name of a heartbeat; undefined: the piece is none. */

@@ -71,7 +71,7 @@ export function orchestrationId(job: JobName, scheduledFor: EpochMs, leaseId: Le
 }
 
 /** `yyyymmddThhmmssZ`, with milliseconds unless they are 0. */
-function compactTime(instant: EpochMs): string {
+export function compactTime(instant: EpochMs): string {
   const iso = isoOf(instant);
   const fraction = instant % 1_000 === 0 ? 'Z' : iso.slice(19);
   return iso.slice(0, 4) + iso.slice(5, 7) + iso.slice(8, 13) + iso.slice(14, 16) + iso.slice(17, 19) + fraction;

@@ -39,7 +39,7 @@ export function standsFrom(row: Row, limits: HolderLimits, beat?: LastBeat): Epo
     }
     case 'fanning': {
       const left = itemsLeftAt === undefined ? Infinity : itemsLeftAt + RESUME_AFTER_MS;
-      const silent = beat === undefined ? Infinity : silentFrom(beat.writtenAt);
+      const silent = beat === undefined ? Infinity : silentFrom(beat);
       return Math.min(notBefore + leaseMs, left + leaseMs, silent);
     }
   }

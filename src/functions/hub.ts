@@ -1,7 +1,8 @@
 import { type DurableClient, OrchestrationRuntimeStatus } from 'durable-functions';
-import type { Hub } from '../coordinator/hub';
+import type { AppOrchestrations, Hub } from '../coordinator/hub';
 import type { OrchestrationInput } from '../coordinator/message';
 import { inParallel } from '../core/in-parallel';
+import { failedOrchestration, parseInstanceId } from '../core/orchestration';
 import { BATCH, CONTINUED, ITEMS, RUN } from './orchestrator';
 
 const OWN = [RUN, CONTINUED, BATCH, ITEMS];
@@ -18,14 +19,18 @@ const ORCHESTRATORS: Readonly<Partial<Record<OrchestrationInput['kind'], string>
   continued: CONTINUED,
 };
 
+/** The client reports "not found" by an error that has the status only in its text. */
+function isNotFound(error: unknown): boolean {
+  return error instanceof Error && /\b404\b/.test(error.message);
+}
+
 /** This app's task hub, for ticks and attempts. */
 export function durableHub(client: DurableClient): Hub {
   const runtimeStatus = async (id: string): Promise<OrchestrationRuntimeStatus | undefined> => {
     try {
       return (await client.getStatus(id)).runtimeStatus;
     } catch (error) {
-      // The client reports "not found" by an error that has the status only in its text.
-      if (error instanceof Error && /\b404\b/.test(error.message)) return undefined;
+      if (isNotFound(error)) return undefined;
       throw error;
     }
   };
@@ -54,10 +59,12 @@ export function durableHub(client: DurableClient): Hub {
           return 'pending';
       }
     },
+    orchestrations: appOrchestrations(client),
     async purge({ from, to }) {
       const span = { createdTimeFrom: from, createdTimeTo: to };
       const found = await client.getStatusBy(span);
-      const own = found.filter(({ name }) => OWN.includes(name));
+      // Those of jobs too, by their ids.
+      const own = found.filter(({ name, instanceId }) => OWN.includes(name) || parseInstanceId(instanceId) !== undefined);
       const ended = own.filter(({ runtimeStatus }) => FINISHED.includes(runtimeStatus));
       // One call deletes all of a span, whatever their names: the app may have orchestrations too, and need them.
       if (own.length < found.length)
@@ -66,4 +73,63 @@ export function durableHub(client: DurableClient): Hub {
       return found.length;
     },
   };
+}
+
+const GOES_ON = [
+  OrchestrationRuntimeStatus.Pending,
+  OrchestrationRuntimeStatus.Running,
+  OrchestrationRuntimeStatus.Suspended,
+];
+
+/** No instance can have it: the extension looks for the function first, and refuses the id then. */
+const REFUSED_ID = '@cronlease';
+
+function appOrchestrations(client: DurableClient): AppOrchestrations {
+  return {
+    async knows(orchestrator) {
+      try {
+        await client.startNew(orchestrator, { instanceId: REFUSED_ID });
+        return true;
+      } catch (error) {
+        const text = String(error);
+        // "Connection refused" says nothing of the orchestrator.
+        if (!text.includes('status code: 4') && !text.includes('status code: 5')) throw error;
+        return !text.includes("doesn't exist");
+      }
+    },
+    async running() {
+      const listed = await client.getStatusBy({ runtimeStatus: GOES_ON });
+      return listed.map(({ instanceId, customStatus }) => ({
+        id: instanceId,
+        ...(customStatus != null && { status: JSON.stringify(customStatus) }),
+      }));
+    },
+    async end(id) {
+      let found;
+      try {
+        found = await client.getStatus(id);
+      } catch (error) {
+        if (isNotFound(error)) return undefined;
+        throw error;
+      }
+      const { runtimeStatus, output } = found;
+      if (GOES_ON.includes(runtimeStatus)) return 'running';
+      if (runtimeStatus === OrchestrationRuntimeStatus.Completed) {
+        return { state: 'succeeded', result: JSON.stringify(output ?? null) };
+      }
+      if (!FINISHED.includes(runtimeStatus) && runtimeStatus !== OrchestrationRuntimeStatus.Canceled) return 'running';
+      return failedOrchestration(`${runtimeStatus}: ${typeof output === 'string' ? output : JSON.stringify(output)}`);
+    },
+    raise: (id, event, data) => unlessGone(client.raiseEvent(id, event, data)),
+    terminate: (id, reason) => unlessGone(client.terminate(id, encodeURIComponent(reason))),
+  };
+}
+
+/** It may have ended, and its history may have been purged, meanwhile. */
+async function unlessGone(call: Promise<void>): Promise<void> {
+  try {
+    await call;
+  } catch (error) {
+    if (!(error instanceof Error && error.message.startsWith('No instance with ID'))) throw error;
+  }
 }

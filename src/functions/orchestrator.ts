@@ -1,6 +1,7 @@
 import type { OrchestrationContext } from 'durable-functions';
 import type { AttemptInput, AttemptResult, Batch, Continued, ItemInput, Lane } from '../coordinator/message';
 import type { PlannedItem } from '../core/fan-out';
+import { type OrchestrationEnd, failedOrchestration } from '../core/orchestration';
 import type { LedgerRecord } from '../core/record';
 
 /** The orchestrators' names. A second version gets a new name, and the old one stays registered for a release. */
@@ -56,10 +57,31 @@ function* goOn(context: OrchestrationContext, first: AttemptResult): Generator<Y
       case 'fanOut':
         yield context.df.Task.all(result.lanes.map((lane) => context.df.callSubOrchestrator(ITEMS, lane)));
         break;
+      case 'orchestrate':
+        result = yield context.df.callActivity(ATTEMPT, {
+          ...result.next,
+          orchestrated: JSON.stringify(yield* endOf(context, result)),
+        });
+        continue;
       case 'item':
         throw new Error('an attempt of a run returned the result of an item');
     }
     result = yield context.df.callActivity(ATTEMPT, result.next);
+  }
+}
+
+type Orchestrated = Extract<AttemptResult, { kind: 'orchestrate' }>;
+
+/** An orchestration that was terminated fails too, where Durable tells of it at all. */
+function* endOf(
+  context: OrchestrationContext,
+  { orchestrator, input, instanceId }: Orchestrated,
+): Generator<Yielded, OrchestrationEnd, unknown> {
+  try {
+    const result = yield context.df.callSubOrchestrator(orchestrator, JSON.parse(input), instanceId);
+    return { state: 'succeeded', result: JSON.stringify(result ?? null) };
+  } catch (error) {
+    return failedOrchestration(error instanceof Error ? error.message : String(error));
   }
 }
 

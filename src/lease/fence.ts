@@ -81,6 +81,16 @@ export interface Fence {
   write(blob: FencedBlob, body: string | Uint8Array, options?: FencedWriteOptions): Promise<void>;
 }
 
+/** Stops the activities of an orchestration whose run was cancelled, has timed out or was taken over. */
+export interface OrchestrationFence {
+  /** As that of a handler's fence: it grows with every claim of the job. */
+  readonly token: number;
+  /** Rejects with {@link StaleLeaderError} in that case. It reads the job's row at most every 10 s. */
+  check(): Promise<void>;
+  /** As that of a handler's fence, after a {@link check}. */
+  write(blob: FencedBlob, body: string | Uint8Array, options?: FencedWriteOptions): Promise<void>;
+}
+
 /** A fence that is closed at the end of its attempt. */
 export interface ClosableFence extends Fence {
   close(): void;

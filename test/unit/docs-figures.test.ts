@@ -187,6 +187,11 @@ const QUOTES: Readonly<Record<string, readonly Quote[]>> = {
     ['up to 16 KB and ends within 2 s', of('coordinator/attempt/attempt-log', 'RECORD_BYTES'), FLUSH],
     ['one every 2 s', FLUSH],
   ],
+  'how-to/orchestrations.md': [
+    ['without a heartbeat | 90s', of('core/orchestration', 'TAKE_OVER_AFTER_MS')],
+    ['of more than 32 KB', RESULT],
+    ["the job's row at most every 10 s", of('core/orchestration', 'FENCE_TRUSTS_MS')],
+  ],
   'how-to/pipelines.md': [
     ['up to 15 minutes', Number(/timeout: \{[^}]*default: '(\d+)'/.exec(read('scripts/deploy.mjs'))?.[1]) * SECOND],
   ],

@@ -127,6 +127,12 @@ app.orchestration('nestsFailing', function* (context) {
     return String(error);
   }
 });
+app.orchestration('nestsFlaky', function* (context) {
+  return (yield context.df.callSubOrchestratorWithRetry('flakyLane', retry(10, 3))) as unknown;
+});
+app.orchestration('flakyLane', function* (context) {
+  return (yield context.df.callActivity('flaky', 2)) as unknown;
+});
 app.orchestration('asksEntity', function* (context) {
   return (yield context.df.callEntity(new EntityId('counter', 'a'), 'get')) as unknown;
 });
@@ -249,6 +255,10 @@ describe('orchestrations of the real durable-functions on the hub in memory', ()
     const { status, output } = await run('nestsFailing');
     expect(status).toBe('Completed');
     expect(output).toContain('on purpose');
+  });
+
+  it('repeats a sub-orchestration that has failed', async () => {
+    expect(await run('nestsFlaky')).toMatchObject({ status: 'Completed', output: 'at last' });
   });
 
   it('refuses what it does not run, by name', async () => {

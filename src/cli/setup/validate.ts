@@ -46,6 +46,7 @@ function check(file: string): Findings {
   try {
     const { jobsFile, warnings } = loadJobs(file, {
       functionTimeoutMs: functionTimeout(process.env, appFolder),
+      handlersUnknown: true,
       leaseMs: STORE_LIMITS.leaseMs,
       now: Date.now(),
       clockChanges: true,

@@ -9,7 +9,7 @@ import { type AttemptRecord, type LedgerRecord, attemptHistory, tookMs } from '.
 import { errorTrace, mapTexts } from '../../core/recorded-error';
 import { type RunStep, afterAttempt } from '../../core/run';
 import type { JobContext } from '../../handler/handler';
-import { isCall, isFanOut } from '../../handler/handlers';
+import { isCall, isFanOut, isOrchestration } from '../../handler/handlers';
 import { CALL_LIMIT_MS, within } from '../../lease/deadline';
 import { createFence } from '../../lease/fence';
 import { StoreDeniedError, StoreError } from '../../lease/store';
@@ -34,6 +34,7 @@ import { ping, untilSent } from '../tell';
 import { type AttemptLog, NO_LOG, createAttemptLog } from './attempt-log';
 import { type Claimed, claimAttempt, earlyBy } from './claim';
 import { endedBy } from './ended-by';
+import { keepEnd, orchestrationStage } from './orchestration';
 import { type Stage, fanOutStage, itemLanes, leftoversOf } from './fan-out';
 import { keptBy } from './kept';
 import { membershipOf } from './membership';
@@ -53,6 +54,8 @@ const SENDS_WITHIN_MS: Millis = 3_000;
  * two executions of one attempt only one gets past the claim; the other returns `lost` at once.
  */
 export async function runAttempt(coordinator: Coordinator, input: ClaimInput, report: Report): Promise<AttemptResult> {
+  const notKept = await keepEnd(coordinator, input, report);
+  if (notKept !== undefined) return notKept;
   if (coordinator.stopping) return { kind: 'lost', why: 'this instance is being shut down' };
   const early = earlyBy(coordinator, input);
   if (early > 0) return { kind: 'again', notBefore: coordinator.clock.now() + early, next: input };
@@ -136,7 +139,7 @@ async function underLease(
   });
   const fence = createFence(held.job.spec.name, held.row.token, held.trust, keptFromHandlers(held.coordinator));
   const log = logOf(held);
-  const membership = membershipOf(held, mayNotBeFirst && isFanOut(held.job.handler));
+  const membership = membershipOf(held, mayNotBeFirst && waitsForOthers(held));
   /** The items of the run are at work under it. */
   let keepsPlace = false;
   try {
@@ -151,14 +154,14 @@ async function underLease(
       return ended(mark.record);
     }
     const end = input.kind === 'handedOver' ? input.end : null;
-    // A fan-out whose items ran out of time still reads its pieces: all items may be done by now.
-    const isOver = end !== null && !(end.outcome === 'timedOut' && isFanOut(held.job.handler));
+    // A run whose items ran out of time still reads its pieces: all items may be done by now.
+    const isOver = end !== null && !(end.outcome === 'timedOut' && waitsForOthers(held));
     const attempted = { fence, aborter, trigger: triggerOf(held, input), log, span, membership, ...cancels };
     const stage = isOver ? await performEnd(held, attempted, input, end) : await perform(held, attempted, input);
     handlerOver = true;
     cancels.stop();
     fence.close();
-    keepsPlace = stage.items.length > 0;
+    keepsPlace = isLeft(stage);
     if (!keepsPlace) void membership.leave();
     if (!held.trust.holds) return await lost(held, 'the lease was lost');
 
@@ -171,6 +174,16 @@ async function underLease(
     // An invocation that has ended may be frozen with its process.
     if (!keepsPlace) await membership.leave();
   }
+}
+
+/** Whether items or an orchestration of the app are at work for the run between its attempts. */
+function waitsForOthers({ job: { handler } }: HeldRow): boolean {
+  return isFanOut(handler) || isOrchestration(handler);
+}
+
+/** Whether others are at work for the run from here on. */
+function isLeft({ items, orchestrate }: Stage): boolean {
+  return items.length > 0 || orchestrate !== undefined;
 }
 
 /** The log that only this attempt writes: no other claim has its token. */
@@ -206,6 +219,16 @@ async function perform(held: HeldRow, attempted: Attempted, input: ClaimInput): 
     const handlerCall = await runHandler(held, attempted, (context) => handler.call(context, wanted.input, kept));
     return { handlerCall, items: [], hasKept: kept.isUsed };
   }
+  if (isOrchestration(handler)) {
+    const isOver = input.kind === 'handedOver' && input.end !== null;
+    const call = (part: (context: JobContext) => unknown) => runHandler(held, attempted, part);
+    return orchestrationStage(
+      held,
+      { handler, input: wanted.input },
+      { call, signal: attempted.aborter.signal },
+      isOver,
+    );
+  }
   if (!isFanOut(handler)) {
     return { handlerCall: await runHandler(held, attempted, (context) => handler.run(context, runInput)), items: [] };
   }
@@ -232,8 +255,9 @@ type Step = RunStep | { readonly kind: 'fanOut' };
 /** How a run ends without another attempt. */
 type End = NonNullable<HandedOver['end']>;
 
-function stepOf(held: HeldRow, end: End | null, { handlerCall, items }: Stage): Step {
-  if (items.length > 0) return { kind: 'fanOut' };
+function stepOf(held: HeldRow, end: End | null, stage: Stage): Step {
+  if (isLeft(stage)) return { kind: 'fanOut' };
+  const { handlerCall } = stage;
   if (handlerCall === undefined) {
     return { kind: 'ended', outcome: end?.outcome ?? 'failed', reason: end?.reason ?? 'holderLost' };
   }
@@ -296,7 +320,7 @@ async function endRun(
   const at = handlerCall?.endedAt ?? timeOf(held);
   const { handler } = held.job;
   // The first attempt of a call without an operation leaves nothing.
-  const hasLeft = isFanOut(handler) || (isCall(handler) && (stage.hasKept === true || held.row.attempt > 1));
+  const hasLeft = waitsForOthers(held) || (isCall(handler) && (stage.hasKept === true || held.row.attempt > 1));
   const leftovers = hasLeft ? leftoversOf(held) : undefined;
   // A run that ends without its handler has not listed its pieces: it lists them once, before its record.
   const items = itemTable(stage.pieces ?? (await leftovers?.list()) ?? []);
@@ -361,17 +385,21 @@ function traceFound({ coordinator, job, key, row }: HeldRow, record: LedgerRecor
   coordinator.telemetry?.ended({ job: job.spec, key }, end);
 }
 
+/** Leaves the run to its items, or to its orchestration. */
 async function leaveToItems(held: HeldRow, conclusion: Conclusion): Promise<AttemptResult> {
   const { job, row } = held;
   const { spec, handler } = job;
-  const { items } = conclusion.stage;
-  if (!isFanOut(handler)) throw new Error(`job "${spec.name}" does not fan out`);
+  const { items, orchestrate } = conclusion.stage;
+  if (!isFanOut(handler) && orchestrate === undefined) throw new Error(`job "${spec.name}" does not fan out`);
   // A run that was claimed since its items were silent keeps their deadline.
-  const deadline = timeOf(held) + itemsDeadlineMs(spec, handler.policy) + ITEMS_MARGIN_MS;
+  const policy = isFanOut(handler) ? handler.policy : undefined;
+  const deadline = timeOf(held) + itemsDeadlineMs(spec, policy) + ITEMS_MARGIN_MS;
   const until = Math.min(row.notBefore ?? Infinity, deadline);
   await beginBeats(held);
   return putOff(held, conclusion, { outcome: 'planned', notBefore: until }, (next) => {
-    held.event('fannedOut', { count: items.length });
+    held.event('fannedOut', { count: Math.max(1, items.length) });
+    if (orchestrate !== undefined) return { kind: 'orchestrate', ...orchestrate, next };
+    if (!isFanOut(handler)) throw new Error(`job "${spec.name}" does not fan out`);
     return { kind: 'fanOut', lanes: itemLanes(held, handler, items, until), next };
   });
 }
@@ -385,7 +413,7 @@ async function putOff(
   held: HeldRow,
   { stage: { handlerCall }, history, log }: Conclusion,
   next: Parameters<HeldRow['suspend']>[1],
-  then: (next: AttemptInput) => AttemptResult,
+  then: (next: Extract<AttemptInput, { kind: 'again' }>) => AttemptResult,
 ): Promise<AttemptResult> {
   const attempts = withAttempt(held, history, handlerCall, next.outcome);
   // The row does not wait for the log.

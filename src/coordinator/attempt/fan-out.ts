@@ -20,7 +20,7 @@ import { allPieces } from '../../lease/all-pieces';
 import { type ListedPiece, StoreError, StoreUnavailableError } from '../../lease/store';
 import { createGate } from '../gate';
 import type { HeldRow } from '../held';
-import type { Lane } from '../message';
+import type { AttemptResult, Lane } from '../message';
 import { describeError } from './describe-error';
 import { endedBy } from './ended-by';
 import type { HandlerCall } from './run-handler';
@@ -33,11 +33,15 @@ const PIECES_PER_PAGE = 500;
 /** The plan cannot be carried out, and a new plan would be no better. */
 class InvalidPlanError extends NonRetryableError {}
 
+type Orchestrated = Extract<AttemptResult, { kind: 'orchestrate' }>;
+
 /** The result of one attempt of a run that fans out. */
 export interface Stage {
   readonly handlerCall: HandlerCall | undefined;
   /** The run continues once these items are done. */
   readonly items: readonly PlannedItem[];
+  /** The run continues once this orchestration of the app has ended. */
+  readonly orchestrate?: Pick<Orchestrated, 'orchestrator' | 'instanceId' | 'input'>;
   /** The pieces of the run, if the attempt has listed them. */
   readonly pieces?: readonly ListedPiece[];
   /** A call has kept a text. */

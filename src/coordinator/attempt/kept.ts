@@ -1,8 +1,7 @@
 import type { Kept } from '../../handler/call-handler';
 import type { HeldRow } from '../held';
+import { KEPT, keptPiece } from '../kept-end';
 import { asking, listPieces, readPiece } from './fan-out';
-
-const PREFIX = 'kept-';
 
 /** The text that a run keeps, in pieces like those of a fan-out. */
 interface KeptPieces extends Kept {
@@ -25,21 +24,17 @@ export function keptBy(held: HeldRow): KeptPieces {
       const pieces = await listPieces(held, key);
       const newest = pieces
         .map(({ name }) => name)
-        .filter((name) => name.startsWith(PREFIX))
+        .filter((name) => name.startsWith(KEPT))
         .toSorted()
         .at(-1);
       const text = newest === undefined ? '' : await readPiece(held, newest);
       return text === '' ? undefined : text;
     },
     async keep(text) {
-      const name = `${PREFIX}${digits(row.token)}-${digits(written)}`;
+      const name = keptPiece(row.token, written);
       written += 1;
       const piece = { body: text, summary: {} };
       await asking(held, (store, signal) => store.createPiece(job.spec.name, key, name, piece, { signal }));
     },
   };
-}
-
-function digits(number: number): string {
-  return String(number).padStart(16, '0');
 }

@@ -15,6 +15,7 @@ import { type Redact, redactJson, redactNothing } from '../../core/redact';
 import { dueOf } from '../../core/row';
 import type { AttemptEnd } from '../../core/run';
 import { type JobContext, type JobLog, checkProgress } from '../../handler/handler';
+import { isOrchestration } from '../../handler/handlers';
 import type { ClosableFence } from '../../lease/fence';
 import {
   type Aborter,
@@ -210,6 +211,11 @@ function boundsOf({ coordinator: { settings }, job }: HeldRow): Bounds {
       message: `the term of ${what} ends before the host's functionTimeout`,
     } as const;
     return { what, ends, stallAfterMs, graceMs };
+  }
+  if (isOrchestration(job.handler)) {
+    // Its timeout counts for the orchestration, and may be longer than an attempt can be.
+    const ends = timeoutAfter(settings.functionTimeoutMs - graceMs, what);
+    return { what, ends, stallAfterMs: undefined, graceMs };
   }
   return { what, ends: timeoutMs === undefined ? undefined : timeoutAfter(timeoutMs, what), stallAfterMs, graceMs };
 }

@@ -37,7 +37,7 @@ async function runOne(claim: HandedOver, { coordinator, report }: Place, hub: Pi
     return 'failed';
   }
   if (result.kind === 'ended') return result.record.outcome ?? result.kind;
-  if (result.kind !== 'again' && result.kind !== 'fanOut') return result.kind;
+  if (result.kind !== 'again' && result.kind !== 'fanOut' && result.kind !== 'orchestrate') return result.kind;
   const continued = { kind: 'continued', result } as const;
   try {
     await withinHub(coordinator.clock, () => hub.start(ownOrchestration(claim), continued));

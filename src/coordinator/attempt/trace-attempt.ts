@@ -59,6 +59,7 @@ function resultOf(result: AttemptResult | 'error'): string {
     case 'again':
       return 'retrying';
     case 'fanOut':
+    case 'orchestrate':
       return 'planned';
     case 'lost':
     case 'item':

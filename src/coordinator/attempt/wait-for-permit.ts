@@ -3,8 +3,10 @@ import { type Control, currentPause, pauseAt } from '../../core/control';
 import { windowMs } from '../../core/decide/verdict';
 import { startRank } from '../../core/priority';
 import { dueOf } from '../../core/row';
+import { SUCCEEDS_AFTER_MS } from '../../core/orchestration';
 import type { AttemptEnd } from '../../core/run';
 import type { Settings } from '../coordinator';
+import { isOrchestration } from '../../handler/handlers';
 import { type HeldRow, timeOf } from '../held';
 import { CLOCK_RATE_ERROR } from '../../lease/service-time';
 import type { Patience, Permit } from '../concurrency-limit';
@@ -115,9 +117,11 @@ function windowLeft(held: HeldRow): Millis {
 }
 
 /** The time that is left of this invocation if the handler is to have its whole `timeout`. */
-function hostLeft({ coordinator: { clock, settings }, job: { spec }, claimed }: HeldRow): Millis {
+function hostLeft({ coordinator: { clock, settings }, job: { spec, handler }, claimed }: HeldRow): Millis {
   const { timeoutMs = 0, graceMs } = spec;
-  return patienceOf(settings, timeoutMs + graceMs, clock.monotonic() - claimed.monotonic);
+  // An attempt only starts an orchestration, or reads its end.
+  const neededMs = isOrchestration(handler) ? SUCCEEDS_AFTER_MS : timeoutMs;
+  return patienceOf(settings, neededMs + graceMs, clock.monotonic() - claimed.monotonic);
 }
 
 /**

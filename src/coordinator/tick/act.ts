@@ -1,6 +1,8 @@
 import type { ETag, EpochMs, LeaseId, Millis } from '../../core/brand';
 import { type Claim, type Decision, isBackfilled } from '../../core/decide/situation';
 import { claimTime } from '../../core/decide/verdict';
+import { formatDuration } from '../../core/duration';
+import { isOrchestration, silentAfterMs } from '../../handler/handlers';
 import { claimRank } from '../../core/priority';
 import type { Row } from '../../core/row';
 import { acquire } from '../../lease/acquire';
@@ -97,20 +99,23 @@ function tellSilence({ coordinator, board, hubWatch }: TickState, { report }: Fi
   const { version } = board.notes(job.spec.name);
   if (version === undefined || version.silenceTold === true) return;
   board.note(job.spec.name, 'silenceTold', null);
-  report.log('warn', `job "${job.spec.name}": no instance has worked on the items of its run for 45 s`);
+  const what = isOrchestration(job.handler) ? 'has beaten for the orchestration' : 'has worked on the items';
+  const lasted = formatDuration(silentAfterMs(job.handler));
+  report.log('warn', `job "${job.spec.name}": no instance ${what} of its run for ${lasted}`);
   if (due.row.incumbent === coordinator.deployment) hubWatch.demandProof();
 }
 
 /** The state that a due claim waits for; undefined: this process may race for it now. */
 function waitsFor(
-  { coordinator, board, hubWatch, background }: TickState,
+  { coordinator, board, hubWatch, background, orchestrations }: TickState,
   fire: Fire,
-  { spec }: RunnableJob,
+  job: RunnableJob,
   { claim, etag }: Due & { readonly claim: Claim },
 ): NextCheck | undefined {
   // The others go on. The sweep that finds the cordon lifted decides again.
-  if (coordinator.cordon !== undefined) return SWEEP;
+  if (coordinator.cordon !== undefined || !orchestrations.mayStart(job)) return SWEEP;
   if (!hubWatch.mayRace) return { kind: 'waitsForHub' };
+  const { spec } = job;
   const now = coordinator.serviceTime.now();
   if (isEarly(coordinator, spec, claim) && !hasRoom(coordinator, background)) {
     return { kind: 'rest', at: now + ROOM_AGAIN_MS };
@@ -124,7 +129,7 @@ function waitsFor(
 
 /** Returns false if another instance was faster. */
 async function write(
-  { coordinator, batches, board, overdue, hubWatch }: TickState,
+  { coordinator, batches, board, overdue, hubWatch, orchestrations }: TickState,
   { hub, report, untilNext }: Fire,
   job: RunnableJob,
   { decision, etag, lease, row: before }: Due,
@@ -154,6 +159,7 @@ async function write(
     return writeDecided(coordinator, job, { row, etag, leaseId, leaseMs }, report);
   }
   if (isEarly(coordinator, job.spec, decision.claim) && !(await hubKeepsUp(coordinator))) return false;
+  if (decision.claim.isSilent === true && (await orchestrations.goesOn(job, before, hub, report))) return false;
   const claim = { ...decision.claim, row: overdue.told(name, decision.claim.row) };
   const releases = (): void => {
     board.note(name, 'leaseUsed', null);
@@ -167,6 +173,7 @@ async function write(
       claim.run.kind === 'term' ? hub.start(...own) : member.start(hub, ...own);
     const won = await handOver(coordinator, begin, job, { claim, ...terms });
     if (won) hubWatch.handedOver(name, untilNext());
+    if (won) orchestrations.handedOver(job);
     return won;
   } finally {
     member.leave();

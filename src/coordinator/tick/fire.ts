@@ -8,6 +8,7 @@ import type { Board } from './board';
 import type { ClaimRate } from './claim-rate';
 import type { HubWatch } from './hub-watch';
 import type { NoticeWatch } from './notice-watch';
+import type { OrchestrationWatch } from './orchestrations';
 import type { OverdueWatch } from './overdue';
 import type { RequiredWatch } from '../required';
 
@@ -41,6 +42,7 @@ export interface TickState {
   readonly required: RequiredWatch;
   readonly backfills: BackfillWatch;
   readonly notices: NoticeWatch;
+  readonly orchestrations: OrchestrationWatch;
   readonly claimRate: ClaimRate;
   /** How many claims of this process were acquired without effect. */
   losses: number;

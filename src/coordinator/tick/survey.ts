@@ -1,5 +1,6 @@
 import type { JobName, Millis } from '../../core/brand';
 import type { Clock } from '../../core/clock';
+import { BEAT_EVERY_MS } from '../../core/fan-out';
 import { claimRank } from '../../core/priority';
 import { within } from '../../lease/deadline';
 import type { ListOptions, Listing } from '../../lease/store';
@@ -65,7 +66,7 @@ interface StepOptions {
 
 export function createSurvey(state: TickState): Survey {
   const { coordinator, board, gate } = state;
-  const { clock, serviceTime, settings } = coordinator;
+  const { clock, serviceTime } = coordinator;
   const rounds = listingRounds(clock, list);
   const clockWasSet = clockSteps(clock);
   const planBursts = burstPlanner(state);
@@ -73,7 +74,7 @@ export function createSurvey(state: TickState): Survey {
   const markLeft = leftRows(coordinator);
   const purge = recordPurger(coordinator);
   const container = createContainerWatch(coordinator);
-  const sweepEveryMs = sweepInterval(settings.sweepIntervalMs, coordinator.jobs.size);
+  const sweepEvery = sweepInterval(state);
   let lastSweep: Millis | undefined;
   /** The clock correction at the time when the board's instants were noted. */
   let notedSkew: Millis = 0;
@@ -95,19 +96,19 @@ export function createSurvey(state: TickState): Survey {
     }
     planBursts();
     const due = claimsOf(coordinator) === 'none' ? [] : board.due(serviceTime.now());
-    const sweepIsDue = mustSweep || sinceSweep() >= sweepEveryMs || (isFirst && board.anyInFlight);
+    const sweepIsDue = mustSweep || sinceSweep() >= sweepEvery() || (isFirst && board.anyInFlight);
     const all = sweepIsDue || rounds.going;
     // Due jobs do not wait for a long listing of all, unless calls for each of them would take longer.
     const each = (!all || rounds.slow) && isFew(due);
     if (each) await checkEach(fire, due);
     if (all || !each) await checkAll(fire);
     const claims = claimsOf(coordinator);
-    if (claims === 'none') return Math.max(0, sweepEveryMs - sinceSweep());
+    if (claims === 'none') return Math.max(0, sweepEvery() - sinceSweep());
     const creates = claims === 'all' && firstSight.going;
     if (creates) await createRows(leftMs, fire.report);
     planBursts();
     if (creates && firstSight.going) return 0;
-    return Math.max(0, Math.min(board.nextCheckAt() - serviceTime.now(), sweepEveryMs - sinceSweep()));
+    return Math.max(0, Math.min(board.nextCheckAt() - serviceTime.now(), sweepEvery() - sinceSweep()));
   }
 
   /** Rows of new jobs come after checks of those that are known, and again between them. */
@@ -172,7 +173,7 @@ export function createSurvey(state: TickState): Survey {
     await decideOnAll(state, fire, { listing: part, askedAt }, names.filter(hasRow(part)));
     if (whole === undefined) return;
     lastSweep = askedAt;
-    tellStrays(coordinator, whole, fire.report);
+    sweepTells(state, whole, fire);
     coordinator.telemetry?.swept(whole);
     if (claimsOf(coordinator) !== 'all') return;
     for (const work of [purge(fire.report), markLeft(whole, fire.report)]) startIf(state, work);
@@ -200,8 +201,11 @@ function heedBounds(coordinator: Coordinator, part: Listing, report: Report): vo
  * Sweeps of many jobs that are set to come every second or two, as on a developer's machine, come less often.
  * Decision 025.
  */
-function sweepInterval(setMs: Millis, jobs: number): Millis {
-  return Math.max(setMs, Math.min(SPREAD_UP_TO_MS, jobs * SWEEP_JOB_MS));
+function sweepInterval({ coordinator, orchestrations }: TickState): () => Millis {
+  const { settings, jobs } = coordinator;
+  const everyMs = Math.max(settings.sweepIntervalMs, Math.min(SPREAD_UP_TO_MS, jobs.size * SWEEP_JOB_MS));
+  // More often while heartbeats depend on it.
+  return () => Math.min(everyMs, Math.max(BEAT_EVERY_MS, orchestrations.everyMs));
 }
 
 /** One step after another: a poke may come during the timer's tick, and both share one listing in parts. */
@@ -241,6 +245,12 @@ function burstPlanner({ coordinator, board, claimRate }: TickState): () => void 
     const lookAheadMs = handOvers.lookAhead(usualMs, mostMs);
     board.planBursts({ lookAheadMs, mostMs, perSecond: claimRate.perSecond }, usualMs);
   };
+}
+
+/** What a whole listing leads to even if only runs that have begun may continue. */
+function sweepTells(state: TickState, whole: Listing, { hub, report }: Fire): void {
+  tellStrays(state.coordinator, whole, report);
+  if (claimsOf(state.coordinator) !== 'none') startIf(state, state.orchestrations.check(whole, hub, report));
 }
 
 /** Reports foreign blobs with which programs that use the SDK cannot list, and their removal. */

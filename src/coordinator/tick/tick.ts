@@ -17,6 +17,7 @@ import { ClaimRate } from './claim-rate';
 import { CLAIMS_AT_ONCE, type Fire, type TickState } from './fire';
 import { hubWatch } from './hub-watch';
 import { watches } from './notice-watch';
+import { orchestrationWatch } from './orchestrations';
 import { announcer } from './presence';
 import { historyPurger } from './purge-histories';
 import { requiredWatch } from '../required';
@@ -75,6 +76,7 @@ export function createTicker(coordinator: Coordinator): Ticker {
     batches: createBatches(coordinator),
     hubWatch: hubWatch(coordinator),
     ...watches(coordinator),
+    orchestrations: orchestrationWatch(coordinator),
     required: requiredWatch(coordinator),
     backfills: backfillWatch(coordinator),
     claimRate: new ClaimRate(coordinator.settings.claimsPerSecond),
@@ -132,6 +134,7 @@ export function createTicker(coordinator: Coordinator): Ticker {
         // Taken before the step: an action that ends during it may set an earlier check than the step returns.
         const backgroundOver = background.nextEnd();
         proveHub(fire, left, stopped);
+        if (isFirst) await state.orchestrations.prepare(hub, report);
         const wait = await survey.step(fire, { isFirst, mustSweep: isPoke && isFirst, leftMs: left() });
         end = 'done';
         proveHub(fire, left, stopped);

@@ -52,7 +52,7 @@ export function decideUnfinished(s: Situation): Decision | undefined {
     if (s.beat === undefined) return { kind: 'readBeat' };
     if (isSilent(s.beat)) return { kind: 'claim', claim: { ...resumeEarly(s), isSilent: true } };
     // Silent by the listing's Date, but not yet by that of the heartbeat, whose storage machine is behind.
-    const silentAt = silentFrom(s.beat.writtenAt);
+    const silentAt = silentFrom(s.beat);
     if (silentAt <= s.listedAt) return { kind: 'wait', until: silentAt + HELD_WATCH_MS };
   }
   const due = cancellingDueTime(s);
@@ -63,7 +63,7 @@ export function decideUnfinished(s: Situation): Decision | undefined {
   if (first?.kind === 'wait') return first;
   const firstAt = first?.kind === 'nothing' || first?.kind === 'await' ? first.checkAt : undefined;
   if (row.phase !== 'fanning') return { kind: 'nothing', checkAt: Math.min(checkAt, firstAt ?? Infinity) };
-  const beatDue = s.beat && silentFrom(s.beat.writtenAt);
+  const beatDue = s.beat && silentFrom(s.beat);
   // Running items keep due times waiting, as a lease does.
   const watched = watchHeld(s);
   return watched.kind === 'nothing'

@@ -5,6 +5,7 @@ const ActionType = {
   CallActivity: 0,
   CallActivityWithRetry: 1,
   CallSubOrchestrator: 2,
+  CallSubOrchestratorWithRetry: 3,
   ContinueAsNew: 4,
   CreateTimer: 5,
   WaitForExternalEvent: 6,
@@ -13,7 +14,6 @@ const ActionType = {
 } as const;
 
 const UNSUPPORTED: Readonly<Record<number, string>> = {
-  3: 'callSubOrchestratorWithRetry',
   7: 'callEntity',
   8: 'callHttp',
   9: 'signalEntity',
@@ -106,12 +106,14 @@ function beginTimer(play: Play, fireAt: number, canceled: boolean, ended: Ended)
 
 function beginWithRetry(play: Play, action: Action, attempt: number, ended: Ended): void {
   const options = action.retryOptions;
-  if (options === undefined) throw new Error('callActivityWithRetry needs retry options.');
+  if (options === undefined) throw new Error('A call with retry needs retry options.');
   if (options.retryTimeoutInMilliseconds !== undefined) {
     // durable-functions itself waits forever once this time is over.
     throw new Error('The retry option retryTimeoutInMilliseconds is not supported by the embedded host.');
   }
-  beginActivity(play, action, (failed) => {
+  const beginOnce =
+    action.actionType === ActionType.CallSubOrchestratorWithRetry ? beginSubOrchestration : beginActivity;
+  beginOnce(play, action, (failed) => {
     if (!failed) return ended(false);
     const isLast = attempt >= options.maxNumberOfAttempts;
     const backoff = options.firstRetryIntervalInMilliseconds * (options.backoffCoefficient ?? 1) ** (attempt - 1);
@@ -139,6 +141,7 @@ function begin(play: Play, action: Action, ended: Ended): void {
     case ActionType.CallActivity:
       return beginActivity(play, action, ended);
     case ActionType.CallActivityWithRetry:
+    case ActionType.CallSubOrchestratorWithRetry:
       return beginWithRetry(play, action, 1, ended);
     case ActionType.CallSubOrchestrator:
       return beginSubOrchestration(play, action, ended);
@@ -158,8 +161,8 @@ function begin(play: Play, action: Action, ended: Ended): void {
     default:
       throw new Error(
         `The embedded host does not run ${UNSUPPORTED[action.actionType] ?? `action ${action.actionType}`}. ` +
-          'It runs callActivity, callActivityWithRetry, callSubOrchestrator, createTimer, waitForExternalEvent, continueAsNew, ' +
-          'Task.all and Task.any.',
+          'It runs callActivity, callActivityWithRetry, callSubOrchestrator, callSubOrchestratorWithRetry, createTimer, ' +
+          'waitForExternalEvent, continueAsNew, Task.all and Task.any. Use Azure Functions Core Tools for the rest.',
       );
   }
 }

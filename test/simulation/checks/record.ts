@@ -67,7 +67,8 @@ function checkFinal(facts: JobFacts, key: string, record: LedgerRecord, now: num
   if (record.attempts.some(({ error }) => error?.name === 'ForeignRecordError')) {
     report('pieceMissing', name, `an attempt of ${keyText(key)} did not find a piece of its run`);
   }
-  if (record.reason === 'completed' && !facts.returned.has(record.token ?? 0)) {
+  const hasReturned = facts.isOrchestration ? facts.orchestrated.has(key) : facts.returned.has(record.token ?? 0);
+  if (record.reason === 'completed' && !hasReturned) {
     report('wrongOutcome', name, `${keyText(key)} was recorded as completed, and its handler did not return`);
   }
 }

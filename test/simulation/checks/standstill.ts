@@ -46,7 +46,9 @@ function standstillBetween(facts: JobFacts, spec: JobSpec, prior: ClaimFact, nex
   const { phase, notBefore = 0, past } = next.before;
   const until = next.at + SLACK_MS;
   const { claimedAt = 0, started = 0 } = prior.row;
-  const handlerMs = (spec.timeoutMs ?? Infinity) + spec.graceMs;
+  const timeoutMs = (spec.timeoutMs ?? Infinity) + spec.graceMs;
+  // The timeout of an orchestration does not count for the attempts that start it and read its end.
+  const handlerMs = facts.isOrchestration ? Math.min(timeoutMs, HOST_MS) : timeoutMs;
   const leaseMs = Math.max(spec.leaseMs, prior.row.leaseMs ?? 0);
   const earliest = Math.min(prior.at, claimedAt);
   const latest = Math.max(prior.at, claimedAt, started) + Math.max(handlerMs, HOST_MS);

@@ -238,7 +238,7 @@ export function byTime(a: Disturbance, b: Disturbance): number {
   return a.at - b.at;
 }
 
-function withRates(plan: Plan, changed: Partial<Rates>): Plan {
+export function withRates(plan: Plan, changed: Partial<Rates>): Plan {
   if (plan.faults.kind === 'listed') return plan;
   return { ...plan, faults: { kind: 'drawn', rates: { ...plan.faults.rates, ...changed } } };
 }

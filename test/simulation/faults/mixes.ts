@@ -11,6 +11,7 @@ import { notices } from './mix-notices';
 import { people } from './mix-people';
 import { removals } from './mix-removals';
 import { requiringJobs } from './mix-requires';
+import { orchestrations } from './mix-orchestrations';
 import {
   byTime,
   calls,
@@ -47,6 +48,7 @@ export const MIX_NAMES = [
   'nights',
   'fans',
   'calls',
+  'orchestrations',
   'people',
   'foreign',
   'elections',
@@ -111,6 +113,12 @@ export const MIXES: Readonly<Record<MixName, Mix>> = {
     share: 150,
     without: 'disturbances',
     change: calls,
+  },
+  orchestrations: {
+    what: 'jobs are orchestrations of the app; hosts and task hubs are lost, and deployments come back after a take-over',
+    share: 150,
+    without: 'disturbances',
+    change: orchestrations,
   },
   elections: {
     what: 'programs campaign, die, stop, resign, sleep, and have wrong clocks; leases are broken',
@@ -202,7 +210,7 @@ const SECOND = 1_000;
  * add trouble, and those that need to know when the trouble is over.
  */
 const IN_ORDER: readonly MixName[] = [
-  ...(['plain', 'draining', 'slowHub', 'nights', 'foreign', 'hubs', 'fans', 'calls'] as const),
+  ...(['plain', 'draining', 'slowHub', 'nights', 'foreign', 'hubs', 'fans', 'calls', 'orchestrations'] as const),
   ...(['notices', 'backfills', 'requires', 'groups', 'concurrency', 'schedules', 'removals'] as const),
   ...(['wide', 'loss', 'clocks', 'pauses', 'kills', 'outages', 'retention', 'elections', 'people'] as const),
   ...(['failover', 'migrations'] as const),

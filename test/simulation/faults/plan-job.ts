@@ -32,6 +32,8 @@ export interface PlannedJob {
   readonly fanOut: PlannedFanOut | undefined;
   /** It is a call. */
   readonly call?: PlannedCall;
+  /** It is an orchestration. */
+  readonly orchestration?: PlannedOrchestration;
 }
 
 export interface PlannedCall {
@@ -41,6 +43,17 @@ export interface PlannedCall {
   readonly direct: number;
   readonly fails: number;
   readonly lost: number;
+}
+
+export interface PlannedOrchestration {
+  /** Its activities, one after another. */
+  readonly steps: number;
+  readonly takeOverAfterMs: number;
+  /** The probabilities that an orchestration fails, and that it ends only with the trouble. */
+  readonly fails: number;
+  readonly endless: number;
+  /** The probability that an activity ignores its fence. */
+  readonly ignores: number;
 }
 
 export interface PlannedFanOut {
@@ -207,6 +220,33 @@ export function planCall(random: Random, index: number): PlannedJob {
       direct: random.pick([0, 0, 0.3]),
       fails: random.pick([0, 0.2, 0.5]),
       lost: random.pick([0, 0.02, 0.1]),
+    },
+  };
+}
+
+/** A job that is an orchestration whose activities take long. */
+export function planOrchestration(random: Random, index: number): PlannedJob {
+  const schedule = random.pick(['* * * * *', '@every 45s', '@every 3m']);
+  const spec = jobSpec(`j${String(index)}`, schedule, {
+    ...settingsOf(random, schedule, { kinds: [], outages: ['hangs'], leaseMs: random.pick([15_000, 15_000, 30_000]) }),
+    overlap: random.pick(['skip', 'skip', 'queue', 'cancel']),
+    catchUp: 'latest',
+    pauseAfterFailures: undefined,
+    stallAfterMs: undefined,
+    timeoutMs: random.pick([60_000, 200_000, 200_000]),
+    retry: { attempts: random.pick([1, 2, 3]), backoffMs: 2_000, factor: 2, maxBackoffMs: 60_000, jitter: 'full' },
+  });
+  return {
+    index,
+    specs: Array.from({ length: REVISIONS }, () => spec),
+    behaviours: { quick: 1, long: 0, throws: 0, throwsLate: 0, ignores: 0, never: 0, final: 0 },
+    fanOut: undefined,
+    orchestration: {
+      steps: random.pick([1, 3, 6]),
+      takeOverAfterMs: random.pick([60_000, 90_000, 90_000]),
+      fails: random.pick([0, 0, 0.2]),
+      endless: random.pick([0, 0.2, 0.5]),
+      ignores: random.pick([0, 0.2, 0.5]),
     },
   };
 }

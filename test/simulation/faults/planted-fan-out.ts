@@ -13,7 +13,7 @@ export const FAN_OUT_FAULTS: readonly Planted[] = [
     name: 'done-items-time-out',
     mix: 'fans',
     what: 'with its attempts used up, a run ends at the deadline of its items without a look whether they are done',
-    edits: [drop('coordinator/attempt/attempt.ts:underLease', operand('outcome', 'isFanOut'))],
+    edits: [drop('coordinator/attempt/attempt.ts:underLease', operand('outcome', 'waitsForOthers'))],
   },
   {
     name: 'silence-ignored',

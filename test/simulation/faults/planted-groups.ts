@@ -37,7 +37,7 @@ export const GROUP_FAULTS: readonly Planted[] = [
     name: 'group-place-left-at-plan',
     what: 'a run that fans out gives its place back after its plan',
     mix: 'groups',
-    edits: [never('coordinator/attempt/attempt.ts:underLease', operation('>'))],
+    edits: [never('coordinator/attempt/attempt.ts:underLease', call('isLeft'))],
   },
   {
     name: 'group-unordered',

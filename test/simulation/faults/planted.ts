@@ -13,6 +13,7 @@ import { MIGRATION_FAULTS } from './planted-migrations';
 import { NOTICE_FAULTS } from './planted-notices';
 import { MONTHS_FAULTS } from './planted-months';
 import { HAND_OVER_FAULTS } from './planted-hand-overs';
+import { ORCHESTRATION_FAULTS } from './planted-orchestrations';
 import { PEOPLE_FAULTS } from './planted-people';
 import { REQUIRES_FAULTS } from './planted-requires';
 import { CONCURRENCY_FAULTS } from './planted-concurrency';
@@ -36,6 +37,7 @@ export const PLANTED: readonly Planted[] = [
   ...TRUST_FAULTS,
   ...DECISION_FAULTS,
   ...FAN_OUT_FAULTS,
+  ...ORCHESTRATION_FAULTS,
   ...LOG_FAULTS,
   ...MONTHS_FAULTS,
   ...TIME_FAULTS,

@@ -5,6 +5,7 @@ import { checkTaken } from '../checks/groups';
 import { checkLogs } from '../checks/logs';
 import { checkLedgers } from '../checks/moves';
 import { checkTold } from '../checks/notices';
+import { checkNoneLeft } from '../checks/orchestrations';
 import { checkStarts } from '../checks/starts';
 import { checkSaidOverdue, SAID_WITHIN_MS } from '../checks/overdue';
 import { disturb } from '../faults/disturb';
@@ -134,6 +135,7 @@ async function quieten(world: World): Promise<void> {
   world.trace?.add('', 'all that the faults left is settled');
   await until(world, calm + CALM_MS);
   if (observer.violations.length === 0) checkEnd(world, { quietFrom: START + quiet, calmFrom: START + calm });
+  checkNoneLeft(world);
   checkTold(world);
   if (observer.violations.length === 0) await checkLogs(world);
   if (observer.violations.length === 0 && world.migration === 'over') await checkLedgers(world);

@@ -1,3 +1,5 @@
+import type { activityFence } from '../../../src/coordinator/activity-fence';
+import type { OrchestrationRun } from '../../../src/core/orchestration';
 import type { ETag, JobName, LeaseId } from '../../../src/core/brand';
 import type { Control } from '../../../src/core/control';
 import type { JobSpec } from '../../../src/core/job';
@@ -120,6 +122,13 @@ export interface ItemExecution {
   readonly process: SimulatedProcess;
 }
 
+/** One activity of an orchestration at work. */
+export interface ActivityExecution {
+  readonly run: OrchestrationRun;
+  readonly fence: ReturnType<typeof activityFence>;
+  readonly process: SimulatedProcess;
+}
+
 export interface RecordFact {
   readonly record: LedgerRecord;
   /** First and last due time. */
@@ -198,6 +207,13 @@ export interface JobFacts {
   readonly permitWaits: Map<number, number>;
   readonly executions: Set<Execution>;
   readonly items: Set<ItemExecution>;
+  readonly activities: Set<ActivityExecution>;
+  /** It is an orchestration, whose handler no instance calls. */
+  isOrchestration: boolean;
+  /** The runs of which an orchestration has succeeded, by key. */
+  readonly orchestrated: Set<string>;
+  /** The runs of which a success was kept while they waited for it, by key. */
+  readonly endKept: Set<string>;
   /** When each piece of a run that fans out was stored, by the run's key and the piece's name. */
   readonly pieces: Map<string, Map<string, number>>;
   /** The number of a run's items, by the run's key. */
@@ -251,6 +267,10 @@ export function newFacts(name: JobName, specs: readonly JobSpec[], others: Reado
     permitWaits: new Map(),
     executions: new Set(),
     items: new Set(),
+    activities: new Set(),
+    isOrchestration: false,
+    orchestrated: new Set(),
+    endKept: new Set(),
     pieces: new Map(),
     planned: new Map(),
     wentOn: new Map(),

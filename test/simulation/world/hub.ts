@@ -1,3 +1,5 @@
+import type { JobName } from '../../../src/core/brand';
+import { type OrchestrationEnd, type OrchestrationRun, failedOrchestration } from '../../../src/core/orchestration';
 import type { ActivityInput, Lane, OrchestrationInput } from '../../../src/coordinator/message';
 import type { Hub } from '../../../src/coordinator/coordinator';
 import {
@@ -15,7 +17,8 @@ import type { Trace } from './trace';
 /** A process that can run activities. */
 export interface Worker {
   readonly process: SimulatedProcess;
-  run(input: ActivityInput): Promise<unknown>;
+  /** An activity of the app that fails returns that. */
+  run(input: ActivityInput | AppActivity): Promise<unknown>;
   /** Whether it takes no new work any longer. */
   readonly leaving: boolean;
 }
@@ -34,12 +37,36 @@ export interface TaskHub {
   probingSince(): number | undefined;
   /** Loses everything in the hub. */
   wipe(): void;
+  /** The app's orchestrations that have not ended. */
+  atWork(): readonly { readonly id: string; readonly job: JobName; readonly token: number }[];
+}
+
+/** The activity of an orchestration of the app. */
+export interface AppActivity {
+  readonly kind: 'app';
+  readonly cronlease: OrchestrationRun;
+  readonly step: number;
+}
+
+/** The orchestrations of the app that a hub runs. */
+export interface App {
+  /** The app's orchestrator. It throws where the orchestration fails. */
+  readonly orchestrate: (run: OrchestrationRun) => Generator<Action, unknown, unknown>;
+  readonly began: (run: OrchestrationRun) => void;
+  readonly succeeded: (run: OrchestrationRun) => void;
+  readonly terminated: (run: OrchestrationRun) => void;
 }
 
 interface Orchestration {
   readonly id: string;
+  /** It is one of the app. */
+  readonly app: OrchestrationRun | undefined;
+  /** What it has returned, or its error. */
+  value: unknown;
   status: 'pending' | 'completed' | 'failed';
   readonly steps: Generator<unknown, unknown, unknown>;
+  /** It waits for one sub-orchestration, and not for several side by side. */
+  waitsForOne?: boolean;
   /** The number of the activity for which it waits. */
   step: number;
   /** Whose sub-orchestration it is, and at which place among those that run side by side. */
@@ -62,13 +89,20 @@ interface TaskHubOptions {
   readonly messages: FaultStream;
   readonly start: number;
   readonly workers: () => readonly Worker[];
+  readonly app: App;
 }
 
 type Action =
+  | { readonly kind: 'app'; readonly input: AppActivity }
+  | { readonly kind: 'sub'; readonly id: string; readonly input: { readonly cronlease: OrchestrationRun } }
   | { readonly kind: 'activity'; readonly input: ActivityInput }
   | { readonly kind: 'timer'; readonly at: Date }
   | { readonly kind: 'lane'; readonly lane: Lane }
   | { readonly kind: 'all'; readonly actions: readonly Action[] };
+
+class SubOrchestrationError extends Error {}
+
+export type { Action };
 
 export function createTaskHub(options: TaskHubOptions): TaskHub {
   const { timeline, trace, workers } = options;
@@ -101,9 +135,47 @@ export function createTaskHub(options: TaskHubOptions): TaskHub {
             }),
       status: (id) => reach(process, `status of ${id}`, () => orchestrations.get(id)?.status ?? 'unknown'),
       purge: async () => 0,
+      orchestrations: {
+        knows: async () => true,
+        running: () =>
+          reach(process, 'running orchestrations', () => atWork().map(({ id }) => ({ id, status: '"1"' }))),
+        end: (id) => reach(process, `end of ${id}`, () => endOf(orchestrations.get(id))),
+        raise: (id, event) => reach(process, `event ${event} for ${id}`, () => undefined),
+        terminate: (id, reason) =>
+          reach(process, `termination of ${id}`, () => {
+            terminate(orchestrations.get(id), reason);
+          }),
+      },
     }),
+    atWork: () => atWork().flatMap(({ id, app }) => (app ? [{ id, job: app.job as JobName, token: app.token }] : [])),
   };
   return hub;
+
+  function atWork(): readonly Orchestration[] {
+    return [...orchestrations.values()].filter(({ app, status }) => app !== undefined && status === 'pending');
+  }
+
+  function endOf(orchestration: Orchestration | undefined): OrchestrationEnd | 'running' | undefined {
+    if (orchestration === undefined) return undefined;
+    if (orchestration.status === 'pending') return 'running';
+    if (orchestration.status === 'failed') return failedOrchestration(String(orchestration.value));
+    return { state: 'succeeded', result: JSON.stringify(orchestration.value ?? null) };
+  }
+
+  function terminate(orchestration: Orchestration | undefined, reason: string): void {
+    if (orchestration?.status !== 'pending') return;
+    trace?.add(options.name, `${orchestration.id} is terminated: ${reason}`);
+    if (orchestration.app !== undefined) options.app.terminated(orchestration.app);
+    // Not every back end tells its parent.
+    const isTold = next([], orchestration.id).random.chance(0.5);
+    fail(orchestration, new SubOrchestrationError(`terminated: ${reason}`), isTold);
+  }
+
+  function fail(orchestration: Orchestration, error: unknown, isTold = true): void {
+    orchestration.status = 'failed';
+    orchestration.value = error;
+    if (isTold) tellParent(orchestration, error instanceof Error ? error : new Error(String(error)));
+  }
 
   function refuse(process: SimulatedProcess): Promise<never> {
     return new Promise((_resolve, reject) => {
@@ -138,18 +210,54 @@ export function createTaskHub(options: TaskHubOptions): TaskHub {
     begin(id, orchestratorOf(input)(contextOf(input) as never), undefined);
   }
 
-  function begin(id: string, steps: Orchestration['steps'], parent: Orchestration['parent']): void {
+  function begin(
+    id: string,
+    steps: Orchestration['steps'],
+    parent: Orchestration['parent'],
+    app?: OrchestrationRun,
+  ): void {
     const children = { results: new Map(), left: 0 };
-    const orchestration: Orchestration = { id, status: 'pending', steps, step: 0, parent, children };
+    const orchestration: Orchestration = {
+      ...{ id, app, status: 'pending', value: undefined, steps, step: 0, parent, children },
+    };
     orchestrations.set(id, orchestration);
     advance(orchestration, undefined);
   }
 
+  function beginSub(orchestration: Orchestration, id: string, run: OrchestrationRun): void {
+    orchestration.children = { results: new Map(), left: 1 };
+    orchestration.waitsForOne = true;
+    const { step } = orchestration;
+    const { random } = next([], id);
+    timeline.after(random.whole(2, 20), () => {
+      whenAlive(() => {
+        if (!waitsFor(orchestration, step, 0)) return;
+        trace?.add(options.name, `${id} begins`);
+        options.app.began(run);
+        begin(id, options.app.orchestrate(run), { orchestration, step, place: 0 }, run);
+      });
+    });
+  }
+
+  /** @param result an error is thrown into the orchestrator */
   function advance(orchestration: Orchestration, result: unknown): void {
-    const yielded = orchestration.steps.next(result);
+    let yielded: IteratorResult<unknown, unknown>;
+    try {
+      yielded = result instanceof Error ? orchestration.steps.throw(result) : orchestration.steps.next(result);
+    } catch (error) {
+      if (orchestration.app === undefined) throw error;
+      trace?.add(options.name, `${orchestration.id} fails: ${String(error)}`);
+      fail(orchestration, error);
+      return;
+    }
     orchestration.step += 1;
     if (yielded.done === true) {
       orchestration.status = 'completed';
+      orchestration.value = yielded.value;
+      if (orchestration.app !== undefined) {
+        trace?.add(options.name, `${orchestration.id} succeeds`);
+        options.app.succeeded(orchestration.app);
+      }
       tellParent(orchestration, yielded.value);
       return;
     }
@@ -157,7 +265,11 @@ export function createTaskHub(options: TaskHubOptions): TaskHub {
     const action = yielded.value as Action;
     switch (action.kind) {
       case 'activity':
+      case 'app':
         send(orchestration, undefined, action.input);
+        return;
+      case 'sub':
+        beginSub(orchestration, action.id, action.input.cronlease);
         return;
       case 'timer':
         sendTimer(orchestration, action.at);
@@ -212,6 +324,12 @@ export function createTaskHub(options: TaskHubOptions): TaskHub {
     children.results.set(place, value);
     children.left -= 1;
     if (children.left > 0) return;
+    // A sub-orchestration that is waited for by itself.
+    if (place === 0 && orchestration.waitsForOne === true) {
+      orchestration.waitsForOne = false;
+      advance(orchestration, value);
+      return;
+    }
     const inOrder = [...children.results].toSorted(([one], [other]) => one - other);
     advance(
       orchestration,
@@ -232,12 +350,13 @@ export function createTaskHub(options: TaskHubOptions): TaskHub {
   }
 
   function isCurrent(orchestration: Orchestration): boolean {
-    return orchestrations.get(orchestration.id) === orchestration;
+    return orchestrations.get(orchestration.id) === orchestration && orchestration.status === 'pending';
   }
 
-  function send(orchestration: Orchestration, place: number | undefined, input: ActivityInput): void {
+  function send(orchestration: Orchestration, place: number | undefined, input: ActivityInput | AppActivity): void {
     const { step } = orchestration;
-    const { fault, random } = next(['dropped', 'late'], orchestration.id);
+    // Durable loses no message. Here it may lose those of cronlease, which must not depend on them.
+    const { fault, random } = next(input.kind === 'app' ? ['late'] : ['dropped', 'late'], orchestration.id);
     const once = next(['again', 'afterwards'], orchestration.id);
     if (fault?.kind !== 'dropped') {
       const late = input.kind === 'probe' ? 0 : hub.lateMs;
@@ -261,7 +380,7 @@ export function createTaskHub(options: TaskHubOptions): TaskHub {
   }
 
   /** @param late a second copy of the message, which is carried out although its orchestration has moved on */
-  function deliver(asked: Asked, input: ActivityInput, random: Random, late = false): void {
+  function deliver(asked: Asked, input: ActivityInput | AppActivity, random: Random, late = false): void {
     const { orchestration, step, place } = asked;
     if (!late && !waitsFor(orchestration, step, place)) return;
     const again = (delay: number): void => {
@@ -297,7 +416,7 @@ export function createTaskHub(options: TaskHubOptions): TaskHub {
           timeline.after(hiddenFor(orchestration) + random.whole(2, 20), () => {
             whenAlive(() => {
               if (place !== undefined) childDone(orchestration, step, place, copy(result));
-              else if (waitsFor(orchestration, step, place)) advance(orchestration, copy(result));
+              else if (waitsFor(orchestration, step, place)) advance(orchestration, answerOf(copy(result)));
             });
           });
         },
@@ -316,6 +435,12 @@ function orchestratorOf({ kind }: OrchestrationInput): (context: never) => Orche
   return kind === 'continued' ? orchestrateContinued : orchestrateRun;
 }
 
+/** The error of an activity of the app. */
+function answerOf(result: unknown): unknown {
+  const isFailure = typeof result === 'object' && result !== null && 'failed' in result;
+  return isFailure ? new Error(String(result.failed)) : result;
+}
+
 /** An orchestrator's view of Durable. */
 function contextOf(input: unknown): object {
   const message = copy(input);
@@ -324,7 +449,8 @@ function contextOf(input: unknown): object {
       getInput: () => message,
       callActivity: (_name: string, given: ActivityInput): Action => ({ kind: 'activity', input: copy(given) }),
       createTimer: (at: Date): Action => ({ kind: 'timer', at }),
-      callSubOrchestrator: (_name: string, lane: Lane): Action => ({ kind: 'lane', lane: copy(lane) }),
+      callSubOrchestrator: (_name: string, input: Lane, id?: string): Action =>
+        id === undefined ? { kind: 'lane', lane: copy(input) } : { kind: 'sub', id, input: copy(input) as never },
       Task: { all: (actions: readonly Action[]): Action => ({ kind: 'all', actions }) },
     },
   };

@@ -19,7 +19,7 @@ import type { CoordinatorEvent } from '../../../src/core/event';
 import type { JobSpec } from '../../../src/core/job';
 import type { LeaseStore } from '../../../src/lease/store';
 import { kindOfThrown, mistakeIn } from './crash';
-import type { TaskHub, Worker } from './hub';
+import type { AppActivity, TaskHub, Worker } from './hub';
 import type { SimulatedProcess } from './process';
 import type { Random } from '../faults/random';
 import type { Trace } from './trace';
@@ -69,6 +69,8 @@ export interface InstanceOptions {
   readonly controlUnread: (job: JobName) => void;
   readonly handlerOf: (job: JobName, instance: Instance) => RunnableJob['handler'];
   readonly said: (event: CoordinatorEvent) => void;
+  /** An activity of the app. */
+  readonly activity: (input: AppActivity, instance: Instance) => Promise<unknown>;
   /** It hands a job's lease over to its task hub. */
   readonly handedOver: (job: string, leaseId: string) => void;
   /** Called for an event that must not happen: a tick or an attempt throws, or the source itself is wrong. */
@@ -139,12 +141,14 @@ export function startInstance(options: InstanceOptions): Instance {
     ticksSince: Infinity,
     leaving: false,
     run: (input) =>
-      input.kind === 'together'
-        ? runTogether(input, () => ({ coordinator, report }), deployment.hub.for(process))
-        : dispatch(coordinator, input, report).catch((error: unknown) => {
-            broken(kindOfThrown(error), `an attempt threw ${text(error)}`);
-            throw error;
-          }),
+      input.kind === 'app'
+        ? options.activity(input, instance)
+        : input.kind === 'together'
+          ? runTogether(input, () => ({ coordinator, report }), deployment.hub.for(process))
+          : dispatch(coordinator, input, report).catch((error: unknown) => {
+              broken(kindOfThrown(error), `an attempt threw ${text(error)}`);
+              throw error;
+            }),
     drain: () => drain(coordinator),
   };
   deployment.instances.push(instance);

@@ -2,7 +2,8 @@ import type { ETag, JobName, LeaseId } from '../../../src/core/brand';
 import { decodeControl, NO_CONTROL } from '../../../src/core/control';
 import type { CoordinatorEvent } from '../../../src/core/event';
 import type { JobSpec } from '../../../src/core/job';
-import { recordKey } from '../../../src/core/key';
+import { parseRunId, recordKey } from '../../../src/core/key';
+import type { OrchestrationRun } from '../../../src/core/orchestration';
 import { parseNoticeId } from '../../../src/core/notice';
 import { LAYOUT } from '../../../src/core/layout';
 import { formOf } from '../../../src/core/moved-row';
@@ -14,6 +15,7 @@ import { type Layouts, createLayouts, isOfMove, rowOfMove } from '../checks/move
 import { handlerStarted } from '../checks/handler';
 import { checkItems, pieceCreated } from '../checks/items';
 import { noticeAsked } from '../checks/notices';
+import { checkActivities, checkSilence, endKept, orchestrationBegan } from '../checks/orchestrations';
 import { recordWritten } from '../checks/record';
 import { saidOverdue } from '../checks/overdue';
 import { checkCreated, released, rowWritten } from '../checks/row';
@@ -23,6 +25,7 @@ import { checkTrust, trustLimit } from '../checks/trust';
 import { controlText, describeRow, layoutText } from './describe';
 import {
   type Acquisition,
+  type ActivityExecution,
   type Actor,
   type Execution,
   FIRST_STORE,
@@ -63,6 +66,13 @@ export interface Observer {
   handlerEnded(execution: Execution, returned: boolean): void;
   itemStarted(item: ItemExecution): void;
   itemEnded(item: ItemExecution): void;
+  /** A job is an orchestration, and silent after this long. */
+  orchestration(job: JobName, silentMs: number): void;
+  orchestrationBegan(run: OrchestrationRun): void;
+  orchestrationTerminated(run: OrchestrationRun): void;
+  orchestrationSucceeded(run: OrchestrationRun): void;
+  activityStarted(activity: ActivityExecution): void;
+  activityEnded(activity: ActivityExecution): void;
   /** A process reports an event. */
   event(actor: Actor, event: CoordinatorEvent): void;
   /** A write through a fence is sent by its process, or applied by the service. */
@@ -104,12 +114,14 @@ export function createObserver(
     trace?.add('!!!', `${job}: ${text}`);
   };
   const layouts = createLayouts(now, report);
+  const silentAfter = new Map<JobName, number>();
   const presences = new Map<string, { readonly actor: Actor; readonly at: number }>();
   let owing = (): void => undefined;
   const check = (): void => {
     for (const facts of all) {
       checkTrust(facts, now(), report);
       checkItems(facts, now(), report);
+      checkActivities(facts, now(), report);
     }
     for (const facts of groups.values()) checkTogether(facts, report);
   };
@@ -128,6 +140,7 @@ export function createObserver(
         groups,
         layouts,
         presences,
+        silentAfter,
         madeAt,
         sentAt,
         now,
@@ -238,11 +251,37 @@ export function createObserver(
     itemEnded(item) {
       factsOf(item.context.job).items.delete(item);
     },
+    orchestration(job, silentMs) {
+      factsOf(job).isOrchestration = true;
+      silentAfter.set(job, silentMs);
+    },
+    orchestrationBegan({ job, runId, token }) {
+      orchestrationBegan(factsOf(job), parseRunId(runId)?.key ?? '', token, report);
+    },
+    orchestrationTerminated({ job, runId, token }) {
+      const { row } = factsOf(job);
+      if (row?.phase !== 'fanning' || row.token !== token) return;
+      report('terminatedWaiting', job, `an orchestration of ${runId} was terminated while its run waited for it`);
+    },
+    orchestrationSucceeded({ job, runId }) {
+      factsOf(job).orchestrated.add(parseRunId(runId)?.key ?? '');
+    },
+    activityStarted(activity) {
+      factsOf(activity.run.job).activities.add(activity);
+    },
+    activityEnded(activity) {
+      factsOf(activity.run.job).activities.delete(activity);
+    },
     event(actor, event) {
       if (event.event === 'overdue' && event.job !== undefined) {
         saidOverdue(factsOf(event.job), actor, event, now(), report);
       }
       const { event: name, job, token, waitedForConcurrencyMs = 0, waitedForGroupMs = 0 } = event;
+      if (name === 'started' && job !== undefined && factsOf(job).isOrchestration) {
+        const claim = factsOf(job).claimOf.get(token ?? 0);
+        const key = claim?.row.run?.key ?? '';
+        factsOf(job).started.set(`${key} ${String(claim?.row.attempt)}`, { key, token: token ?? 0, at: now() });
+      }
       if (name === 'started' && job !== undefined) {
         factsOf(job).permitWaits.set(token ?? 0, waitedForGroupMs + waitedForConcurrencyMs);
       }
@@ -289,6 +328,8 @@ interface Watching {
   readonly groups: ReadonlyMap<string, GroupFacts>;
   readonly layouts: Layouts;
   readonly presences: Map<string, { readonly actor: Actor; readonly at: number }>;
+  /** Of jobs that are orchestrations. */
+  readonly silentAfter: ReadonlyMap<JobName, number>;
   readonly madeAt: WeakMap<Listing, number>;
   readonly sentAt: WeakMap<object, number>;
   readonly now: () => number;
@@ -318,7 +359,7 @@ function watchStore(store: LeaseStore & LeaseBreaking, watching: Watching): Leas
 
 function watchRows(
   store: LeaseStore,
-  { actor, factsOf, layouts, presences, madeAt, sentAt, now, report, trace }: Watching,
+  { actor, factsOf, layouts, presences, silentAfter, madeAt, sentAt, now, report, trace }: Watching,
 ): Pick<LeaseStore, 'list' | 'createRow' | 'writeRow' | 'writeControl' | 'removeControl'> {
   const { location } = store;
   return {
@@ -372,6 +413,8 @@ function watchRows(
         const { leaseId } = guard;
         const sent = sentAt.get(metadata) ?? now();
         rowWritten(facts, { row, leaseId, actor, sentAt: sent, presences }, now(), report);
+        if (before !== undefined)
+          checkSilence(facts, { before, row, leaseId }, silentAfter.get(job) ?? 0, now(), report);
         if (before !== undefined && row.token > before.token && row.attempt === 1) {
           layouts.claimed(facts, row, facts.acquisitions.get(guard.leaseId));
         }
@@ -486,7 +529,7 @@ function watchGroups(store: LeaseStore, { groups, now, report, trace }: Watching
 function watchRecords(
   store: LeaseStore,
   { factsOf, now, report, trace, owing }: Watching,
-): Pick<LeaseStore, 'createRecord' | 'replaceRecord' | 'createPiece' | 'deletePiece' | 'createNotice'> {
+): Pick<LeaseStore, 'createRecord' | 'replaceRecord' | 'createPiece' | 'touchPiece' | 'deletePiece' | 'createNotice'> {
   const written = (job: JobName, key: string, stored: StoredRecord): void => {
     // The end of the history shows whether the copy is still what was copied.
     const facts = factsOf(job);
@@ -514,6 +557,12 @@ function watchRecords(
       const answer = await store.createPiece(job, key, name, piece, options);
       trace?.add('store', `${job} piece ${keyText(key)}/${name} ${answer}`);
       if (answer === 'created') pieceCreated(factsOf(job), key, name, { piece, now: now() }, report);
+      if (answer === 'created') endKept(factsOf(job), key, name, piece);
+      return answer;
+    },
+    async touchPiece(job, key, name, summary, options) {
+      const answer = await store.touchPiece(job, key, name, summary, options);
+      if (answer === 'touched') factsOf(job).pieces.get(key)?.set(name, now());
       return answer;
     },
     async deletePiece(job, key, name, options) {

@@ -14,7 +14,8 @@ import { type Faults, createFaults } from '../faults/faults';
 import { longestWait } from '../../../src/core/early-claim';
 import { STORE_LIMITS } from '../../../src/stores/limits';
 import { behave, fanOutHandler } from './handlers';
-import { createTaskHub } from './hub';
+import { type App, createTaskHub } from './hub';
+import { orchestrationHandler, simulatedActivity, simulatedApp } from './orchestrations';
 import { type Deployment, type Instance, LOOK_AHEAD_MS, startInstance } from './instance';
 import { type Network, type Outage, callOver, storeOver } from './network';
 import { type Observer, createObserver } from './observer';
@@ -89,6 +90,11 @@ export function createWorld(plan: Plan, traced: boolean): World {
   const service = serviceOf();
   const next = plan.disturbances.some(({ kind }) => kind === 'migrate') ? serviceOf(NEXT_STORE) : undefined;
   const serviceAt = (location: string): MemoryService => (location === FIRST_STORE ? service : (next ?? service));
+  for (const { orchestration, ...job } of plan.jobs) {
+    if (orchestration !== undefined)
+      observer.orchestration(firstSpec({ orchestration, ...job }).name, orchestration.takeOverAfterMs);
+  }
+  const app = simulatedApp(() => world);
   const world: World = {
     plan,
     timeline,
@@ -104,7 +110,7 @@ export function createWorld(plan: Plan, traced: boolean): World {
         OPERATOR,
       ),
     deployments: Array.from({ length: plan.deployments }, (_, index) =>
-      createDeployment(`d${String(index)}`, timeline, trace, { faults, hubLateMs: plan.hubLateMs ?? 0 }),
+      createDeployment(`d${String(index)}`, timeline, trace, { faults, hubLateMs: plan.hubLateMs ?? 0, app }),
     ),
     places: new Map(),
     targets: new Map(
@@ -168,7 +174,7 @@ function createDeployment(
   name: string,
   timeline: Timeline,
   trace: Trace | undefined,
-  { faults, hubLateMs }: { readonly faults: Faults; readonly hubLateMs: number },
+  { faults, hubLateMs, app }: { readonly faults: Faults; readonly hubLateMs: number; readonly app: App },
 ): Deployment {
   const instances: Instance[] = [];
   const hub = createTaskHub({
@@ -177,6 +183,7 @@ function createDeployment(
     trace,
     messages: faults.stream(name),
     start: START,
+    app,
     workers: () => instances.filter(({ process }) => !process.dead),
   });
   hub.lateMs = hubLateMs;
@@ -245,6 +252,13 @@ export function start(world: World, place: PlannedInstance): void {
     controlUnread: (job) => {
       actor.unread.add(job);
     },
+    activity: (input, on) =>
+      simulatedActivity(
+        world,
+        input,
+        on,
+        targetOf(world, input.cronlease.job, on, { actor, network, meter }, () => undefined),
+      ),
     handlerOf: (job, on) => handlerOf(world, job, on, { actor, network, meter }),
     said: (event) => {
       observer.event(actor, event);
@@ -305,10 +319,11 @@ interface Place {
 }
 
 function handlerOf(world: World, job: JobName, on: Instance, place: Place): RunnableJob['handler'] {
-  const { fanOut, call } = world.plan.jobs.find((planned) => firstSpec(planned).name === job) ?? {};
+  const { fanOut, call, orchestration } = world.plan.jobs.find((planned) => firstSpec(planned).name === job) ?? {};
   if (call !== undefined) {
     return simulatedCall(world, call, on.process, (context, work) => handle(world, context, on, place, work));
   }
+  if (orchestration !== undefined) return orchestrationHandler(orchestration);
   const run = (context: JobContext): Promise<unknown> => handle(world, context, on, place);
   if (fanOut === undefined) return { run };
   const blob = targetOf(world, job, on, place, () => undefined);
@@ -376,9 +391,10 @@ export function kill(world: World, place: PlannedInstance, back: number, exits =
   if (exits) instance.process.exit();
   else instance.process.kill();
   world.trace?.add(instance.process.id, exits ? 'exits' : 'killed');
-  for (const { executions, items } of world.observer.jobs.values()) {
+  for (const { executions, items, activities } of world.observer.jobs.values()) {
     for (const execution of executions) if (execution.process.dead) executions.delete(execution);
     for (const item of items) if (item.process.dead) items.delete(item);
+    for (const activity of activities) if (activity.process.dead) activities.delete(activity);
   }
   restart(world, place, back);
 }

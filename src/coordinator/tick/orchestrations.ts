@@ -1,0 +1,301 @@
+import type { Millis } from '../../core/brand';
+import { sleep } from '../../core/clock';
+import { controlOf } from '../../core/control';
+import { runIdOf } from '../../core/key';
+import { ForeignMetadataError } from '../../core/metadata';
+import { BEATS_PER_TAKE_OVER, CANCEL_EVENT, instanceIdOf, parseInstanceId } from '../../core/orchestration';
+import { type Row, decodeRow, isAtRest } from '../../core/row';
+import { brief } from '../../core/text';
+import { isOrchestration } from '../../handler/handlers';
+import { type ListedJob, type Listing, StoreError } from '../../lease/store';
+import { beat, setStatus } from '../beat';
+import type { Coordinator, Hub, Report, RunnableJob } from '../coordinator';
+import { type AppOrchestrations, type RunningOrchestration, withinHub } from '../hub';
+import { keepEndOf } from '../kept-end';
+import { troubled } from '../reachability';
+
+/** A tick waits so long for what the hub knows. */
+const KNOWN_WITHIN_MS: Millis = 2_000;
+/** The hub has this long to carry out a no-op. If it takes longer, the next sweep beats. */
+const PROOF_WITHIN_MS: Millis = 5_000;
+const POLL_FIRST_MS: Millis = 50;
+const POLL_AT_MOST_MS: Millis = 1_000;
+/** The message of a no-op may be lost. The next one then shows whether the hub works. */
+const PROBE_AGAIN_MS: Millis = 30_000;
+/** After so many sweep intervals without a look, others may have taken over what runs in this hub. */
+const INTERVALS = 2;
+
+/** Watches the orchestrations of this deployment's task hub. One for each process. */
+export interface OrchestrationWatch {
+  /** How often sweeps must come for the heartbeats; Infinity: no orchestration runs here. */
+  readonly everyMs: Millis;
+  /** Whether the app has the orchestrator of the job, if it has one. */
+  mayStart(job: RunnableJob): boolean;
+  /**
+   * Whether an orchestration whose run is about to be claimed for its silence runs in this hub after all: this
+   * deployment was away, and is back. Then this beats for it. If it has ended meanwhile, this keeps its end.
+   */
+  goesOn(job: RunnableJob, row: Row, hub: Hub, report: Report): Promise<boolean>;
+  /** This process has handed over a claim. */
+  handedOver(job: RunnableJob): void;
+  /** Asks the hub for orchestrators that it has not been seen to have. Never rejects. */
+  prepare(hub: Hub, report: Report): Promise<void> | undefined;
+  /**
+   * Beats for the orchestrations of this hub for which a run waits, and ends those that no run waits for any longer.
+   * Never rejects because a call fails. Decision 133.
+   */
+  check(whole: Listing, hub: Hub, report: Report): Promise<void> | undefined;
+}
+
+type Handled = RunnableJob & { readonly handler: { readonly orchestrator: string; readonly takeOverAfterMs: Millis } };
+
+interface JobRow {
+  readonly job: RunnableJob;
+  readonly row: Row;
+}
+
+/** The row of a job that is an orchestration, in a listing. */
+interface Waiting extends JobRow {
+  readonly listed: ListedJob;
+}
+
+export function orchestrationWatch(coordinator: Coordinator): OrchestrationWatch {
+  const { clock, deployment, settings } = coordinator;
+  let found: readonly Handled[] | undefined;
+  const jobs = (): readonly Handled[] =>
+    (found ??= [...coordinator.jobs.values()].filter((job): job is Handled => isOrchestration(job.handler)));
+  const watched = hubCare(coordinator);
+  let here: readonly Handled[] = [];
+  let checkedAt: Millis = -Infinity;
+  let isChecking = false;
+
+  return {
+    ...orchestrators(coordinator, jobs),
+    goesOn: watched.goesOn,
+    get everyMs() {
+      // What no run waits for is ended soon.
+      if (watched.isAnyRunning && here.length === 0) return 0;
+      return Math.min(...here.map(({ handler }) => handler.takeOverAfterMs / BEATS_PER_TAKE_OVER));
+    },
+    handedOver(job) {
+      const handled = jobs().find(({ spec }) => spec.name === job.spec.name);
+      if (handled !== undefined && !here.includes(handled)) here = [...here, handled];
+    },
+    check(whole, hub, report) {
+      const { orchestrations } = hub;
+      if (jobs().length === 0 || orchestrations === undefined || isChecking || coordinator.stopping) return undefined;
+      const rows = jobs().flatMap((job) => waitingOf(job, whole) ?? []);
+      const waiting = rows.filter(({ row }) => row.phase === 'fanning' && row.incumbent === deployment);
+      here = jobs().filter((job) => waiting.some((one) => one.job === job));
+      const now = clock.monotonic();
+      const wasAway = now - checkedAt >= INTERVALS * settings.sweepIntervalMs;
+      if (waiting.length === 0 && !watched.isAnyRunning && !wasAway) {
+        checkedAt = now;
+        return undefined;
+      }
+      isChecking = true;
+      return watched
+        .look({ hub, orchestrations, report }, rows, waiting)
+        .then(() => {
+          checkedAt = now;
+        })
+        .catch((error: unknown) => {
+          report.log('warn', 'the orchestrations of the task hub could not be checked:', brief(String(error)));
+        })
+        .finally(() => {
+          isChecking = false;
+        });
+    },
+  };
+}
+
+/** Finds out which orchestrators of the jobs the app has. */
+function orchestrators(
+  { clock, health, serviceTime }: Coordinator,
+  jobs: () => readonly Handled[],
+): Pick<OrchestrationWatch, 'mayStart' | 'prepare'> {
+  const known = new Set<string>();
+
+  async function ask({ spec, handler }: Handled, hub: AppOrchestrations | undefined, report: Report): Promise<void> {
+    const { orchestrator } = handler;
+    const what = `orchestrator ${orchestrator}`;
+    try {
+      if (hub !== undefined && (await withinHub(clock, () => hub.knows(orchestrator)))) {
+        known.add(orchestrator);
+        health.over(what);
+        return;
+      }
+      const why =
+        hub === undefined
+          ? 'it is an orchestration, which this process cannot run. Run it in a function app'
+          : `this app has no orchestrator "${orchestrator}", so it does not start the job. Register it with ` +
+            `df.app.orchestration('${orchestrator}', …), or correct the name`;
+      const reason = `jobs.${spec.name}.handler: "${spec.handler}": ${why}`;
+      troubled({ health, clock, serviceTime }, what, { reason, job: spec.name }, report);
+    } catch (error) {
+      report.log('debug', `whether the app has the orchestrator "${orchestrator}":`, brief(String(error)));
+    }
+  }
+
+  return {
+    mayStart: ({ handler }) => !isOrchestration(handler) || known.has(handler.orchestrator),
+    prepare({ orchestrations }, report) {
+      const missing = jobs().filter(({ handler }) => !known.has(handler.orchestrator));
+      if (missing.length === 0) return undefined;
+      const asked = missing.map((job) => ask(job, orchestrations, report));
+      // The other jobs do not wait for a hub that does not answer.
+      return Promise.race([Promise.all(asked).then(() => undefined), sleep(clock, KNOWN_WITHIN_MS)]);
+    },
+  };
+}
+
+interface HubCare extends Pick<OrchestrationWatch, 'goesOn'> {
+  /** Whether the last look has shown an orchestration of a job, or a run that waits for one. */
+  readonly isAnyRunning: boolean;
+  look(place: Place, rows: readonly Waiting[], waiting: readonly Waiting[]): Promise<void>;
+}
+
+/** Beats for the orchestrations of one hub, keeps their ends, and ends them. */
+function hubCare(coordinator: Coordinator): HubCare {
+  const { clock, deployment } = coordinator;
+  const prove = hubProof(coordinator);
+  /** When each orchestration of a run that is over was told to end, on the monotonic clock. */
+  const told = new Map<string, Millis>();
+  let isAnyRunning = false;
+
+  return {
+    get isAnyRunning() {
+      return isAnyRunning;
+    },
+    async look({ hub, orchestrations, report }, rows, waiting) {
+      const isProven = waiting.length > 0 && (await prove(hub));
+      const running = await withinHub(clock, () => orchestrations.running());
+      const ours = new Map(running.map((one) => [one.id, one]));
+      for (const id of told.keys()) if (!ours.has(id)) told.delete(id);
+      const superseded = [...ours.keys()].filter((id) => isSuperseded(id, rows));
+      isAnyRunning = waiting.length > 0 || superseded.length > 0;
+      const waits = waiting.map((one) => [idOf(one), one] as const);
+      await Promise.all([
+        ...superseded.map((id) => trying(report, id, () => end(id, rows, orchestrations))),
+        ...waits.map(([id, one]) =>
+          trying(report, id, async () => {
+            const found = ours.get(id);
+            if (found === undefined) await keepFoundEnd(id, one, orchestrations);
+            else if (isProven) await beatFor(one, found);
+          }),
+        ),
+      ]);
+    },
+    async goesOn(job, row, hub, report) {
+      const { orchestrations } = hub;
+      if (!isOrchestration(job.handler) || orchestrations === undefined || row.incumbent !== deployment) return false;
+      const id = idOf({ job, row });
+      let goesOn = false;
+      await trying(report, id, async () => {
+        const found = (await withinHub(clock, () => orchestrations.running())).find((other) => other.id === id);
+        if (found === undefined) await keepFoundEnd(id, { job, row }, orchestrations);
+        if (found === undefined || !(await prove(hub))) return;
+        await beatFor({ job, row }, found);
+        goesOn = true;
+      });
+      return goesOn;
+    },
+  };
+
+  /** The run's own orchestration may have been lost, or no back end may tell it of a termination. */
+  async function keepFoundEnd(id: string, { job, row }: JobRow, hub: AppOrchestrations): Promise<void> {
+    const ended = await withinHub(clock, () => hub.end(id));
+    if (ended === undefined || ended === 'running') return;
+    await keepEndOf(coordinator, { job: job.spec.name, key: row.run?.key ?? '', token: row.token }, ended);
+  }
+
+  async function beatFor({ job, row }: JobRow, { status }: RunningOrchestration): Promise<void> {
+    const run = { job: job.spec.name, key: row.run?.key ?? '', token: row.token };
+    setStatus(coordinator, run, status);
+    await beat(coordinator, run);
+  }
+
+  /** One in place of which another was started ends at once. One whose run is over may end by itself first. */
+  async function end(id: string, rows: readonly Waiting[], hub: AppOrchestrations): Promise<void> {
+    const now = clock.monotonic();
+    const one = rows.find(({ job }) => job.spec.name === parseInstanceId(id)?.job);
+    const graceMs = one === undefined || isStartedAgain(id, one) ? 0 : one.job.spec.graceMs;
+    const since = told.get(id);
+    if (graceMs > 0 && since === undefined) {
+      told.set(id, now);
+      await withinHub(clock, () => hub.raise(id, CANCEL_EVENT, 'its run is over'));
+      return;
+    }
+    if (since !== undefined && now - since < graceMs) return;
+    await withinHub(clock, () => hub.terminate(id, 'its run has continued without it'));
+  }
+}
+
+interface Place {
+  readonly hub: Hub;
+  readonly orchestrations: AppOrchestrations;
+  readonly report: Report;
+}
+
+async function trying(report: Report, id: string, act: () => Promise<void>): Promise<void> {
+  try {
+    await act();
+  } catch (error) {
+    report.log('warn', `orchestration ${id}:`, error instanceof StoreError ? error : brief(String(error)));
+  }
+}
+
+function waitingOf(job: RunnableJob, { jobs }: Listing): Waiting | undefined {
+  const listed = jobs.get(job.spec.name);
+  if (listed?.row === undefined) return undefined;
+  try {
+    return { job, row: decodeRow(listed.row.metadata), listed };
+  } catch (error) {
+    if (!(error instanceof ForeignMetadataError)) throw error;
+    return undefined;
+  }
+}
+
+function idOf({ job, row }: JobRow): string {
+  return instanceIdOf(job.spec.name, row.run?.scheduledFor ?? 0, row.token);
+}
+
+/** Tokens never fall, so this holds even if the rows were listed before the orchestration was started. */
+function isSuperseded(id: string, rows: readonly Waiting[]): boolean {
+  const parts = parseInstanceId(id);
+  if (parts === undefined) return false;
+  return rows.some(({ job, row }) => job.spec.name === parts.job && row.token > parts.token);
+}
+
+/** Whether its run goes on with another attempt, which no person has cancelled. */
+function isStartedAgain(id: string, { job, row, listed }: Waiting): boolean {
+  const { run } = row;
+  const token = parseInstanceId(id)?.token ?? 0;
+  if (run === undefined || instanceIdOf(job.spec.name, run.scheduledFor, token) !== id) return false;
+  if (isAtRest(row, listed.row?.lease)) return false;
+  return controlOf(listed.control).cancel !== runIdOf(job.spec.name, run.key);
+}
+
+/**
+ * Proves before each heartbeat that the task hub carries something out: the list of a hub that delivers nothing shows
+ * its orchestrations as running.
+ */
+function hubProof({ clock, newId }: Coordinator): (hub: Hub) => Promise<boolean> {
+  let probe: { readonly id: string; readonly sentAt: Millis } | undefined;
+  return async (hub) => {
+    const until = clock.monotonic() + PROOF_WITHIN_MS;
+    if (probe === undefined) {
+      const id = `cronlease-probe-${newId()}`;
+      await withinHub(clock, () => hub.start(id, { kind: 'probe' }));
+      probe = { id, sentAt: clock.monotonic() };
+    }
+    const { id, sentAt } = probe;
+    for (let delay = POLL_FIRST_MS; ; delay = Math.min(POLL_AT_MOST_MS, delay * 2)) {
+      const status = await withinHub(clock, () => hub.status(id));
+      if (status !== 'pending' || clock.monotonic() - sentAt > PROBE_AGAIN_MS) probe = undefined;
+      if (status !== 'pending') return status === 'completed';
+      if (clock.monotonic() >= until) return false;
+      await sleep(clock, delay);
+    }
+  };
+}

@@ -1,0 +1,47 @@
+import { activityFence } from '../coordinator/activity-fence';
+import { isObject } from '../core/metadata';
+import type { OrchestrationRun } from '../core/orchestration';
+import type { OrchestrationFence } from '../lease/fence';
+import type { Coordinators } from './coordinators';
+
+let coordinators: (() => Coordinators) | undefined;
+
+/** The fences of this process read from these coordinators' storage. */
+export function serveFences(of: () => Coordinators): void {
+  coordinators = of;
+}
+
+/** `fenceOf` was called with something else than an orchestration's `cronlease`, or in another program. */
+export class FenceOfError extends Error {
+  readonly code = 'FenceOf';
+  override readonly name = 'FenceOfError';
+}
+
+/**
+ * The fence of an orchestration that is a job, for its activities: `await fenceOf(cronlease).check()`. It is of use in
+ * activities only, because an orchestrator must not read storage.
+ *
+ * @param cronlease the member of the orchestrator's input, passed on to the activity
+ * @throws FenceOfError
+ */
+export function fenceOf(cronlease: OrchestrationRun): OrchestrationFence {
+  if (coordinators === undefined) {
+    throw new FenceOfError(
+      'fenceOf: this program does not coordinate jobs. Call registerCoordinator while the app loads',
+    );
+  }
+  const given: unknown = cronlease;
+  const isRun =
+    isObject(given) &&
+    typeof given['job'] === 'string' &&
+    typeof given['runId'] === 'string' &&
+    typeof given['token'] === 'number';
+  if (!isRun) {
+    throw new FenceOfError(
+      `fenceOf: the argument is ${JSON.stringify(given)?.slice(0, 200) ?? String(given)}: pass the member "cronlease" of ` +
+        "the orchestrator's input on to the activity",
+    );
+  }
+  const { token, check, write } = activityFence(coordinators().of(cronlease.job), cronlease);
+  return { token, check, write };
+}
