@@ -64,7 +64,9 @@ export function durableHub(client: DurableClient): Hub {
       const span = { createdTimeFrom: from, createdTimeTo: to };
       const found = await client.getStatusBy(span);
       // Those of jobs too, by their ids.
-      const own = found.filter(({ name, instanceId }) => OWN.includes(name) || parseInstanceId(instanceId) !== undefined);
+      const own = found.filter(
+        ({ name, instanceId }) => OWN.includes(name) || parseInstanceId(instanceId) !== undefined,
+      );
       const ended = own.filter(({ runtimeStatus }) => FINISHED.includes(runtimeStatus));
       // One call deletes all of a span, whatever their names: the app may have orchestrations too, and need them.
       if (own.length < found.length)
