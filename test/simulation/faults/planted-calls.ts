@@ -13,7 +13,7 @@ export const CALL_JOB_FAULTS: readonly Planted[] = [
     name: 'kept-without-token',
     mix: 'calls',
     what: 'the pieces of a call are named without the token of their claim',
-    edits: [become('coordinator/attempt/kept.ts:keptBy', value('name'), "[PREFIX, digits(written)].join('')")],
+    edits: [become('coordinator/attempt/kept.ts:keptBy', value('name'), 'keptPiece(0, written)')],
   },
   {
     name: 'kept-not-read',
