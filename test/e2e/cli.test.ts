@@ -156,12 +156,15 @@ describe.concurrent('validate', () => {
     expect(report).toMatchObject({ ok: false, errors: [{ path: '$' }], warnings: [] });
   });
 
+  const LONG: unknown = expect.objectContaining({ path: 'jobs.long.timeout', value: '6m' });
+
   it('holds timeouts against functionTimeout of the host.json beside the file', async () => {
     fs.mkdirSync(path.join(folder.path, 'app'));
     folder.write('app/host.json', { version: '2.0', functionTimeout: '00:05:00' });
     folder.write('app/jobs.json', { jobs: { long: { schedule: '@daily', timeout: '6m' } } });
-    const report = await folder.json<object>(inFolder(['validate', '--file', 'app/jobs.json', '--json']), 1);
-    expect(report).toMatchObject({ ok: false, errors: [{ path: 'jobs.long.timeout', value: '6m' }] });
+    const report = await folder.json<object>(inFolder(['validate', '--file', 'app/jobs.json', '--json']));
+    // It may be an orchestration, which is not known here. A handler's timeout keeps the app from starting.
+    expect(report).toMatchObject({ ok: true, warnings: expect.arrayContaining([LONG]) as unknown });
   });
 
   it("looks at how long Durable's queues hide what a killed host had taken", async () => {
@@ -187,8 +190,8 @@ describe.concurrent('validate', () => {
     folder.write('whole/host.json', { version: '2.0', functionTimeout: '00:05:00' });
     folder.write('whole/config/jobs/jobs.json', { jobs: { long: { schedule: '@daily', timeout: '6m' } } });
     const file = 'whole/config/jobs/jobs.json';
-    const report = await folder.json<object>(inFolder(['validate', '--file', file, '--json']), 1);
-    expect(report).toMatchObject({ ok: false, errors: [{ path: 'jobs.long.timeout', value: '6m' }] });
+    const report = await folder.json<object>(inFolder(['validate', '--file', file, '--json']));
+    expect(report).toMatchObject({ ok: true, warnings: expect.arrayContaining([LONG]) as unknown });
   });
 });
 
