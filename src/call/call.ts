@@ -53,8 +53,8 @@ interface Calling {
   readonly filled: FilledCall;
   /** Those of the run, for each request. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Those that only the host of the call may have. */
-  readonly own: Readonly<Record<string, string>>;
+  /** Those that only the host of the call may have. An operation may outlast a token, so each request asks for it. */
+  readonly own: () => Promise<Readonly<Record<string, string>>>;
   readonly hide: (text: string) => string;
 }
 
@@ -70,8 +70,14 @@ export async function runCall(
   { means, context, kept, input }: Pick<Calling, 'means' | 'context' | 'kept'> & { readonly input: unknown },
 ): Promise<unknown> {
   const filled = fill(call, { context, timeZone, input, readSetting: means.readSetting });
-  const token = filled.audience === undefined ? undefined : await tokenFor(means, filled.audience);
-  const redact = hiding([...secretsOf(call, filled, means.readSetting), ...(token === undefined ? [] : [token])]);
+  const secrets = new Set(secretsOf(call, filled, means.readSetting));
+  let redact = hiding(secrets);
+  const own = async (): Promise<Readonly<Record<string, string>>> => {
+    if (filled.audience === undefined) return filled.headers;
+    const token = await tokenFor(means, filled.audience);
+    if (!secrets.has(token)) redact = hiding(secrets.add(token));
+    return { ...filled.headers, authorization: `Bearer ${token}` };
+  };
   const calling: Calling = {
     means,
     context,
@@ -79,11 +85,12 @@ export async function runCall(
     call,
     filled,
     headers: runHeaders(context, means.clock),
-    own: { ...filled.headers, ...(token !== undefined && { authorization: `Bearer ${token}` }) },
+    own,
     hide: (text) => redact([text], Infinity).join(''),
   };
   try {
-    return redactJson(await callOrContinue(calling), redact);
+    const result = await callOrContinue(calling);
+    return redactJson(result, redact);
   } catch (error) {
     if (!(error instanceof CallError)) throw error;
     throw new CallError(error.code, calling.hide(error.message), error.retryable, error.retryAfterMs);
@@ -152,13 +159,14 @@ async function callOrContinue(calling: Calling): Promise<unknown> {
     context.log.info('an earlier attempt has made the call: its operation is polled');
     return follow(calling, earlier, 0, true);
   }
+  const headers = await firstHeaders(calling);
   if (context.signal.aborted) throw context.signal.reason;
   // This process may have stood still while it read what is kept, or got its token.
   context.fence.check();
   const answer = await ask(calling, {
     address: filled.address,
     method: call.method,
-    headers: firstHeaders(calling),
+    headers,
     body: filled.body ?? (call.method === 'GET' || call.method === 'HEAD' || call.method === 'DELETE' ? undefined : ''),
   });
   checkAnswer(answer, call.expect, calling.hide);
@@ -168,11 +176,11 @@ async function callOrContinue(calling: Calling): Promise<unknown> {
   return follow(calling, operation, waitOf(answer), await keep(calling, operation));
 }
 
-function firstHeaders({ headers, own, filled, context }: Calling): Readonly<Record<string, string>> {
+async function firstHeaders({ headers, own, filled, context }: Calling): Promise<Readonly<Record<string, string>>> {
   const type = filled.isJson ? 'application/json' : 'text/plain; charset=utf-8';
   return merged(
     { accept: 'application/json, */*;q=0.5', ...(filled.body !== undefined && { 'content-type': type }), ...headers },
-    own,
+    await own(),
     { 'idempotency-key': context.runId },
   );
 }
@@ -288,7 +296,7 @@ async function follow(
 async function poll(calling: Calling, operation: Operation): Promise<Answer | undefined> {
   const address = new URL(operation.address);
   try {
-    const headers = merged({ accept: 'application/json, */*;q=0.5' }, headersFor(calling, address));
+    const headers = merged({ accept: 'application/json, */*;q=0.5' }, await headersFor(calling, address));
     return await ask(calling, { address, method: 'GET', headers, body: undefined });
   } catch (error) {
     if (!(error instanceof CallError)) throw error;
@@ -300,8 +308,8 @@ async function poll(calling: Calling, operation: Operation): Promise<Answer | un
 }
 
 /** Another host gets no key and no token of the call. */
-function headersFor({ filled, headers, own }: Calling, address: URL): Readonly<Record<string, string>> {
-  return address.origin === filled.address.origin ? merged(headers, withoutContent(own)) : headers;
+async function headersFor({ filled, headers, own }: Calling, address: URL): Promise<Readonly<Record<string, string>>> {
+  return address.origin === filled.address.origin ? merged(headers, withoutContent(await own())) : headers;
 }
 
 function withoutContent(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
@@ -314,7 +322,6 @@ async function abandon(calling: Calling, operation: Operation): Promise<void> {
   const reason: unknown = context.signal.reason;
   const code = reason instanceof AttemptAbortedError ? reason.code : undefined;
   if (code !== 'cancelled' && code !== 'timedOut' && code !== 'stalled') return;
-  const request = endOf(calling, operation, code);
   const stop = new AbortController();
   const disarm = means.clock.after(CANCEL_LIMIT_MS, () => {
     stop.abort();
@@ -322,6 +329,7 @@ async function abandon(calling: Calling, operation: Operation): Promise<void> {
   try {
     // What is kept goes first: the next attempt must call again, whatever the answer is.
     await kept.keep('');
+    const request = await endOf(calling, operation, code);
     if (request === undefined) return;
     // After the grace of the job, or its lease, a successor may poll it.
     context.fence.check();
@@ -337,12 +345,16 @@ async function abandon(calling: Calling, operation: Operation): Promise<void> {
 }
 
 /** Durable would delete its history on DELETE, so it is ended where its answer has said. */
-function endOf(calling: Calling, { kind, address, terminate }: Operation, code: string): Asked | undefined {
+async function endOf(
+  calling: Calling,
+  { kind, address, terminate }: Operation,
+  code: string,
+): Promise<Asked | undefined> {
   if (kind === 'durable') {
     if (terminate === undefined) return undefined;
     const url = new URL(terminate.replace(/\{text\}|%7Btext%7D/i, encodeURIComponent(`cronlease: ${code}`)));
-    return { address: url, method: 'POST', headers: headersFor(calling, url), body: '' };
+    return { address: url, method: 'POST', headers: await headersFor(calling, url), body: '' };
   }
   const url = new URL(address);
-  return { address: url, method: 'DELETE', headers: headersFor(calling, url), body: undefined };
+  return { address: url, method: 'DELETE', headers: await headersFor(calling, url), body: undefined };
 }

@@ -390,6 +390,20 @@ describe('a call that starts an operation', () => {
     expect(logs.join()).toContain('gave no answer');
   });
 
+  it('is polled with the token of the moment, and polled on while there is none', async () => {
+    const { url, got } = await operation([{}, 202, { location: '/state' }], [{}, 202], [{ done: 'token-3' }]);
+    let asked = 0;
+    const tokenFor = async (): Promise<string> => {
+      asked += 1;
+      if (asked === 2) throw new Error('the identity is away');
+      return `token-${String(asked)}`;
+    };
+    const { result, logs } = await play({ url, identity: 'api://x' }, { means: { tokenFor } });
+    expect(got.map(({ headers }) => headers.authorization)).toEqual([1, 3, 4].map((n) => `Bearer token-${String(n)}`));
+    expect(result).toEqual({ done: expect.not.stringContaining('token') as string });
+    expect(logs.join()).toContain('got no token');
+  });
+
   it('is polled where its address could not be kept, which is tried again with each look', async () => {
     const { url } = await operation(
       [{}, 202, { 'operation-location': '/state' }],
