@@ -35,7 +35,7 @@ export const BACKFILL_FAULTS: readonly Planted[] = [
     name: 'backfill-first',
     mix,
     what: 'a back-fill goes before due times',
-    edits: [become('core/decide/due.ts:decideFirst', returned('dueClaim', 'manual'), '{ ...$, row: carry(s) }')],
+    edits: [become('core/decide/due.ts:decideFirst', returned('dueClaim', 'manual'), '{ ...$, row: () => carry(s) }')],
   },
   {
     name: 'backfill-runs-succeeded',
