@@ -22,8 +22,11 @@ const POLL_FIRST_MS: Millis = 50;
 const POLL_AT_MOST_MS: Millis = 1_000;
 /** The message of a no-op may be lost. The next one then shows whether the hub works. */
 const PROBE_AGAIN_MS: Millis = 30_000;
-/** After so many sweep intervals without a look, others may have taken over what runs in this hub. */
-const INTERVALS = 2;
+/**
+ * A look at the hub at least this often, even if no run waits for anything in it: another process of the deployment may
+ * have started an orchestration and died, or the hub starts one late.
+ */
+const LOOK_EVERY_MS: Millis = 60_000;
 
 /** Watches the orchestrations of this deployment's task hub. One for each process. */
 export interface OrchestrationWatch {
@@ -60,13 +63,13 @@ interface Waiting extends JobRow {
 }
 
 export function orchestrationWatch(coordinator: Coordinator): OrchestrationWatch {
-  const { clock, deployment, settings } = coordinator;
+  const { clock, deployment } = coordinator;
   let found: readonly Handled[] | undefined;
   const jobs = (): readonly Handled[] =>
     (found ??= [...coordinator.jobs.values()].filter((job): job is Handled => isOrchestration(job.handler)));
   const watched = hubCare(coordinator);
   let here: readonly Handled[] = [];
-  let checkedAt: Millis = -Infinity;
+  let lookedAt: Millis = -Infinity;
   let isChecking = false;
 
   return {
@@ -88,16 +91,12 @@ export function orchestrationWatch(coordinator: Coordinator): OrchestrationWatch
       const waiting = rows.filter(({ row }) => row.phase === 'fanning' && row.incumbent === deployment);
       here = jobs().filter((job) => waiting.some((one) => one.job === job));
       const now = clock.monotonic();
-      const wasAway = now - checkedAt >= INTERVALS * settings.sweepIntervalMs;
-      if (waiting.length === 0 && !watched.isAnyRunning && !wasAway) {
-        checkedAt = now;
-        return undefined;
-      }
+      if (waiting.length === 0 && !watched.isAnyRunning && now - lookedAt < LOOK_EVERY_MS) return undefined;
       isChecking = true;
       return watched
         .look({ hub, orchestrations, report }, rows, waiting)
         .then(() => {
-          checkedAt = now;
+          lookedAt = now;
         })
         .catch((error: unknown) => {
           report.log('warn', 'the orchestrations of the task hub could not be checked:', brief(String(error)));

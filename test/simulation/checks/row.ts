@@ -66,7 +66,10 @@ export function rowWritten(
   // The tick's decision, or one of the attempt after it had acquired the lease again.
   if (again === undefined || sentAt < again.at) checkDecision(facts, before, row, acquisition, report);
   else {
-    const anew = { ...acquisition, actor, sentAt, lastAt: sentAt };
+    // The Date of that acquisition has corrected the clock.
+    const errors = [...acquisition.errors, actor.error()];
+    const between: Acquisition['errors'] = [Math.min(...errors), Math.max(...errors)];
+    const anew = { ...acquisition, actor, sentAt, lastAt: sentAt, errors: between };
     const views = { viewAt: again.at, lastViewAt: again.at };
     if (again.isAfterEnd) checkDecision(facts, before, row, { ...anew, ...views }, report);
     else if (!isRight(facts, before, row, acquisition)) checkDecision(facts, before, row, anew, report);
