@@ -6,7 +6,7 @@ import type { Caught } from './search';
 
 const FILE = 'docs/evidence/reliability/planted.json';
 
-/** The first history that shows a planted fault, and what was seen in it. */
+/** A history that shows a planted fault, and what was seen in it. */
 interface Seen {
   readonly name: string;
   readonly seed: number;
@@ -17,6 +17,11 @@ interface Seen {
 export function caughtIn(root: string): ReadonlyMap<string, Seen> {
   const { faults } = JSON.parse(readFileSync(path.join(root, FILE), 'utf8')) as { readonly faults: readonly Seen[] };
   return new Map(faults.map((fault) => [fault.name, fault]));
+}
+
+/** The history that has shown each fault. */
+export function seedsShown(root: string): Readonly<Record<string, number>> {
+  return Object.fromEntries([...caughtIn(root)].map(([name, { seed }]) => [name, seed]));
 }
 
 /** A line for each fault that was caught, now or, if it was not planted now, before. */
