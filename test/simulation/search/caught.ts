@@ -15,7 +15,9 @@ interface Seen {
 
 /** What `npm run soak -- --planted` has found last, by the names of the faults. */
 export function caughtIn(root: string): ReadonlyMap<string, Seen> {
-  const { faults } = JSON.parse(readFileSync(path.join(root, FILE), 'utf8')) as { readonly faults: readonly Seen[] };
+  const file = path.join(root, FILE);
+  if (!existsSync(file)) return new Map();
+  const { faults } = JSON.parse(readFileSync(file, 'utf8')) as { readonly faults: readonly Seen[] };
   return new Map(faults.map((fault) => [fault.name, fault]));
 }
 
@@ -27,7 +29,7 @@ export function seedsShown(root: string): Readonly<Record<string, number>> {
 /** A line for each fault that was caught, now or, if it was not planted now, before. */
 export function writeCaught(root: string, results: readonly Caught[]): void {
   const now = new Map(results.map((result) => [result.planted.name, result]));
-  const before = existsSync(path.join(root, FILE)) ? caughtIn(root) : new Map<string, Seen>();
+  const before = caughtIn(root);
   const lines = PLANTED.flatMap(({ name }) => {
     const result = now.get(name);
     const seen = result === undefined ? before.get(name) : seenIn(result);
