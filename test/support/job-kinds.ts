@@ -22,6 +22,10 @@ export interface Work {
   isEnded: boolean;
   /** Its fenced steps that were refused. */
   refusals?: number;
+  /** Whether its fence trusts. */
+  readonly trusts?: () => boolean;
+  /** How many other pieces of work trusted when this one began. */
+  readonly besides?: number;
 }
 
 /** The work of one job, and how each piece of it ends. */
@@ -88,7 +92,8 @@ const orchestrationKind: JobKind = {
       const { scheduledFor, attempt, token } = cronlease;
       const work = await activity(async (from) => ({
         ...{ job: job.name, scheduledFor, attempt, token, at: from.coordinator.clock.now(), from, input },
-        ...{ isEnded: false, refusals: 0 },
+        ...{ isEnded: false, refusals: 0, trusts: () => activityFence(from.coordinator, cronlease).trusts },
+        besides: works.filter((other) => other.trusts?.()).length,
       }));
       const count = works.push(work);
       ended.addEventListener('abort', () => {

@@ -147,6 +147,7 @@ describe.each(JOB_KINDS)('a job that is $name', (kind) => {
     await world.sim.clock.advance(8 * MINUTE);
     expect(byAttempt(world)).toEqual(begun);
     expect(world.works.map((work) => work.isEnded)).toEqual(ended);
+    expect(world.works.filter(({ besides = 0 }) => besides > 0)).toEqual([]);
     const middle = { skip: 'overlapped', queue: 'succeeded', cancel: 'cancelled' }[overlap];
     expect((await endsOf(world)).map(([, outcome]) => outcome)[1]).toBe(middle);
   });
