@@ -4,7 +4,7 @@ import type { AppOrchestrations } from '../../src/coordinator/hub';
 import type { OrchestrationHandler } from '../../src/handler/define-orchestration';
 import type { AnyHandler } from '../../src/handler/handlers';
 import type { AppInput } from './orchestrations';
-import type { Instance } from './rival-ticks';
+import type { HubLog, Instance } from './rival-ticks';
 
 /** A handler that is an orchestration, with what the app does in it. */
 export interface PretendOrchestration extends OrchestrationHandler {
@@ -40,7 +40,11 @@ interface AppInHub extends AppOrchestrations {
 }
 
 /** The app's own orchestrations in one task hub. */
-export function appHub(clock: Clock, handlerOf: HandlerOf, workers: () => readonly Instance[]): AppInHub {
+export function appHub(
+  clock: Clock,
+  { handlerOf, log }: { readonly handlerOf: HandlerOf; readonly log: Pick<HubLog, 'listings'> },
+  workers: () => readonly Instance[],
+): AppInHub {
   const all = new Map<string, { end: OrchestrationEnd | 'running'; readonly stop: AbortController }>();
   const ends = new Map<string, (error: Error) => void>();
   /** A process that sleeps takes no message. One that dies gives its own back. */
@@ -55,7 +59,8 @@ export function appHub(clock: Clock, handlerOf: HandlerOf, workers: () => readon
     }
   };
   return {
-    begin: (id, input) => {
+    begin: async (id, input) => {
+      await sleep(clock, workers()[0]?.beginsLateMs ?? 0);
       const stop = new AbortController();
       const one = { end: 'running' as OrchestrationEnd | 'running', stop };
       all.set(id, one);
@@ -79,7 +84,10 @@ export function appHub(clock: Clock, handlerOf: HandlerOf, workers: () => readon
       });
     },
     knows: async () => true,
-    running: async () => [...all].flatMap(([id, { end }]) => (end === 'running' ? [{ id }] : [])),
+    running: async () => {
+      log.listings += 1;
+      return [...all].flatMap(([id, { end }]) => (end === 'running' ? [{ id }] : []));
+    },
     end: async (id) => all.get(id)?.end,
     raise: async (id, event) => {
       if (all.get(id)?.end === 'running') all.get(id)?.stop.abort(event);

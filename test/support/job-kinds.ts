@@ -82,7 +82,7 @@ const callKind: JobKind = { ...HELD, name: 'a call', outlivesHolder: false, hand
 const polledKind: JobKind = { ...HELD, name: 'a call that is polled', outlivesHolder: true, handler: calledBy(true) };
 
 /** Its steps are activities, one after another, which check their fence. One that is refused is tried again. */
-const orchestrationKind: JobKind = {
+export const ORCHESTRATION: JobKind = {
   name: 'an orchestration',
   ...{ outlivesHolder: false, silentMs: 60_000, attempts: ['planned', 'succeeded'] },
   handler: (job, works) => (): PretendOrchestration => ({
@@ -120,7 +120,7 @@ const orchestrationKind: JobKind = {
   }),
 };
 
-export const JOB_KINDS: readonly JobKind[] = [handlerKind, callKind, polledKind, orchestrationKind];
+export const JOB_KINDS: readonly JobKind[] = [handlerKind, callKind, polledKind, ORCHESTRATION];
 
 const STEPS = 4;
 

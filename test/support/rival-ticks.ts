@@ -101,6 +101,8 @@ export interface Instance {
   takesNothing: boolean;
   /** Its timer fires no more. A tick that is under way goes on. */
   timerStopped: boolean;
+  /** Its task hub begins the app's orchestrations this late. */
+  beginsLateMs: number;
   /** Sets the time that its task hub takes to deliver a message. */
   hubLateMs: (input: ActivityInput) => number;
 }
@@ -110,6 +112,8 @@ export interface HubLog {
   readonly orchestrations: { readonly id: string; readonly input: OrchestrationInput; readonly at: number }[];
   readonly activities: ActivityInput[];
   turns: number;
+  /** How often they have listed the app's orchestrations. */
+  listings: number;
 }
 
 export interface RivalTicks {
@@ -147,7 +151,7 @@ export function rivalTicks(options: SimulationOptions): RivalTicks {
   const instances: Instance[] = [];
   let ids = 0;
 
-  const hubLog: HubLog = { orchestrations: [], activities: [], turns: 0 };
+  const hubLog: HubLog = { orchestrations: [], activities: [], turns: 0, listings: 0 };
   const hubs = new Map<string, (instance: Instance) => Hub>();
   const hubFor = (instance: Instance): Hub => {
     const { deployment } = instance;
@@ -260,6 +264,7 @@ export function rivalTicks(options: SimulationOptions): RivalTicks {
       hubDead: false,
       takesNothing: false,
       timerStopped: false,
+      beginsLateMs: 0,
       hubLateMs: () => 5,
       kill: () => {
         life.dead = true;
@@ -346,7 +351,7 @@ function hubOf(
   workers: () => readonly Instance[],
 ): (instance: Instance) => Hub {
   const orchestrations = new Map<string, 'pending' | 'completed' | 'failed'>();
-  const app = appHub(clock, handlerOf, workers);
+  const app = appHub(clock, { handlerOf, log }, workers);
   let turn = 0;
   const deliver = async (input: ActivityInput, lateMs: number): Promise<unknown> => {
     await sleep(clock, lateMs);
