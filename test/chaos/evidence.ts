@@ -18,6 +18,8 @@ export interface Fault extends Span {
   readonly kind: 'killed' | 'drained' | 'stopped' | 'cutOff' | 'slowed' | 'outage';
   readonly deployment: string;
   readonly pid: number;
+  /** The jobs on whose runs its task hub was at work, without a lease. */
+  readonly works?: readonly string[];
 }
 
 /** One ledger record, as a listing of the container shows it. */

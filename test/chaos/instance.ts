@@ -20,6 +20,8 @@ export interface Instance {
   readonly deployment: string;
   readonly pid: number;
   readonly ready: Promise<void>;
+  /** Once it is ready: where it answers. */
+  readonly port: Promise<number>;
   readonly exited: Promise<Exit>;
   signal(signal: NodeJS.Signals): void;
   /** Drains it without waiting for what it does, as the end of `cronlease dev` does. */
@@ -30,14 +32,14 @@ export interface Instance {
 export function startInstance(options: InstanceOptions): Instance {
   const { deployment, app } = options;
   const log = createWriteStream(path.join(app, `${deployment}.log`), { flags: 'a' });
-  const ready = Promise.withResolvers<void>();
+  const ready = Promise.withResolvers<number>();
   ready.promise.catch(() => undefined);
   const child: Child<ToHost> = startChild<ToHost, FromHost>({
     entry: 'host-process',
     env: { ...process.env, NODE_OPTIONS: '', CHAOS_CLOCK_SHIFT: String(options.clockShiftMs) },
     execArgv: options.clockShiftMs === 0 ? [] : ['--require', path.join(__dirname, 'shift-clock.js')],
     onMessage(message) {
-      if (message.kind === 'ready') ready.resolve();
+      if (message.kind === 'ready') ready.resolve(message.port);
       else if (message.kind === 'failed') ready.reject(new Error(message.message));
       else if (message.kind === 'log') {
         for (const line of message.lines) {
@@ -64,7 +66,8 @@ export function startInstance(options: InstanceOptions): Instance {
   return {
     deployment,
     pid: child.pid,
-    ready: ready.promise,
+    ready: ready.promise.then(() => undefined),
+    port: ready.promise,
     exited: child.exited,
     signal: (signal) => child.kill(signal),
     stop: () => child.send({ kind: 'stop' }),

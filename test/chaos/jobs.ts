@@ -2,6 +2,7 @@ import { FILLED } from './backfills';
 import { GROUP, GROUP_JOBS, PLACES } from './groups';
 import { TOLD } from './notices';
 import type { Scenario } from './scenario';
+import { POLLED, STEPS } from './waiting';
 
 /**
  * The jobs of every scenario: quick ones that are due all the time, one that works for a while, one that needs a
@@ -16,6 +17,7 @@ export function jobsOf({ lease = '15s', long, load }: Scenario, longAt: number):
     lease,
     input: long ?? { ms: 20_000, laterMs: 1_000 },
   };
+  const once = { schedule: longJob.schedule, lease };
   if (load === 'quiet') return { long: longJob };
   return {
     ...several('quick', 3, { schedule: '@every 2s', handler: 'quick', lease }),
@@ -31,6 +33,8 @@ export function jobsOf({ lease = '15s', long, load }: Scenario, longAt: number):
     ...(load === 'told' ? { [TOLD]: toldJob(lease) } : {}),
     ...(load === 'filled' ? { [FILLED]: filledJob(lease) } : {}),
     ...(load === 'grouped' ? groupJobs(lease) : {}),
+    ...(load === 'orchestrated' ? { [STEPS]: { ...once, handler: STEPS } } : {}),
+    ...(load === 'polled' ? { [POLLED]: { ...once, call: { url: '%CHAOS_TARGET%/start', method: 'POST' } } } : {}),
     ...several('busy', load === 'busy' || load === 'all' ? 5 : 0, {
       schedule: '@every 1s',
       handler: 'work',

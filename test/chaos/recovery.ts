@@ -53,7 +53,8 @@ function victimsJobs({ traffic, jobs }: Evidence, fault: Fault): ReadonlySet<str
   if (fault.kind === 'outage') return new Set(jobs.map(({ name }) => name));
   const atOnce = fault.kind === 'killed' || fault.kind === 'drained';
   const until = atOnce ? fault.from : fault.until + LATE_MS;
-  return heldBy(traffic, fault.deployment, { from: fault.from, until });
+  const held = heldBy(traffic, fault.deployment, { from: fault.from, until });
+  return new Set([...held, ...(fault.works ?? [])]);
 }
 
 /** The times between handler starts of each job, beyond its period, and whether a victim held it then. */

@@ -5,6 +5,7 @@ import { expectedNotices, isSentByTwo, toldTooOften, untold } from './notices';
 import { type Recovery, recoveryIn } from './recovery';
 import { type Violations, violationsIn } from './safety';
 import { EARLY_MS, type Scenario, type Targets } from './scenario';
+import { waitingMisses } from './waiting';
 
 /** One line of the table. Durations in milliseconds; undefined: there was nothing of the kind to measure. */
 export interface Row extends Recovery {
@@ -58,6 +59,7 @@ export function rowOf(scenario: Scenario, evidence: Evidence | undefined, second
       ...unsent(evidence, targets),
       ...backfillMisses(evidence),
       ...groupMisses(evidence, targets.groupWaitMs),
+      ...waitingMisses(evidence),
     ],
   };
 }

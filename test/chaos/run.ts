@@ -74,6 +74,7 @@ async function boot(scenario: Scenario, folder: string, options: RunOptions): Pr
       keepsFiles: scenario.keepsFiles ?? false,
       otherBuild: scenario.otherBuild ?? [],
       hasReceiver: scenario.load === 'told',
+      hasTarget: scenario.load === 'polled',
       guard: options.guard,
       signal: options.signal,
     });

@@ -30,9 +30,10 @@ export interface Scenario {
   readonly shows: string;
   /**
    * `quiet`: only the long job; `busy`: five more, each due every second; `all`: and one that fans out; `told`: one
-   * more, which notifies; `filled`: one that is back-filled; `grouped`: several of one group.
+   * more, which notifies; `filled`: one that is back-filled; `grouped`: several of one group; `orchestrated`: one that
+   * is an orchestration; `polled`: one that is a call whose operation is polled.
    */
-  readonly load?: 'quiet' | 'busy' | 'all' | 'told' | 'filled' | 'grouped';
+  readonly load?: 'quiet' | 'busy' | 'all' | 'told' | 'filled' | 'grouped' | 'orchestrated' | 'polled';
   readonly long?: { readonly ms: number; readonly laterMs: number; readonly blockMs?: number };
   /** Of all jobs; the least there is by default. */
   readonly lease?: '15s' | '30s';

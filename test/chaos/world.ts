@@ -16,10 +16,13 @@ import { type Proxy, startProxy } from './proxy';
 import { type Receiver, startReceiver } from './receiver';
 import { CONTAINER, type Storage, type StoreName, STORES } from './storage';
 import { inTime, trueNow, until } from './time';
+import { startTarget } from './waiting';
 
 const NOTES = 'notes.jsonl';
 /** Folder of the other build's app, in the world's. */
 const OTHER = 'other';
+/** As `cronlease dev` sets one: without it, every receiver and target must have TLS. */
+const DEV_SECRET = 's'.repeat(32);
 const BOOT_MS = 60_000;
 const END_MS = 20_000;
 const GRACE_TO_EXIT_MS = 15_000;
@@ -40,6 +43,8 @@ export interface WorldOptions {
   readonly otherBuild: readonly string[];
   /** Whether there is a receiver of notices. */
   readonly hasReceiver: boolean;
+  /** Whether there is a target of calls. */
+  readonly hasTarget: boolean;
   readonly guard: Guard;
   readonly signal: AbortSignal;
 }
@@ -83,10 +88,12 @@ export async function startWorld(options: WorldOptions): Promise<World> {
   const proxies = new Map<string, Proxy>();
   const storage = await STORES[options.store](data, guard);
   const receiver = options.hasReceiver ? await startReceiver() : undefined;
+  const target = options.hasTarget ? await startTarget(path.join(folder, NOTES)) : undefined;
   const fleet = createFleet(options, (deployment) => ({
     CRONLEASE_STORAGE__blobServiceUri: '',
     ...storage.settings(get(proxies, deployment).port),
     ...receiverSettings(receiver),
+    ...(target === undefined ? {} : { CHAOS_TARGET: target.url, CRONLEASE_DEV_SECRET: DEV_SECRET }),
   }));
 
   const world: World = {
@@ -121,6 +128,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     async kill() {
       for (const proxy of proxies.values()) proxy.close();
       receiver?.close();
+      target?.close();
       const ended = Promise.all([fleet.end((instance) => instance.signal('SIGKILL')), storage.kill()]);
       await inTime('the end of all processes', END_MS, ended).catch(() => undefined);
     },
@@ -211,8 +219,7 @@ function receiverSettings(receiver: Receiver | undefined): Record<string, string
   return {
     CRONLEASE_RECEIVERS: JSON.stringify({ ops: { format: 'cloudevents', url, secret } }),
     CRONLEASE_NOTIFY_HOSTS: '127.0.0.1',
-    // As `cronlease dev` sets it: without it, every receiver must have TLS.
-    CRONLEASE_DEV_SECRET: 's'.repeat(32),
+    CRONLEASE_DEV_SECRET: DEV_SECRET,
   };
 }
 

@@ -1,7 +1,10 @@
 import type { Millis } from '../../src/core/brand';
 import { sleep } from '../../src/core/clock';
+import type { AttemptRecord } from '../../src/core/record';
 import type { JobContext } from '../../src/handler/handler';
 import type { AnyHandler } from '../../src/handler/handlers';
+import { activityFence } from '../../src/coordinator/activity-fence';
+import type { PretendOrchestration } from './app-hub';
 import { CALL, pretendTarget } from './called';
 import type { Instance } from './rival-ticks';
 
@@ -17,6 +20,12 @@ export interface Work {
   readonly input: unknown;
   /** It was told to end. */
   isEnded: boolean;
+  /** Its fenced steps that were refused. */
+  refusals?: number;
+  /** Whether its fence trusts. */
+  readonly trusts?: () => boolean;
+  /** How many other pieces of work trusted when this one began. */
+  readonly besides?: number;
 }
 
 /** The work of one job, and how each piece of it ends. */
@@ -28,17 +37,25 @@ export interface Job {
   readonly fails?: readonly number[];
 }
 
+/** Work under the lease of its attempt. */
+const HELD = { silentMs: 15_000, attempts: ['succeeded'] } as const;
+
 /** A kind of job, as the cases of all kinds need it. */
 export interface JobKind {
   readonly name: string;
   /** Work that has begun goes on without its holder: a later attempt waits for it, and begins nothing. */
   readonly outlivesHolder: boolean;
+  /** After this long without a sign of its holder, others take its work over. */
+  readonly silentMs: Millis;
+  /** The outcomes of the attempts that begin a piece of work and end it. */
+  readonly attempts: readonly AttemptRecord['outcome'][];
   /** Makes what a job runs. Its work is added to `works`. */
   readonly handler: (job: Job, works: Work[]) => (on: Instance) => AnyHandler;
 }
 
 const handlerKind: JobKind = {
   name: 'a handler',
+  ...HELD,
   outlivesHolder: false,
   handler: (job, works) => (on) => ({
     run: async (context: JobContext, input: unknown) => {
@@ -59,12 +76,53 @@ const handlerKind: JobKind = {
 };
 
 /** A call whose target answers at the end of the work. */
-const callKind: JobKind = { name: 'a call', outlivesHolder: false, handler: calledBy(false) };
+const callKind: JobKind = { ...HELD, name: 'a call', outlivesHolder: false, handler: calledBy(false) };
 
 /** A call that starts an operation, which is polled. */
-const polledKind: JobKind = { name: 'a call that is polled', outlivesHolder: true, handler: calledBy(true) };
+const polledKind: JobKind = { ...HELD, name: 'a call that is polled', outlivesHolder: true, handler: calledBy(true) };
 
-export const JOB_KINDS: readonly JobKind[] = [handlerKind, callKind, polledKind];
+/** Its steps are activities, one after another, which check their fence. One that is refused is tried again. */
+export const ORCHESTRATION: JobKind = {
+  name: 'an orchestration',
+  ...{ outlivesHolder: false, silentMs: 60_000, attempts: ['planned', 'succeeded'] },
+  handler: (job, works) => (): PretendOrchestration => ({
+    orchestrator: job.name,
+    takeOverAfterMs: 60_000,
+    async orchestrate({ input, cronlease }, { activity, timer, ended }) {
+      const { scheduledFor, attempt, token } = cronlease;
+      const work = await activity(async (from) => ({
+        ...{ job: job.name, scheduledFor, attempt, token, at: from.coordinator.clock.now(), from, input },
+        ...{ isEnded: false, refusals: 0, trusts: () => activityFence(from.coordinator, cronlease).trusts },
+        besides: works.filter((other) => other.trusts?.()).length,
+      }));
+      const count = works.push(work);
+      ended.addEventListener('abort', () => {
+        work.isEnded = true;
+      });
+      for (let step = 0; step < STEPS && !ended.aborted; step += 1) {
+        const isDone = await activity(async ({ coordinator }) => {
+          try {
+            await activityFence(coordinator, cronlease).check();
+          } catch {
+            return false;
+          }
+          await sleep(coordinator.clock, job.lastsMs / STEPS);
+          return true;
+        });
+        if (isDone) continue;
+        work.refusals += 1;
+        step -= 1;
+        await timer(5_000);
+      }
+      if (job.fails?.includes(count) === true) throw new Error('planned');
+      return { rows: 3 };
+    },
+  }),
+};
+
+export const JOB_KINDS: readonly JobKind[] = [handlerKind, callKind, polledKind, ORCHESTRATION];
+
+const STEPS = 4;
 
 function calledBy(isPolled: boolean): JobKind['handler'] {
   return (job, works) => {

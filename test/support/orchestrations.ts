@@ -1,4 +1,5 @@
 import type { ActivityInput, AttemptInput, Lane, OrchestrationInput } from '../../src/coordinator/message';
+import type { OrchestrationRun } from '../../src/core/orchestration';
 import {
   orchestrateBatch,
   orchestrateContinued,
@@ -11,11 +12,20 @@ type Action =
   | { readonly kind: 'activity'; readonly input: ActivityInput }
   | { readonly kind: 'timer'; readonly at: Date }
   | { readonly kind: 'sub'; readonly input: Lane }
+  | { readonly kind: 'app'; readonly id: string; readonly input: AppInput }
   | { readonly kind: 'all'; readonly actions: readonly Action[] };
+
+/** The input of an orchestration of the app. */
+export interface AppInput {
+  readonly input: unknown;
+  readonly cronlease: OrchestrationRun;
+}
 
 export interface Durable<Input = AttemptInput> {
   activity(input: Input): Promise<unknown>;
   timer(at: Date): Promise<void>;
+  /** Carries out an orchestration of the app. */
+  app?(id: string, input: AppInput): Promise<unknown>;
   /** Works on a lane, or on a part of one, in place of its orchestration. */
   lane?(lane: Lane): Promise<unknown>;
   /** Called with each call of an orchestrator: at its start, and with each answer. */
@@ -43,7 +53,8 @@ async function play(
       getInput: () => copy(input),
       callActivity: (_name: string, next: ActivityInput): Action => ({ kind: 'activity', input: copy(next) }),
       createTimer: (at: Date): Action => ({ kind: 'timer', at }),
-      callSubOrchestrator: (_name: string, next: Lane): Action => ({ kind: 'sub', input: copy(next) }),
+      callSubOrchestrator: (_name: string, next: Lane & AppInput, id?: string): Action =>
+        id === undefined ? { kind: 'sub', input: copy(next) } : { kind: 'app', id, input: copy(next) },
       Task: { all: (actions: readonly Action[]): Action => ({ kind: 'all', actions }) },
     },
   });
@@ -55,6 +66,8 @@ async function play(
         return durable.timer(action.at);
       case 'sub':
         return durable.lane?.(action.input) ?? playLane(durable, action.input);
+      case 'app':
+        return copy(await durable.app?.(action.id, action.input));
       case 'all':
         return Promise.all(action.actions.map(perform));
     }

@@ -27,6 +27,7 @@ import type { Poked } from '../../src/core/poked';
 import type { Shard } from '../../src/core/shards';
 import type { LeaseBreaking, LeaseStore } from '../../src/lease/store';
 import { type MemoryService, memoryService } from '../../src/stores/memory/store';
+import { type HandlerOf, REDELIVERED_AFTER_MS, appHub, gone } from './app-hub';
 import { type SettableClock, settableClock } from './clock';
 import { playOrchestration } from './orchestrations';
 
@@ -77,6 +78,7 @@ export interface Instance {
   readonly coordinator: Coordinator;
   readonly report: Report;
   readonly dead: boolean;
+  readonly paused: boolean;
   /** The number of calls of its tick. */
   ticks(): number;
   /** The time in ms of its ticks that have ended, each with a second at least, as they are billed. */
@@ -99,6 +101,8 @@ export interface Instance {
   takesNothing: boolean;
   /** Its timer fires no more. A tick that is under way goes on. */
   timerStopped: boolean;
+  /** Its task hub begins the app's orchestrations this late. */
+  beginsLateMs: number;
   /** Sets the time that its task hub takes to deliver a message. */
   hubLateMs: (input: ActivityInput) => number;
 }
@@ -108,6 +112,8 @@ export interface HubLog {
   readonly orchestrations: { readonly id: string; readonly input: OrchestrationInput; readonly at: number }[];
   readonly activities: ActivityInput[];
   turns: number;
+  /** How often they have listed the app's orchestrations. */
+  listings: number;
 }
 
 export interface RivalTicks {
@@ -145,12 +151,15 @@ export function rivalTicks(options: SimulationOptions): RivalTicks {
   const instances: Instance[] = [];
   let ids = 0;
 
-  const hubLog: HubLog = { orchestrations: [], activities: [], turns: 0 };
+  const hubLog: HubLog = { orchestrations: [], activities: [], turns: 0, listings: 0 };
   const hubs = new Map<string, (instance: Instance) => Hub>();
   const hubFor = (instance: Instance): Hub => {
     const { deployment } = instance;
     const hub =
-      hubs.get(deployment) ?? hubOf(clock, hubLog, () => instances.filter((other) => other.deployment === deployment));
+      hubs.get(deployment) ??
+      hubOf(clock, { log: hubLog, handlerOf: (job, on) => options.fanOut?.[job]?.(on) }, () =>
+        instances.filter((other) => other.deployment === deployment),
+      );
     hubs.set(deployment, hub);
     return hub(instance);
   };
@@ -247,11 +256,15 @@ export function rivalTicks(options: SimulationOptions): RivalTicks {
       get dead() {
         return life.dead;
       },
+      get paused() {
+        return life.paused !== undefined;
+      },
       calls: counted,
       skewMs: 0,
       hubDead: false,
       takesNothing: false,
       timerStopped: false,
+      beginsLateMs: 0,
       hubLateMs: () => 5,
       kill: () => {
         life.dead = true;
@@ -331,12 +344,14 @@ async function tickLoop(
   }
 }
 
-/** An unanswered message of a dead instance comes back after this long. */
-const REDELIVERED_AFTER_MS = 20_000;
-
 /** One deployment's task hub in memory: its instances take turns at its activities. */
-function hubOf(clock: Clock, log: HubLog, workers: () => readonly Instance[]): (instance: Instance) => Hub {
+function hubOf(
+  clock: Clock,
+  { log, handlerOf }: { readonly log: HubLog; readonly handlerOf: HandlerOf },
+  workers: () => readonly Instance[],
+): (instance: Instance) => Hub {
   const orchestrations = new Map<string, 'pending' | 'completed' | 'failed'>();
+  const app = appHub(clock, { handlerOf, log }, workers);
   let turn = 0;
   const deliver = async (input: ActivityInput, lateMs: number): Promise<unknown> => {
     await sleep(clock, lateMs);
@@ -351,15 +366,11 @@ function hubOf(clock: Clock, log: HubLog, workers: () => readonly Instance[]): (
           input.kind === 'together'
             ? runTogether(input, () => worker, hubFor(worker))
             : dispatch(worker.coordinator, input, worker.report);
-        const result = await Promise.race([answer, gone(worker)]);
+        const result = await Promise.race([answer, gone(clock, worker)]);
         if (result !== undefined) return result;
       }
       await sleep(clock, REDELIVERED_AFTER_MS);
     }
-  };
-  const gone = async (worker: Instance): Promise<undefined> => {
-    while (!worker.dead) await sleep(clock, REDELIVERED_AFTER_MS);
-    return undefined;
   };
   const hubFor = (instance: Instance): Hub => ({
     start: async (id, input) => {
@@ -373,6 +384,7 @@ function hubOf(clock: Clock, log: HubLog, workers: () => readonly Instance[]): (
           if (isLogged) log.activities.push(next);
           return deliver(next, instance.hubLateMs(next));
         },
+        app: app.begin,
         onTurn: () => {
           if (isLogged) log.turns += 1;
         },
@@ -385,6 +397,7 @@ function hubOf(clock: Clock, log: HubLog, workers: () => readonly Instance[]): (
     },
     status: async (id) => orchestrations.get(id) ?? 'unknown',
     purge: async () => 0,
+    orchestrations: app,
   });
   return hubFor;
 }

@@ -220,14 +220,9 @@ async function perform(held: HeldRow, attempted: Attempted, input: ClaimInput): 
     return { handlerCall, items: [], hasKept: kept.isUsed };
   }
   if (isOrchestration(handler)) {
-    const isOver = input.kind === 'handedOver' && input.end !== null;
     const call = (part: (context: JobContext) => unknown) => runHandler(held, attempted, part);
-    return orchestrationStage(
-      held,
-      { handler, input: wanted.input },
-      { call, signal: attempted.aborter.signal },
-      isOver,
-    );
+    const ways = { call, signal: attempted.aborter.signal };
+    return orchestrationStage(held, { handler, input: wanted.input }, ways, input);
   }
   if (!isFanOut(handler)) {
     return { handlerCall: await runHandler(held, attempted, (context) => handler.run(context, runInput)), items: [] };

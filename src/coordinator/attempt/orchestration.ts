@@ -8,12 +8,13 @@ import {
   instanceIdOf,
   parseOrchestrationEnd,
 } from '../../core/orchestration';
+import type { Row } from '../../core/row';
 import { errorText } from '../../core/recorded-error';
 import type { OrchestrationHandler } from '../../handler/define-orchestration';
 import type { JobContext } from '../../handler/handler';
 import { StoreError } from '../../lease/store';
 import type { Coordinator, Report } from '../coordinator';
-import type { HeldRow } from '../held';
+import { type HeldRow, timeOf } from '../held';
 import { keepEndOf } from '../kept-end';
 import { type AttemptResult, type ClaimInput, unpackRow } from '../message';
 import { endedBy } from './ended-by';
@@ -25,6 +26,8 @@ import type { HandlerCall } from './run-handler';
 const KEEP_AGAIN_MS: Millis = 10_000;
 /** What a claim keeps before it starts an orchestration: the end of an earlier one no longer counts. */
 const STARTED = '{}';
+/** The times of two instances may differ by this much. */
+const DATES_MS: Millis = 10_000;
 
 /** A handler that is an orchestration, with the input of this run, which its schema has accepted. */
 interface Orchestration {
@@ -44,16 +47,12 @@ class OrchestrationFailedError extends Error {
   override readonly name = 'OrchestrationFailedError';
 }
 
-/**
- * One attempt of a run that is an orchestration. It starts one, or reads how the one before it has ended. Decision 132.
- *
- * @param isOver the time of the run is over
- */
+/** One attempt of a run that is an orchestration. It starts one, or reads how the one before it has ended. Decision 132. */
 export async function orchestrationStage(
   held: HeldRow,
   { handler, input }: Orchestration,
   { call, signal }: Ways,
-  isOver: boolean,
+  claim: ClaimInput,
 ): Promise<Stage> {
   const kept = keptBy(held);
   const { job, key, row } = held;
@@ -69,14 +68,14 @@ export async function orchestrationStage(
     });
     return { handlerCall, items: [] };
   }
-  if (isOver) {
+  if (claim.kind === 'handedOver' && claim.end !== null) {
     const message = `the orchestration of job "${name}" did not end within the job's timeout`;
     return { handlerCall: endedBy(held, 'timedOut', { name: 'OrchestrationTimeoutError', message }), items: [] };
   }
   const instanceId = instanceIdOf(name, row.run?.scheduledFor ?? 0, row.token);
   let text = '';
   const handlerCall = await call(async (context) => {
-    if (!isFirst) await untilOthersStopped(held, signal);
+    if (!isFirst || mayOthersTrust(held, unpackRow(claim.row))) await untilOthersStopped(held, signal);
     await kept.keep(STARTED);
     const { attempt, fence, scheduledFor } = context;
     const cronlease: OrchestrationRun = {
@@ -91,6 +90,17 @@ export async function orchestrationStage(
   });
   if (handlerCall.end.kind !== 'returned') return { handlerCall, items: [] };
   return { handlerCall, items: [], orchestrate: { orchestrator: handler.orchestrator, instanceId, input: text } };
+}
+
+/**
+ * Whether activities of an earlier run's orchestration may still trust, because the claim that ended it may be young.
+ * That claim was written within its lease.
+ *
+ * @param before the row before this claim
+ */
+function mayOthersTrust(held: HeldRow, { token, claimedAt, leaseMs = 0 }: Row): boolean {
+  if (token === 0) return false;
+  return timeOf(held) - (claimedAt ?? Infinity) < leaseMs + SUCCEEDS_AFTER_MS + DATES_MS;
 }
 
 /** The activities of an earlier orchestration trust until then. Decision 133. */

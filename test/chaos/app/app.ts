@@ -1,13 +1,17 @@
 import { BlobServiceClient } from '@azure/storage-blob';
+import * as df from 'durable-functions';
 import { appendFileSync } from 'node:fs';
 import { Redis } from 'ioredis';
 import pg from 'pg';
 import {
   type JobContext,
   NonRetryableError,
+  type OrchestrationRun,
   StaleLeaderError,
   defineFanOut,
   defineJob,
+  defineOrchestration,
+  fenceOf,
   registerCoordinator,
 } from '../../../src/index';
 import { type Line, openLine } from '../../../src/stores/zookeeper/session';
@@ -237,7 +241,61 @@ async function long(context: JobContext, { ms, laterMs, blockMs }: Long): Promis
   });
 }
 
+interface Step {
+  readonly step: number;
+  readonly isLast: boolean;
+  readonly cronlease: OrchestrationRun;
+}
+
+/** When this process last saw the fence of an orchestration trust, by its token; Infinity: its end is noted. */
+const trusted = new Map<number, number>();
+const STEPS_MS = 1_000;
+
+/** A step of an orchestration. It works on although its fence refuses it, and so does the orchestration. */
+async function step({ step: index, isLast, cronlease }: Step): Promise<void> {
+  const { job, runId, attempt, token } = cronlease;
+  const { check, write: writeFenced } = fenceOf(cronlease);
+  const fence = { token, check: () => undefined, write: writeFenced };
+  const scheduledFor = new Date(cronlease.scheduledFor);
+  const context = { job, runId, attempt, scheduledFor, trigger: 'schedule', fence } as unknown as JobContext;
+  const end = (extra: Extra): void => {
+    note('ended', context, extra);
+    trusted.set(token, Infinity);
+  };
+  if (index === 1) note('started', context);
+  for (const until = performance.now() + STEPS_MS; performance.now() < until; await wait(POLL_MS)) {
+    const at = trueNow();
+    try {
+      await check();
+      trusted.set(token, at);
+    } catch (error) {
+      if (!(error instanceof StaleLeaderError)) continue;
+      const trustedAt = trusted.get(token);
+      if (trustedAt === Infinity) break;
+      note('aborted', context, { code: error.code });
+      end(trustedAt === undefined ? {} : { trustedAt });
+      break;
+    }
+  }
+  await write(context);
+  if (isLast && trusted.get(token) !== Infinity) end({ trustedAt: trusted.get(token) ?? 0 });
+}
+
+df.app.activity('step', { handler: step });
+
+/** The first attempt outlasts a take-over. */
+const STEPS = { first: 150, later: 3 };
+
+df.app.orchestration('steps', function* (context) {
+  const { cronlease } = context.df.getInput<{ readonly cronlease: OrchestrationRun }>();
+  const count = cronlease.attempt === 1 ? STEPS.first : STEPS.later;
+  for (let index = 1; index <= count; index += 1) {
+    yield context.df.callActivity('step', { step: index, isLast: index === count, cronlease });
+  }
+});
+
 const handlers = {
+  steps: defineOrchestration({ orchestrator: 'steps', takeOverAfter: '1m' }),
   quick: defineJob({ run: (context) => noted(context, () => undefined) }),
   work: defineJob<{ ms: number }>({ run: (context, { ms }) => noted(context, () => wait(ms)) }),
   flaky: defineJob({

@@ -3,6 +3,8 @@ export interface Note {
   readonly what:
     /** The handler was called. */
     | 'started'
+    /** A target got the request of a call. */
+    | 'called'
     /** The handler is about to return or to throw. */
     | 'ended'
     /** Its signal was aborted. */

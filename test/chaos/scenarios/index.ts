@@ -8,6 +8,7 @@ import { noticeScenarios } from './notices';
 import { restartScenarios } from './restart';
 import { stopScenarios } from './stop';
 import { storageScenarios } from './storage';
+import { waitingScenarios } from './waiting';
 
 export const scenarios: readonly Scenario[] = [
   ...killScenarios,
@@ -19,4 +20,5 @@ export const scenarios: readonly Scenario[] = [
   ...noticeScenarios,
   ...backfillScenarios,
   ...groupScenarios,
+  ...waitingScenarios,
 ];

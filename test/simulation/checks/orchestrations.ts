@@ -14,10 +14,10 @@ const DRIFT = 0.01;
 /** Dates are cut to the second, and their machines may be up to 0.9 s behind. */
 const DATES_MS = 3_000;
 
-/** No activity trusts for long after its run has continued, and none of two orchestrations of a run do at once. */
+/** No activity trusts for long after its run has continued, and none of two orchestrations of a job do at once. */
 export function checkActivities(facts: JobFacts, now: number, report: Report): void {
   if (facts.activities.size === 0) return;
-  const trusting = new Map<string, ActivityExecution>();
+  let other: ActivityExecution | undefined;
   for (const activity of facts.activities) {
     const { run, fence, process } = activity;
     if (process.dead || process.paused || !fence.trusts) continue;
@@ -27,12 +27,11 @@ export function checkActivities(facts: JobFacts, now: number, report: Report): v
       const ms = (now - wentOn).toFixed(0);
       report('activityTrustTooLong', facts.name, `${what} trusts ${ms} ms after its run continued`);
     }
-    const other = trusting.get(run.runId);
     if (other !== undefined && other.run.token !== run.token) {
-      const both = `${what} trusts, and so does one with token ${String(other.run.token)} on ${other.process.id}`;
+      const both = `${what} trusts, and so does one of ${other.run.runId} with token ${String(other.run.token)}`;
       report('orchestratedTwice', facts.name, both);
     }
-    trusting.set(run.runId, activity);
+    other = activity;
   }
 }
 
