@@ -34,7 +34,7 @@ import { ping, untilSent } from '../tell';
 import { type AttemptLog, NO_LOG, createAttemptLog } from './attempt-log';
 import { type Claimed, claimAttempt, earlyBy } from './claim';
 import { endedBy } from './ended-by';
-import { keepEnd, orchestrationStage } from './orchestration';
+import { keepEnd, orchestrationStage, untilOthersStopped } from './orchestration';
 import { type Stage, fanOutStage, itemLanes, leftoversOf } from './fan-out';
 import { keptBy } from './kept';
 import { membershipOf } from './membership';
@@ -314,6 +314,8 @@ async function endRun(
   const { handlerCall } = stage;
   const at = handlerCall?.endedAt ?? timeOf(held);
   const { handler } = held.job;
+  // The next run must not begin beside activities of an orchestration that this one leaves.
+  if (isOrchestration(handler) && held.row.attempt > 1 && stage.hasEnded !== true) await untilOthersStopped(held);
   // The first attempt of a call without an operation leaves nothing.
   const hasLeft = waitsForOthers(held) || (isCall(handler) && (stage.hasKept === true || held.row.attempt > 1));
   const leftovers = hasLeft ? leftoversOf(held) : undefined;

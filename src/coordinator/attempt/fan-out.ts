@@ -46,6 +46,8 @@ export interface Stage {
   readonly pieces?: readonly ListedPiece[];
   /** A call has kept a text. */
   readonly hasKept?: boolean;
+  /** The orchestration of an earlier attempt has ended. */
+  readonly hasEnded?: boolean;
 }
 
 /** A handler that fans out, with the input of this run, which its schema has accepted. */

@@ -8,13 +8,12 @@ import {
   instanceIdOf,
   parseOrchestrationEnd,
 } from '../../core/orchestration';
-import type { Row } from '../../core/row';
 import { errorText } from '../../core/recorded-error';
 import type { OrchestrationHandler } from '../../handler/define-orchestration';
 import type { JobContext } from '../../handler/handler';
 import { StoreError } from '../../lease/store';
 import type { Coordinator, Report } from '../coordinator';
-import { type HeldRow, timeOf } from '../held';
+import type { HeldRow } from '../held';
 import { keepEndOf } from '../kept-end';
 import { type AttemptResult, type ClaimInput, unpackRow } from '../message';
 import { endedBy } from './ended-by';
@@ -26,8 +25,6 @@ import type { HandlerCall } from './run-handler';
 const KEEP_AGAIN_MS: Millis = 10_000;
 /** What a claim keeps before it starts an orchestration: the end of an earlier one no longer counts. */
 const STARTED = '{}';
-/** The times of two instances may differ by this much. */
-const DATES_MS: Millis = 10_000;
 
 /** A handler that is an orchestration, with the input of this run, which its schema has accepted. */
 interface Orchestration {
@@ -66,7 +63,7 @@ export async function orchestrationStage(
       await kept.keep('');
       throw new OrchestrationFailedError(errorText(end.error));
     });
-    return { handlerCall, items: [] };
+    return { handlerCall, items: [], hasEnded: true };
   }
   if (claim.kind === 'handedOver' && claim.end !== null) {
     const message = `the orchestration of job "${name}" did not end within the job's timeout`;
@@ -75,7 +72,7 @@ export async function orchestrationStage(
   const instanceId = instanceIdOf(name, row.run?.scheduledFor ?? 0, row.token);
   let text = '';
   const handlerCall = await call(async (context) => {
-    if (!isFirst || mayOthersTrust(held, unpackRow(claim.row))) await untilOthersStopped(held, signal);
+    if (!isFirst) await untilOthersStopped(held, signal);
     await kept.keep(STARTED);
     const { attempt, fence, scheduledFor } = context;
     const cronlease: OrchestrationRun = {
@@ -93,20 +90,16 @@ export async function orchestrationStage(
 }
 
 /**
- * Whether activities of an earlier run's orchestration may still trust, because the claim that ended it may be young.
- * That claim was written within its lease.
+ * The activities of the orchestration of an earlier claim trust until then. Decision 133.
  *
- * @param before the row before this claim
+ * @throws the reason of the signal
  */
-function mayOthersTrust(held: HeldRow, { token, claimedAt, leaseMs = 0 }: Row): boolean {
-  if (token === 0) return false;
-  return timeOf(held) - (claimedAt ?? Infinity) < leaseMs + SUCCEEDS_AFTER_MS + DATES_MS;
-}
-
-/** The activities of an earlier orchestration trust until then. Decision 133. */
-async function untilOthersStopped({ coordinator: { clock }, claimed }: HeldRow, signal: AbortSignal): Promise<void> {
+export async function untilOthersStopped(
+  { coordinator: { clock }, claimed }: HeldRow,
+  signal?: AbortSignal,
+): Promise<void> {
   await sleep(clock, Math.max(0, SUCCEEDS_AFTER_MS - (clock.monotonic() - claimed.monotonic)), signal);
-  signal.throwIfAborted();
+  signal?.throwIfAborted();
 }
 
 /** The largest result in a ledger record, in bytes of JSON. */

@@ -1,4 +1,4 @@
-import { become, branch, call, drop, operand, operation, operator, returned, value } from './edit';
+import { become, branch, call, drop, operation, operator, returned, value } from './edit';
 import type { Planted } from './planted';
 
 /** Rules of runs that are orchestrations: take-over, termination, fence. */
@@ -37,13 +37,13 @@ export const ORCHESTRATION_FAULTS: readonly Planted[] = [
     name: 'orchestration-follows-at-once',
     mix: 'orchestrations',
     what: 'an orchestration is started in place of another one while activities of that one may trust',
-    edits: [become('coordinator/attempt/orchestration.ts:orchestrationStage', operand('isFirst'), 'false')],
+    edits: [become('coordinator/attempt/orchestration.ts:orchestrationStage', call('untilOthersStopped'), 'undefined')],
   },
   {
     name: 'orchestration-follows-run',
     mix: 'orchestrations',
-    what: 'the orchestration of a run is started while activities of an earlier run may trust',
-    edits: [become('coordinator/attempt/orchestration.ts:orchestrationStage', call('mayOthersTrust'), 'false')],
+    what: 'a run is ended while activities of its orchestration may trust',
+    edits: [become('coordinator/attempt/attempt.ts:endRun', call('untilOthersStopped'), 'undefined')],
   },
   {
     name: 'orchestration-end-unread',
