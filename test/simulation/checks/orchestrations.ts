@@ -17,7 +17,7 @@ const DATES_MS = 3_000;
 /** No activity trusts for long after its run has continued, and none of two orchestrations of a job do at once. */
 export function checkActivities(facts: JobFacts, now: number, report: Report): void {
   if (facts.activities.size === 0) return;
-  let other: ActivityExecution | undefined;
+  const trusting: ActivityExecution[] = [];
   for (const activity of facts.activities) {
     const { run, fence, process } = activity;
     if (process.dead || process.paused || !fence.trusts) continue;
@@ -27,12 +27,18 @@ export function checkActivities(facts: JobFacts, now: number, report: Report): v
       const ms = (now - wentOn).toFixed(0);
       report('activityTrustTooLong', facts.name, `${what} trusts ${ms} ms after its run continued`);
     }
-    if (other !== undefined && other.run.token !== run.token) {
-      const both = `${what} trusts, and so does one of ${other.run.runId} with token ${String(other.run.token)}`;
+    for (const { run: other } of trusting.filter((one) => mustNotTrustBeside(facts, one, activity))) {
+      const both = `${what} trusts, and so does one of ${other.runId} with token ${String(other.token)}`;
       report('orchestratedTwice', facts.name, both);
     }
-    other = activity;
+    trusting.push(activity);
   }
+}
+
+/** What an orchestration that has ended by itself leaves, as an activity that was delivered twice, trusts a little on. */
+function mustNotTrustBeside(facts: JobFacts, { run: a }: ActivityExecution, { run: b }: ActivityExecution): boolean {
+  const older = Math.min(a.token, b.token);
+  return a.token !== b.token && (a.runId === b.runId || !facts.endedOrchestrations.has(older));
 }
 
 /** A run is not claimed for the silence of an orchestration whose heartbeat is young. */

@@ -212,6 +212,8 @@ export interface JobFacts {
   isOrchestration: boolean;
   /** The runs of which an orchestration has succeeded, by key. */
   readonly orchestrated: Set<string>;
+  /** The tokens of the orchestrations that have ended by themselves. */
+  readonly endedOrchestrations: Set<number>;
   /** The runs of which a success was kept while they waited for it, by key. */
   readonly endKept: Set<string>;
   /** When each piece of a run that fans out was stored, by the run's key and the piece's name. */
@@ -270,6 +272,7 @@ export function newFacts(name: JobName, specs: readonly JobSpec[], others: Reado
     activities: new Set(),
     isOrchestration: false,
     orchestrated: new Set(),
+    endedOrchestrations: new Set(),
     endKept: new Set(),
     pieces: new Map(),
     planned: new Map(),

@@ -54,6 +54,7 @@ export interface App {
   readonly orchestrate: (run: OrchestrationRun) => Generator<Action, unknown, unknown>;
   readonly began: (run: OrchestrationRun) => void;
   readonly succeeded: (run: OrchestrationRun) => void;
+  readonly failed: (run: OrchestrationRun) => void;
   readonly terminated: (run: OrchestrationRun) => void;
 }
 
@@ -247,6 +248,7 @@ export function createTaskHub(options: TaskHubOptions): TaskHub {
     } catch (error) {
       if (orchestration.app === undefined) throw error;
       trace?.add(options.name, `${orchestration.id} fails: ${String(error)}`);
+      options.app.failed(orchestration.app);
       fail(orchestration, error);
       return;
     }

@@ -71,6 +71,7 @@ export interface Observer {
   orchestrationBegan(run: OrchestrationRun): void;
   orchestrationTerminated(run: OrchestrationRun): void;
   orchestrationSucceeded(run: OrchestrationRun): void;
+  orchestrationFailed(run: OrchestrationRun): void;
   activityStarted(activity: ActivityExecution): void;
   activityEnded(activity: ActivityExecution): void;
   /** A process reports an event. */
@@ -263,8 +264,13 @@ export function createObserver(
       if (row?.phase !== 'fanning' || row.token !== token) return;
       report('terminatedWaiting', job, `an orchestration of ${runId} was terminated while its run waited for it`);
     },
-    orchestrationSucceeded({ job, runId }) {
-      factsOf(job).orchestrated.add(parseRunId(runId)?.key ?? '');
+    orchestrationSucceeded({ job, runId, token }) {
+      const { orchestrated, endedOrchestrations } = factsOf(job);
+      orchestrated.add(parseRunId(runId)?.key ?? '');
+      endedOrchestrations.add(token);
+    },
+    orchestrationFailed({ job, token }) {
+      factsOf(job).endedOrchestrations.add(token);
     },
     activityStarted(activity) {
       factsOf(activity.run.job).activities.add(activity);

@@ -26,6 +26,7 @@ export function simulatedApp(world: () => World): App {
     began: (run) => world().observer.orchestrationBegan(run),
     terminated: (run) => world().observer.orchestrationTerminated(run),
     succeeded: (run) => world().observer.orchestrationSucceeded(run),
+    failed: (run) => world().observer.orchestrationFailed(run),
   };
 }
 
