@@ -4,7 +4,7 @@ import { KEPT, keptPiece } from '../kept-end';
 import { asking, listPieces, readPiece } from './fan-out';
 
 /** The text that a run keeps, in pieces like those of a fan-out. */
-interface KeptPieces extends Kept {
+export interface KeptPieces extends Kept {
   /** Whether this attempt has written a piece. */
   readonly isUsed: boolean;
 }

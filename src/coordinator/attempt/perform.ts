@@ -4,7 +4,7 @@ import type { HeldRow } from '../held';
 import { type ClaimInput, type HandedOver, unpackRow } from '../message';
 import { endedBy } from './ended-by';
 import { type Stage, fanOutStage } from './fan-out';
-import { keptBy } from './kept';
+import { type KeptPieces, keptBy } from './kept';
 import { orchestrationStage } from './orchestration';
 import { inputOf } from './request-input';
 import { type Attempted, type HandlerCall, callToEnd, notCalled, runHandler } from './run-handler';
@@ -23,7 +23,7 @@ export async function perform(
   held: HeldRow,
   attempted: Attempted,
   input: ClaimInput,
-  kept = keptBy(held),
+  kept: KeptPieces = keptBy(held),
 ): Promise<Stage> {
   const { handler } = held.job;
   const wanted = await inputOf(held.job, held.key, held.row.run, held.ask);
