@@ -52,8 +52,10 @@ export type AttemptInput =
 
 export type HandedOver = Extract<AttemptInput, { kind: 'handedOver' }>;
 
+export type AgainInput = Extract<AttemptInput, { kind: 'again' }>;
+
 /** A message that leads to a claim. */
-export type ClaimInput = HandedOver | Extract<AttemptInput, { kind: 'again' }>;
+export type ClaimInput = HandedOver | AgainInput;
 
 /** Claims that one activity makes side by side. */
 export interface Together {

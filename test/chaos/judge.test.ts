@@ -11,6 +11,7 @@ import { rowOf } from './row';
 import { violationsIn } from './safety';
 import { type Scenario, USUAL } from './scenario';
 import { markdownTable, plainTable } from './table';
+import { POLLED, STEPS, waitingMisses } from './waiting';
 
 const T0 = Date.UTC(2026, 0, 1);
 const at = (second: number): number => T0 + second * 1000;
@@ -387,5 +388,42 @@ describe('the judge of groups', () => {
     const passed = { ...line(6), job: one, outcome: 'overlapped' };
     expect(missesOf(late, { jobs, span, ledger: [passed] })).toEqual([]);
     expect(missesOf([...late, ...term(one, 6, 7)], { jobs, span })).toEqual([]);
+  });
+});
+
+describe('the judge of runs that outlive their holders', () => {
+  const missesOf = (job: string, notes: readonly Note[], changes: Partial<Evidence> = {}): readonly string[] =>
+    waitingMisses(
+      evidence({
+        jobs: [jobSpec(job, '@manual')],
+        notes: notes.map((each) => ({ ...each, job })),
+        ledger: [{ ...line(2), job }],
+        faults: [killed],
+        ...changes,
+      }),
+    );
+  const first = note('started', 2);
+  const second = note('started', 8, { attempt: 2, token: 9, pid: 2 });
+  const called = note('called', 2);
+
+  it('sees a call that was made again, and one that no other attempt has continued', () => {
+    expect(missesOf(POLLED, [first, called, second])).toEqual([]);
+    expect(missesOf(POLLED, [first, called, second, called])).toEqual(['2 calls were made']);
+    expect(missesOf(POLLED, [first, called])).toEqual(['no other attempt has continued the run']);
+  });
+
+  it('sees an old orchestration that was not refused, and a run that has failed', () => {
+    const isBack = { faults: [stopped] };
+    expect(missesOf(STEPS, [first, second])).toEqual([]);
+    expect(missesOf(STEPS, [first, second, note('refused', 9)], isBack)).toEqual([]);
+    expect(missesOf(STEPS, [first, second], isBack)).toEqual(['no step of the old orchestration was refused']);
+    const failed = { ledger: [{ ...line(2), job: STEPS, outcome: 'failed' }] };
+    expect(missesOf(STEPS, [first, second], failed)).toEqual(['steps 00:00:02 is failed']);
+  });
+
+  it('counts a job whose orchestration was in a hub of the victim', () => {
+    const notes = [first, second].map((each) => ({ ...each, job: STEPS }));
+    const faults = [{ ...killed, works: [STEPS] }];
+    expect(recoveryIn(evidence({ notes, traffic: [], faults })).takeOverMs).toBe(3_000);
   });
 });

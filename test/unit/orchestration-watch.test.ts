@@ -51,27 +51,32 @@ describe('the orchestrations of a task hub', () => {
     expect(works[0]?.refusals).toBeGreaterThan(0);
   });
 
-  it.each([1, 5])('are listed once for all runs that wait, and once a minute without them: %i jobs', async (count) => {
-    const names = Array.from({ length: count }, (_, index) => `job${String(index)}`);
-    const job = { lastsMs: 4 * MINUTE };
-    const { sim } = start(
-      {},
-      {},
-      {
-        jobs: names.map((name) => jobSpec(name, '0 1 1 1 *', { leaseMs: 15_000 })),
-        fanOut: Object.fromEntries(names.map((name) => [name, ORCHESTRATION.handler({ ...job, name }, [])])),
-      },
-    );
-    const listings = async (ms: number): Promise<number> => {
-      const before = sim.hubs.listings;
-      await sim.clock.advance(ms);
-      return sim.hubs.listings - before;
-    };
-    await sim.clock.advance(90 * SECOND);
-    expect(await listings(3 * MINUTE)).toBeLessThanOrEqual((3 * MINUTE) / (10 * SECOND));
-    await sim.clock.advance(2 * MINUTE);
-    expect(await listings(10 * MINUTE)).toBeLessThanOrEqual(10);
-  });
+  it.each([1, 5])(
+    'are listed once for all runs that wait, and once a minute in the hour after a claim: %i jobs',
+    async (count) => {
+      const names = Array.from({ length: count }, (_, index) => `job${String(index)}`);
+      const job = { lastsMs: 4 * MINUTE };
+      const { sim } = start(
+        {},
+        {},
+        {
+          jobs: names.map((name) => jobSpec(name, '0 1 1 1 *', { leaseMs: 15_000 })),
+          fanOut: Object.fromEntries(names.map((name) => [name, ORCHESTRATION.handler({ ...job, name }, [])])),
+        },
+      );
+      const listings = async (ms: number): Promise<number> => {
+        const before = sim.hubs.listings;
+        await sim.clock.advance(ms);
+        return sim.hubs.listings - before;
+      };
+      await sim.clock.advance(90 * SECOND);
+      expect(await listings(3 * MINUTE)).toBeLessThanOrEqual((3 * MINUTE) / (10 * SECOND));
+      await sim.clock.advance(2 * MINUTE);
+      expect(await listings(10 * MINUTE)).toBeLessThanOrEqual(10);
+      await sim.clock.advance(60 * MINUTE);
+      expect(await listings(30 * MINUTE)).toBe(0);
+    },
+  );
 
   it('are not listed in an app without a job that is one', async () => {
     const { sim } = start({}, {}, { fanOut: {} });

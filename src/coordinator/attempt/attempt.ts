@@ -1,6 +1,6 @@
 import { type AttemptLoss, lossNote, lossReason, storeLoss } from '../../core/attempt-loss';
 import type { JobName, LeaseId, Millis } from '../../core/brand';
-import { ITEMS_MARGIN_MS, itemsDeadlineMs } from '../../core/fan-out';
+import { ITEMS_MARGIN_MS } from '../../core/fan-out';
 import { given } from '../../core/given';
 import { itemTable } from '../../core/item-table';
 import { ATTEMPT_LOG } from '../../core/log-buffer';
@@ -8,8 +8,7 @@ import { type Trigger, hasRun } from '../../core/outcome';
 import { type AttemptRecord, type LedgerRecord, attemptHistory, tookMs } from '../../core/record';
 import { errorTrace, mapTexts } from '../../core/recorded-error';
 import { type RunStep, afterAttempt } from '../../core/run';
-import type { JobContext } from '../../handler/handler';
-import { isCall, isFanOut, isOrchestration } from '../../handler/handlers';
+import { isCall, isOrchestration } from '../../handler/handlers';
 import { CALL_LIMIT_MS, within } from '../../lease/deadline';
 import { createFence } from '../../lease/fence';
 import { StoreDeniedError, StoreError } from '../../lease/store';
@@ -19,29 +18,25 @@ import { type Coordinator, type Report, keptFromHandlers } from '../coordinator'
 import { whileRunning } from '../drain';
 import { type HeldRow, timeOf } from '../held';
 import {
+  type AgainInput,
   type AttemptInput,
   type AttemptResult,
   type ClaimInput,
-  type HandedOver,
   packAttempts,
   packRow,
   unpackAttempts,
-  unpackRow,
 } from '../message';
 import type { RunEnd, StartedAttempt } from '../settle';
 import type { Span } from '../telemetry';
 import { ping, untilSent } from '../tell';
 import { type AttemptLog, NO_LOG, createAttemptLog } from './attempt-log';
 import { type Claimed, claimAttempt, earlyBy } from './claim';
-import { endedBy } from './ended-by';
-import { keepEnd, orchestrationStage, untilOthersStopped } from './orchestration';
-import { type Stage, fanOutStage, itemLanes, leftoversOf } from './fan-out';
-import { keptBy } from './kept';
+import { type Left, type Stage, leftoversOf } from './fan-out';
 import { membershipOf } from './membership';
-import { inputOf } from './request-input';
-import { type Attempted, type HandlerCall, callToEnd, notCalled, runHandler, watchForCancel } from './run-handler';
+import { keepEnd, untilOthersStopped } from './orchestration';
+import { type End, perform, performEnd, waitsForOthers } from './perform';
+import { type HandlerCall, watchForCancel } from './run-handler';
 import { type AttemptTrace, traceAttempt } from './trace-attempt';
-import { waitForGroup } from './wait-for-permit';
 
 /** The orchestration's input holds at most this many earlier attempts, their errors cut shorter than in the ledger. */
 const KNOWN_ATTEMPTS = 100;
@@ -161,7 +156,7 @@ async function underLease(
     handlerOver = true;
     cancels.stop();
     fence.close();
-    keepsPlace = isLeft(stage);
+    keepsPlace = stage.left !== undefined;
     if (!keepsPlace) void membership.leave();
     if (!held.trust.holds) return await lost(held, 'the lease was lost');
 
@@ -176,16 +171,6 @@ async function underLease(
   }
 }
 
-/** Whether items or an orchestration of the app are at work for the run between its attempts. */
-function waitsForOthers({ job: { handler } }: HeldRow): boolean {
-  return isFanOut(handler) || isOrchestration(handler);
-}
-
-/** Whether others are at work for the run from here on. */
-function isLeft({ items, orchestrate }: Stage): boolean {
-  return items.length > 0 || orchestrate !== undefined;
-}
-
 /** The log that only this attempt writes: no other claim has its token. */
 function logOf({ coordinator, report, trust, job: { spec }, key, row }: HeldRow): AttemptLog {
   if (spec.logs === 'none') return NO_LOG;
@@ -193,66 +178,10 @@ function logOf({ coordinator, report, trust, job: { spec }, key, row }: HeldRow)
   return createAttemptLog({ ...place, speaker: { attempt: row.attempt }, limits: ATTEMPT_LOG });
 }
 
-/**
- * What remains of a run that is to end without another attempt: nothing, unless a call has left an operation. A cancel
- * ends it. Otherwise the attempts are used up, and the operation is polled on, because that calls nothing again.
- */
-async function performEnd(held: HeldRow, attempted: Attempted, input: ClaimInput, end: End): Promise<Stage> {
-  const nothing = { handlerCall: undefined, items: [] };
-  const { handler } = held.job;
-  if (!isCall(handler)) return nothing;
-  const kept = keptBy(held);
-  if ((await kept.read()) === undefined) return nothing;
-  if (end.outcome !== 'cancelled') return perform(held, attempted, input);
-  await callToEnd(held, attempted, end.reason, (context) => handler.call(context, held.job.input, kept));
-  return nothing;
-}
-
-/** Calls the part of the handler that this attempt is for. */
-async function perform(held: HeldRow, attempted: Attempted, input: ClaimInput): Promise<Stage> {
-  const { handler } = held.job;
-  const wanted = await inputOf(held.job, held.key, held.row.run, held.ask);
-  if (wanted.kind === 'refused') return { handlerCall: endedBy(held, 'invalidInput', wanted.error), items: [] };
-  const runInput = wanted.input as never;
-  if (isCall(handler)) {
-    const kept = keptBy(held);
-    const handlerCall = await runHandler(held, attempted, (context) => handler.call(context, wanted.input, kept));
-    return { handlerCall, items: [], hasKept: kept.isUsed };
-  }
-  if (isOrchestration(handler)) {
-    const call = (part: (context: JobContext) => unknown) => runHandler(held, attempted, part);
-    const ways = { call, signal: attempted.aborter.signal };
-    return orchestrationStage(held, { handler, input: wanted.input }, ways, input);
-  }
-  if (!isFanOut(handler)) {
-    return { handlerCall: await runHandler(held, attempted, (context) => handler.run(context, runInput)), items: [] };
-  }
-  const afterItems = input.kind === 'again' ? unpackRow(input.row).phase === 'fanning' : input.end !== null;
-  const call = (part: (context: JobContext) => unknown) => runHandler(held, attempted, part);
-  const place = () => placeForItems(held, attempted);
-  return fanOutStage(held, { handler, input: runInput }, { call, place }, afterItems);
-}
-
-/**
- * The items of a run work under its place in the group. An attempt that leaves items to their lanes without its own
- * call mostly finds the place that the run has kept. Decision 073.
- *
- * @returns the end of the attempt, if it has no place
- */
-async function placeForItems(held: HeldRow, attempted: Attempted): Promise<HandlerCall | undefined> {
-  const { aborter, membership } = attempted;
-  if (!membership.isNeeded) return undefined;
-  const { end } = await waitForGroup(held, { ...attempted, signal: aborter.signal }, membership);
-  return end === undefined && !aborter.signal.aborted ? undefined : notCalled(held, aborter, end);
-}
-
-type Step = RunStep | { readonly kind: 'fanOut' };
-/** How a run ends without another attempt. */
-type End = NonNullable<HandedOver['end']>;
-
+type Step = RunStep | { readonly kind: 'left'; readonly left: Left };
 function stepOf(held: HeldRow, end: End | null, stage: Stage): Step {
-  if (isLeft(stage)) return { kind: 'fanOut' };
-  const { handlerCall } = stage;
+  const { handlerCall, left } = stage;
+  if (left !== undefined) return { kind: 'left', left };
   if (handlerCall === undefined) {
     return { kind: 'ended', outcome: end?.outcome ?? 'failed', reason: end?.reason ?? 'holderLost' };
   }
@@ -301,8 +230,8 @@ async function takeStep(held: HeldRow, conclusion: Conclusion): Promise<AttemptR
         if (step.notBefore === 0) return { kind: 'lost', why: 'the instance is being shut down' };
         return { kind: 'again', notBefore: step.notBefore, next };
       });
-    case 'fanOut':
-      return leaveToItems(held, conclusion);
+    case 'left':
+      return leave(held, conclusion, step.left);
   }
 }
 
@@ -382,22 +311,18 @@ function traceFound({ coordinator, job, key, row }: HeldRow, record: LedgerRecor
   coordinator.telemetry?.ended({ job: job.spec, key }, end);
 }
 
-/** Leaves the run to its items, or to its orchestration. */
-async function leaveToItems(held: HeldRow, conclusion: Conclusion): Promise<AttemptResult> {
-  const { job, row } = held;
-  const { spec, handler } = job;
-  const { items, orchestrate } = conclusion.stage;
-  if (!isFanOut(handler) && orchestrate === undefined) throw new Error(`job "${spec.name}" does not fan out`);
-  // A run that was claimed since its items were silent keeps their deadline.
-  const policy = isFanOut(handler) ? handler.policy : undefined;
-  const deadline = timeOf(held) + itemsDeadlineMs(spec, policy) + ITEMS_MARGIN_MS;
-  const until = Math.min(row.notBefore ?? Infinity, deadline);
+/** Leaves the run to others, which are at work for it from here on. */
+async function leave(
+  held: HeldRow,
+  conclusion: Conclusion,
+  { count, deadlineMs, answer }: Left,
+): Promise<AttemptResult> {
+  // A run that was claimed since they were silent keeps their deadline.
+  const until = Math.min(held.row.notBefore ?? Infinity, timeOf(held) + deadlineMs + ITEMS_MARGIN_MS);
   await beginBeats(held);
   return putOff(held, conclusion, { outcome: 'planned', notBefore: until }, (next) => {
-    held.event('fannedOut', { count: Math.max(1, items.length) });
-    if (orchestrate !== undefined) return { kind: 'orchestrate', ...orchestrate, next };
-    if (!isFanOut(handler)) throw new Error(`job "${spec.name}" does not fan out`);
-    return { kind: 'fanOut', lanes: itemLanes(held, handler, items, until), next };
+    held.event('fannedOut', { count });
+    return answer(until, next);
   });
 }
 
@@ -410,7 +335,7 @@ async function putOff(
   held: HeldRow,
   { stage: { handlerCall }, history, log }: Conclusion,
   next: Parameters<HeldRow['suspend']>[1],
-  then: (next: Extract<AttemptInput, { kind: 'again' }>) => AttemptResult,
+  then: (next: AgainInput) => AttemptResult,
 ): Promise<AttemptResult> {
   const attempts = withAttempt(held, history, handlerCall, next.outcome);
   // The row does not wait for the log.

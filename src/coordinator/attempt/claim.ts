@@ -12,7 +12,7 @@ import type { Coordinator, Report, RunnableJob } from '../coordinator';
 import { attemptLimitMs } from '../decide-row';
 import { LATE_MS } from '../hand-overs';
 import { type HeldRow, holdRow } from '../held';
-import { type AttemptInput, type ClaimInput, type HandedOver, unpackRow } from '../message';
+import { type AgainInput, type ClaimInput, type HandedOver, unpackRow } from '../message';
 import { decideAgain } from './decide-again';
 
 /** The storage back end truncates durable timers to whole seconds. */
@@ -154,8 +154,6 @@ function isOutdated(input: HandedOver, { spec }: RunnableJob, { acquiredAt }: Ac
   if (input.what !== 'takeOver') return false;
   return acquiredAt - input.acquiredAt > keptForMs(unpackRow(input.row), spec.keepMs) - KEPT_MARGIN_MS;
 }
-
-type AgainInput = Extract<AttemptInput, { kind: 'again' }>;
 
 /**
  * How early an attempt is, if that is more than it can wait for here; otherwise 0. Durable timers follow their host's

@@ -1,3 +1,4 @@
+import type { EpochMs, Millis } from '../../core/brand';
 import { given } from '../../core/given';
 import { asideKey } from '../../core/backfill';
 import { formatDuration } from '../../core/duration';
@@ -20,7 +21,7 @@ import { allPieces } from '../../lease/all-pieces';
 import { type ListedPiece, StoreError, StoreUnavailableError } from '../../lease/store';
 import { createGate } from '../gate';
 import type { HeldRow } from '../held';
-import type { AttemptResult, Lane } from '../message';
+import type { AgainInput, AttemptResult, Lane } from '../message';
 import { describeError } from './describe-error';
 import { endedBy } from './ended-by';
 import type { HandlerCall } from './run-handler';
@@ -33,21 +34,26 @@ const PIECES_PER_PAGE = 500;
 /** The plan cannot be carried out, and a new plan would be no better. */
 class InvalidPlanError extends NonRetryableError {}
 
-type Orchestrated = Extract<AttemptResult, { kind: 'orchestrate' }>;
-
-/** The result of one attempt of a run that fans out. */
+/** The result of one attempt. */
 export interface Stage {
   readonly handlerCall: HandlerCall | undefined;
-  /** The run continues once these items are done. */
-  readonly items: readonly PlannedItem[];
-  /** The run continues once this orchestration of the app has ended. */
-  readonly orchestrate?: Pick<Orchestrated, 'orchestrator' | 'instanceId' | 'input'>;
+  /** The run continues once these are done. */
+  readonly left?: Left;
   /** The pieces of the run, if the attempt has listed them. */
   readonly pieces?: readonly ListedPiece[];
   /** A call has kept a text. */
   readonly hasKept?: boolean;
   /** The orchestration of an earlier attempt has ended. */
   readonly hasEnded?: boolean;
+}
+
+/** What is at work for a run between its attempts: items, or an orchestration of the app. */
+export interface Left {
+  readonly count: number;
+  /** Within this time they end. */
+  readonly deadlineMs: Millis;
+  /** The attempt's answer, by which the run's own orchestration begins them. */
+  readonly answer: (until: EpochMs, next: AgainInput) => AttemptResult;
 }
 
 /** A handler that fans out, with the input of this run, which its schema has accepted. */
@@ -77,7 +83,7 @@ export async function fanOutStage(held: HeldRow, fanOut: FanOut, ways: Ways, aft
     return { ...(await stageOf(held, fanOut, ways, { afterItems, pieces })), pieces };
   } catch (error) {
     if (!(error instanceof ForeignRecordError)) throw error;
-    return { handlerCall: endedBy(held, 'foreign', describeError(error)), items: [], pieces };
+    return { handlerCall: endedBy(held, 'foreign', describeError(error)), pieces };
   }
 }
 
@@ -90,7 +96,7 @@ async function stageOf(
   const { name } = held.job.spec;
   const { policy } = handler;
   if (!pieces.some((piece) => piece.name === PLAN_PIECE)) {
-    if (afterItems) return { handlerCall: outOfTime(held, `the plan of job "${name}" is gone`), items: [] };
+    if (afterItems) return { handlerCall: outOfTime(held, `the plan of job "${name}" is gone`) };
     let items: readonly PlannedItem[] = [];
     const handlerCall = await call(async (context) => {
       const plan = checkPlan(handler, await handler.plan(context, input));
@@ -98,7 +104,7 @@ async function stageOf(
       items = await keepPlan(held, plan);
       return undefined;
     });
-    return { handlerCall, items: handlerCall.end.kind === 'returned' ? items : [] };
+    return { handlerCall, ...(handlerCall.end.kind === 'returned' && leftTo(held, handler, items)) };
   }
 
   const plan = await readPlan(held);
@@ -106,34 +112,45 @@ async function stageOf(
   const failed = plan.find(({ index }) => states.get(index) === 'failed');
   if (policy.onItemFailure === 'failFast' && failed !== undefined) {
     const end = await readItemEnd(held, failed.index);
-    return { handlerCall: itemFailed(held, failed.index, end), items: [] };
+    return { handlerCall: itemFailed(held, failed.index, end) };
   }
   const left = plan.filter(({ index }) => !states.has(index));
   if (left.length === 0) {
     // Read before the call: the check of the trust must come right before the handler, and reading takes a while.
     const outcomes = await readOutcomes(held, plan);
     const handlerCall = await call((context) => handler.gather(context, outcomes as never, input));
-    return { handlerCall, items: [] };
+    return { handlerCall };
   }
   if (!afterItems) {
     const ended = await place();
-    return ended === undefined ? { handlerCall: undefined, items: left } : { handlerCall: ended, items: [] };
+    return { handlerCall: ended, ...(ended === undefined && leftTo(held, handler, left)) };
   }
   const limit = formatDuration(itemsDeadlineMs(held.job.spec, handler.policy));
   const message = `${String(left.length)} of ${String(plan.length)} items of job "${name}" were not done within ${limit}`;
-  return { handlerCall: outOfTime(held, message), items: [] };
+  return { handlerCall: outOfTime(held, message) };
 }
 
 function outOfTime(held: HeldRow, message: string): HandlerCall {
   return endedBy(held, 'timedOut', { name: 'ItemsTimeoutError', message });
 }
 
+/** Leaves the run to items, if there are any. */
+function leftTo(held: HeldRow, { policy }: FanOutHandler, items: readonly PlannedItem[]): Pick<Stage, 'left'> {
+  if (items.length === 0) return {};
+  const left: Left = {
+    count: items.length,
+    deadlineMs: itemsDeadlineMs(held.job.spec, policy),
+    answer: (until, next) => ({ kind: 'fanOut', lanes: itemLanes(held, policy, items, until), next }),
+  };
+  return { left };
+}
+
 /** The items in lanes: its own orchestration works on each lane. Decision 084. */
-export function itemLanes(
+function itemLanes(
   held: HeldRow,
-  { policy }: FanOutHandler,
+  policy: FanOutHandler['policy'],
   items: readonly PlannedItem[],
-  until: number,
+  until: EpochMs,
 ): readonly Lane[] {
   const { rerunOf, hasInput } = held.row.run ?? {};
   const asked = askedOf({ ...(rerunOf && { rerunOf }), ...(hasInput && { hasInput }) });

@@ -4,7 +4,7 @@ import { KEPT, keptPiece } from '../kept-end';
 import { asking, listPieces, readPiece } from './fan-out';
 
 /** The text that a run keeps, in pieces like those of a fan-out. */
-interface KeptPieces extends Kept {
+export interface KeptPieces extends Kept {
   /** Whether this attempt has written a piece. */
   readonly isUsed: boolean;
 }
@@ -16,23 +16,26 @@ interface KeptPieces extends Kept {
 export function keptBy(held: HeldRow): KeptPieces {
   const { job, key, row } = held;
   let written = 0;
+  let newest: Promise<string | undefined> | undefined;
+  const readNewest = async (): Promise<string | undefined> => {
+    const pieces = await listPieces(held, key);
+    const last = pieces
+      .map((piece) => piece.name)
+      .filter((piece) => piece.startsWith(KEPT))
+      .toSorted()
+      .at(-1);
+    const text = last === undefined ? '' : await readPiece(held, last);
+    return text === '' ? undefined : text;
+  };
   return {
     get isUsed() {
       return written > 0;
     },
-    async read() {
-      const pieces = await listPieces(held, key);
-      const newest = pieces
-        .map(({ name }) => name)
-        .filter((name) => name.startsWith(KEPT))
-        .toSorted()
-        .at(-1);
-      const text = newest === undefined ? '' : await readPiece(held, newest);
-      return text === '' ? undefined : text;
-    },
+    read: () => (newest ??= readNewest()),
     async keep(text) {
       const name = keptPiece(row.token, written);
       written += 1;
+      newest = undefined;
       const piece = { body: text, summary: {} };
       await asking(held, (store, signal) => store.createPiece(job.spec.name, key, name, piece, { signal }));
     },

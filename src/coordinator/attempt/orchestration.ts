@@ -1,5 +1,6 @@
 import type { JobName, Millis } from '../../core/brand';
 import { sleep } from '../../core/clock';
+import { itemsDeadlineMs } from '../../core/fan-out';
 import { runIdOf } from '../../core/key';
 import {
   type OrchestrationRun,
@@ -9,6 +10,7 @@ import {
   parseOrchestrationEnd,
 } from '../../core/orchestration';
 import { errorText } from '../../core/recorded-error';
+import type { Kept } from '../../handler/call-handler';
 import type { OrchestrationHandler } from '../../handler/define-orchestration';
 import type { JobContext } from '../../handler/handler';
 import { StoreError } from '../../lease/store';
@@ -17,8 +19,7 @@ import type { HeldRow } from '../held';
 import { keepEndOf } from '../kept-end';
 import { type AttemptResult, type ClaimInput, unpackRow } from '../message';
 import { endedBy } from './ended-by';
-import type { Stage } from './fan-out';
-import { keptBy } from './kept';
+import type { Left, Stage } from './fan-out';
 import type { HandlerCall } from './run-handler';
 
 /** The wait before an end that could not be kept is sent again. */
@@ -37,6 +38,7 @@ interface Ways {
   /** Calls a part of the handler as an attempt. */
   readonly call: (part: (context: JobContext) => unknown) => Promise<HandlerCall>;
   readonly signal: AbortSignal;
+  readonly kept: Kept;
 }
 
 /** The orchestration of an earlier attempt has failed. */
@@ -48,10 +50,9 @@ class OrchestrationFailedError extends Error {
 export async function orchestrationStage(
   held: HeldRow,
   { handler, input }: Orchestration,
-  { call, signal }: Ways,
+  { call, signal, kept }: Ways,
   claim: ClaimInput,
 ): Promise<Stage> {
-  const kept = keptBy(held);
   const { job, key, row } = held;
   const { name } = job.spec;
   const isFirst = row.attempt === 1;
@@ -63,11 +64,11 @@ export async function orchestrationStage(
       await kept.keep('');
       throw new OrchestrationFailedError(errorText(end.error));
     });
-    return { handlerCall, items: [], hasEnded: true };
+    return { handlerCall, hasEnded: true };
   }
   if (claim.kind === 'handedOver' && claim.end !== null) {
     const message = `the orchestration of job "${name}" did not end within the job's timeout`;
-    return { handlerCall: endedBy(held, 'timedOut', { name: 'OrchestrationTimeoutError', message }), items: [] };
+    return { handlerCall: endedBy(held, 'timedOut', { name: 'OrchestrationTimeoutError', message }) };
   }
   const instanceId = instanceIdOf(name, row.run?.scheduledFor ?? 0, row.token);
   let text = '';
@@ -85,8 +86,14 @@ export async function orchestrationStage(
     text = JSON.stringify({ input, cronlease });
     context.log(`orchestration ${instanceId}`);
   });
-  if (handlerCall.end.kind !== 'returned') return { handlerCall, items: [] };
-  return { handlerCall, items: [], orchestrate: { orchestrator: handler.orchestrator, instanceId, input: text } };
+  if (handlerCall.end.kind !== 'returned') return { handlerCall };
+  const { orchestrator } = handler;
+  const left: Left = {
+    count: 1,
+    deadlineMs: itemsDeadlineMs(job.spec, undefined),
+    answer: (_until, next) => ({ kind: 'orchestrate', orchestrator, instanceId, input: text, next }),
+  };
+  return { handlerCall, left };
 }
 
 /**

@@ -6,12 +6,11 @@ import { type ListedRow, StoreError } from '../../lease/store';
 import type { Coordinator, Hub, Report, RunnableJob } from '../coordinator';
 import { giveBack } from '../give-back';
 import type { HandOver } from '../hand-overs';
-import { withinHub } from '../hub';
 import { storageTroubled, troubled } from '../reachability';
+import { hubProbe } from './hub-probe';
 
 const POLL_FIRST_MS = 50;
 const POLL_AT_MOST_MS = 1_000;
-const PROBE_AGAIN_MS = 30_000;
 /** Within this, the first check of a tick has shown the rows that are in flight. */
 const SHOWN_AFTER_MS = 2_000;
 
@@ -120,48 +119,30 @@ export function hubWatch(coordinator: Coordinator): HubWatch {
   const { clock, handOvers, health, serviceTime } = coordinator;
   let isProven = false;
   let isSought = false;
-  let probe: { readonly id: string; readonly sentAt: Millis } | undefined;
+  const probe = hubProbe(coordinator);
   /** The turn that was last given back, by job, with its time on the monotonic clock. */
   const givenBack: GivenBack = new Map();
-
-  const doubt = (reason: string, report: Report): void => {
-    isProven = false;
-    probe = undefined;
-    troubled(coordinator, 'hub', { reason }, report);
-  };
 
   /** Stops claims until the hub is proven. Only a failed proof is reported. */
   const demandProof = (): void => {
     isProven = false;
-    probe = undefined;
+    probe.forget();
+  };
+
+  const doubt = (reason: string, report: Report): void => {
+    demandProof();
+    troubled(coordinator, 'hub', { reason }, report);
   };
 
   const { isLateFor, waitFor, giveBackLate } = lateHandOvers(coordinator, givenBack, demandProof);
-
-  /** Asks the hub once whether the probe has come through. */
-  const ask = async (hub: Hub): Promise<boolean> => {
-    if (probe === undefined) {
-      const id = `cronlease-probe-${coordinator.newId()}`;
-      await withinHub(clock, () => hub.start(id, { kind: 'probe' }));
-      probe = { id, sentAt: clock.monotonic() };
-    }
-    const { id, sentAt } = probe;
-    const status = await withinHub(clock, () => hub.status(id));
-    // A doubt that was raised during the call needs its own probe.
-    if (status === 'completed') {
-      handOvers.proven(clock.monotonic() - sentAt);
-      return probe?.id === id;
-    }
-    // A message of the probe may be lost permanently. The next probe then shows whether the hub works.
-    if (status !== 'pending' || clock.monotonic() - sentAt > PROBE_AGAIN_MS) probe = undefined;
-    return false;
-  };
 
   const seek = async (hub: Hub, left: () => Millis, stopped: AbortSignal, report: Report): Promise<boolean> => {
     let delay = POLL_FIRST_MS;
     while (left() > 0 && !coordinator.stopping) {
       try {
-        if (await ask(hub)) {
+        const tookMs = await probe.ask(hub);
+        if (tookMs !== undefined) {
+          handOvers.proven(tookMs);
           isProven = true;
           if (health.over('hub')) {
             report.event({ event: 'healthy', at: serviceTime.now(), reason: 'the task hub answers again' });

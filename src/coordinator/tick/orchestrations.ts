@@ -13,6 +13,7 @@ import type { Coordinator, Hub, Report, RunnableJob } from '../coordinator';
 import { type AppOrchestrations, type RunningOrchestration, withinHub } from '../hub';
 import { keepEndOf } from '../kept-end';
 import { troubled } from '../reachability';
+import { hubProbe } from './hub-probe';
 
 /** A tick waits so long for what the hub knows. */
 const KNOWN_WITHIN_MS: Millis = 2_000;
@@ -20,8 +21,6 @@ const KNOWN_WITHIN_MS: Millis = 2_000;
 const PROOF_WITHIN_MS: Millis = 5_000;
 const POLL_FIRST_MS: Millis = 50;
 const POLL_AT_MOST_MS: Millis = 1_000;
-/** The message of a no-op may be lost. The next one then shows whether the hub works. */
-const PROBE_AGAIN_MS: Millis = 30_000;
 /**
  * A look at the hub at least this often, even if no run waits for anything in it: another process of the deployment may
  * have started an orchestration and died, or the hub starts one late.
@@ -287,20 +286,13 @@ function isStartedAgain(id: string, { job, row, listed }: Waiting): boolean {
  * Proves before each heartbeat that the task hub carries something out: the list of a hub that delivers nothing shows
  * its orchestrations as running.
  */
-function hubProof({ clock, newId }: Coordinator): (hub: Hub) => Promise<boolean> {
-  let probe: { readonly id: string; readonly sentAt: Millis } | undefined;
+function hubProof(coordinator: Coordinator): (hub: Hub) => Promise<boolean> {
+  const { clock } = coordinator;
+  const probe = hubProbe(coordinator);
   return async (hub) => {
     const until = clock.monotonic() + PROOF_WITHIN_MS;
-    if (probe === undefined) {
-      const id = `cronlease-probe-${newId()}`;
-      await withinHub(clock, () => hub.start(id, { kind: 'probe' }));
-      probe = { id, sentAt: clock.monotonic() };
-    }
-    const { id, sentAt } = probe;
     for (let delay = POLL_FIRST_MS; ; delay = Math.min(POLL_AT_MOST_MS, delay * 2)) {
-      const status = await withinHub(clock, () => hub.status(id));
-      if (status !== 'pending' || clock.monotonic() - sentAt > PROBE_AGAIN_MS) probe = undefined;
-      if (status !== 'pending') return status === 'completed';
+      if ((await probe.ask(hub)) !== undefined) return true;
       if (clock.monotonic() >= until) return false;
       await sleep(clock, delay);
     }

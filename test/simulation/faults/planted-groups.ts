@@ -1,4 +1,18 @@
-import { always, argument, become, branch, call, drop, never, operand, operation, operator, returned } from './edit';
+import {
+  always,
+  argument,
+  become,
+  branch,
+  call,
+  drop,
+  last,
+  never,
+  operand,
+  operation,
+  operator,
+  returned,
+  value,
+} from './edit';
 import type { Planted } from './planted';
 
 /** Rules of groups of jobs, of which some run at once and the others wait. */
@@ -37,7 +51,7 @@ export const GROUP_FAULTS: readonly Planted[] = [
     name: 'group-place-left-at-plan',
     what: 'a run that fans out gives its place back after its plan',
     mix: 'groups',
-    edits: [never('coordinator/attempt/attempt.ts:underLease', call('isLeft'))],
+    edits: [never('coordinator/attempt/attempt.ts:underLease', last(value('keepsPlace')))],
   },
   {
     name: 'group-unordered',

@@ -114,7 +114,7 @@ export const TRUST_FAULTS: readonly Planted[] = [
   {
     name: 'cancelled-calls-handler',
     what: 'a claim that is to end a waiting run calls its handler',
-    edits: [never('coordinator/attempt/attempt.ts:underLease', operation('!=='))],
+    edits: [never('coordinator/attempt/attempt.ts:underLease', value('isOver', 'end'))],
   },
   {
     name: 'refused-growth-believed',

@@ -1,0 +1,76 @@
+import type { JobContext } from '../../handler/handler';
+import { isCall, isFanOut, isOrchestration } from '../../handler/handlers';
+import type { HeldRow } from '../held';
+import { type ClaimInput, type HandedOver, unpackRow } from '../message';
+import { endedBy } from './ended-by';
+import { type Stage, fanOutStage } from './fan-out';
+import { type KeptPieces, keptBy } from './kept';
+import { orchestrationStage } from './orchestration';
+import { inputOf } from './request-input';
+import { type Attempted, type HandlerCall, callToEnd, notCalled, runHandler } from './run-handler';
+import { waitForGroup } from './wait-for-permit';
+
+/** How a run ends without another attempt. */
+export type End = NonNullable<HandedOver['end']>;
+
+/** Whether items or an orchestration of the app are at work for the run between its attempts. */
+export function waitsForOthers({ job: { handler } }: HeldRow): boolean {
+  return isFanOut(handler) || isOrchestration(handler);
+}
+
+/** Calls the part of the handler that this attempt is for. */
+export async function perform(
+  held: HeldRow,
+  attempted: Attempted,
+  input: ClaimInput,
+  kept: KeptPieces = keptBy(held),
+): Promise<Stage> {
+  const { handler } = held.job;
+  const wanted = await inputOf(held.job, held.key, held.row.run, held.ask);
+  if (wanted.kind === 'refused') return { handlerCall: endedBy(held, 'invalidInput', wanted.error) };
+  const runInput = wanted.input as never;
+  const call = (part: (context: JobContext) => unknown) => runHandler(held, attempted, part);
+  if (isCall(handler)) {
+    const handlerCall = await call((context) => handler.call(context, runInput, kept));
+    return { handlerCall, hasKept: kept.isUsed };
+  }
+  if (isOrchestration(handler)) {
+    const ways = { call, signal: attempted.aborter.signal, kept };
+    return orchestrationStage(held, { handler, input: runInput }, ways, input);
+  }
+  if (!isFanOut(handler)) return { handlerCall: await call((context) => handler.run(context, runInput)) };
+  const afterItems = input.kind === 'again' ? unpackRow(input.row).phase === 'fanning' : input.end !== null;
+  const place = () => placeForItems(held, attempted);
+  return fanOutStage(held, { handler, input: runInput }, { call, place }, afterItems);
+}
+
+/**
+ * What remains of a run that is to end without another attempt: nothing, unless a call has left an operation. A cancel
+ * ends it. Otherwise the attempts are used up, and the operation is polled on, because that calls nothing again.
+ */
+export async function performEnd(
+  held: HeldRow,
+  attempted: Attempted,
+  input: ClaimInput,
+  { outcome, reason }: End,
+): Promise<Stage> {
+  const { handler, input: ownInput } = held.job;
+  const kept = keptBy(held);
+  if (!isCall(handler) || (await kept.read()) === undefined) return { handlerCall: undefined };
+  if (outcome !== 'cancelled') return perform(held, attempted, input, kept);
+  await callToEnd(held, attempted, reason, (context) => handler.call(context, ownInput, kept));
+  return { handlerCall: undefined };
+}
+
+/**
+ * The items of a run work under its place in the group. An attempt that leaves items to their lanes without its own
+ * call mostly finds the place that the run has kept. Decision 073.
+ *
+ * @returns the end of the attempt, if it has no place
+ */
+async function placeForItems(held: HeldRow, attempted: Attempted): Promise<HandlerCall | undefined> {
+  const { aborter, membership } = attempted;
+  if (!membership.isNeeded) return undefined;
+  const { end } = await waitForGroup(held, { ...attempted, signal: aborter.signal }, membership);
+  return end === undefined && !aborter.signal.aborted ? undefined : notCalled(held, aborter, end);
+}
