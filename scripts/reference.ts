@@ -34,7 +34,7 @@ export const REFERENCE_PAGES = [
     'library',
     'limits',
   ].map((name) => `docs/reference/${name}.md`),
-  ...['storage-calls', 'reliability', 'stores'].map((name) => `docs/evidence/${name}.md`),
+  ...['storage-calls', 'reliability', 'stores', 'dashboard'].map((name) => `docs/evidence/${name}.md`),
   'docs/explanation/on-azure.md',
   'README.md',
 ];
