@@ -66,6 +66,18 @@ const QUOTES: Readonly<Record<string, readonly Quote[]>> = {
     ['the last 7 days', of('core/failover', 'SEARCH_BACK_MS')],
   ],
   'evidence/stores.md': [['leases of 30 s, the default', LEASE]],
+  'explanation/choosing-a-store.md': [
+    ['again after 75 s', of('coordinator/tick/missing-container', 'MADE_AGAIN_AFTER_MS')],
+  ],
+  'explanation/cost.md': [
+    ['**$35 a month**, or **$16** with 512 MB', COSTS, COSTS, SMALL],
+    ['Besides 512 MB', SMALL],
+    ['$18 of the $35', COSTS, COSTS],
+    ['about $19 or $12', COSTS, COSTS],
+    ['noticed up to 45 s later', byHand('the longest gap of the schedule beside it')],
+    ['saves 144 calls an hour', byHand('144 are measured')],
+    ['free up to 5 GB a month', AZURES],
+  ],
   'explanation/on-azure.md': [
     ['Up to 8 s, jobs are claimed earlier', byHand('the longest look-ahead allows it')],
     ['12 calls to queues', byHand('the test of Durable calls counts them')],
@@ -79,6 +91,13 @@ const QUOTES: Readonly<Record<string, readonly Quote[]>> = {
     ['about 350 MB', byHand('eight spans of 1 KB for each minute of 30 days')],
   ],
   'explanation/how-it-works.md': [
+    ['the lease and a tick, 45 s by default', LEASE + TICK],
+    [
+      'soft delete, 14 days',
+      Number(
+        /deleteRetentionPolicy: {\s+enabled: true\s+days: (\d+)/.exec(read('infra/modules/coordination.bicep'))?.[1],
+      ) * DAY,
+    ],
     ['not up to 15 s late', TICK],
     ['more than 30 s old', ON_TIME],
     ['the lease plus 20 s', of('core/decide/verdict', 'CLAIMED_AGAIN_MS')],
@@ -103,20 +122,6 @@ const QUOTES: Readonly<Record<string, readonly Quote[]>> = {
   'how-to/azure.md': [
     ['about $39 an hour', floodDollars()],
     ['for [35 s to 2 minutes]', byHand('35 to 77 s are measured'), MEASURED],
-    ['**$35 a month**, or **$16** with 512 MB', COSTS, COSTS, SMALL],
-    ['besides 512 MB', SMALL],
-    ['$18 of the $35', COSTS, COSTS],
-    ['about $19 or $12', COSTS, COSTS],
-    ['noticed up to 45 s later', byHand('the longest gap of the schedule beside it')],
-    ['saves 144 calls an hour', byHand('144 are measured')],
-    ['free up to 5 GB a month', AZURES],
-    ['the lease and a tick, 45 s by default', LEASE + TICK],
-    [
-      'soft delete, 14 days',
-      Number(
-        /deleteRetentionPolicy: {\s+enabled: true\s+days: (\d+)/.exec(read('infra/modules/coordination.bicep'))?.[1],
-      ) * DAY,
-    ],
     ['continue 10 s after their time', RESUME],
   ],
   'how-to/calls.md': [
