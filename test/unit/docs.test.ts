@@ -194,6 +194,28 @@ describe('the guides', () => {
     expect(sorted([...rows].map(([, role = '']) => ids[role] ?? role))).toEqual(sorted(assigned));
   });
 
+  it('give the templates only parameters that they have', () => {
+    const calls = ['docs/how-to/existing-app.md', 'infra/README.md'].flatMap((file) => [
+      ...read(file).matchAll(/--template-file (infra\/\S+\.bicep)((?:(?!```).)*)/gs),
+    ]);
+    expect(calls).toHaveLength(2);
+    for (const [, template = '', options = ''] of calls) {
+      const given = [...options.matchAll(/(?<=\s)([a-zA-Z]+)=/g)].map(([, name = '']) => name);
+      expect(given.length).toBeGreaterThan(3);
+      for (const name of given) expect(read(template)).toMatch(new RegExp(`^param ${name}\\b`, 'm'));
+    }
+    const outputs = DOCUMENTS.flatMap((file) => read(file).match(/(?<=properties\.outputs\.)\w+/g) ?? []);
+    const templates = ['infra/main.bicep', 'infra/coordination.bicep'].map(read).join('\n');
+    for (const name of outputs) expect(templates).toMatch(new RegExp(`^output ${name}\\b`, 'm'));
+  });
+
+  it('link each cell of the comparison to its source', () => {
+    const [, ...rows] = read('docs/explanation/comparison.md').match(/^\| .*$/gm) ?? [];
+    const cells = rows.filter((row) => !row.startsWith('| -')).map((row) => row.split('|').slice(2, -1));
+    expect(cells.length).toBeGreaterThan(4);
+    for (const cell of cells.flat()) expect(cell).toMatch(/\]\((?:https:\/\/|[\w./-]+\.md)/);
+  });
+
   it('send keys only to the path where Azure lets them through', () => {
     const calls = DOCUMENTS.flatMap((file) => read(file).match(/curl .*x-cronlease-key.*/g) ?? []);
     expect(calls.length).toBeGreaterThan(3);
