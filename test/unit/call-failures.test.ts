@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { StoreDeniedError, type StoreError, StoreUnavailableError } from '../../src/lease/store';
 import { sleep } from '../../src/core/clock';
 import { firstInstance, listedRow } from '../support/by-hand';
-import { ANSWERS, CALLS, errorOf } from '../support/failing-calls';
+import { ANSWERS, CALL_FAILS, CALLS, errorOf } from '../support/failing-calls';
 import { interceptStore } from '../support/intercept';
 import { jobSpec } from '../support/job';
 import { type RivalTicks, rivalTicks } from '../support/rival-ticks';
@@ -43,7 +43,7 @@ describe('an answer to a call of blob storage', () => {
   });
 });
 
-describe.each(CALLS)('a failure of %s in a run', (call) => {
+describe.each(CALLS.map((call) => [call, CALL_FAILS[call][0]] as const))('a failure of %s in a run: %s', (call) => {
   const errors = [
     ...new Map(ANSWERS.map(([answer, code]) => [code, errorOf(answer)])).values(),
     ...(['noToken', 'credentials', 'role', 'network'] as const).map((why) => new StoreDeniedError('denied', { why })),
