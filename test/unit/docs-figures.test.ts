@@ -91,6 +91,9 @@ const QUOTES: Readonly<Record<string, readonly Quote[]>> = {
     ['about 350 MB', byHand('eight spans of 1 KB for each minute of 30 days')],
   ],
   'explanation/how-it-works.md': [
+    ['ends after 20 days', of('functions/coordinators', 'NO_TIMEOUT_MS')],
+    ['or after 45 s if that process died', SILENT],
+    ['10 s after its time', RESUME],
     ['the lease and a tick, 45 s by default', LEASE + TICK],
     [
       'soft delete, 14 days',
@@ -210,9 +213,6 @@ const QUOTES: Readonly<Record<string, readonly Quote[]>> = {
     ['takes over within 45 s', LEASE + TICK],
     ['have 2 s before', of('coordinator/drain', 'DRAIN_LIMIT_MS')],
     ['30 s in Kubernetes, 10 s in Docker', byHand('of Kubernetes'), byHand('of Docker')],
-    ['10 s after its time', RESUME],
-    ['or after 45 s if that process died', SILENT],
-    ['ends after 20 days', of('functions/coordinators', 'NO_TIMEOUT_MS')],
   ],
   'how-to/writing-handlers.md': [['up to 32 KB of JSON', RESULT]],
   'tutorials/first-job.md': [
