@@ -33,8 +33,8 @@ a gate does not open in time, the deployment stops there. Needs the Azure CLI, l
   --list                   print the apps in the form of deploy.yml's variable CRONLEASE_APPS, and do nothing else
   --parameters FILE        check this parameter file of infra/main.bicep, and do nothing else
   --gate-only              deploy nothing: wait for the gate of each app
-  --first-is-deployed      do not deploy the first app, since azd has done so: wait for its gate
-  --health-only            let the gate check health alone, where the coordination account cannot be reached
+  --first-is-deployed      do not deploy the first app, because azd has done so: wait for its gate
+  --health-only            let the gate check only health, if the coordination account cannot be reached
   --timeout SECONDS        the longest wait for each gate (default: 900)`;
 
 /** The deployment cannot continue. The message gives the reason. */

@@ -10,6 +10,7 @@ import { MIXES, MIX_NAMES } from '../test/simulation/faults/mixes';
 import { PLANTED } from '../test/simulation/faults/planted';
 import { caughtIn } from '../test/simulation/search/caught';
 import { parsePlayed, totalsOf } from '../test/simulation/search/played';
+import { testTables } from './evidence-tests';
 import { code, table } from './table';
 
 const EVIDENCE = 'docs/evidence';
@@ -46,6 +47,7 @@ export function evidenceTables(root: string): Record<string, string> {
     ...kept('stores', 'stores'),
     ...kept('on-azure', 'azure'),
     'stores-peers': peersTable(results),
+    ...testTables(root),
   };
 }
 

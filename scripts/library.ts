@@ -4,7 +4,6 @@ import path from 'node:path';
 /** A name that an entry of the package exports. */
 export interface Exported {
   readonly name: string;
-  readonly kind: string;
   /** The first sentence of its comment. */
   readonly text: string;
 }
@@ -54,14 +53,14 @@ function declaredIn(source: string): string[] {
 function exported(declaring: string, name: string, file: string, entry: string): Exported {
   const comment = String.raw`(?:/\*\*((?:(?!\*/).)*)\*/\n)?`;
   const declaration = new RegExp(
-    `${comment}export (?:async |abstract )?(function|class|interface|type|const) ${name}\\b`,
+    `${comment}export (?:async |abstract )?(?:function|class|interface|type|const) ${name}\\b`,
     's',
   ).exec(declaring);
   if (declaration === null) throw new Error(`${file} does not declare ${name}`);
-  const [, text, kind = ''] = declaration;
+  const [, text] = declaration;
   const meaning = text === undefined ? answerOf(entry, name) : firstSentence(text);
   if (meaning === undefined) throw new Error(`${file}: ${name} has no comment`);
-  return { name, kind, text: meaning };
+  return { name, text: meaning };
 }
 
 function answerOf(client: string, name: string): string | undefined {

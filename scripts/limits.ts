@@ -69,16 +69,12 @@ const LIMITS: Readonly<Record<string, readonly Limit[]>> = {
   ],
 };
 
-/** The sections, each with a row for each limit: what it bounds, its value, its constant. */
+/** The sections, each with a row for each limit: what it bounds, and its value. */
 export function limitRows(root: string): Readonly<Record<string, readonly (readonly string[])[]>> {
   return Object.fromEntries(
     Object.entries(LIMITS).map(([section, limits]) => [
       section,
-      limits.map(({ what, unit, file, constant }) => [
-        what,
-        inUnit(constantIn(root, file, constant), unit),
-        `\`${file}:${constant.split('.')[0]}\``,
-      ]),
+      limits.map(({ what, unit, file, constant }) => [what, inUnit(constantIn(root, file, constant), unit)]),
     ]),
   );
 }

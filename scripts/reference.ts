@@ -34,13 +34,13 @@ export const REFERENCE_PAGES = [
     'library',
     'limits',
   ].map((name) => `docs/reference/${name}.md`),
-  ...['storage-calls', 'reliability', 'stores'].map((name) => `docs/evidence/${name}.md`),
+  ...['storage-calls', 'reliability', 'stores', 'dashboard'].map((name) => `docs/evidence/${name}.md`),
   'docs/explanation/on-azure.md',
   'README.md',
 ];
 
 /** Options that most commands have: no section of a command names them. */
-const COMMON: ReadonlySet<string> = new Set(['--file', '--storage', '--container']);
+const COMMON: ReadonlySet<string> = new Set(['--file', '--utc', '--local', '--storage', '--container']);
 /** An option of this many commands is explained once, and their sections only name it. */
 const SHARED = 3;
 
@@ -166,10 +166,10 @@ function libraryTables(root: string): Record<string, string> {
       all.length !== main.length && main.some((other) => other.name === name && other.text === text);
     const optionsOrAnswer = all.filter((one) => !isAlike(one) && (OPTIONS.test(one.text) || ANSWER.test(one.text)));
     const apart = all.filter((one) => !isAlike(one) && !optionsOrAnswer.includes(one));
-    const rows = apart.map(({ name, kind, text }) => [code(name), kind, text]);
+    const rows = apart.map(({ name, text }) => [code(name), text]);
     const alike = all.filter(isAlike).map(({ name }) => code(name));
     const parts = [
-      table(['export', 'kind', 'meaning'], rows),
+      table(['export', 'meaning'], rows),
       ...(alike.length === 0 ? [] : [`As in ${code('cronlease')}: ${alike.join(', ')}.`]),
       ...typesTable('options', OPTIONS, optionsOrAnswer),
       ...typesTable('answer', ANSWER, optionsOrAnswer),
@@ -194,7 +194,7 @@ function typesTable(what: string, pattern: RegExp, types: readonly Exported[]): 
 function limitTables(root: string): Record<string, string> {
   const tables = Object.entries(limitRows(root)).map(([section, rows]) => [
     `limits-${section}`,
-    table(['limit of', 'value', 'constant'], rows),
+    table(['limit of', 'value'], rows),
   ]);
   return Object.fromEntries(tables) as Record<string, string>;
 }

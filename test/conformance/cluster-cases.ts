@@ -31,7 +31,7 @@ export function clusterCases({ start, isLeader, open }: ClusterOfThree): void {
     return [leader, servers.filter((server) => server !== leader)];
   }
 
-  it('keeps rows and leases if its leader is killed, and goes on', async () => {
+  it('keeps rows and leases if its leader is killed, and continues', async () => {
     const ready = at(...servers);
     const ifMatch = await rowIn(ready);
     const leaseId = await acquired(ready, ifMatch, 60_000);
@@ -70,7 +70,7 @@ export function clusterCases({ start, isLeader, open }: ClusterOfThree): void {
     expect(await answered(() => alone.writeRow(JOB, { token: '9' }, late))).toEqual({ kind: 'refused' });
   });
 
-  it('goes on without one server, and a server without the others answers nothing', async () => {
+  it('continues without one server, and a server without the others answers nothing', async () => {
     const ready = at(...servers);
     await rowIn(ready);
     const [leader, [one, two]] = await answered(byRole);

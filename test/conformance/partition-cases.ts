@@ -209,18 +209,22 @@ export function partitionCases(name: string, start: () => Promise<Group>): void 
     afterAll(() => group.stop());
 
     it(
-      'elects another leader if it was the leader, grants the ended lease alone, and refuses the old holder',
+      'elects another leader if that was the leader, grants only the ended lease, and refuses the old holder',
       () => leaderCutOff(group),
       TEST_MS,
     );
     it(
-      'answers nothing there if it was a follower, and shows afterwards what the others wrote',
+      'answers nothing there if that was a follower, and shows afterwards what the others wrote',
       () => followerCutOff(group),
       TEST_MS,
     );
     it.each([
       ['hears the others and is not heard', 'unheard'],
       ['is heard and does not hear the others', 'deaf'],
-    ] as const)('grants each token once if a follower %s', (_, cut) => oneWay(group, cut), TEST_MS);
+    ] as const)(
+      'grants each token once if the network loses what goes to a follower, or what it sends (%s)',
+      (_, cut) => oneWay(group, cut),
+      TEST_MS,
+    );
   });
 }

@@ -48,7 +48,7 @@ it('the pooler gives one client after another the same session of the server', a
 const WAYS = { directly: () => server.url, 'through the pooler': () => pooler.url };
 const NAMES = ['directly', 'through the pooler'] as const;
 
-it.each(NAMES)('instances that start together %s create the tables, and one of them gets the lease', async (way) => {
+it.each(NAMES)('instances that start together create the tables, and one of them gets the lease (%s)', async (way) => {
   const schema = freshName();
   const job = 'contended' as JobName;
   const stores = Array.from({ length: 8 }, () => storeAt({ url: WAYS[way](), schema }));

@@ -21,7 +21,7 @@ export interface StoppingServer {
  */
 export function stoppingServerConformance({ start, open }: StoppingServer): void {
   it.each(['SIGTERM', 'SIGKILL'] as const)(
-    'ended by %s and started on its files keeps rows and leases',
+    'ended by a signal and started on its files keeps rows and leases (%s)',
     async (end) => {
       const data = mkdtempSync(path.join(tmpdir(), 'cronlease-files-'));
       const first = await start({ data });

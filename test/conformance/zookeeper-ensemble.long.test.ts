@@ -127,7 +127,7 @@ describe('an ensemble of three', () => {
   );
 
   it(
-    'without most of its servers answers nobody, and goes on once it has them',
+    'without most of its servers answers no call, and continues once it has them',
     async () => {
       await leader();
       const store = storeAt({ url: url(), container: 'minority', callTimeoutMs: 3_000 });

@@ -73,7 +73,7 @@ describe.concurrent('cronlease init', () => {
       folder.run(['init', '--json'], {}, path.join(folder.path, 'here')),
     );
     expect(files.toSorted()).toEqual(FILES);
-    expect(next).toContain('cd .');
+    expect(next.filter((step) => step.startsWith('cd '))).toEqual([]);
     expect(filesIn('here')).toEqual([...FILES, 'NOTES.md'].toSorted());
   });
 });

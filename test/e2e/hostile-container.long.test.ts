@@ -4,6 +4,7 @@ import { recordKey } from '../../src/core/key';
 import { connectContainer } from '../../src/stores/azure-blob/connection';
 import { type CliFolder, cliFolder } from '../support/cli-build';
 import { type CoordinatedApp, coordinatedApp } from '../support/coordinated';
+import { DUE_SINCE_1970, FOREIGN, HUGE_MB, JUNK, REASON_LENGTH, RECORDS_AT_MOST } from '../support/foreign-blobs';
 import { type DevEvent, type DevRun, type Ready, endAll, startDev } from '../support/dev-run';
 import { buildLocal } from '../support/local-build';
 
@@ -63,44 +64,57 @@ function next(
 
 const ran = (job: string) => (event: DevEvent) => event.event === 'succeeded' && event['job'] === job;
 
+/** As the page has it. */
+function titleOf(name: keyof typeof FOREIGN): string {
+  return `${FOREIGN[name].blob}: ${FOREIGN[name].becomes}`;
+}
+
 describe('a container into which others put blobs', { timeout: 240_000 }, () => {
-  it('has no blob that stops the jobs of others', async () => {
+  it(titleOf('metadata'), async () => {
     await put('jobs/evil', { constructor: 'x' });
     await put('jobs/often/prototype', { prototype: 'x' });
-    await put('deployments/%zz');
-    await Promise.all(Array.from({ length: 1_200 }, (_, index) => put(`jobs/0-junk-${String(index)}`)));
     await next(({ event, reason }) => event === 'unhealthy' && String(reason).startsWith('jobs/evil, jobs/often'));
     await next(ran('often'));
   });
 
-  it('leaves rows that are not cronlease’s alone, and reports them', async () => {
+  it(titleOf('junk'), async () => {
+    await Promise.all(Array.from({ length: JUNK }, (_, index) => put(`jobs/0-junk-${String(index)}`)));
+    await next(ran('often'));
+  });
+
+  it(titleOf('name'), async () => {
+    await put('deployments/%zz');
+    await next(ran('often'));
+  });
+
+  it(titleOf('row'), async () => {
     await changeRow('odd', { prototype: 'x' });
     await changeRow('far', { cursor: FAR });
     for (const job of ['odd', 'far']) {
       const { reason } = await next((event) => event.event === 'unhealthy' && event['job'] === job);
-      expect(String(reason).length).toBeLessThanOrEqual(300);
+      expect(String(reason).length).toBeLessThanOrEqual(REASON_LENGTH);
     }
     await next(ran('often'));
   });
 
-  it('catches up with a cursor of 1970 in a few records', async () => {
+  it(titleOf('cursor'), async () => {
     const since = new Date().toISOString();
     await changeRow('behind', { cursor: '1970-01-01T00:00:00.000Z' });
     const expired = await next((event) => event.event === 'expired' && event['job'] === 'behind', { since });
-    expect(expired['count']).toBeGreaterThan(1_000_000_000);
+    expect(expired['count']).toBeGreaterThan(DUE_SINCE_1970);
     await next(ran('behind'));
     const records = dev.events.filter((event) => event.event === 'expired' && event['job'] === 'behind');
-    expect(records.length).toBeLessThan(5);
+    expect(records.length).toBeLessThanOrEqual(RECORDS_AT_MOST);
   });
 
-  it('settles a run whose record cannot be read, and takes it over never', async () => {
+  it(titleOf('record'), async () => {
     cli.write('jobs.json', { jobs: { once: { schedule: '@manual' } } });
     const where = ['--storage', ready.storage, '--container', ready.container];
     const { runId } = await cli.json<{ runId: string }>(cli.run(['run', 'once', '--json', ...where]));
     const started = await dev.event((event) => event.event === 'started' && event['job'] === 'once', 90_000);
     const due = Date.parse(String(started['scheduledFor']));
     const key = recordKey(due, runId.split('-m-')[1]);
-    await put(`runs/once/${key}`, { state: 'final' }, '['.repeat(6 * 1024 * 1024));
+    await put(`runs/once/${key}`, { state: 'final' }, '['.repeat(HUGE_MB * 1024 * 1024));
     const since = new Date().toISOString();
     process.kill(Number(started['pid']), 'SIGKILL');
     const failed = await next((event) => event.event === 'failed' && event['job'] === 'once', { since });
@@ -112,7 +126,7 @@ describe('a container into which others put blobs', { timeout: 240_000 }, () => 
     expect(why).toMatchObject({ outcome: 'failed', reason: 'outcomeUnknown' });
   });
 
-  it('is told by doctor, and nothing of it reaches the terminal as it is', async () => {
+  it(titleOf('escapes'), async () => {
     const where = ['--storage', ready.storage, '--container', ready.container];
     const due = new Date(Date.UTC(2026, 0, 1));
     const record = {

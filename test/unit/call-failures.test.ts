@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { StoreDeniedError, type StoreError, StoreUnavailableError } from '../../src/lease/store';
 import { sleep } from '../../src/core/clock';
-import { failure } from '../../src/stores/azure-blob/errors';
-import { RestError } from '@azure/storage-blob';
 import { firstInstance, listedRow } from '../support/by-hand';
+import { ANSWERS, CALL_FAILS, CALLS, errorOf } from '../support/failing-calls';
 import { interceptStore } from '../support/intercept';
 import { jobSpec } from '../support/job';
 import { type RivalTicks, rivalTicks } from '../support/rival-ticks';
@@ -12,38 +11,6 @@ import type { JobName } from '../../src/core/brand';
 const SECOND = 1_000;
 const HOUR = 3_600_000;
 const A = 'a' as JobName;
-
-/** The calls of a run, in their order. A listing also shows the control before the handler. */
-const CALLS = ['list', 'acquire', 'writeRow', 'renew', 'createRecord', 'release'] as const;
-
-/** What an answer means: the table of docs/evidence/reliability.md. */
-const ANSWERS = [
-  ['400', 'StoreUnavailable'],
-  ['401', 'StoreDenied'],
-  ['403', 'StoreDenied'],
-  ['404', 'StoreUnavailable'],
-  ['408', 'StoreUnavailable'],
-  ['409', 'StoreUnavailable'],
-  ['412', 'StoreUnavailable'],
-  ['429', 'StoreUnavailable'],
-  ['500', 'StoreUnavailable'],
-  ['502', 'StoreUnavailable'],
-  ['503', 'StoreUnavailable'],
-  ['504', 'StoreUnavailable'],
-  ['ECONNREFUSED', 'StoreUnavailable'],
-  ['ECONNRESET', 'StoreUnavailable'],
-  ['ENOTFOUND', 'StoreUnavailable'],
-  ['ETIMEDOUT', 'StoreUnavailable'],
-  ['EPIPE', 'StoreUnavailable'],
-] as const;
-
-function errorOf(answer: string): StoreError {
-  const isStatus = /^\d+$/.test(answer);
-  const error = isStatus
-    ? new RestError('planned by a test', { statusCode: Number(answer) })
-    : Object.assign(new Error(`connect ${answer}`), { code: answer });
-  return failure(error, 'a call');
-}
 
 /** A job of every hour, whose run outlasts a renewal, and one of whose calls, or several, fail for a while. */
 async function failing(
@@ -76,7 +43,7 @@ describe('an answer to a call of blob storage', () => {
   });
 });
 
-describe.each(CALLS)('a failure of %s in a run', (call) => {
+describe.each(CALLS.map((call) => [call, CALL_FAILS[call][0]] as const))('a failure of %s in a run: %s', (call) => {
   const errors = [
     ...new Map(ANSWERS.map(([answer, code]) => [code, errorOf(answer)])).values(),
     ...(['noToken', 'credentials', 'role', 'network'] as const).map((why) => new StoreDeniedError('denied', { why })),

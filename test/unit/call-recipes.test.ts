@@ -3,7 +3,7 @@ import path from 'node:path';
 import { expect, it } from 'vitest';
 import { type CallJob, runJob } from '../../src/testing/index';
 
-const page = readFileSync(path.join(__dirname, '../../docs/how-to/call-recipes.md'), 'utf8');
+const page = readFileSync(path.join(__dirname, '../../examples/calls.md'), 'utf8');
 
 interface Recipe extends CallJob {
   readonly timeout?: string;

@@ -364,6 +364,22 @@ describe('every error at once', () => {
     expect(lines).toContain('error: jobs.two.enabled = 1: is not true or false; must be true or false');
   });
 
+  it('of groups, of what jobs require, and between both and the jobs', () => {
+    const error = refusal({
+      groups: { db: { maxParallel: 0 } },
+      jobs: {
+        one: { schedule: '0 25 * * *', group: 'warehouse' },
+        two: { schedule: '@hourly', requires: ['nothing'] },
+      },
+    });
+    expect(error.errors.map(({ path }) => path).sort()).toEqual([
+      'groups.db.maxParallel',
+      'jobs.one.group',
+      'jobs.one.schedule',
+      'jobs.two.requires[0]',
+    ]);
+  });
+
   it('takes the lengths of leases that the store gives', () => {
     const settings = { schedule: '@daily', lease: '5m', grace: '5s' };
     expect(errorsOf(settings)).toMatchObject([{ path: 'jobs.job.lease', remedy: 'must be 15s to 1m' }]);

@@ -45,36 +45,39 @@ const SMALL = Number(/instanceMemoryMB (\d+)/.exec(read('infra/main.bicep'))?.[1
 const COSTS = byHand('the test of costs computes it');
 const AZURES = byHand('a value of Azure or Durable');
 const MESSAGE = byHand('a message with the value of a job');
-const SIMULATED = byHand('of the simulated world');
-const CONDITION = byHand('a condition of the test that the page names');
+const simulated = (file: string, constant: string): number => constantIn(root, `test/simulation/${file}.ts`, constant);
+const outage = (constant: string): number => constantIn(root, 'test/chaos/scenarios/storage.ts', constant);
 
 /** A phrase of a page, and what each of its figures must be. */
 type Quote = readonly [phrase: string, ...sources: readonly Source[]];
 
 const QUOTES: Readonly<Record<string, readonly Quote[]>> = {
   'evidence/reliability.md': [
-    ['up to 0.9 s behind', SIMULATED],
-    ['120 s after the faults end', SIMULATED],
-    ['state of 2 s to two minutes', SIMULATED],
-    ['with leases of 60 s', SIMULATED],
-    ['more than 30 s beyond its period', SIMULATED],
-    ['for up to 10 s before its process', SIMULATED],
-    ['everything but probes 12 s late', SIMULATED],
-    ['asked again every 2 s at most', of('coordinator/tick/tick', 'STORE_AGAIN_MS')],
+    ['120 s after the faults end', simulated('world/candidates', 'LEADS_WITHIN_MS')],
+    ['with leases of 60 s', simulated('faults/mix-hand-overs', 'LONG_LEASE_MS')],
+    ['more than 30 s beyond its period', simulated('checks/starts', 'STANDS_STILL_MS')],
+    ['for up to 10 s before its process', simulated('world/world', 'INVOCATIONS_MS')],
+    ['everything but probes 12 s late', simulated('faults/mix-hand-overs', 'SLOW_HUB_MS')],
     ['Leases are 15 s and ticks come every 15 s, so a take-over may take 32 s', ...chaosTakeOver()],
-    ['in the outages of 10 s leases are 30 s', CONDITION, LEASE],
-    ['up to 10 s, while handlers or a tick run', CONDITION],
-    ['up to 80 % of their period', CONDITION],
-    ['with a limit of 15 s', CONDITION],
-    ['With leases of 15 s, as in the outage of 30 s', SHORTEST_LEASE, CONDITION],
-    ['up to 6 s of writes', CONDITION],
-    ['due time every 10 s is back-filled', CONDITION],
-    ['more than 35 s for its start', CONDITION],
+    ['in the outages of 10 s leases are 30 s', outage('SHORT_MS'), LEASE],
+    ['With leases of 15 s, as in the outage of 30 s', SHORTEST_LEASE, outage('LONG_MS')],
+    ['up to 6 s of writes', outage('UNSAVED_MS')],
     ['resumes the retry 10 s later', RESUME],
-    ['a record of 6 MB', CONDITION],
     ['the last 7 days', of('core/failover', 'SEARCH_BACK_MS')],
   ],
   'evidence/stores.md': [['leases of 30 s, the default', LEASE]],
+  'explanation/choosing-a-store.md': [
+    ['again after 75 s', of('coordinator/tick/missing-container', 'MADE_AGAIN_AFTER_MS')],
+  ],
+  'explanation/cost.md': [
+    ['**$35 a month**, or **$16** with 512 MB', COSTS, COSTS, SMALL],
+    ['Besides 512 MB', SMALL],
+    ['$18 of the $35', COSTS, COSTS],
+    ['about $19 or $12', COSTS, COSTS],
+    ['noticed up to 45 s later', byHand('the longest gap of the schedule beside it')],
+    ['saves 144 calls an hour', byHand('144 are measured')],
+    ['free up to 5 GB a month', AZURES],
+  ],
   'explanation/on-azure.md': [
     ['Up to 8 s, jobs are claimed earlier', byHand('the longest look-ahead allows it')],
     ['12 calls to queues', byHand('the test of Durable calls counts them')],
@@ -88,6 +91,16 @@ const QUOTES: Readonly<Record<string, readonly Quote[]>> = {
     ['about 350 MB', byHand('eight spans of 1 KB for each minute of 30 days')],
   ],
   'explanation/how-it-works.md': [
+    ['ends after 20 days', of('functions/coordinators', 'NO_TIMEOUT_MS')],
+    ['or after 45 s if that process died', SILENT],
+    ['10 s after its time', RESUME],
+    ['the lease and a tick, 45 s by default', LEASE + TICK],
+    [
+      'soft delete, 14 days',
+      Number(
+        /deleteRetentionPolicy: {\s+enabled: true\s+days: (\d+)/.exec(read('infra/modules/coordination.bicep'))?.[1],
+      ) * DAY,
+    ],
     ['not up to 15 s late', TICK],
     ['more than 30 s old', ON_TIME],
     ['the lease plus 20 s', of('core/decide/verdict', 'CLAIMED_AGAIN_MS')],
@@ -112,20 +125,6 @@ const QUOTES: Readonly<Record<string, readonly Quote[]>> = {
   'how-to/azure.md': [
     ['about $39 an hour', floodDollars()],
     ['for [35 s to 2 minutes]', byHand('35 to 77 s are measured'), MEASURED],
-    ['**$35 a month**, or **$16** with 512 MB', COSTS, COSTS, SMALL],
-    ['besides 512 MB', SMALL],
-    ['$18 of the $35', COSTS, COSTS],
-    ['about $19 or $12', COSTS, COSTS],
-    ['noticed up to 45 s later', byHand('the longest gap of the schedule beside it')],
-    ['saves 144 calls an hour', byHand('144 are measured')],
-    ['free up to 5 GB a month', AZURES],
-    ['the lease and a tick, 45 s by default', LEASE + TICK],
-    [
-      'soft delete, 14 days',
-      Number(
-        /deleteRetentionPolicy: {\s+enabled: true\s+days: (\d+)/.exec(read('infra/modules/coordination.bicep'))?.[1],
-      ) * DAY,
-    ],
     ['continue 10 s after their time', RESUME],
   ],
   'how-to/calls.md': [
@@ -214,9 +213,6 @@ const QUOTES: Readonly<Record<string, readonly Quote[]>> = {
     ['takes over within 45 s', LEASE + TICK],
     ['have 2 s before', of('coordinator/drain', 'DRAIN_LIMIT_MS')],
     ['30 s in Kubernetes, 10 s in Docker', byHand('of Kubernetes'), byHand('of Docker')],
-    ['10 s after its time', RESUME],
-    ['or after 45 s if that process died', SILENT],
-    ['ends after 20 days', of('functions/coordinators', 'NO_TIMEOUT_MS')],
   ],
   'how-to/writing-handlers.md': [['up to 32 KB of JSON', RESULT]],
   'tutorials/first-job.md': [
@@ -228,7 +224,7 @@ const QUOTES: Readonly<Record<string, readonly Quote[]>> = {
 };
 
 /** Written as a whole by the commands that measure. */
-const WRITTEN = ['elections', 'performance', 'scale'].map((name) => `evidence/${name}.md`);
+const WRITTEN = ['performance', 'scale'].map((name) => `evidence/${name}.md`);
 
 const PAGES = ['evidence', 'explanation', 'how-to', 'tutorials']
   .flatMap((folder) => readdirSync(path.join(root, 'docs', folder)).map((file) => `${folder}/${file}`))
@@ -303,6 +299,18 @@ function unquoted(prose: string, quotes: readonly Quote[]): readonly string[] {
     ({ 0: figure, index }) => `${rest.slice(Math.max(0, index - 30), index)}${figure}`,
   );
 }
+
+describe('the tables of the evidence', () => {
+  it.each(PAGES.filter((page) => page.startsWith('evidence/')))('are generated in %s', (page) => {
+    const byHands = read(`docs/${page}`).replaceAll(/<!-- generated.*?<!-- end -->/gs, '');
+    expect(byHands.match(/^\|.*/gm) ?? []).toEqual([]);
+  });
+
+  it('are written as a whole by the commands that measure, on the other pages', () => {
+    const writers = read('bench/report/publish.ts') + read('bench/scale/main.ts');
+    for (const page of WRITTEN) expect(writers).toContain(`'${path.basename(page)}'`);
+  });
+});
 
 describe('the figures in the prose of the guides', () => {
   it('are found in every unit', () => {

@@ -103,7 +103,8 @@ function nextSteps(folder: string): readonly string[] {
   const pack = isClone
     ? `(cd ${quoted(OWN)} && npm run pack)`
     : 'npm run pack   # in a clone of cronlease, after npm ci';
-  return [pack, `cd ${quoted(folder)}`, `npm install ${quoted(place)}`, 'npm test', 'npm start'];
+  const go = path.resolve(folder) === process.cwd() ? [] : [`cd ${quoted(folder)}`];
+  return [pack, ...go, `npm install ${quoted(place)}`, 'npm test', 'npm start'];
 }
 
 /** A path as it is, or relative to a folder. */

@@ -350,7 +350,7 @@ const GRANTS: Readonly<Partial<Record<PriceName, string>>> = {
 };
 
 /** https://learn.microsoft.com/azure/storage/blobs/map-rest-apis-transaction-categories: general-purpose v2 */
-const PRICE_OF_CALL: Readonly<Record<CallKind, PriceName | 'free'>> = {
+export const PRICE_OF_CALL: Readonly<Record<CallKind, PriceName | 'free'>> = {
   listing: 'blobList',
   container: 'blobList',
   read: 'blobRead',

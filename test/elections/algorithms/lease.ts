@@ -31,9 +31,9 @@ import type { Member } from './algorithm';
 
 /** The least that Azure grants. */
 export const LEASE_MS: Millis = 15_000;
-const MARGIN_MS: Millis = 2_000;
+export const MARGIN_MS: Millis = 2_000;
 const TRUST_MS = LEASE_MS - MARGIN_MS;
-const RENEW_MS = LEASE_MS / 3;
+export const RENEW_MS = LEASE_MS / 3;
 const POLL_MS = LEASE_MS / 3;
 const CALL_LIMIT_MS: Millis = 5_000;
 const ASK_AGAIN_MS: Millis = 500;

@@ -1,6 +1,12 @@
 import { format } from 'prettier';
 import { type Range, plotRanges } from '../../../bench/report/plot';
-import { SCENARIOS } from '../world/scenarios';
+import { LEASE_MS, MARGIN_MS, RENEW_MS } from '../algorithms/lease';
+import { LEASE_MS as RAFT_LEASE_MS } from '../algorithms/raft';
+import { HEARTBEAT_MS, SILENCE_MS } from '../algorithms/timing';
+import { SEEDS } from '../seeds';
+import { DELAY_MS } from '../world/links';
+import { FAULT_AT_MS, MEASURED_MS, SCENARIOS } from '../world/scenarios';
+import { COMPUTES_MS, WRITE_EVERY_MS } from '../world/trial';
 import type { Row } from './summary';
 import { markdownTable, METRICS } from './tables';
 
@@ -9,6 +15,7 @@ const GENERATED = /(<!-- generated: ([\w-]+) -->\n).*?(<!-- end -->)/gs;
 /** The page with the parts between its marks made again. The rows are those of 5 instances, and of 3. */
 export async function withFigures(page: string, five: readonly Row[], three: readonly Row[]): Promise<string> {
   const parts: Readonly<Record<string, string>> = {
+    conditions: conditions(),
     scenarios: SCENARIOS.map(({ name, what }) => `- **${name}**: ${what}`).join('\n'),
     'five-instances': tables(five),
     'three-instances': tables(three),
@@ -19,6 +26,29 @@ export async function withFigures(page: string, five: readonly Row[], three: rea
     return `${start}\n${part}\n\n${end}`;
   });
   return format(filled, { parser: 'markdown', printWidth: 120, singleQuote: true });
+}
+
+/** What the figures depend on: the constants of the trials and of the algorithms. */
+function conditions(): string {
+  const [computes] = COMPUTES_MS.toReversed();
+  return [
+    `Each figure is the mean of ${String(SEEDS)} trials, over the ${seconds(MEASURED_MS)} from a fault on, which begins after ` +
+      `about ${seconds(FAULT_AT_MS)}.`,
+    `A message takes ${DELAY_MS.join(' to ')} ms.`,
+    `The leader writes every ${String(WRITE_EVERY_MS)} ms, and computes each write for up to ${String(computes)} ms.`,
+    `Bully, the ring and Raft send a heartbeat every ${seconds(HEARTBEAT_MS)}.`,
+    `Bully and the ring take a leader for dead after ${seconds(SILENCE_MS)} of silence, Raft after ${seconds(SILENCE_MS)} to ` +
+      `${seconds(2 * SILENCE_MS)}.`,
+    `The lease of \`raft-lease\` lasts ${seconds(RAFT_LEASE_MS)}.`,
+    `The lease of \`lease\` and \`cronlease\` lasts ${seconds(LEASE_MS)}, the least that Azure grants. \`lease\` renews it every ` +
+      `${seconds(RENEW_MS)}, with a margin of ${seconds(MARGIN_MS)}.`,
+  ]
+    .map((line) => `- ${line}`)
+    .join('\n');
+}
+
+function seconds(ms: number): string {
+  return `${String(ms / 1_000)} s`;
 }
 
 function tables(rows: readonly Row[]): string {

@@ -20,7 +20,7 @@ export interface Links {
   readonly sent: number;
 }
 
-const DELAY_MS = [1, 15] as const;
+export const DELAY_MS = [1, 15] as const;
 
 export function createLinks(timeline: Timeline, seed: number): Links {
   const randoms = new Map<string, Random>();

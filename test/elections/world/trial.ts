@@ -36,9 +36,9 @@ export interface Figures {
  * Leaders write this often. It is also how often the observer looks at least, because a belief may end only by the
  * passing of time.
  */
-const WRITE_EVERY_MS = 200;
+export const WRITE_EVERY_MS = 200;
 /** How long a leader computes what it writes, after it has checked that it leads. */
-const COMPUTES_MS = [5, 100] as const;
+export const COMPUTES_MS = [5, 100] as const;
 
 interface Actor {
   readonly process: SimulatedProcess;
