@@ -1,8 +1,9 @@
 import { type DurableClient, OrchestrationRuntimeStatus } from 'durable-functions';
 import type { AppOrchestrations, Hub } from '../coordinator/hub';
 import type { OrchestrationInput } from '../coordinator/message';
+import { given } from '../core/given';
 import { inParallel } from '../core/in-parallel';
-import { failedOrchestration, parseInstanceId } from '../core/orchestration';
+import { failedOrchestration, parseInstanceId, progressOf } from '../core/orchestration';
 import { BATCH, CONTINUED, ITEMS, RUN } from './orchestrator';
 
 const OWN = [RUN, CONTINUED, BATCH, ITEMS];
@@ -103,7 +104,7 @@ function appOrchestrations(client: DurableClient): AppOrchestrations {
       const listed = await client.getStatusBy({ runtimeStatus: GOES_ON });
       return listed.map(({ instanceId, customStatus }) => ({
         id: instanceId,
-        ...(customStatus != null && { status: JSON.stringify(customStatus) }),
+        ...given({ progress: progressOf(customStatus) }),
       }));
     },
     async end(id) {
