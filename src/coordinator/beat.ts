@@ -152,15 +152,17 @@ export async function leaveBeats(coordinator: Coordinator, beats: Beats): Promis
 export function entryOf(coordinator: Beating, { job, key, token }: Fanning): Beats {
   const all = beatsOf.get(coordinator) ?? new Map<string, Beats>();
   beatsOf.set(coordinator, all);
-  const { clock } = coordinator;
-  for (const [run, { since, writing, items }] of all) {
-    const isIdle = writing === undefined && items.size === 0;
-    if (isIdle && elapsedSince(clock, since) > FORGET_AFTER_MS) all.delete(run);
-  }
   const id = `${job} ${key} ${String(token)}`;
-  const beats = all.get(id) ?? newBeats(coordinator, { job, key, token });
+  const known = all.get(id);
+  if (known !== undefined && !isForgotten(coordinator, known)) return known;
+  for (const [run, one] of all) if (isForgotten(coordinator, one)) all.delete(run);
+  const beats = newBeats(coordinator, { job, key, token });
   all.set(id, beats);
   return beats;
+}
+
+function isForgotten({ clock }: Beating, { since, writing, items }: Beats): boolean {
+  return writing === undefined && items.size === 0 && elapsedSince(clock, since) > FORGET_AFTER_MS;
 }
 
 function newBeats({ clock, newId }: Beating, run: Fanning): Beats {

@@ -138,7 +138,7 @@ function recordLines(
     ['changed', record.resultChanges?.join('; ') ?? ''],
     ['items', record.items === undefined ? '' : itemCounts(record.items)],
     ['durable', record.orchestration ?? ''],
-    ['progress', record.progress === undefined ? '' : progressText(record.progress)],
+    ['progress', record.state === 'final' || record.progress === undefined ? '' : progressText(record.progress)],
   ];
   const facts = lines.filter(([, value]) => value !== '').map(([name, value]) => `  ${name.padEnd(8)} ${value}`);
   return [
