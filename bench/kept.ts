@@ -4,6 +4,7 @@ import type { IdleResult } from './measure/idle';
 import type { KillResult } from './measure/kill';
 import type { LogsResult } from './measure/logs';
 import type { Result } from './measure/result';
+import type { ShortageResult } from './measure/shortage';
 import type { Starts } from './measure/start';
 
 /** A table of the page, as text. */
@@ -27,11 +28,12 @@ export interface Sitting {
   /** One, or none. */
   readonly starts: readonly Starts[];
   readonly logs: readonly LogsResult[];
+  readonly shortages: readonly ShortageResult[];
   /** What could not be measured. */
   readonly failures: readonly { readonly run: string; readonly reason: string }[];
   /** The CPU of a run by part. */
   readonly profile?: Table;
-  /** For tables of earlier sittings, by {@link tableOf} or by `kills`, `idles`, `starts`, `logs` and `profile`. */
+  /** For tables of earlier sittings, by {@link tableOf} or by `kills`, `idles`, `starts`, `logs`, `shortages` and `profile`. */
   readonly made?: Readonly<Record<string, Made>>;
 }
 
@@ -49,12 +51,13 @@ export function joined(old: Sitting, now: Sitting): Sitting {
   const measured = new Set(now.results.map(tableOf));
   const kept = old.results.filter((result) => !measured.has(tableOf(result)));
   const tables = [...new Set(kept.map(tableOf))];
-  const take = <Part extends 'kills' | 'idles' | 'starts' | 'logs'>(part: Part): Sitting[Part] => {
+  const take = <Part extends 'kills' | 'idles' | 'starts' | 'logs' | 'shortages'>(part: Part): Sitting[Part] => {
     if (now[part].length > 0 || old[part].length === 0) return now[part];
     tables.push(part);
     return old[part];
   };
   const [kills, idles, starts, logs] = [take('kills'), take('idles'), take('starts'), take('logs')];
+  const shortages = take('shortages');
   const profile = now.profile ?? old.profile;
   if (now.profile === undefined && profile !== undefined) tables.push('profile');
   const { leftOut, failures } = now.results.length > 0 ? now : old;
@@ -62,7 +65,7 @@ export function joined(old: Sitting, now: Sitting): Sitting {
     ...now,
     ...{ leftOut, failures },
     results: [...kept, ...now.results].toSorted((a, b) => rankOf(a) - rankOf(b)),
-    ...{ kills, idles, starts, logs },
+    ...{ kills, idles, starts, logs, shortages },
     ...(profile === undefined ? {} : { profile }),
     made: Object.fromEntries(tables.map((table) => [table, madeOf(old, table)])),
   };

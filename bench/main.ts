@@ -39,7 +39,16 @@ async function profile(options: Options, root: string): Promise<number> {
   console.log(`${plainTable(table)}\n${figuresLine(result)}`);
   console.error(`The profile is in ${path.relative(process.cwd(), folder)}: Chromium's developer tools show it.`);
   if (options.add) {
-    const nothing = { leftOut: [], results: [], kills: [], idles: [], starts: [], logs: [], failures: [] };
+    const nothing = {
+      leftOut: [],
+      results: [],
+      kills: [],
+      idles: [],
+      starts: [],
+      logs: [],
+      shortages: [],
+      failures: [],
+    };
     await publish({ machine: describeMachine(root), ...nothing, profile: table }, options, root);
   }
   return 0;

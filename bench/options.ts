@@ -13,13 +13,15 @@ or into .tmp/bench if options leave something out.
                         one repetition, no skew, no kills: under 20 minutes
   --systems NAME,…      only these systems; --list names them
   --parts PART,…        only these parts: loads, kill (kill -9 of a worker), idle (jobs that are not due),
-                        start (an app until its functions are registered), logs (of a run that writes 3,000 lines)
+                        start (an app until its functions are registered), logs (of a run that writes 3,000 lines),
+                        shortage (of CPU, for 10 s)
   --loads LOAD,…        only these loads, such as 100/s,1000/min
   --repetitions N       each load so many times, in turn (2); a whole run with 2 takes about three hours
   --seconds N           how long a rate is measured (20)
   --skew MS             how far the workers' clocks are apart in the skewed runs; 0: no skewed runs (150)
   --idle N,…            so many jobs that are not due (1,1000)
   --idle-seconds N      for so long (300)
+  --cores N,…           so many cores are taken in a shortage (0.5,1,1.5)
   --out FOLDER          write page, plots and results there
   --add                 keep the tables of the page there which this run does not measure; each names its commit
   --render FOLDER       measure nothing: write the page and the plots there again from its results
@@ -35,7 +37,7 @@ export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-const PARTS = ['loads', 'kill', 'idle', 'start', 'logs'] as const;
+const PARTS = ['loads', 'kill', 'idle', 'start', 'logs', 'shortage'] as const;
 
 export type Part = (typeof PARTS)[number];
 
@@ -49,6 +51,8 @@ export interface Options {
   readonly skewMs: number;
   readonly idleJobs: readonly number[];
   readonly idleSeconds: number;
+  /** The cores that each shortage takes. */
+  readonly cores: readonly number[];
   /** Whether nothing is left out that a whole run has. */
   readonly whole: boolean;
   readonly out: string | undefined;
@@ -61,7 +65,18 @@ export interface Options {
 const LOADS = '1/s,20/s,100/s,300/s,100/min,1000/min,5000/min';
 const QUICK_LOADS = '1/s,100/s,1000/min';
 const QUICK_SYSTEMS = 'croner,naive-lease,blob-leader,redlock,bullmq,etcd-election,graphile,cronlease';
-const NARROWING = ['quick', 'systems', 'parts', 'loads', 'repetitions', 'seconds', 'skew', 'idle', 'idle-seconds'];
+const NARROWING = [
+  'quick',
+  'systems',
+  'parts',
+  'loads',
+  'repetitions',
+  'seconds',
+  'skew',
+  'idle',
+  'idle-seconds',
+  'cores',
+];
 
 /** @returns a text to print instead of a run */
 export function readOptions(args: readonly string[]): Options | string {
@@ -78,6 +93,7 @@ export function readOptions(args: readonly string[]): Options | string {
     skewMs: whole('--skew', values.skew, quick ? 0 : 150, 0, 60_000),
     idleJobs: listed(values.idle ?? '1,1000')?.map((text) => whole('--idle', text, 1, 1, 100_000)) ?? [],
     idleSeconds: whole('--idle-seconds', values['idle-seconds'], 300, 1, 36_000),
+    cores: (values.cores ?? '0.5,1,1.5').split(',').map(coresOf),
     whole: !NARROWING.some((name) => name in values),
     out: values.out,
     add: values.add === true,
@@ -99,7 +115,7 @@ function parse(args: readonly string[]) {
       options: {
         ...{ quick: flag, profile: flag, add: flag, list: flag, help: flag },
         ...{ systems: text, parts: text, loads: text, repetitions: text, seconds: text, skew: text },
-        ...{ idle: text, 'idle-seconds': text, out: text, render: text },
+        ...{ idle: text, 'idle-seconds': text, cores: text, out: text, render: text },
       },
     });
   } catch (error) {
@@ -126,6 +142,12 @@ function loadOf(text: string): Load {
   throw new UsageError(
     `--loads: "${text}" is not a load. Use jobs a second, or jobs due in one minute: 100/s, 1000/min.`,
   );
+}
+
+function coresOf(text: string): number {
+  const cores = Number(text);
+  if (/^\d{1,2}(\.\d{1,2})?$/.test(text) && cores > 0) return cores;
+  throw new UsageError(`--cores: "${text}" cannot be used. Use numbers of cores, such as 0.5,1.`);
 }
 
 function whole(option: string, text: string | undefined, preset: number, least: number, most: number): number {

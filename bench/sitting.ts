@@ -10,10 +10,12 @@ import { killOnce, type KillResult } from './measure/kill';
 import { logsOnce, type LogsResult } from './measure/logs';
 import type { Result } from './measure/result';
 import { runOnce } from './measure/run';
+import { type ShortageResult, shortageOnce } from './measure/shortage';
 import { measureStarts, type Starts } from './measure/start';
 import { type Options, systemNamed } from './options';
 import { plannedName, planRuns } from './plan';
-import { figuresLine, idleLine, killLine, logsLine, startLine } from './report/line';
+import { figuresLine, idleLine, killLine, logsLine, shortageLine, startLine } from './report/line';
+import { systems as all } from './systems/index';
 import type { System } from './systems/system';
 
 /** What every measurement needs. */
@@ -78,8 +80,9 @@ export async function sit(
   const idles: IdleResult[] = [];
   const starts: Starts[] = [];
   const logs: LogsResult[] = [];
+  const shortages: ShortageResult[] = [];
   const failures: { run: string; reason: string }[] = [];
-  const sitting: Sitting = { machine, leftOut, results, kills, idles, starts, logs, failures };
+  const sitting: Sitting = { machine, leftOut, results, kills, idles, starts, logs, shortages, failures };
 
   const make = async <T>({ name, measure, line, into }: Measurement<T>, at: string): Promise<void> => {
     signal.throwIfAborted();
@@ -102,6 +105,8 @@ export async function sit(
   const resting = has('idle') ? idleRuns(systems, options, room, idles) : [];
   for (const [index, run] of runs.entries()) await make(run, `${String(index + 1)}/${String(runs.length)}`);
   for (const [index, run] of killed.entries()) await make(run, `${String(index + 1)}/${String(killed.length)}`);
+  const short = has('shortage') ? shortageRuns(systems, options, room, shortages) : [];
+  for (const [index, run] of short.entries()) await make(run, `${String(index + 1)}/${String(short.length)}`);
   const side = createGate(IDLE_AT_ONCE);
   await Promise.all(resting.map((run) => side(() => make(run, '-'))));
   if (has('start')) await make(startRun(room, starts), '-');
@@ -129,6 +134,27 @@ function killRuns(systems: readonly System[], room: Room, into: KillResult[]): M
     line: killLine,
     into,
   }));
+}
+
+/** Where no systems are chosen, a shortage is measured of these. */
+const IN_SHORTAGE = ['croner', 'bullmq', 'cronlease', 'cronlease-redis'];
+
+function shortageRuns(
+  systems: readonly System[],
+  { cores, systems: chosen }: Options,
+  room: Room,
+  into: ShortageResult[],
+): Measurement<ShortageResult>[] {
+  const areChosen = chosen.length < all.length;
+  const compared = systems.filter(({ name }) => areChosen || IN_SHORTAGE.includes(name));
+  return cores.flatMap((taken) =>
+    compared.map((system) => ({
+      name: `${system.name} without ${String(taken)} cores`,
+      measure: () => shortageOnce({ ...room, system, cores: taken }),
+      line: shortageLine,
+      into,
+    })),
+  );
 }
 
 function idleRuns(

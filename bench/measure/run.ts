@@ -113,7 +113,7 @@ async function measureBurst(world: World, jobs: readonly BenchJob[], { signal }:
   return { expected, span: [from, trueNow()], usage };
 }
 
-async function waitForEach(world: World, count: number, signal: AbortSignal): Promise<void> {
+export async function waitForEach(world: World, count: number, signal: AbortSignal): Promise<void> {
   const deadline = performance.now() + FIRST_RUNS_MS;
   while (performance.now() < deadline) {
     if (new Set(world.starts.read().map(({ job }) => job)).size >= count) return;
@@ -122,7 +122,7 @@ async function waitForEach(world: World, count: number, signal: AbortSignal): Pr
 }
 
 /** Waits until all due times have been run, or no run of one has come for a while. */
-async function drain(world: World, { jobs, dues }: Expected, signal: AbortSignal): Promise<void> {
+export async function drain(world: World, { jobs, dues }: Expected, signal: AbortSignal): Promise<void> {
   const wanted = new Set(dues);
   const deadline = performance.now() + DRAIN_MS;
   let seen = 0;

@@ -2,6 +2,7 @@ import type { IdleResult } from '../measure/idle';
 import type { KillResult } from '../measure/kill';
 import type { LogsResult } from '../measure/logs';
 import type { Result } from '../measure/result';
+import type { ShortageResult } from '../measure/shortage';
 import type { Starts } from '../measure/start';
 import { milliseconds, perRun, seconds, share, totalCalls } from './numbers';
 
@@ -43,6 +44,18 @@ export function idleLine({ workerShare, serverShare, callsPerHour, workerMb }: I
 export function logsLine({ lines, seconds: wrote, kept, keptFirst, keptLast, load }: LogsResult): string {
   const halves = `${String(keptFirst)} of the first and ${String(keptLast)} of the last 1000`;
   return `${String(kept)} of ${String(lines)} lines of ${String(wrote)} s kept, ${halves}, at load ${load.toFixed(1)}`;
+}
+
+export function shortageLine({ onTimeAfterMs, figures, usage, runs }: ShortageResult): string {
+  const { lateness, starts, duplicates, dueTimes, misses } = figures;
+  return [
+    `on time again after ${seconds(onTimeAfterMs)}`,
+    `late p50 ${milliseconds(lateness.p50)} max ${milliseconds(lateness.max)} ms`,
+    `${String(misses)} of ${String(dueTimes)} missed`,
+    `${String(starts - duplicates - (dueTimes - misses))} later attempts`,
+    `CPU ${perRun(usage.workersCpuMs, runs)} + ${perRun(usage.backendCpuMs, runs)} ms a run`,
+    ...(usage.calls === undefined ? [] : [`${perRun(totalCalls(usage.calls) ?? 0, runs)} calls a run`]),
+  ].join(', ');
 }
 
 export function startLine({ apps }: Starts): string {

@@ -13,6 +13,7 @@ import {
   logsTable,
   markdownTable,
   packagesTable,
+  shortageTable,
   startTable,
 } from './tables';
 
@@ -26,7 +27,7 @@ export function plotFile(load: string): string {
 
 /** The page, as Markdown. */
 export function pageOf(sitting: Sitting): string {
-  const { results, kills, idles, logs } = sitting;
+  const { results, kills, idles, logs, shortages } = sitting;
   return [
     '# Performance',
     'This page compares cronlease with what people would use instead. All ran the same jobs on one machine, one ' +
@@ -43,6 +44,9 @@ export function pageOf(sitting: Sitting): string {
       return [`## ${title}`, ...plot, markdownTable(table), madeAt(sitting, tableOf(first))];
     }),
     ...(kills.length === 0 ? [] : [...KILLED, markdownTable(killTable(kills)), madeAt(sitting, 'kills')]),
+    ...(shortages.length === 0
+      ? []
+      : [...SHORT, markdownTable(shortageTable(shortages)), madeAt(sitting, 'shortages')]),
     ...(idles.length === 0 ? [] : [...IDLE, markdownTable(idleTable(idles)), madeAt(sitting, 'idles')]),
     ...started(sitting),
     ...(logs.length === 0 ? [] : [...LOGS, markdownTable(logsTable(logs)), madeAt(sitting, 'logs')]),
@@ -111,6 +115,13 @@ const KILLED = [
     'without a gap. Which worker holds the five jobs is a matter of chance. If cronlease misses nothing in this ' +
     'table, a different worker held them. The second attempt is that of the interrupted run. Most of the peers never ' +
     'make one.',
+];
+
+const SHORT = [
+  '## A shortage of CPU',
+  'While 100 jobs are due every second, other processes of a higher priority take so many cores for 10 s. On time ' +
+    'again is the first due time after that from which on every job starts within 250 ms, up to the end 40 s later. ' +
+    'All figures are of these 50 s.',
 ];
 
 const IDLE = [

@@ -26,9 +26,10 @@ export function readSitting(folder: string): Sitting {
   const sitting = JSON.parse(readFileSync(path.join(folder, RESULTS), 'utf8'), (_key, value: unknown) =>
     // JSON has no NaN: a lateness of no starts.
     value === null ? Number.NaN : value,
-  ) as Omit<Sitting, 'starts' | 'logs'> & Partial<Sitting>;
+  ) as Omit<Sitting, 'starts' | 'logs' | 'shortages'> & Partial<Sitting>;
   // Results of before these parts have none.
-  return { ...sitting, starts: sitting.starts ?? [], logs: sitting.logs ?? [] };
+  const { starts = [], logs = [], shortages = [] } = sitting;
+  return { ...sitting, starts, logs, shortages };
 }
 
 /** Writes the page and its plots. */

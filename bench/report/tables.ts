@@ -4,6 +4,7 @@ import type { IdleResult } from '../measure/idle';
 import type { KillResult } from '../measure/kill';
 import type { LogsResult } from '../measure/logs';
 import type { Result } from '../measure/result';
+import type { ShortageResult } from '../measure/shortage';
 import type { Starts } from '../measure/start';
 import type { Sitting, Table } from '../kept';
 import { median, milliseconds, perRun, seconds, share, totalCalls } from './numbers';
@@ -17,7 +18,7 @@ function middle(of: (result: Result) => number): Column['cell'] {
   return (repeated) => milliseconds(median(repeated.map(of)));
 }
 
-function total(repeated: readonly Result[], of: (result: Result) => number): number {
+function total<T>(repeated: readonly T[], of: (result: T) => number): number {
   return repeated.reduce((sum, result) => sum + of(result), 0);
 }
 
@@ -67,7 +68,7 @@ const EARLY: Column = {
 };
 
 /** A later attempt is not a double: the system knows of both. Its handler has run again all the same. */
-function doubledCell(repeated: readonly Result[]): string {
+function doubledCell(repeated: readonly Pick<Result, 'figures'>[]): string {
   const doubled = String(total(repeated, ({ figures }) => figures.duplicates));
   const again = total(
     repeated,
@@ -124,6 +125,27 @@ export function killTable(kills: readonly KillResult[]): Table {
       missedText(figures),
       String(figures.dueTimes),
     ]),
+  };
+}
+
+export function shortageTable(shortages: readonly ShortageResult[]): Table {
+  return {
+    title: '100 jobs a second, CPU taken for 10 s',
+    header: [
+      ...['cores taken', 'system', 'on time again after', 'p50, ms', 'max, ms', 'doubled', 'missed', 'of'],
+      ...['CPU of workers, ms a run', 'of the server', 'calls a run'],
+    ],
+    rows: [...grouped(shortages, ({ cores }) => String(cores)).values()].flat().map((shortage) => {
+      const { system, cores, onTimeAfterMs, figures, usage, runs } = shortage;
+      const calls = totalCalls(usage.calls);
+      return [
+        ...[String(cores), system, seconds(onTimeAfterMs)],
+        ...[milliseconds(figures.lateness.p50), milliseconds(figures.lateness.max), doubledCell([shortage])],
+        ...[missedText(figures), figures.dueTimes.toLocaleString('en-US')],
+        ...[perRun(usage.workersCpuMs, runs), perRun(usage.backendCpuMs, runs)],
+        calls === undefined ? '–' : perRun(calls, runs),
+      ];
+    }),
   };
 }
 
@@ -232,10 +254,11 @@ export function markdownTable({ header, rows }: Table): string {
   return [line(header), line(header.map((_, index) => (index === 0 ? '---' : '--:'))), ...rows.map(line)].join('\n');
 }
 
-export function plainTables({ results, kills, idles, starts, logs }: Sitting): string {
+export function plainTables({ results, kills, idles, starts, logs, shortages }: Sitting): string {
   return [
     ...loadTables(results),
     ...(kills.length === 0 ? [] : [killTable(kills)]),
+    ...(shortages.length === 0 ? [] : [shortageTable(shortages)]),
     ...(idles.length === 0 ? [] : [idleTable(idles)]),
     ...starts.flatMap((one) => [startTable(one), packagesTable(one)]),
     ...(logs.length === 0 ? [] : [logsTable(logs)]),

@@ -2,7 +2,7 @@ import path from 'node:path';
 import { beforeAll, expect, it } from 'vitest';
 import { MIXES, MIX_NAMES, type MixName, type Mixture, PAIRS } from './faults/mixes';
 import { PLANTED, type Planted } from './faults/planted';
-import { caughtIn } from './search/caught';
+import { seedsShown } from './search/caught';
 import { describe as inWords, replayLine } from './search/explain';
 import { type Caught, WITHIN, catchPlanted, searchHistories, searchSlices, withWorker } from './search/search';
 import type { Failure } from './search/worker';
@@ -76,17 +76,12 @@ export const EVERYDAY_PLANTED = PLANTED.filter(isEveryday);
 /** The faults that only `npm run test:all` plants. */
 export const LONG_PLANTED = PLANTED.filter((planted, index) => !isEveryday(planted, index));
 
-/** The history that has shown each fault. */
-function seedsShown(): Readonly<Record<string, number>> {
-  return Object.fromEntries([...caughtIn(ROOT)].map(([name, { seed }]) => [name, seed]));
-}
-
 /** A test for each of these faults. All are planted before the first of them. */
 export function testPlanted(all: readonly Planted[]): void {
   let results: ReadonlyMap<string, Caught>;
 
   beforeAll(async () => {
-    const caught = await catchPlanted(ROOT, () => undefined, { all, seeds: seedsShown() });
+    const caught = await catchPlanted(ROOT, () => undefined, { all, seeds: seedsShown(ROOT) });
     results = new Map(caught.map((one) => [one.planted.name, one]));
   }, 2_400_000);
 

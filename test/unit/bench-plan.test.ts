@@ -125,6 +125,8 @@ describe('the options', () => {
     [['--skew', '-1'], /--skew/],
     [['--parts', 'kills'], /there is no part "kills"/],
     [['--idle', '1,x'], /--idle: "x"/],
+    [['--cores', '0'], /--cores: "0"/],
+    [['--cores', '1,half'], /--cores: "half"/],
     [['--unknown'], /--unknown/],
     [['more'], /more/],
   ])('refuse %j', (args, message) => {

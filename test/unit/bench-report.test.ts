@@ -8,6 +8,7 @@ import { requestsOf } from '../../bench/backends/etcd';
 import { latenessOf } from '../../bench/figures/judge';
 import { after } from '../../bench/measure/kill';
 import type { Result } from '../../bench/measure/result';
+import { onTimeAfter } from '../../bench/measure/shortage';
 import { packageMedians } from '../../bench/measure/start';
 import { difference } from '../../bench/measure/usage';
 import { median, milliseconds, perRun, seconds, share } from '../../bench/report/numbers';
@@ -77,8 +78,39 @@ const sitting: Sitting = {
       missing: 1_000,
     },
   ],
+  shortages: [
+    {
+      ...{ system: 'cronlease', load: '100/s', cores: 1.5, onTimeAfterMs: 3_000 },
+      ...{ runs: 100, usage: result().usage, figures: { ...result().figures, misses: 4, unrecorded: 0 } },
+    },
+  ],
   failures: [{ run: 'naive-lease 300/s (1)', reason: 'the emulator has gone' }],
 };
+
+describe('the end of a shortage', () => {
+  const dues = [1_000, 2_000, 3_000, 4_000];
+  const start = (job: string, due: number, lateMs: number) => ({ job, due, at: due + lateMs, pid: 1, attempt: 1 });
+  const all = (lateMs: (due: number) => number) =>
+    dues.flatMap((due) => ['a', 'b'].map((job) => start(job, due, lateMs(due))));
+
+  it('is followed by the first due time from which on every job is on time', () => {
+    const late = all((due) => (due < 3_000 ? 400 : 5));
+    expect(onTimeAfter(late, { jobs: 2, dues }, 2_000)).toBe(1_000);
+    expect(
+      onTimeAfter(
+        all(() => 5),
+        { jobs: 2, dues },
+        2_000,
+      ),
+    ).toBe(0);
+  });
+
+  it('has none while one job is missing, or late, at the last due time', () => {
+    const punctual = all(() => 5);
+    expect(onTimeAfter(punctual.slice(0, -1), { jobs: 2, dues }, 2_000)).toBeUndefined();
+    expect(onTimeAfter([...punctual.slice(0, -1), start('b', 4_000, 300)], { jobs: 2, dues }, 2_000)).toBeUndefined();
+  });
+});
 
 describe('numbers', () => {
   it('have as many digits as they deserve', () => {
@@ -224,6 +256,7 @@ describe('the page', () => {
       'never',
       '1.6 %',
       /^\| the app +\| +310 \| +330 \| +1,107 \| +2\.6 \| +95 \|$/m,
+      /^\| 1\.5 +\| +cronlease +\| +3\.0 s \|/m,
       /^\| cronlease +\| +35\.0 \|$/m,
     ]) {
       expect(page).toMatch(part);
@@ -251,7 +284,16 @@ describe('the page', () => {
   it('keeps the tables of an earlier sitting that a later one has not measured, each with its own commit', async () => {
     const folder = mkdtempSync(path.join(tmpdir(), 'bench-'));
     const machine = { ...sitting.machine, commit: 'abcdefabcd', at: '2026-11-23T03:00:00Z' };
-    const nothing = { leftOut: [], results: [], kills: [], idles: [], starts: [], logs: [], failures: [] };
+    const nothing = {
+      leftOut: [],
+      results: [],
+      kills: [],
+      idles: [],
+      starts: [],
+      logs: [],
+      shortages: [],
+      failures: [],
+    };
     const profile = { title: 'CPU of cronlease by part', header: ['part', 'ms a run'], rows: [['storage SDK', '2.0']] };
     const later = { ...nothing, machine, results: [result({ load: '1/s' }), result({ runs: 7 })] };
     const last = { ...nothing, machine: { ...machine, commit: '1111111111' }, profile };
@@ -278,6 +320,7 @@ describe('the page', () => {
       ['1,000 jobs in the same minute', '0123456789'],
       ['100 jobs a second, clocks 150 ms apart', '0123456789'],
       ['A killed worker', '0123456789'],
+      ['A shortage of CPU', '0123456789'],
       ['Nothing due', '0123456789'],
       ['The start of an app', '0123456789'],
       ['Logs under load', '0123456789'],

@@ -29,6 +29,8 @@ const PROBE_AGAIN_MS: Millis = 30_000;
  * have started an orchestration and died, or the hub starts one late.
  */
 const LOOK_EVERY_MS: Millis = 60_000;
+/** The looks end this long after the last claim of such a job: each reads the whole hub, the app's instances too. */
+const LOOK_FOR_MS: Millis = 3_600_000;
 
 /** Watches the orchestrations of this deployment's task hub. One for each process. */
 export interface OrchestrationWatch {
@@ -72,6 +74,8 @@ export function orchestrationWatch(coordinator: Coordinator): OrchestrationWatch
   const watched = hubCare(coordinator);
   let here: readonly Handled[] = [];
   let lookedAt: Millis = -Infinity;
+  let tokens = -1;
+  let claimedAt: Millis = 0;
   let isChecking = false;
 
   return {
@@ -93,7 +97,11 @@ export function orchestrationWatch(coordinator: Coordinator): OrchestrationWatch
       const waiting = rows.filter(({ row }) => row.phase === 'fanning' && row.incumbent === deployment);
       here = jobs().filter((job) => waiting.some((one) => one.job === job));
       const now = clock.monotonic();
-      if (waiting.length === 0 && !watched.isAnyRunning && now - lookedAt < LOOK_EVERY_MS) return undefined;
+      const newest = rows.reduce((sum, { row }) => sum + row.token, 0);
+      if (newest !== tokens) claimedAt = now;
+      tokens = newest;
+      const mayRun = now - claimedAt < LOOK_FOR_MS && now - lookedAt >= LOOK_EVERY_MS;
+      if (waiting.length === 0 && !watched.isAnyRunning && !mayRun) return undefined;
       isChecking = true;
       return watched
         .look({ hub, orchestrations, report }, rows, waiting)

@@ -6,7 +6,7 @@ import type { Caught } from './search';
 
 const FILE = 'docs/evidence/reliability/planted.json';
 
-/** The first history that shows a planted fault, and what was seen in it. */
+/** A history that shows a planted fault, and what was seen in it. */
 interface Seen {
   readonly name: string;
   readonly seed: number;
@@ -15,14 +15,21 @@ interface Seen {
 
 /** What `npm run soak -- --planted` has found last, by the names of the faults. */
 export function caughtIn(root: string): ReadonlyMap<string, Seen> {
-  const { faults } = JSON.parse(readFileSync(path.join(root, FILE), 'utf8')) as { readonly faults: readonly Seen[] };
+  const file = path.join(root, FILE);
+  if (!existsSync(file)) return new Map();
+  const { faults } = JSON.parse(readFileSync(file, 'utf8')) as { readonly faults: readonly Seen[] };
   return new Map(faults.map((fault) => [fault.name, fault]));
+}
+
+/** The history that has shown each fault. */
+export function seedsShown(root: string): Readonly<Record<string, number>> {
+  return Object.fromEntries([...caughtIn(root)].map(([name, { seed }]) => [name, seed]));
 }
 
 /** A line for each fault that was caught, now or, if it was not planted now, before. */
 export function writeCaught(root: string, results: readonly Caught[]): void {
   const now = new Map(results.map((result) => [result.planted.name, result]));
-  const before = existsSync(path.join(root, FILE)) ? caughtIn(root) : new Map<string, Seen>();
+  const before = caughtIn(root);
   const lines = PLANTED.flatMap(({ name }) => {
     const result = now.get(name);
     const seen = result === undefined ? before.get(name) : seenIn(result);

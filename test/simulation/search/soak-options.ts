@@ -16,7 +16,7 @@ export const SOAK_HELP = `Lets simulated histories happen on all cores until one
                                         test/simulation/played.json keeps the count, and goes on with it
   npm run soak -- --pairs 2000          the same for every pair of mixes
   npm run soak -- --plant no-mark       with a rule of the product left out
-  npm run soak -- --planted             how soon each planted fault is caught, written to
+  npm run soak -- --planted             a history that shows each planted fault, written to
                                         docs/evidence/reliability/planted.json; with --plant, only that one
 
 Ends with 1 where a promise was broken or a planted fault was not caught, with 2 where it was not asked well.

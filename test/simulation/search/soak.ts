@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { writeCaught } from './caught';
+import { seedsShown, writeCaught } from './caught';
 import { MIX_NAMES, type Mixture, PAIRS } from '../faults/mixes';
 import type { Planted } from '../faults/planted';
 import { buildsOf, nextSlice, readPlayed, totalsOf, withSlice, writePlayed } from './played';
@@ -117,7 +117,7 @@ async function plantAll(root: string, all: readonly Planted[]): Promise<number> 
     const caught = failure === undefined ? 'not caught' : `seed ${String(failure.seed)}`;
     console.error(refused?.message ?? `${planted.name}: ${caught}`);
   };
-  const results = await catchPlanted(root, told, { all });
+  const results = await catchPlanted(root, told, { all, seeds: seedsShown(root) });
   writeCaught(root, results);
   console.log('To render the table of docs/evidence/reliability.md: npm run reference');
   return results.every(({ failure, refused }) => failure !== undefined && refused === undefined) ? 0 : BROKEN;
