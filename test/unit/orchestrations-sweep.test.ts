@@ -99,8 +99,8 @@ it('lists the hub once for a thousand running orchestrations, and beats for each
   const { pieces } = await store.listPieces(last, { key: recordKey(DUE), limit: 10 });
   expect(pieces.map(({ name }) => name)).toEqual([beatPiece(1 as never, 'own')]);
   expect(progressIn(pieces[0]?.summary ?? {})).toEqual({ note: 'waits' });
-  // A second on a quiet machine.
-  expect(tookMs).toBeLessThan(5_000);
+  // About a second on a machine that is not busy.
+  expect(tookMs).toBeLessThan(20_000);
 });
 
 it('lists the hub once for the sweeps of several storage accounts', async () => {
