@@ -17,7 +17,9 @@ const IN_PROCESS = globSync('test/{unit,property,elections,infra}/**/*.test.ts')
 );
 const textOf = (file: string): string => readFileSync(file, 'utf8');
 /** They change what a whole process shares, or measure it. */
-const ALONE = IN_PROCESS.filter((file) => /\bvi\.(mock|doMock|stubEnv|stubGlobal)\(|support\/cpu'/.test(textOf(file)));
+const ALONE = IN_PROCESS.filter((file) =>
+  /\bvi\.(mock|doMock|stubEnv|stubGlobal)\(|support\/(cpu|local-host)'/.test(textOf(file)),
+);
 /** Each worker evaluates the modules of the source once, and not once for each of these files. */
 const SHARED = IN_PROCESS.filter((file) => !ALONE.includes(file));
 /** They play a share of their runs in `npm test`: see test/support/runs.ts. */

@@ -18,6 +18,26 @@ const KNOWN_AT_MOST = 1_000;
 
 const knownOf = new WeakMap<Coordinator, Map<string, Known>>();
 
+type ServeFence = (run: OrchestrationRun) => OrchestrationFence;
+
+let serving: ServeFence | undefined;
+
+/**
+ * From now on, the activities of this process get their fences from here.
+ *
+ * @returns what served them before
+ */
+export function serveFences(serve: ServeFence | undefined): ServeFence | undefined {
+  const before = serving;
+  serving = serve;
+  return before;
+}
+
+/** Undefined: nothing serves fences. */
+export function servedFence(run: OrchestrationRun): OrchestrationFence | undefined {
+  return serving?.(run);
+}
+
 /** The fence of an orchestration in this process. Decision 133. */
 export function activityFence(
   coordinator: Coordinator,

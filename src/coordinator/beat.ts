@@ -1,5 +1,6 @@
 import type { JobName, Millis, Token } from '../core/brand';
 import { BEAT_EVERY_MS, type NotedItem, beatPiece, beatSummary, isSilent, newestBeat } from '../core/fan-out';
+import type { Progress } from '../core/log-entry';
 import type { Row } from '../core/row';
 import { silentAfterMs } from '../handler/handlers';
 import { allPieces } from '../lease/all-pieces';
@@ -32,8 +33,8 @@ export interface Beats extends Fanning {
   exists: boolean;
   /** The calls for items that are under way here, from before their first beat to their very end. */
   readonly items: Set<Promise<unknown>>;
-  /** The progress of its orchestration, as JSON text. */
-  status?: string | undefined;
+  /** The progress of its orchestration. */
+  progress?: Progress | undefined;
   /** What the next beat lists, by index. */
   readonly noted: Map<number, NotedItem>;
 }
@@ -69,8 +70,8 @@ export function noteItem(
 }
 
 /** The next heartbeat shows how far the run's orchestration is. */
-export function setStatus(coordinator: Beating, run: Fanning, status: string | undefined): void {
-  entryOf(coordinator, run).status = status;
+export function setProgress(coordinator: Beating, run: Fanning, progress: Progress | undefined): void {
+  entryOf(coordinator, run).progress = progress;
 }
 
 /** The runs on whose items this process works, or has worked of late. */
@@ -106,8 +107,8 @@ export async function beat(
 }
 
 async function write({ clock, store }: Coordinator, beats: Beats): Promise<void> {
-  const { job, key, piece, noted, status } = beats;
-  const summary = beatSummary(noted.values(), status);
+  const { job, key, piece, noted, progress } = beats;
+  const summary = beatSummary(noted.values(), progress);
   const sent = moment(clock);
   const answer = await within(clock, CALL_LIMIT_MS, async (signal) => {
     // An earlier creation may have taken effect without an answer, and is older than this beat.
@@ -151,15 +152,17 @@ export async function leaveBeats(coordinator: Coordinator, beats: Beats): Promis
 export function entryOf(coordinator: Beating, { job, key, token }: Fanning): Beats {
   const all = beatsOf.get(coordinator) ?? new Map<string, Beats>();
   beatsOf.set(coordinator, all);
-  const { clock } = coordinator;
-  for (const [run, { since, writing, items }] of all) {
-    const isIdle = writing === undefined && items.size === 0;
-    if (isIdle && elapsedSince(clock, since) > FORGET_AFTER_MS) all.delete(run);
-  }
   const id = `${job} ${key} ${String(token)}`;
-  const beats = all.get(id) ?? newBeats(coordinator, { job, key, token });
+  const known = all.get(id);
+  if (known !== undefined && !isForgotten(coordinator, known)) return known;
+  for (const [run, one] of all) if (isForgotten(coordinator, one)) all.delete(run);
+  const beats = newBeats(coordinator, { job, key, token });
   all.set(id, beats);
   return beats;
+}
+
+function isForgotten({ clock }: Beating, { since, writing, items }: Beats): boolean {
+  return writing === undefined && items.size === 0 && elapsedSince(clock, since) > FORGET_AFTER_MS;
 }
 
 function newBeats({ clock, newId }: Beating, run: Fanning): Beats {

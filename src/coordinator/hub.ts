@@ -1,6 +1,7 @@
 import type { Millis } from '../core/brand';
 import type { OrchestrationEnd } from '../core/orchestration';
 import type { Clock } from '../core/clock';
+import type { Progress } from '../core/log-entry';
 import { within } from '../lease/deadline';
 import type { OrchestrationInput } from './message';
 
@@ -27,8 +28,8 @@ export interface Hub {
 /** An orchestration of the app that has not ended. */
 export interface RunningOrchestration {
   readonly id: string;
-  /** Its custom status as JSON text; undefined: it has none. */
-  readonly status?: string | undefined;
+  /** Its custom status; undefined: it has none. */
+  readonly progress?: Progress | undefined;
 }
 
 /** The part of a task hub that jobs need which are orchestrations of the app. */

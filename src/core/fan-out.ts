@@ -1,6 +1,7 @@
 import type { EpochMs, Millis, Token } from './brand';
 import type { JobSpec, Retry } from './job';
-import { isObject } from './metadata';
+import { type Progress, isProgress } from './log-entry';
+import { asciiJson, isObject } from './metadata';
 import { type RecordedError, isRecordedError } from './recorded-error';
 
 /** How a job fans out: the options of `defineFanOut`, checked, with every default filled in. */
@@ -101,17 +102,14 @@ export interface NotedItem {
 /** A heartbeat lists the newest of its items, so that they fit into the metadata of a blob. */
 const NOTED_AT_MOST = 300;
 
-/** A heartbeat shows so much of an orchestration's custom status, as JSON. */
-const STATUS_AT_MOST = 1_000;
-
 /** The summary of a heartbeat: the items of its process, or how far an orchestration is. */
-export function beatSummary(items: Iterable<NotedItem>, status?: string): Record<string, string> {
+export function beatSummary(items: Iterable<NotedItem>, progress?: Progress): Record<string, string> {
   const texts = [...items]
     .slice(-NOTED_AT_MOST)
     .map(({ index, state, attempt }) => `${state} ${String(index)} ${String(attempt)}`);
   return {
     ...(texts.length > 0 && { items: texts.join(',') }),
-    ...(status !== undefined && { status: encodeURIComponent(status.slice(0, STATUS_AT_MOST).toWellFormed()) }),
+    ...(progress !== undefined && { progress: asciiJson(progress) }),
   };
 }
 
@@ -124,10 +122,11 @@ export function notedItems({ items = '' }: Readonly<Record<string, string>>): re
   }));
 }
 
-/** The progress of an orchestration in a heartbeat, as JSON, which may be cut. */
-export function statusIn({ status }: Readonly<Record<string, string>>): string | undefined {
+/** The progress of an orchestration in a heartbeat. */
+export function progressIn({ progress }: Readonly<Record<string, string>>): Progress | undefined {
   try {
-    return status === undefined ? undefined : decodeURIComponent(status);
+    const value: unknown = progress === undefined ? undefined : JSON.parse(progress);
+    return isProgress(value) ? value : undefined;
   } catch {
     return undefined;
   }

@@ -238,7 +238,7 @@ export const OPEN_GUIDE: Readonly<Record<Exclude<StandingReason, Reason> | 'notI
     meaning: 'It was claimed ahead of its due time.',
     next: 'The handler is called at that time.',
   },
-  fanningOut: { of: 'running', meaning: 'Its items are running.' },
+  fanningOut: { of: 'running', meaning: 'Its items or orchestration are running.' },
   takeOverDue: {
     of: 'retrying',
     meaning: 'The instance that ran it died or lost its lease.',

@@ -1,5 +1,8 @@
 import type { EpochMs, JobName, Millis, Token } from './brand';
+import { PLAN_PIECE, progressIn, tokenOfBeat } from './fan-out';
+import { given } from './given';
 import { compactTime } from './key';
+import { type Progress, isProgress } from './log-entry';
 import { isObject } from './metadata';
 import { type RecordedError, isRecordedError } from './recorded-error';
 
@@ -37,6 +40,39 @@ export function instanceIdOf(job: JobName, scheduledFor: EpochMs, token: number)
 export function parseInstanceId(id: string): { readonly job: JobName; readonly token: Token } | undefined {
   const match = /^([a-z0-9-]{1,63})-\d{8}T\d{6}Z-t(\d{1,16})$/.exec(id);
   return match === null ? undefined : { job: match[1] as JobName, token: Number(match[2]) as Token };
+}
+
+/** The custom status of an orchestration as the progress of its run. Undefined: it has none. */
+export function progressOf(customStatus: unknown): Progress | undefined {
+  if (customStatus === null || customStatus === undefined) return undefined;
+  if (typeof customStatus === 'string') return { note: customStatus };
+  if (isProgress(customStatus)) {
+    const { note, fraction, ...others } = customStatus;
+    const isKnown = (note ?? fraction) !== undefined && Object.keys(others).length === 0;
+    if (isKnown && (fraction === undefined || (fraction >= 0 && fraction <= 1))) return given({ note, fraction });
+  }
+  return { note: JSON.stringify(customStatus) };
+}
+
+/** What is known of the orchestration of a run. */
+export interface OrchestrationSeen {
+  /** The id of the one that was started last. */
+  readonly orchestration: string;
+  /** Of the last heartbeat that had any. */
+  readonly progress?: Progress;
+}
+
+/** What the stored pieces of a run show of its orchestration. Undefined: it has started none. */
+export function orchestrationIn(
+  pieces: readonly { readonly name: string; readonly summary: Readonly<Record<string, string>>; writtenAt: EpochMs }[],
+  { job, scheduledFor }: { readonly job: JobName; readonly scheduledFor: EpochMs },
+): OrchestrationSeen | undefined {
+  const token = Math.max(...pieces.map(({ name }) => tokenOfBeat(name) ?? 0));
+  // The items of a fan-out have heartbeats too, and a plan before them.
+  if (token < 1 || pieces.some(({ name }) => name === PLAN_PIECE)) return undefined;
+  const beats = pieces.filter(({ name }) => tokenOfBeat(name) === token).toSorted((a, b) => b.writtenAt - a.writtenAt);
+  const progress = beats.map(({ summary }) => progressIn(summary)).find((found) => found !== undefined);
+  return { orchestration: instanceIdOf(job, scheduledFor, token), ...given({ progress }) };
 }
 
 /** How an orchestration has ended. The result is JSON text, because Durable may rewrite times inside JSON. */

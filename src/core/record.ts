@@ -46,7 +46,7 @@ export interface AttemptRecord {
   readonly endedAt: string | null;
   /**
    * An outcome of a run, `holderLost` (its holder died or lost its lease), `draining` (its instance was shut down), or
-   * `planned` (its items followed).
+   * `planned` (its work followed).
    */
   readonly outcome: AttemptOutcome;
   /**
@@ -101,10 +101,12 @@ export interface LedgerRecord {
   readonly through?: string;
   /** How many due times it covers. Absent if their schedule was replaced. */
   readonly count?: number;
-  /** The last progress that the last attempt reported, if any. */
+  /** The last progress of the last attempt or orchestration, if any. */
   readonly progress?: Progress;
   /** The items of a run that fans out, as they were at its end. Absent if it planned none. */
   readonly items?: ItemTable;
+  /** The id of its last Durable orchestration. Absent if it has none. */
+  readonly orchestration?: string;
   /** What the handler logged, if anything. Lists of records leave it out. */
   readonly log?: RecordLog;
   /** The id of its writer. */
@@ -158,7 +160,7 @@ export function openRecord(job: RecordedJob, row: Row, attempts: readonly Attemp
 }
 
 /** The end of a run, as its record keeps it. */
-export interface RecordedEnd extends Pick<LedgerRecord, 'progress' | 'log' | 'items'> {
+export interface RecordedEnd extends Pick<LedgerRecord, 'progress' | 'log' | 'items' | 'orchestration'> {
   readonly outcome: ClaimedOutcome;
   readonly reason: Reason;
   readonly at: EpochMs;
@@ -187,6 +189,7 @@ export function finalRecord(
       resultChanges: end.resultChanges,
       progress: end.progress,
       items: end.items,
+      orchestration: end.orchestration,
       log: end.log,
     }),
   };
@@ -334,10 +337,11 @@ export function parseRecord(job: JobName, key: string, body: string): LedgerReco
 }
 
 /** Of the handler's own words, and of its items, what cannot be read is left out: it must not make a record foreign. */
-function withReadableLog({ log, progress, items, ...record }: LedgerRecord): LedgerRecord {
+function withReadableLog({ log, progress, items, orchestration, ...record }: LedgerRecord): LedgerRecord {
   return {
     ...record,
     ...(isItemTable(items) ? { items } : {}),
+    ...(isText(orchestration) ? { orchestration } : {}),
     ...(isProgress(progress) ? { progress } : {}),
     ...(isRecordLog(log) ? { log: { kept: log.kept, entries: log.entries.filter(isLogEntry) } } : {}),
   };

@@ -1,15 +1,7 @@
-import { activityFence } from '../coordinator/activity-fence';
+import { servedFence } from '../coordinator/activity-fence';
 import { isObject } from '../core/metadata';
 import type { OrchestrationRun } from '../core/orchestration';
 import type { OrchestrationFence } from '../lease/fence';
-import type { Coordinators } from './coordinators';
-
-let coordinators: (() => Coordinators) | undefined;
-
-/** The fences of this process read from these coordinators' storage. */
-export function serveFences(of: () => Coordinators): void {
-  coordinators = of;
-}
 
 /** `fenceOf` was called with something else than an orchestration's `cronlease`, or in another program. */
 export class FenceOfError extends Error {
@@ -25,23 +17,24 @@ export class FenceOfError extends Error {
  * @throws FenceOfError
  */
 export function fenceOf(cronlease: OrchestrationRun): OrchestrationFence {
-  if (coordinators === undefined) {
-    throw new FenceOfError(
-      'fenceOf: this program does not coordinate jobs. Call registerCoordinator while the app loads',
-    );
-  }
   const given: unknown = cronlease;
   const isRun =
     isObject(given) &&
     typeof given['job'] === 'string' &&
     typeof given['runId'] === 'string' &&
     typeof given['token'] === 'number';
-  if (!isRun) {
+  const fence = isRun ? servedFence(cronlease) : undefined;
+  if (isRun && fence === undefined) {
+    throw new FenceOfError(
+      'fenceOf: this program does not coordinate jobs. Call registerCoordinator while the app loads',
+    );
+  }
+  if (fence === undefined) {
     throw new FenceOfError(
       `fenceOf: the argument is ${JSON.stringify(given)?.slice(0, 200) ?? String(given)}: pass the member "cronlease" of ` +
         "the orchestrator's input on to the activity",
     );
   }
-  const { token, check, write } = activityFence(coordinators().of(cronlease.job), cronlease);
+  const { token, check, write } = fence;
   return { token, check, write };
 }

@@ -1,8 +1,11 @@
 import { type DurableClient, OrchestrationRuntimeStatus } from 'durable-functions';
 import type { AppOrchestrations, Hub } from '../coordinator/hub';
 import type { OrchestrationInput } from '../coordinator/message';
+import type { Millis } from '../core/brand';
+import { given } from '../core/given';
 import { inParallel } from '../core/in-parallel';
-import { failedOrchestration, parseInstanceId } from '../core/orchestration';
+import { failedOrchestration, parseInstanceId, progressOf } from '../core/orchestration';
+import { systemClock } from '../system-clock';
 import { BATCH, CONTINUED, ITEMS, RUN } from './orchestrator';
 
 const OWN = [RUN, CONTINUED, BATCH, ITEMS];
@@ -86,7 +89,19 @@ const GOES_ON = [
 /** No instance can have it: the extension looks for the function first, and refuses the id then. */
 const REFUSED_ID = '@cronlease';
 
+/** The sweeps of all storage accounts come together, and share one listing. */
+const LISTED_FOR_MS: Millis = 2_000;
+
+async function listRunning(client: DurableClient): ReturnType<AppOrchestrations['running']> {
+  const listed = await client.getStatusBy({ runtimeStatus: GOES_ON });
+  return listed.map(({ instanceId, customStatus }) => ({
+    id: instanceId,
+    ...given({ progress: progressOf(customStatus) }),
+  }));
+}
+
 function appOrchestrations(client: DurableClient): AppOrchestrations {
+  let last: { readonly at: Millis; readonly listed: ReturnType<AppOrchestrations['running']> } | undefined;
   return {
     async knows(orchestrator) {
       try {
@@ -99,12 +114,16 @@ function appOrchestrations(client: DurableClient): AppOrchestrations {
         return !text.includes("doesn't exist");
       }
     },
-    async running() {
-      const listed = await client.getStatusBy({ runtimeStatus: GOES_ON });
-      return listed.map(({ instanceId, customStatus }) => ({
-        id: instanceId,
-        ...(customStatus != null && { status: JSON.stringify(customStatus) }),
-      }));
+    running() {
+      const now = systemClock.monotonic();
+      if (last === undefined || now - last.at > LISTED_FOR_MS) {
+        const listed = listRunning(client);
+        last = { at: now, listed };
+        listed.catch(() => {
+          last = undefined;
+        });
+      }
+      return last.listed;
     },
     async end(id) {
       let found;

@@ -1,5 +1,6 @@
 import { type InvocationContext, type Timer, app } from '@azure/functions';
 import * as df from 'durable-functions';
+import { activityFence, serveFences } from '../coordinator/activity-fence';
 import { dispatch } from '../coordinator/attempt/dispatch';
 import { runTogether } from '../coordinator/attempt/together';
 import type { Coordinator, Report } from '../coordinator/coordinator';
@@ -9,7 +10,6 @@ import type { LogLevel } from '../core/log-entry';
 import { systemClock } from '../system-clock';
 import { allSettledOrThrow } from './all-settled';
 import { type CoordinatorOptions, type Coordinators, createCoordinators } from './coordinators';
-import { serveFences } from './fence-of';
 import { healthCheck, readiness } from './health';
 import { functionsHost } from './host-facts';
 import { durableHub } from './hub';
@@ -51,7 +51,7 @@ export function registerCoordinator(options: CoordinatorOptions): void {
     if (setUp.coordinators === undefined) throw new Error(NOT_LOADED);
     return setUp.coordinators;
   };
-  serveFences(coordinators);
+  serveFences((run) => activityFence(coordinators().of(run.job), run));
   // Registered first. A host that has no function yet does not report an error in the app as a failure; it looks for
   // functions of the old model and finds none. Decision 040.
   const isReady = readiness(() => coordinators().all, process.env);

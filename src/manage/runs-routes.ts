@@ -201,6 +201,7 @@ function showRecord(
       ? given({ result: record.result, resultChanges: record.resultChanges, input })
       : { resultHidden: record.result !== undefined, inputHidden: input !== undefined }),
     ...(record.items === undefined ? {} : { items: { ...record.items, lines: [...record.items.lines] } }),
+    ...given({ orchestration: record.orchestration, progress: record.progress }),
     overlappedRunId: record.overlappedRunId ?? null,
   };
 }

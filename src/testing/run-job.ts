@@ -14,6 +14,7 @@ import { type Aborter, createAborter } from '../coordinator/bounded';
 import { type AttemptLog, NO_LOG } from '../coordinator/attempt/attempt-log';
 import { NO_MEMBERSHIP } from '../coordinator/attempt/membership';
 import { type HandlerCall, runHandler } from '../coordinator/attempt/run-handler';
+import type { OrchestrationHandler } from '../handler/define-orchestration';
 import type { JobContext, JobHandler } from '../handler/handler';
 import { type HeldRow, holdRow } from '../coordinator/held';
 import { loadJobs } from '../config/load';
@@ -23,6 +24,7 @@ import { Trust } from '../lease/trust';
 import { memoryService } from '../stores/memory/store';
 import { type SettableClock, settableClock } from './clock';
 import { type CallJob, type CallTestOptions, playedCall } from './run-call';
+import { type OrchestrationTestOptions, type OrchestrationCall, playedOrchestration } from './run-orchestration';
 
 /** The settings of a job, as the jobs file has them. */
 export type JobTestSettings = Readonly<Partial<Omit<JobInFile, 'handler' | 'call'>>>;
@@ -35,7 +37,7 @@ export type Stored<Value> = Value extends { toJSON(...parameters: never[]): infe
     : Value;
 
 /** The options of {@link runJob}. Each has a default. */
-export interface JobTestOptions extends CallTestOptions {
+export interface JobTestOptions extends CallTestOptions, OrchestrationTestOptions {
   /** The job's settings, as in the jobs file: `timeout`, `stallAfter`, `input`, …; `schedule` may be left out. */
   readonly settings?: JobTestSettings;
   /** The job's name. Default: `job`. */
@@ -88,6 +90,10 @@ export interface JobTest<Result = unknown> {
   readonly logs: readonly { readonly level: string; readonly message: readonly unknown[] }[];
   /** The progress that the handler reported last. Undefined if it reported none with a note or a fraction. */
   readonly progress: Progress | undefined;
+  /** The calls that an orchestrator made, in order. Absent for other jobs. */
+  readonly activities?: readonly OrchestrationCall[];
+  /** The last custom status of an orchestration. */
+  readonly customStatus?: unknown;
 }
 
 /**
@@ -97,18 +103,23 @@ export interface JobTest<Result = unknown> {
  * A job with a `call` is passed as it is in the jobs file, `{ call: {…} }`. Its requests go to `fetch` of the options, and
  * its waits for an operation pass at once.
  *
+ * Of an orchestration, the test gives the generator and the activities. Each is called once, without replays, its timers
+ * pass at once while no activity is at work, and `fenceOf` in an activity is the fence of the test.
+ *
  * @throws ConfigError when the settings, or the input, are not valid
  */
 export async function runJob<Result>(
-  handler: JobHandler<Result> | CallJob,
+  handler: JobHandler<Result> | CallJob | OrchestrationHandler,
   options: JobTestOptions = {},
 ): Promise<JobTest<Stored<Awaited<Result>>>> {
   const bench = await testBench(handler, options);
   const { clock, trust, aborter } = bench;
   const { spec, input } = bench.held.job;
   const played = spec.call && playedCall({ ...spec, call: spec.call }, clock, options);
+  const orchestrated = 'orchestrator' in handler ? playedOrchestration(bench, options) : undefined;
   const handlerCall = callAttempt(bench, (context) => {
-    return 'call' in handler ? played?.call(context, input) : handler.run(context, input as never);
+    if ('run' in handler) return handler.run(context, input as never);
+    return orchestrated?.run(context) ?? played?.call(context, input);
   });
   await clock.advance(0);
   await options.during?.({
@@ -122,7 +133,7 @@ export async function runJob<Result>(
       aborter.abort('leaseLost', 'leaseLost', 'the lease is lost, by the test');
     },
   });
-  const done = await finish(clock, handlerCall, aborter, played?.takeWait);
+  const done = await finish(clock, handlerCall, aborter, orchestrated?.takeWait ?? played?.takeWait);
   bench.fence.close();
   const { outcome, reason, result } = conclude(done);
   // The value has passed through JSON, so this type is right.
@@ -135,6 +146,7 @@ export async function runJob<Result>(
     writes: bench.writes,
     logs: bench.logs,
     progress: bench.said.progress,
+    ...(orchestrated && { activities: orchestrated.activities, customStatus: orchestrated.customStatus() }),
   };
 }
 
@@ -155,10 +167,7 @@ export interface Bench {
   readonly said: { progress: Progress | undefined };
 }
 
-export async function testBench(
-  handler: JobHandler | FanOutHandler | CallJob,
-  options: JobTestOptions,
-): Promise<Bench> {
+export async function testBench(handler: TestedJob, options: JobTestOptions): Promise<Bench> {
   const { spec, input } = prepare(handler, options);
   const clock = options.clock ?? settableClock(instant(options.scheduledFor) ?? Date.UTC(2026, 0, 1));
   const scheduledFor = instant(options.scheduledFor) ?? clock.now();
@@ -175,7 +184,13 @@ export async function testBench(
   return {
     clock,
     coordinator,
-    held: await hold(coordinator, report, { spec, handler: 'call' in handler ? UNCALLED : handler, input }, row, trust),
+    held: await hold(
+      coordinator,
+      report,
+      { spec, handler: isCalledHere(handler) ? UNCALLED : handler, input },
+      row,
+      trust,
+    ),
     trust,
     aborter: createAborter(),
     fence: memoryFence(spec.name, row.token, trust, options.tokens ?? {}, writes),
@@ -193,8 +208,14 @@ export async function testBench(
   };
 }
 
-/** The test makes the call itself. */
+type TestedJob = JobHandler | FanOutHandler | CallJob | OrchestrationHandler;
+
+/** The test makes the call itself, or plays the orchestration. */
 const UNCALLED = { call: () => Promise.resolve() };
+
+function isCalledHere(handler: TestedJob): handler is CallJob | OrchestrationHandler {
+  return 'call' in handler || 'orchestrator' in handler;
+}
 
 /** Claims the row in memory, as an attempt does. */
 async function hold(
@@ -264,10 +285,7 @@ export function conclude({ end, result }: HandlerCall): Pick<JobTest, 'outcome' 
   }
 }
 
-function prepare(
-  handler: JobHandler | FanOutHandler | CallJob,
-  options: JobTestOptions,
-): { spec: JobSpec; input: unknown } {
+function prepare(handler: TestedJob, options: JobTestOptions): { spec: JobSpec; input: unknown } {
   const name = options.job ?? 'job';
   // There is no other job here, and only its due times would wait for others.
   const isCall = 'call' in handler;

@@ -80,7 +80,8 @@ describe('a job that is an orchestration', () => {
     const { app, noted, final, end } = await startRun({ count: 3, ms: 3_000 }, { instances: 1, restart: true });
     const second = await noted('begun', ({ index }) => index === 2);
     process.kill(second.pid, 'SIGKILL');
-    const { outcome, result, attempts } = await final();
+    const { outcome, result, attempts, orchestration } = await final();
+    expect(orchestration).toMatch(/^close-\d{8}T\d{6}Z-t1$/);
     expect({ outcome, result }).toEqual({ outcome: 'succeeded', result: { done: [1, 2, 3] } });
     expect(attempts.map((attempt) => attempt.outcome)).toEqual(['planned', 'succeeded']);
     expect(timesDone(app.notes())).toEqual({ 1: 1, 2: 1, 3: 1 });

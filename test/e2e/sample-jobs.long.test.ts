@@ -2,6 +2,7 @@ import { BlobServiceClient } from '@azure/storage-blob';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Token } from '../../src/core/brand';
 import type { JobContext } from '../../src/handler/handler';
+import { closeBooks, closeBooksStep, closeBooksSteps } from '../../samples/handlers/close-books';
 import { purgeOldReports } from '../../samples/handlers/purge-old-reports';
 import { storageReport } from '../../samples/handlers/storage-report';
 import { wordIndex } from '../../samples/handlers/word-index';
@@ -96,6 +97,28 @@ describe('purge-old-reports', () => {
     await expect(runJob(purgeOldReports, { settings })).rejects.toMatchObject({
       errors: [{ path: 'jobs.job.input.olderThan', value: 'soon', message: 'use a duration such as 1d or 12h' }],
     });
+  });
+});
+
+describe('close-books', () => {
+  const play = (options: Parameters<typeof runJob>[1]) =>
+    runJob(closeBooks, {
+      ...{ job: 'close-books', scheduledFor: '2026-03-01T03:00:00Z', token: 4, orchestrator: closeBooksSteps },
+      activities: { closeBooksStep: (step: Parameters<typeof closeBooksStep>[0]) => closeBooksStep(step, 0) },
+      ...options,
+    });
+
+  it('writes the report of each step through the fence of its orchestration', async () => {
+    const run = await play({});
+    const names = ['collect', 'check', 'publish'].map(
+      (step) => `close-books/close-books-20260301T030000Z/${step}.json`,
+    );
+    expect(run).toMatchObject({ outcome: 'succeeded', result: { reports: names }, progress: { note: 'publish' } });
+    expect(run.writes.map(({ url, token }) => [new URL(url).pathname.endsWith(names.shift() ?? '?'), token])).toEqual([
+      [true, 4],
+      [true, 4],
+      [true, 4],
+    ]);
   });
 });
 

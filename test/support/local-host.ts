@@ -1,6 +1,8 @@
 import type * as Functions from '@azure/functions';
 import type * as Durable from 'durable-functions';
 import { createRequire } from 'node:module';
+import type { Action } from '../../src/local/durable/actions';
+import { toJson } from '../../src/local/durable/activities';
 import { createHub, type Hub } from '../../src/local/durable/hub';
 import { NO_FILES } from '../../src/local/durable/hub-files';
 import type { HubOptions } from '../../src/local/durable/hub-state';
@@ -14,8 +16,16 @@ export interface RealPackages {
   readonly durable: typeof Durable;
   /** A hub with all functions that were registered so far. */
   hub(options?: Partial<Pick<HubOptions, 'maxConcurrentActivities' | 'handOverDelayMs' | 'files' | 'visibility'>>): Hub;
+  /** The state that an orchestrator function returns for one payload. */
+  play(name: string, payload: string): Promise<OrchestratorState>;
   readonly errors: string[];
   readonly log: LogLine[];
+}
+
+interface OrchestratorState {
+  readonly isDone: boolean;
+  readonly output?: unknown;
+  readonly actions: readonly (readonly Action[])[];
 }
 
 const VISIBILITY = { workItemMs: 60_000, controlMs: 60_000 };
@@ -32,11 +42,23 @@ export function loadRealPackages(): RealPackages {
     durable: require('durable-functions') as typeof Durable,
     errors,
     log,
+    async play(name, payload) {
+      const { hosted } = checkFunctions(registry.functions.values(), { routePrefix: 'api', strict: true });
+      const fn = hosted.find((one) => one.name === name);
+      if (fn === undefined) throw new Error(`no function ${name}`);
+      const invoke = createInvoke({
+        ...{ registry, sink: (line: LogLine) => void log.push(line), clientInput: () => ({}), timeoutMs: undefined },
+        onTimeout: (message) => errors.push(message),
+      });
+      const { returnValue } = await invoke(fn, { trigger: { string: payload } });
+      return JSON.parse(toJson(returnValue) ?? '{}') as OrchestratorState;
+    },
     hub({ maxConcurrentActivities = 10, handOverDelayMs, files = NO_FILES, visibility = VISIBILITY } = {}) {
       const { hosted: functions } = checkFunctions(registry.functions.values(), { routePrefix: 'api', strict: true });
       return createHub({
         orchestrators: functions.filter((fn) => fn.kind === 'orchestration'),
         activities: functions.filter((fn) => fn.kind === 'activity'),
+        entities: functions.filter((fn) => fn.kind === 'entity'),
         maxConcurrentActivities,
         handOverDelayMs,
         files,

@@ -71,7 +71,7 @@ describe('the lines of a run', () => {
     printer.event(event('succeeded', 3_040, { attempt: 2, token: 8, durationMs: 2_950 }));
     expect(lines().map((line) => line.slice(30))).toEqual([
       'fanned out  due 07:00:00Z (6 items)',
-      'started     due 07:00:00Z, gathers the results of its items',
+      'started     due 07:00:00Z, gathers the results',
       'succeeded   due 07:00:00Z, took 3 s',
     ]);
   });

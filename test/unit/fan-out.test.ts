@@ -5,7 +5,7 @@ import type { JobSpec } from '../../src/core/job';
 import { type FanOutOptions, type ItemContext, defineFanOut } from '../../src/handler/define-fan-out';
 import { NonRetryableError } from '../../src/handler/handler';
 import { StoreUnavailableError } from '../../src/lease/store';
-import { readItems } from '../../src/operator/views/run-items';
+import { readAtWork } from '../../src/operator/views/run-at-work';
 import { interceptStore } from '../support/intercept';
 import { jobSpec } from '../support/job';
 import { type Instance, type RivalTicks, type SimulationOptions, rivalTicks } from '../support/rival-ticks';
@@ -596,7 +596,8 @@ describe('a run whose items are silent', () => {
     const setup = setUp({ ...LONG, count: 6, concurrency: 3, backoff: '2m', each });
     await setup.sim.clock.advance(10 * MINUTE + 40_000);
     const { run } = await setup.sim.row('wide');
-    const table = await readItems(setup.sim.store, 'wide' as JobName, run?.key ?? '', undefined);
+    if (run === undefined) throw new Error('no run');
+    const { items: table } = await readAtWork(setup.sim.store, { job: 'wide' as JobName, ...run }, undefined);
     expect(table?.noted).toEqual([
       { index: 0, state: 'running', attempt: 1 },
       { index: 1, state: 'retrying', attempt: 2 },

@@ -24,6 +24,8 @@ durable.app.orchestration('cronleaseRun', function* (context) {
   yield context.df.createTimer(context.df.currentUtcDateTime);
 });
 
+durable.app.entity('store', (context) => context.df.setState(context.df.getInput()));
+
 const { Completed, Terminated } = durable.OrchestrationRuntimeStatus;
 const FINISHED = [Completed, Terminated];
 
@@ -98,10 +100,19 @@ describe('the client of the real durable-functions', () => {
     await expect(client.getStatus('nobody')).rejects.toThrow('404');
     await expect(client.terminate('nobody', '')).rejects.toThrow("No instance with ID 'nobody'");
     await expect(client.raiseEvent('nobody', 'go', 1)).rejects.toThrow("No instance with ID 'nobody'");
-    await expect(client.suspend('twice', '')).rejects.toThrow(/501.*does not support 'POST suspend'/);
-    await expect(client.readEntityState(new durable.EntityId('e', 'k'))).rejects.toThrow(
-      /501.*entities are not supported/,
+    await expect(client.suspend('twice', '')).rejects.toThrow(/501.*does not support 'POST suspend'.*Core Tools/);
+    await expect(client.signalEntity(new durable.EntityId('e', 'k'), 'set', 1)).rejects.toThrow(
+      /400.*'e' doesn't exist, is disabled, or is not an entity function/,
     );
+  });
+
+  it('signals entities, and reads them', async () => {
+    const store = new durable.EntityId('store', 'k');
+    expect(await client.readEntityState(store)).toEqual({ entityExists: false });
+    await client.signalEntity(store, 'set', { n: 1 });
+    await vi.waitFor(async () => {
+      expect(await client.readEntityState(store)).toEqual({ entityExists: true, entityState: { n: 1 } });
+    });
   });
 
   it('purges what has ended, one or many', async () => {

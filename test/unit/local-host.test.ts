@@ -194,7 +194,6 @@ describe('the functions of an app', () => {
 
   it.each<[string, Record<string, Binding>]>([
     ["the trigger 'queueTrigger'", { t: { type: 'queueTrigger', direction: 'in' } }],
-    ["the trigger 'entityTrigger'", { t: { type: 'entityTrigger', direction: 'in' } }],
     ["the input binding 'blob'", { t: http, b: { type: 'blob', direction: 'in' } }],
     ["the output binding 'queue'", { t: http, q: { type: 'queue', direction: 'out' } }],
   ])('refuses %s, naming the function and what there is', (what, bindings) => {

@@ -133,8 +133,9 @@ app.orchestration('nestsFlaky', function* (context) {
 app.orchestration('flakyLane', function* (context) {
   return (yield context.df.callActivity('flaky', 2)) as unknown;
 });
-app.orchestration('asksEntity', function* (context) {
-  return (yield context.df.callEntity(new EntityId('counter', 'a'), 'get')) as unknown;
+app.orchestration('locks', function* (context) {
+  const lock: unknown = yield context.df.lock(new EntityId('counter', 'a'));
+  return lock;
 });
 app.orchestration('asksNobody', function* (context) {
   return (yield context.df.callActivity('missing')) as unknown;
@@ -262,9 +263,10 @@ describe('orchestrations of the real durable-functions on the hub in memory', ()
   });
 
   it('refuses what it does not run, by name', async () => {
-    const { status, output } = await run('asksEntity');
+    const { status, output } = await run('locks');
     expect(status).toBe('Failed');
-    expect(output).toMatch(/^Orchestrator function 'asksEntity' failed: The embedded host does not run callEntity\./);
+    expect(output).toMatch(/^Orchestrator function 'locks' failed: The embedded host does not run lock\./);
+    expect(output).toContain('Use Azure Functions Core Tools for the rest.');
   });
 
   it('fails an orchestration that asks for an activity that does not exist', async () => {

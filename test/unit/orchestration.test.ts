@@ -1,8 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { loadJobs } from '../../src/config/load';
 import type { JobName, Token } from '../../src/core/brand';
-import { newestBeat, isSilent, statusIn, beatSummary, beatPiece } from '../../src/core/fan-out';
-import { instanceIdOf, parseInstanceId, parseOrchestrationEnd } from '../../src/core/orchestration';
+import { PLAN_PIECE, beatPiece, beatSummary, isSilent, newestBeat, progressIn } from '../../src/core/fan-out';
+import {
+  instanceIdOf,
+  orchestrationIn,
+  parseInstanceId,
+  parseOrchestrationEnd,
+  progressOf,
+} from '../../src/core/orchestration';
 import { FenceOfError, fenceOf } from '../../src/functions/fence-of';
 import { InvalidOrchestrationError, defineOrchestration } from '../../src/handler/define-orchestration';
 import { silentAfterMs } from '../../src/handler/handlers';
@@ -77,13 +83,54 @@ describe('the heartbeat of an orchestration', () => {
     expect(isSilent(seenAt(91_000))).toBe(true);
   });
 
-  it('shows how far it is, in ASCII and cut', () => {
-    const summary = beatSummary([], JSON.stringify({ step: 'prüft 3' }));
-    expect(statusIn(summary)).toBe('{"step":"prüft 3"}');
+  it('shows how far it is, in ASCII', () => {
+    const summary = beatSummary([], { note: 'prüft 3', fraction: 0.5 });
+    expect(progressIn(summary)).toEqual({ note: 'prüft 3', fraction: 0.5 });
     expect(Object.values(summary).join('')).toMatch(/^[ -~]*$/);
-    expect(statusIn(beatSummary([], 'x'.repeat(5_000)))).toHaveLength(1_000);
-    expect(statusIn({})).toBeUndefined();
-    expect(statusIn({ status: '%' })).toBeUndefined();
+    expect(progressIn({})).toBeUndefined();
+    expect(progressIn({ progress: '%' })).toBeUndefined();
+    expect(progressIn({ progress: '5' })).toBeUndefined();
+  });
+});
+
+describe('the custom status of an orchestration', () => {
+  it.each([
+    [null, undefined],
+    ['closing', { note: 'closing' }],
+    [
+      { note: 'closing', fraction: 0.25 },
+      { note: 'closing', fraction: 0.25 },
+    ],
+    [{ fraction: 1 }, { fraction: 1 }],
+    [{ fraction: 40 }, { note: '{"fraction":40}' }],
+    [{ note: 'closing', step: 2 }, { note: '{"note":"closing","step":2}' }],
+    [{}, { note: '{}' }],
+    [['a', 1], { note: '["a",1]' }],
+    [7, { note: '7' }],
+  ])('%j is the progress %j', (status, progress) => {
+    expect(progressOf(status)).toEqual(progress);
+  });
+});
+
+describe('the pieces of a run', () => {
+  const run = { job: 'close' as JobName, scheduledFor: DUE };
+  const beatOf = (token: number, writtenAt: number, note?: string) => ({
+    name: beatPiece(token as Token, 'p'),
+    summary: beatSummary([], note === undefined ? undefined : { note }),
+    writtenAt,
+  });
+
+  it('show the orchestration of the last claim that has started one, and its last progress', () => {
+    const pieces = [beatOf(3, 5, 'old'), beatOf(4, 7, 'second'), beatOf(4, 6, 'first'), beatOf(4, 8)];
+    expect(orchestrationIn(pieces, run)).toEqual({
+      orchestration: 'close-20260101T030000Z-t4',
+      progress: { note: 'second' },
+    });
+  });
+
+  it('show none of a fan-out, and none before its first heartbeat', () => {
+    expect(orchestrationIn([{ name: PLAN_PIECE, summary: {}, writtenAt: 1 }, beatOf(3, 5)], run)).toBeUndefined();
+    expect(orchestrationIn([{ name: 'kept-1', summary: {}, writtenAt: 1 }], run)).toBeUndefined();
   });
 });
 

@@ -69,7 +69,7 @@ export function eventLines({ timeZone, verbose }: LineOptions): (event: ClusterE
   const lateness = (told: ClusterEvent): string | undefined => {
     const { latenessMs, event, runId = '' } = told;
     if (latenessMs === undefined) return undefined;
-    if (event === 'started' && planned.has(runId)) return 'gathers the results of its items';
+    if (event === 'started' && planned.has(runId)) return 'gathers the results';
     return verbose || latenessMs >= LATE_MS ? `${showSpan(latenessMs)} late${waits(told)}` : undefined;
   };
   const waits = ({ waitedForGroupMs, waitedForConcurrencyMs }: ClusterEvent): string =>

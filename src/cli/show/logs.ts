@@ -1,10 +1,11 @@
 import { sleep } from '../../core/clock';
 import type { LogLevel, Progress } from '../../core/log-entry';
 import { machineZone, showTime } from '../../core/show-time';
-import { oneLine, printableJson } from '../../core/text';
+import { printableJson } from '../../core/text';
 import { type LeaseStore, StoreUnavailableError } from '../../lease/store';
 import { type Subject, subjectOf } from '../../operator/subject';
 import { findRun, type FoundRun } from '../../operator/views/find-run';
+import { progressText } from '../../operator/views/describe';
 import { inOrder, type LogPage, type LogRequest, readLog, type TokenedEntry } from '../../operator/views/read-log';
 import { systemClock } from '../../system-clock';
 import { fileAtHand, type FileOptions } from '../jobs-file';
@@ -128,7 +129,7 @@ const COLOURS: Readonly<Partial<Record<LogLevel, 'yellow' | 'red' | 'gray'>>> = 
 
 function line(clock: string, entry: TokenedEntry): string {
   const item = entry.item === undefined ? '' : `item ${String(entry.item)}: `;
-  if ('progress' in entry) return `${clock}        ${item}${progressText(entry.progress)}`;
+  if ('progress' in entry) return `${clock}        ${item}${progressText(plain(entry.progress))}`;
   if ('gap' in entry) return `${clock}        ${item}${gapText(entry.gap)}`;
   if ('error' in entry) return `${clock} ${style('red', 'error')}  ${indented(entry.error)}`;
   const level = entry.level.padEnd(5);
@@ -136,9 +137,8 @@ function line(clock: string, entry: TokenedEntry): string {
   return `${clock} ${colour === undefined ? level : style(colour, level)}  ${item}${indented(entry.text)}`;
 }
 
-function progressText({ note, fraction }: Progress): string {
-  const percent = fraction === undefined ? '' : `${String(Math.floor(fraction * 100))} %`;
-  return [percent, note === undefined ? '' : oneLine(withoutColours(note))].filter((part) => part !== '').join('  ');
+function plain({ note, ...progress }: Progress): Progress {
+  return { ...progress, ...(note !== undefined && { note: withoutColours(note) }) };
 }
 
 function gapText({ lines: count }: { readonly lines: number }): string {

@@ -10,7 +10,7 @@ import { unknownAnywhere } from '../../operator/subject';
 import { jobsIn } from '../../operator/views/list-jobs';
 import type { ShownRecord } from '../../operator/views/list-runs';
 import { errorLine } from '../../operator/views/run-errors';
-import { withItems } from '../../operator/views/run-items';
+import { withAtWork } from '../../operator/views/run-at-work';
 import { pagedJob, pageOfRuns, type PageStart, type StartFilter } from '../../operator/views/run-pages';
 import { recordsOf } from '../../operator/views/run-records';
 import { UsageError } from '../cli-error';
@@ -67,7 +67,7 @@ export async function runs(job: string | undefined, options: RunsOptions): Promi
     const keys = new Map(page.runs.map(({ runId, key }) => [runId, key]));
     const withInputs = await inParallel(records, async (listed) => {
       const key = keys.get(listed.runId);
-      const record = key === undefined ? listed : await withItems(store, listed, key, undefined);
+      const record = key === undefined ? listed : await withAtWork(store, listed, key, undefined);
       const input = await recordInput(store, record, specOf(record.job));
       return input === undefined ? record : { ...record, input };
     });

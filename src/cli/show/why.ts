@@ -8,7 +8,7 @@ import { userFrames } from '../../core/stack';
 import { oneLine } from '../../core/text';
 import { subjectOf } from '../../operator/subject';
 import { backfilledRuns } from '../../operator/views/backfilled';
-import { describe, firstWaits, itemCounts } from '../../operator/views/describe';
+import { describe, firstWaits, itemCounts, progressText } from '../../operator/views/describe';
 import { explainLeft, explainTime, type Explanation } from '../../operator/views/explain';
 import type { ShownAttempt, ShownRecord } from '../../operator/views/list-runs';
 import type { ShownInput } from '../../operator/views/run-input';
@@ -53,7 +53,7 @@ export async function why(job: string, time: string, options: WhyOptions): Promi
   const input = await recordInput(store, explanation.record, spec);
   for (const warning of explanation.warnings) warn(warning);
   if (options.json) {
-    const { due, outcome, reason, record, items } = explanation;
+    const { due, outcome, reason, record, items, orchestration, progress } = explanation;
     const at = new Date(explanation.time).toISOString();
     const excludedBy = reason === 'excluded' ? { excludedBy: explanation.job.excluded?.by(explanation.time) } : {};
     const shown = record === null ? null : { ...record, ...given({ input }) };
@@ -66,7 +66,7 @@ export async function why(job: string, time: string, options: WhyOptions): Promi
       record: shown,
       backfills,
       ...excludedBy,
-      ...(items && { items }),
+      ...given({ items, orchestration, progress }),
     });
   } else {
     const show = timesOf(options);
@@ -137,6 +137,8 @@ function recordLines(
     ['result', record.result === undefined ? '' : JSON.stringify(record.result)],
     ['changed', record.resultChanges?.join('; ') ?? ''],
     ['items', record.items === undefined ? '' : itemCounts(record.items)],
+    ['durable', record.orchestration ?? ''],
+    ['progress', record.state === 'final' || record.progress === undefined ? '' : progressText(record.progress)],
   ];
   const facts = lines.filter(([, value]) => value !== '').map(([name, value]) => `  ${name.padEnd(8)} ${value}`);
   return [

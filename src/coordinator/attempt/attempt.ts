@@ -4,6 +4,7 @@ import { ITEMS_MARGIN_MS } from '../../core/fan-out';
 import { given } from '../../core/given';
 import { itemTable } from '../../core/item-table';
 import { ATTEMPT_LOG } from '../../core/log-buffer';
+import { orchestrationIn } from '../../core/orchestration';
 import { type Trigger, hasRun } from '../../core/outcome';
 import { type AttemptRecord, type LedgerRecord, attemptHistory, tookMs } from '../../core/record';
 import { errorTrace, mapTexts } from '../../core/recorded-error';
@@ -249,15 +250,17 @@ async function endRun(
   const hasLeft = waitsForOthers(held) || (isCall(handler) && (stage.hasKept === true || held.row.attempt > 1));
   const leftovers = hasLeft ? leftoversOf(held) : undefined;
   // A run that ends without its handler has not listed its pieces: it lists them once, before its record.
-  const items = itemTable(stage.pieces ?? (await leftovers?.list()) ?? []);
+  const pieces = stage.pieces ?? (await leftovers?.list()) ?? [];
+  const run = { job: held.job.spec.name, scheduledFor: held.row.run?.scheduledFor ?? 0 };
   const end: RunEnd = {
     outcome,
     reason,
     at,
     result: handlerCall?.result,
     ...changesOf(handlerCall),
-    ...given({ items }),
+    ...given({ items: itemTable(pieces) }),
     ...(await log.conclude()),
+    ...(isOrchestration(handler) && orchestrationIn(pieces, run)),
   };
   const attempts = hasRun(outcome) ? withAttempt(held, history, handlerCall, outcome) : history;
   const beforeRelease = stage.pieces === undefined ? undefined : async () => void (await leftovers?.list());

@@ -2,13 +2,15 @@ import type { Millis } from '../../core/brand';
 import { sleep } from '../../core/clock';
 import { controlOf } from '../../core/control';
 import { runIdOf } from '../../core/key';
+import { redactNote } from '../../core/log-buffer';
 import { ForeignMetadataError } from '../../core/metadata';
 import { BEATS_PER_TAKE_OVER, CANCEL_EVENT, instanceIdOf, parseInstanceId } from '../../core/orchestration';
+import { redactNothing } from '../../core/redact';
 import { type Row, decodeRow, isAtRest } from '../../core/row';
 import { brief } from '../../core/text';
 import { isOrchestration } from '../../handler/handlers';
 import { type ListedJob, type Listing, StoreError } from '../../lease/store';
-import { beat, setStatus } from '../beat';
+import { beat, setProgress } from '../beat';
 import type { Coordinator, Hub, Report, RunnableJob } from '../coordinator';
 import { type AppOrchestrations, type RunningOrchestration, withinHub } from '../hub';
 import { keepEndOf } from '../kept-end';
@@ -163,7 +165,7 @@ interface HubCare extends Pick<OrchestrationWatch, 'goesOn'> {
 
 /** Beats for the orchestrations of one hub, keeps their ends, and ends them. */
 function hubCare(coordinator: Coordinator): HubCare {
-  const { clock, deployment } = coordinator;
+  const { clock, deployment, redact = redactNothing } = coordinator;
   const prove = hubProof(coordinator);
   /** When each orchestration of a run that is over was told to end, on the monotonic clock. */
   const told = new Map<string, Millis>();
@@ -215,9 +217,9 @@ function hubCare(coordinator: Coordinator): HubCare {
     await keepEndOf(coordinator, { job: job.spec.name, key: row.run?.key ?? '', token: row.token }, ended);
   }
 
-  async function beatFor({ job, row }: JobRow, { status }: RunningOrchestration): Promise<void> {
+  async function beatFor({ job, row }: JobRow, { progress }: RunningOrchestration): Promise<void> {
     const run = { job: job.spec.name, key: row.run?.key ?? '', token: row.token };
-    setStatus(coordinator, run, status);
+    setProgress(coordinator, run, progress && redactNote(progress, redact));
     await beat(coordinator, run);
   }
 

@@ -91,14 +91,16 @@ function Loaded({ run }: { readonly run: OneRun }): JSX.Element {
           <h2>Attempts</h2>
           <ol class="attempts">
             {attempts.toReversed().map((attempt) => (
-              <Attempt key={attempt.token} attempt={attempt} />
+              <Attempt key={attempt.token} attempt={attempt} isOrchestration={run.orchestration !== undefined} />
             ))}
           </ol>
         </section>
       )}
       {ran && attempts.length === 0 && <Notice title="No attempt has ended yet" />}
       {run.items !== undefined && <ItemsOf items={run.items} isOpen={isOpen} />}
-      {ran && <Log runId={runId} isOpen={isOpen} items={run.items?.lines.map(({ index }) => index)} />}
+      {ran && (
+        <Log runId={runId} isOpen={isOpen} progress={run.progress} items={run.items?.lines.map(({ index }) => index)} />
+      )}
       <Input run={run} />
       <Result run={run} />
     </>
@@ -151,7 +153,7 @@ function Facts({ run }: { readonly run: OneRun }): JSX.Element {
           <Exact at={run.rerunOf} />
         </Fact>
       )}
-      {token !== null && <Fact name="Fencing token">{token}</Fact>}
+      {token !== null && <TokenFacts token={token} orchestration={run.orchestration} />}
       {overlappedRunId !== null && (
         <Fact name="In progress then">
           <Link href={runHref(overlappedRunId)}>the run before it</Link>
@@ -159,6 +161,26 @@ function Facts({ run }: { readonly run: OneRun }): JSX.Element {
       )}
       {trigger !== null && endedAt !== null && <OverlappedFact run={run} until={endedAt} />}
     </dl>
+  );
+}
+
+/** The orchestration's id has the token of the claim that started it. */
+function TokenFacts({
+  token,
+  orchestration,
+}: {
+  readonly token: number;
+  readonly orchestration: OneRun['orchestration'];
+}): JSX.Element {
+  return (
+    <>
+      <Fact name="Fencing token">{token}</Fact>
+      {orchestration !== undefined && (
+        <Fact name="Orchestration">
+          <span class="foreign">{orchestration}</span>
+        </Fact>
+      )}
+    </>
   );
 }
 
@@ -222,13 +244,21 @@ const ATTEMPT_TOPICS: Readonly<Partial<Record<AttemptOf['outcome'], string>>> = 
   draining: 'instanceStopped',
 };
 
-function labelOf(outcome: AttemptOf['outcome']): Label {
+const ORCHESTRATED: Label = { word: 'Started its orchestration', icon: 'check', tone: 'good' };
+
+function labelOf(outcome: AttemptOf['outcome'], isOrchestration: boolean): Label {
+  if (isOrchestration && outcome === 'planned') return ORCHESTRATED;
   return outcome === 'holderLost' || outcome === 'draining' || outcome === 'planned'
     ? ATTEMPT_LABELS[outcome]
     : OUTCOME_LABELS[outcome];
 }
 
-function Attempt({ attempt }: { readonly attempt: AttemptOf }): JSX.Element {
+interface AttemptProps {
+  readonly attempt: AttemptOf;
+  readonly isOrchestration: boolean;
+}
+
+function Attempt({ attempt, isOrchestration }: AttemptProps): JSX.Element {
   const { deployment, startedAt, endedAt, outcome, error, claimedAt, waitedForConcurrencyMs, waitedForGroupMs } =
     attempt;
   const start = startedAt ?? claimedAt;
@@ -238,7 +268,7 @@ function Attempt({ attempt }: { readonly attempt: AttemptOf }): JSX.Element {
       <p class="attempt">
         <b>Attempt {attempt.attempt}</b>{' '}
         <HelpLink topic={ATTEMPT_TOPICS[outcome] ?? outcome}>
-          <Badge label={labelOf(outcome)} />
+          <Badge label={labelOf(outcome, isOrchestration)} />
         </HelpLink>
         <span class="muted">
           on {deployment}

@@ -17,16 +17,19 @@ interface LogProps {
   readonly runId: string;
   /** Whether the run is in progress. */
   readonly isOpen: boolean;
+  /** The progress of its orchestration. */
+  readonly progress?: FollowedLog['progress'] | undefined;
   /** The items of a fan-out that have ended. */
   readonly items?: readonly number[] | undefined;
 }
 
-export function Log({ runId, isOpen, items = [] }: LogProps): JSX.Element {
+export function Log({ runId, isOpen, progress, items = [] }: LogProps): JSX.Element {
   const item = chosenItem();
   const log = useLog(runId, item);
+  const latest = log.progress ?? progress ?? null;
   return (
     <section>
-      {isOpen && log.progress !== null && <ProgressBar progress={log.progress} />}
+      {isOpen && latest !== null && <ProgressBar progress={latest} />}
       {log.failure !== undefined && log.failure.status !== 404 && (
         <FailureLine failure={log.failure} before="The log is not up to date: " />
       )}

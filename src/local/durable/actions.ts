@@ -1,4 +1,5 @@
 import { EventType, type HistoryEvent } from './history';
+import { type HttpRequest, nextPoll } from './http';
 
 /** The actions of `durable-functions`, by number. */
 const ActionType = {
@@ -9,14 +10,14 @@ const ActionType = {
   ContinueAsNew: 4,
   CreateTimer: 5,
   WaitForExternalEvent: 6,
+  CallEntity: 7,
+  CallHttp: 8,
+  SignalEntity: 9,
   WhenAny: 11,
   WhenAll: 12,
 } as const;
 
 const UNSUPPORTED: Readonly<Record<number, string>> = {
-  7: 'callEntity',
-  8: 'callHttp',
-  9: 'signalEntity',
   13: 'lock',
   14: 'the release of a lock',
 };
@@ -30,6 +31,9 @@ export interface Action {
   readonly fireAt?: string;
   readonly isCanceled?: boolean;
   readonly externalEventName?: string;
+  /** Of an entity, whose scheduler's id is `instanceId`. */
+  readonly operation?: string;
+  readonly httpRequest?: HttpRequest;
   readonly compoundActions?: readonly Action[];
   readonly retryOptions?: {
     readonly firstRetryIntervalInMilliseconds: number;
@@ -51,7 +55,18 @@ export type Command =
       /** Undefined: the hub creates one. */
       readonly instanceId: string | undefined;
     }
-  | { readonly kind: 'timer'; readonly id: number; readonly fireAt: number; readonly canceled: boolean };
+  | { readonly kind: 'timer'; readonly id: number; readonly fireAt: number; readonly canceled: boolean }
+  | { readonly kind: 'http'; readonly id: number; readonly request: HttpRequest }
+  | {
+      readonly kind: 'entity';
+      readonly id: number;
+      /** Such as `@counter@a`. */
+      readonly entity: string;
+      readonly operation: string;
+      readonly input: unknown;
+      /** It has no answer. */
+      readonly isSignal: boolean;
+    };
 
 export interface Plan {
   readonly commands: readonly Command[];
@@ -61,15 +76,16 @@ export interface Plan {
   readonly unseen: readonly HistoryEvent[];
 }
 
-type Ended = (failed: boolean) => void;
+/** @param result JSON, of an activity that has succeeded */
+type Ended = (failed: boolean, result?: string | null) => void;
 
 /** Passes on only the first call. */
 function once(run: Ended): Ended {
   let called = false;
-  return (failed) => {
+  return (failed, result) => {
     if (called) return;
     called = true;
-    run(failed);
+    run(failed, result);
   };
 }
 
@@ -78,6 +94,10 @@ interface Play {
   /** The instant of the current episode. */
   now: number;
   readonly commands: Command[];
+  /** The number of the next task. */
+  next: number;
+  /** The numbers of calls of entities, by the ids of their requests. */
+  readonly calls: Map<string, number>;
   /** The continuation after each open task, by the task's number. */
   readonly open: Map<number, Ended>;
   /** The waiting tasks of each external event, by its name. */
@@ -87,21 +107,44 @@ interface Play {
 }
 
 function beginActivity(play: Play, { functionName = '', input }: Action, ended: Ended): void {
-  const id = play.commands.length;
+  const id = play.next++;
   play.open.set(id, ended);
   play.commands.push({ kind: 'activity', id, name: functionName, input });
 }
 
 function beginSubOrchestration(play: Play, { functionName = '', instanceId, input }: Action, ended: Ended): void {
-  const id = play.commands.length;
+  const id = play.next++;
   play.open.set(id, ended);
   play.commands.push({ kind: 'subOrchestration', id, name: functionName, input, instanceId: instanceId ?? undefined });
 }
 
 function beginTimer(play: Play, fireAt: number, canceled: boolean, ended: Ended): void {
-  const id = play.commands.length;
+  const id = play.next++;
   play.open.set(id, ended);
   play.commands.push({ kind: 'timer', id, fireAt, canceled });
+}
+
+/**
+ * A request that is answered by 202 is polled. `durable-functions` gives numbers to the timer and to the next request
+ * as soon as the answer comes.
+ */
+function beginHttp(play: Play, id: number, request: HttpRequest, ended: Ended): void {
+  play.commands.push({ kind: 'http', id, request });
+  play.open.set(id, (failed, result) => {
+    const poll = failed ? undefined : nextPoll(request, result, play.now);
+    if (poll === undefined) return ended(failed);
+    const [timer, next] = [play.next++, play.next++];
+    play.open.set(timer, () => beginHttp(play, next, poll.request, ended));
+    play.commands.push({ kind: 'timer', id: timer, fireAt: poll.at, canceled: false });
+  });
+}
+
+function beginOperation(play: Play, { actionType, instanceId, operation = '', input }: Action, ended: Ended): void {
+  const id = play.next++;
+  const isSignal = actionType === ActionType.SignalEntity;
+  play.commands.push({ kind: 'entity', id, entity: instanceId ?? '', operation, input, isSignal });
+  if (isSignal) ended(false);
+  else play.open.set(id, ended);
 }
 
 function beginWithRetry(play: Play, action: Action, attempt: number, ended: Ended): void {
@@ -109,7 +152,10 @@ function beginWithRetry(play: Play, action: Action, attempt: number, ended: Ende
   if (options === undefined) throw new Error('A call with retry needs retry options.');
   if (options.retryTimeoutInMilliseconds !== undefined) {
     // durable-functions itself waits forever once this time is over.
-    throw new Error('The retry option retryTimeoutInMilliseconds is not supported by the embedded host.');
+    throw new Error(
+      'The embedded host does not run the retry option retryTimeoutInMilliseconds. ' +
+        'Use Azure Functions Core Tools for it.',
+    );
   }
   const beginOnce =
     action.actionType === ActionType.CallSubOrchestratorWithRetry ? beginSubOrchestration : beginActivity;
@@ -134,6 +180,11 @@ function awaitEvent(play: Play, name: string, ended: Ended): void {
   ended(false);
 }
 
+/** Whether the response of an entity is an error. */
+function hasFailed(response: string | null): boolean {
+  return (JSON.parse(response ?? '{}') as { readonly exceptionType?: string | null }).exceptionType != null;
+}
+
 function begin(play: Play, action: Action, ended: Ended): void {
   const parts = action.compoundActions ?? [];
   let left = parts.length;
@@ -149,6 +200,12 @@ function begin(play: Play, action: Action, ended: Ended): void {
       return beginTimer(play, Date.parse(action.fireAt ?? ''), action.isCanceled === true, ended);
     case ActionType.WaitForExternalEvent:
       return awaitEvent(play, action.externalEventName ?? '', ended);
+    case ActionType.CallHttp:
+      if (action.httpRequest === undefined) throw new Error('A call over HTTP needs its request.');
+      return beginHttp(play, play.next++, action.httpRequest, ended);
+    case ActionType.CallEntity:
+    case ActionType.SignalEntity:
+      return beginOperation(play, action, ended);
     case ActionType.WhenAny:
       return parts.forEach((part) => begin(play, part, ended));
     case ActionType.WhenAll:
@@ -162,7 +219,8 @@ function begin(play: Play, action: Action, ended: Ended): void {
       throw new Error(
         `The embedded host does not run ${UNSUPPORTED[action.actionType] ?? `action ${action.actionType}`}. ` +
           'It runs callActivity, callActivityWithRetry, callSubOrchestrator, callSubOrchestratorWithRetry, createTimer, ' +
-          'waitForExternalEvent, continueAsNew, Task.all and Task.any. Use Azure Functions Core Tools for the rest.',
+          'waitForExternalEvent, callHttp, callEntity, signalEntity, continueAsNew, Task.all and Task.any. ' +
+          'Use Azure Functions Core Tools for the rest.',
       );
   }
 }
@@ -179,6 +237,8 @@ export function planActions(actions: readonly Action[], history: readonly Histor
   const play: Play = {
     now: 0,
     commands: [],
+    next: 0,
+    calls: new Map(),
     open: new Map(),
     waiting: new Map(),
     unseen: [],
@@ -198,8 +258,10 @@ export function planActions(actions: readonly Action[], history: readonly Histor
         advance();
         break;
       case EventType.TaskCompleted:
+        play.open.get(event.TaskScheduledId)?.(false, event.Result);
+        break;
       case EventType.TaskFailed:
-        play.open.get(event.TaskScheduledId)?.(event.EventType === EventType.TaskFailed);
+        play.open.get(event.TaskScheduledId)?.(true);
         break;
       case EventType.SubOrchestrationInstanceCompleted:
       case EventType.SubOrchestrationInstanceFailed:
@@ -208,7 +270,15 @@ export function planActions(actions: readonly Action[], history: readonly Histor
       case EventType.TimerFired:
         play.open.get(event.TimerId)?.(false);
         break;
+      case EventType.EventSent:
+        play.calls.set((JSON.parse(event.Input) as { readonly id: string }).id, event.EventId);
+        break;
       case EventType.EventRaised: {
+        const call = play.calls.get(event.Name);
+        if (call !== undefined) {
+          play.open.get(call)?.(hasFailed(event.Input));
+          break;
+        }
         const waiter = play.waiting.get(event.Name)?.pop();
         if (waiter === undefined) play.unseen.push(event);
         else waiter(false);

@@ -43,7 +43,7 @@ export function toJson(data: TypedData | null | undefined): string | null {
 
 export function unknownFunction(
   name: string,
-  kind: 'an orchestrator' | 'an activity',
+  kind: 'an orchestrator' | 'an activity' | 'an entity',
   known: Iterable<{ readonly name: string }>,
 ): string {
   const names = Array.from(known, (fn) => fn.name);

@@ -1,7 +1,9 @@
 import { callAt } from '../host/timer';
 import { type Action, type Command, planActions } from './actions';
 import { toJson, unknownFunction } from './activities';
+import type { Entities } from './entities';
 import { EventType, type HistoryEvent, historyEvent, orchestratorPayload } from './history';
+import { HTTP_ACTIVITY } from './http';
 import { hiddenUntil } from './hub-files';
 import type { HubState } from './hub-state';
 import { type LiveInstance, cancelTimers, isFinished } from './instances';
@@ -36,6 +38,7 @@ export interface Episodes extends Pick<TaskEnds, 'deliver' | 'wake'> {
   finish(instance: LiveInstance, status: EndStatus, output: string): void;
   /** Continues an instance that an earlier host of the deployment left unfinished. */
   resume(instance: LiveInstance): void;
+  readonly entities: Entities;
 }
 
 export function createEpisodes(state: HubState): Episodes {
@@ -103,13 +106,19 @@ export function createEpisodes(state: HubState): Episodes {
   /** Applies the outcome of an episode to its instance. */
   const apply = (instance: LiveInstance, outcome: OrchestratorState): void => {
     if (outcome.customStatus !== undefined) instance.customStatus = JSON.stringify(outcome.customStatus);
-    if (outcome.error !== undefined) return fail(instance, outcome.error);
     const plan = planActions(outcome.actions?.flat() ?? [], instance.history);
-    if (plan.continueAsNew !== undefined) return startOver(instance, plan.continueAsNew.input, plan.unseen);
-    if (outcome.isDone === true) return finish(instance, 'Completed', JSON.stringify(outcome.output ?? null));
     const known = new Map(
       instance.history.filter((event) => event.EventId >= 0).map((event) => [event.EventId, event]),
     );
+    const isOver = outcome.error !== undefined || plan.continueAsNew !== undefined || outcome.isDone === true;
+    if (isOver) {
+      // Signals of the last episode leave too.
+      const signals = plan.commands.filter((command) => command.kind === 'entity' && command.isSignal);
+      for (const signal of signals) if (!known.has(signal.id)) tasks.perform(instance, signal);
+    }
+    if (outcome.error !== undefined) return fail(instance, outcome.error);
+    if (plan.continueAsNew !== undefined) return startOver(instance, plan.continueAsNew.input, plan.unseen);
+    if (outcome.isDone === true) return finish(instance, 'Completed', JSON.stringify(outcome.output ?? null));
     for (const event of instance.history) event.IsPlayed = true;
     for (const command of plan.commands) {
       const event = known.get(command.id);
@@ -144,7 +153,7 @@ export function createEpisodes(state: HubState): Episodes {
   };
 
   const tasks = createTasks(state, { deliver, wake, fail });
-  return { deliver, wake, finish, resume };
+  return { deliver, wake, finish, resume, entities: tasks.entities };
 }
 
 async function play({ options, orchestrators }: HubState, instance: LiveInstance): Promise<OrchestratorState> {
@@ -175,14 +184,23 @@ function endEvent({ name }: LiveInstance, TaskScheduledId: number, status: EndSt
 
 function eventText(event: HistoryEvent): string {
   if (event.EventType === EventType.TaskScheduled) return `the activity '${event.Name}'`;
-  return event.EventType === EventType.SubOrchestrationInstanceCreated
-    ? `the sub-orchestration '${event.Name}'`
-    : 'a timer';
+  if (event.EventType === EventType.SubOrchestrationInstanceCreated) return `the sub-orchestration '${event.Name}'`;
+  return event.EventType === EventType.EventSent ? `the entity ${event.InstanceId}` : 'a timer';
 }
 
 function commandText(command: Command): string {
-  if (command.kind === 'activity') return `the activity '${command.name}'`;
-  return command.kind === 'subOrchestration' ? `the sub-orchestration '${command.name}'` : 'a timer';
+  switch (command.kind) {
+    case 'activity':
+      return `the activity '${command.name}'`;
+    case 'http':
+      return `the activity '${HTTP_ACTIVITY}'`;
+    case 'entity':
+      return `the entity ${command.entity}`;
+    case 'subOrchestration':
+      return `the sub-orchestration '${command.name}'`;
+    case 'timer':
+      return 'a timer';
+  }
 }
 
 /** Checks that an orchestrator requests the same tasks in each replay. */

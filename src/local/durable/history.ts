@@ -1,3 +1,6 @@
+/** As in the extension: the wait before a request that was accepted is polled. */
+export const POLL_AFTER_MS = 30_000;
+
 /** The numbers of history events that the Durable extension sends to `durable-functions`. */
 export const EventType = {
   ExecutionStarted: 0,
@@ -11,6 +14,7 @@ export const EventType = {
   TimerFired: 11,
   OrchestratorStarted: 12,
   OrchestratorCompleted: 13,
+  EventSent: 14,
   EventRaised: 15,
 } as const;
 
@@ -61,6 +65,13 @@ export type HistoryEvent = Common &
     | { readonly EventType: typeof EventType.TimerFired; readonly TimerId: number; readonly FireAt: string }
     | { readonly EventType: typeof EventType.OrchestratorStarted }
     | { readonly EventType: typeof EventType.OrchestratorCompleted }
+    | {
+        /** A message to an entity. Its input is the JSON of a request with an `id`, which names the answering event. */
+        readonly EventType: typeof EventType.EventSent;
+        readonly Name: 'op';
+        readonly InstanceId: string;
+        readonly Input: string;
+      }
     | { readonly EventType: typeof EventType.EventRaised; readonly Name: string; readonly Input: string | null }
   );
 
@@ -83,10 +94,10 @@ export function orchestratorPayload(
     isReplaying: history.some((event) => event.IsPlayed),
     parentInstanceId: instance.parent?.id ?? null,
     upperSchemaVersion: 1,
-    upperSchemaVersionNew: 2,
+    upperSchemaVersionNew: 3,
     longRunningTimerIntervalDuration: '3.00:00:00',
     // Unlimited, where Azure Storage allows 6 days: timers here may have any length, so none needs splitting.
     maximumShortTimerDuration: '10675199.02:48:05.4775807',
-    defaultHttpAsyncRequestSleepTimeMillseconds: 30_000,
+    defaultHttpAsyncRequestSleepTimeMillseconds: POLL_AFTER_MS,
   });
 }

@@ -1,5 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
+import type { Entity } from './entity';
 import type { HistoryEvent } from './history';
 import type { Instance, LiveInstance, Pending } from './instances';
 
@@ -17,10 +18,18 @@ export interface HubFiles {
   /** Drops an instance that has ended. */
   remove(id: string): void;
   load(): LiveInstance[];
+  saveEntity(entity: Entity): void;
+  loadEntities(): Entity[];
 }
 
 /** For a hub that ends with its process. */
-export const NO_FILES: HubFiles = { save: () => undefined, remove: () => undefined, load: () => [] };
+export const NO_FILES: HubFiles = {
+  save: () => undefined,
+  remove: () => undefined,
+  load: () => [],
+  saveEntity: () => undefined,
+  loadEntities: () => [],
+};
 
 /** A journal that has grown to this size, and to twice what is live, is written again. */
 export const COMPACT_BYTES = 8 * 1024 * 1024;
@@ -61,8 +70,12 @@ export function hubFiles(folder: string): HubFiles {
     remove(id) {
       append(id, ENDED);
     },
+    saveEntity(entity) {
+      append(entity.id, JSON.stringify(entity));
+    },
+    loadEntities: () => linesOf(file, (id) => isEntity(id)) as Entity[],
     load() {
-      const saved = Array.from(lastLines(file).values(), (line) => JSON.parse(line.slice(line.indexOf(' '))) as Saved);
+      const saved = linesOf(file, (id) => !isEntity(id)) as Saved[];
       return saved
         .toSorted((a, b) => a.createdAt - b.createdAt)
         .map(({ pending, inbox, history, ...rest }) => ({
@@ -80,6 +93,16 @@ export function hubFiles(folder: string): HubFiles {
 const JOURNAL = 'instances.jsonl';
 /** In the place of an instance that has ended. */
 const ENDED = 'null';
+
+/** Those of entities begin with @, and no other id may. */
+function isEntity(id: string): boolean {
+  return decodeURIComponent(id).startsWith('@');
+}
+
+/** What the last lines of these ids hold. */
+function linesOf(file: string, fits: (id: string) => boolean): unknown[] {
+  return [...lastLines(file)].filter(([id]) => fits(id)).map(([, line]) => JSON.parse(line.slice(line.indexOf(' '))));
+}
 
 /** The last line of each instance that has not ended. The journal's end is left out if a kill has cut it off. */
 function lastLines(file: string): ReadonlyMap<string, string> {

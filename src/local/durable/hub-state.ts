@@ -1,10 +1,11 @@
-import type { OrchestrationFunction } from '../host/functions';
+import type { EntityFunction, OrchestrationFunction } from '../host/functions';
 import { type Activities, type ActivityOptions, createActivities } from './activities';
 import { type HubFiles, type Visibility } from './hub-files';
 import { createInstances, type Instances, isFinished, type LiveInstance } from './instances';
 
 export interface HubOptions extends ActivityOptions {
   readonly orchestrators: readonly OrchestrationFunction[];
+  readonly entities: readonly EntityFunction[];
   readonly files: HubFiles;
   readonly visibility: Visibility;
 }

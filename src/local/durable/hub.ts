@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { unknownFunction } from './activities';
+import { schedulerId } from './entity';
 import { createEpisodes } from './episodes';
 import { EventType, historyEvent } from './history';
 import { createHubState, type HubOptions, underWay } from './hub-state';
@@ -30,6 +31,10 @@ export interface Hub {
   raiseEvent(instanceId: string, eventName: string, input: string): void;
   /** Has no effect if the instance has ended. */
   terminate(instanceId: string, reason: string): void;
+  /** @throws {@link InvalidRequestError} */
+  signalEntity(entity: { readonly name: string; readonly key: string }, operation: string, input: string): void;
+  /** The state as JSON; undefined: there is no such entity. */
+  readEntity(entity: { readonly name: string; readonly key: string }): string | undefined;
   /** Forgets an instance that has ended; false if there is none. */
   purge(instanceId: string): boolean;
   /**
@@ -73,6 +78,15 @@ export function createHub(options: HubOptions): Hub {
       const instance = underWay(state, instanceId);
       if (instance !== undefined) episodes.finish(instance, 'Terminated', JSON.stringify(reason));
     },
+    signalEntity(entity, operation, input) {
+      try {
+        const request = { id: randomUUID(), operation, input: input === '' ? undefined : input };
+        episodes.entities.send(schedulerId(entity), request);
+      } catch (cause) {
+        throw new InvalidRequestError((cause as Error).message, { cause });
+      }
+    },
+    readEntity: (entity) => episodes.entities.read(schedulerId(entity)),
     purge: instances.purge,
     stop() {
       state.stopped = true;

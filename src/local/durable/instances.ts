@@ -29,7 +29,7 @@ export type LiveInstance = { -readonly [K in keyof Instance]: Instance[K] } & {
   execution: number;
   /** Running timers, by number: a call of the function cancels the timer. */
   readonly timers: Map<number, () => void>;
-  /** Activities and timers that have not ended, by number. */
+  /** Tasks that have not ended, by number; sub-orchestrations continue by themselves. */
   readonly pending: Map<number, Pending>;
   /** An episode is running, or about to. */
   busy: boolean;
@@ -37,10 +37,10 @@ export type LiveInstance = { -readonly [K in keyof Instance]: Instance[K] } & {
   episodeAt: number | undefined;
 };
 
-/** An activity or a timer that an orchestration waits for. */
+/** A task that an orchestration waits for, and that its hub must continue after a restart. */
 export interface Pending {
-  readonly command: Extract<Command, { readonly kind: 'activity' | 'timer' }>;
-  /** When a host took the activity's message. */
+  readonly command: Exclude<Command, { readonly kind: 'subOrchestration' }>;
+  /** When a host took the message of the activity, or of the request. */
   readonly takenAt?: number;
 }
 

@@ -127,10 +127,27 @@ async function one(hub: Hub, { request, response, url }: Call, names: readonly s
       return sendJson(
         response,
         501,
-        `The embedded host does not support '${request.method} ${operation}' of an instance.`,
+        `The embedded host does not support '${request.method} ${operation}' of an instance. ${CORE_TOOLS}`,
       );
   }
 }
+
+/** `entities/{name}/{key}` */
+async function entity(hub: Hub, { request, response, url }: Call, [name = '', key = '']: string[]): Promise<true> {
+  if (name !== '' && key !== '' && request.method === 'GET') {
+    const found = hub.readEntity({ name, key });
+    return sendJson(response, found === undefined ? 404 : 200, parse(found));
+  }
+  if (name !== '' && key !== '' && request.method === 'POST') {
+    const text = (await readBody(request)).toString('utf8');
+    if (text !== '') JSON.parse(text);
+    hub.signalEntity({ name, key }, url.searchParams.get('op') ?? '', text);
+    return sendJson(response, 202, undefined);
+  }
+  return sendJson(response, 501, `The embedded host does not list or purge entities. ${CORE_TOOLS}`);
+}
+
+const CORE_TOOLS = 'Use Azure Functions Core Tools for it.';
 
 /** Rejects a web page whose host name was pointed at this machine: it sends that name as its host. */
 function isLoopback(host: string | undefined): boolean {
@@ -155,7 +172,7 @@ function pathSegment(text: string): string {
   }
 }
 
-/** Serves the hub to the client of `durable-functions`: start, status, purge, terminate, events. */
+/** Serves the hub to the client of `durable-functions`: start, status, purge, terminate, events, entities. */
 export function serveHub(hub: Hub, hubName: string): RequestHandler {
   return async (request, response, url) => {
     if (!url.pathname.startsWith(`${DURABLE_PATH}/`)) return false;
@@ -168,12 +185,9 @@ export function serveHub(hub: Hub, hubName: string): RequestHandler {
         .split('/')
         .map(pathSegment);
       if (collection === 'orchestrators') return await start(hub, hubName, call, names);
+      if (collection === 'entities') return await entity(hub, call, names);
       if (collection !== 'instances') {
-        return sendJson(
-          response,
-          501,
-          'The embedded host runs orchestrations and activities; entities are not supported.',
-        );
+        return sendJson(response, 501, `The embedded host does not serve '${String(collection)}'. ${CORE_TOOLS}`);
       }
       return names.length === 0 || names[0] === '' ? all(hub, call) : await one(hub, call, names);
     } catch (error) {

@@ -1,10 +1,13 @@
 import { callAt } from '../host/timer';
 import type { Command } from './actions';
 import { unknownFunction } from './activities';
+import type { Entities } from './entities';
+import { createEntityCalls } from './entity-calls';
 import { EventType, historyEvent, type HistoryEvent } from './history';
 import { hiddenUntil } from './hub-files';
 import { type HubState, underWay } from './hub-state';
-import type { LiveInstance } from './instances';
+import { HTTP_ACTIVITY, callHttp, checked } from './http';
+import type { LiveInstance, Pending } from './instances';
 import { checkInstanceId, newInstance } from './new-instance';
 
 /** Receives the ends of tasks, and the instances that they start. */
@@ -16,10 +19,11 @@ export interface TaskEnds {
   fail(instance: LiveInstance, message: string): void;
 }
 
-/** The tasks of orchestrators: activities, timers, sub-orchestrations. */
+/** The tasks of orchestrators. */
 export interface Tasks {
   /** Begins a task at its first request. */
   perform(instance: LiveInstance, command: Command): void;
+  readonly entities: Entities;
   /** Continues with the tasks that an earlier host of the deployment left unfinished. */
   resume(instance: LiveInstance): void;
 }
@@ -29,20 +33,30 @@ export function createTasks(state: HubState, { deliver, wake, fail }: TaskEnds):
 
   const perform = (instance: LiveInstance, command: Command): void => {
     const { id } = command;
-    if (command.kind === 'activity') {
-      runActivity(instance, command);
-      instance.history.push(
-        historyEvent({ EventType: EventType.TaskScheduled, EventId: id, Name: command.name, IsPlayed: true }),
-      );
+    if (command.kind === 'activity' || command.kind === 'http') {
+      const Name = command.kind === 'http' ? HTTP_ACTIVITY : command.name;
+      if (command.kind === 'http') request(instance, command);
+      else runActivity(instance, command);
+      instance.history.push(historyEvent({ EventType: EventType.TaskScheduled, EventId: id, Name, IsPlayed: true }));
       return;
     }
     if (command.kind === 'subOrchestration') {
       startSubOrchestration(instance, command);
       return;
     }
+    if (command.kind === 'entity') {
+      callEntity(instance, command);
+      return;
+    }
     setTimer(instance, command);
     const FireAt = new Date(command.fireAt).toISOString();
     instance.history.push(historyEvent({ EventType: EventType.TimerCreated, EventId: id, FireAt, IsPlayed: true }));
+  };
+
+  const request = (instance: LiveInstance, command: Extract<Command, { kind: 'http' }>): void => {
+    const { execution } = instance;
+    instance.pending.set(command.id, { command, takenAt: Date.now() });
+    void callHttp(command.id, checked(command.request)).then((event) => deliver(instance, execution, event));
   };
 
   const runActivity = (instance: LiveInstance, command: Extract<Command, { kind: 'activity' }>): void => {
@@ -100,9 +114,11 @@ export function createTasks(state: HubState, { deliver, wake, fail }: TaskEnds):
     wake(child);
   };
 
-  const runAgain = (instance: LiveInstance, command: Extract<Command, { kind: 'activity' }>): void => {
+  const runAgain = (instance: LiveInstance, command: Pending['command']): void => {
     try {
-      runActivity(instance, command);
+      if (command.kind === 'activity') runActivity(instance, command);
+      else if (command.kind === 'http') request(instance, command);
+      else if (command.kind === 'entity') callAgain(instance, command);
     } catch (error) {
       fail(instance, (error as Error).message);
     }
@@ -123,5 +139,6 @@ export function createTasks(state: HubState, { deliver, wake, fail }: TaskEnds):
     }
   };
 
-  return { perform, resume };
+  const { entities, callEntity, callAgain } = createEntityCalls(state, deliver);
+  return { perform, resume, entities };
 }

@@ -39,11 +39,15 @@ export interface ActivityFunction extends Common {
   readonly kind: 'activity';
 }
 
+export interface EntityFunction extends Common {
+  readonly kind: 'entity';
+}
+
 /** A function of an app, of one of the kinds that the embedded host runs. */
-export type HostedFunction = TimerFunction | HttpFunction | OrchestrationFunction | ActivityFunction;
+export type HostedFunction = TimerFunction | HttpFunction | OrchestrationFunction | ActivityFunction | EntityFunction;
 
 const SUPPORTED =
-  'The embedded host runs timerTrigger, httpTrigger, orchestrationTrigger and activityTrigger, ' +
+  'The embedded host runs timerTrigger, httpTrigger, orchestrationTrigger, activityTrigger and entityTrigger, ' +
   'with durableClient inputs; run the app with Azure Functions Core Tools ("func start") for anything else.';
 
 /** The real host may run this function, but the embedded host cannot. */
@@ -108,6 +112,8 @@ function toHosted(registered: RegisteredFunction, routePrefix: string): HostedFu
       return { kind: 'orchestration', ...common };
     case 'activitytrigger':
       return { kind: 'activity', ...common };
+    case 'entitytrigger':
+      return { kind: 'entity', ...common };
     default:
       throw refuse(name, `the trigger '${binding.type ?? ''}' is not supported here.`);
   }

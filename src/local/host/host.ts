@@ -166,7 +166,7 @@ function openDashboard(functions: readonly HostedFunction[], routePrefix: string
 
 /**
  * Runs a function app in this process, as one instance of one deployment. It replaces `func start` for apps of timer,
- * HTTP, orchestration and activity functions with durable clients. A process can be only one host, and only once.
+ * HTTP, orchestration, activity and entity functions with durable clients. A process can be only one host, and only once.
  * @throws {@link AppLoadError} if the app cannot be loaded, `PortInUseError` if the port is taken
  */
 export async function startHost(options: HostOptions): Promise<Host> {
@@ -207,6 +207,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
   const hub = createHub({
     orchestrators: functions.filter((fn) => fn.kind === 'orchestration'),
     activities: functions.filter((fn) => fn.kind === 'activity'),
+    entities: functions.filter((fn) => fn.kind === 'entity'),
     invoke,
     maxConcurrentActivities: settings.maxConcurrentActivities,
     handOverDelayMs: options.handOverDelayMs,

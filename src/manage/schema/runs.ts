@@ -20,6 +20,11 @@ const ErrorOfHandler = named(
   }),
 );
 
+const Progress = z.object({
+  note: z.string().optional().describe('What the handler, or the orchestration, is doing.'),
+  fraction: z.number().optional().describe('How much of the work is done, from 0 to 1.'),
+});
+
 const Attempt = named(
   'Attempt',
   'One attempt of a run.',
@@ -145,6 +150,13 @@ export const OneRun = named(
     result: z.unknown().optional().describe('The value that the handler returned.'),
     resultHidden: z.boolean().optional().describe('Whether there is a result that needs the role `payloads`.'),
     resultChanges: list(z.string()).optional().describe('What the result had that JSON cannot hold.'),
+    orchestration: z
+      .string()
+      .optional()
+      .describe('The id of the Durable orchestration that it has started last. Absent: it started none.'),
+    progress: Progress.optional().describe(
+      'The last progress: of an orchestration its custom status, by the last heartbeat. Absent: none, or the run is in progress and its log has it.',
+    ),
     items: Items.optional().describe('The items of a fan-out, as they are now, or were at its end. Absent: none.'),
     overlappedRunId: z.string().nullable().describe('The run that was in progress, for an overlapped due time.'),
   }),
@@ -176,11 +188,6 @@ export const Why = named(
     ),
   }),
 );
-
-const Progress = z.object({
-  note: z.string().optional().describe('What the handler is doing.'),
-  fraction: z.number().optional().describe('How much of the work is done, from 0 to 1.'),
-});
 
 const LogEntry = named(
   'LogEntry',

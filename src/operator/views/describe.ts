@@ -6,9 +6,12 @@ import { type Guidance, OPEN_GUIDE, REASON_GUIDE, guidanceText } from '../../cor
 import { showSpan } from '../../core/show-time';
 import type { ItemTable } from '../../core/item-table';
 import { runIdOf } from '../../core/key';
+import type { Progress } from '../../core/log-entry';
 import { waitsFor } from '../../core/requires';
+import { oneLine } from '../../core/text';
 import { isDue } from '../../core/why';
 import type { Explanation } from './explain';
+import type { AtWork } from './run-at-work';
 import type { ShownRecord } from './list-runs';
 
 /** Formats an instant for the reader. */
@@ -136,7 +139,7 @@ function pausedBy(control: Control, now: EpochMs, show: ShowTime): string {
 
 /** The sentence for an instant that has no outcome yet, or never will. */
 function describeOpen(explanation: Explanation, show: ShowTime): string {
-  const { reason, job, time, state, items } = explanation;
+  const { reason, job, time, state } = explanation;
   const { row, control, now } = state;
   const current = row?.run === undefined ? 'the current run' : `run ${runIdOf(job.name, row.run.key)}`;
   switch (reason) {
@@ -147,7 +150,7 @@ function describeOpen(explanation: Explanation, show: ShowTime): string {
     case 'claimed':
       return `It is claimed${by(row?.incumbent)}. The handler starts at ${show(row?.started ?? now)}.`;
     case 'fanningOut':
-      return items === undefined ? 'Its items are running.' : `Its items are running: ${itemCounts(items)}.`;
+      return describeAtWork(explanation);
     case 'takeOverDue':
       return `The instance that ran attempt ${row?.attempt ?? 1} died or lost its lease: the next tick takes the run over.`;
     case 'backOff':
@@ -190,6 +193,19 @@ function describeOpen(explanation: Explanation, show: ShowTime): string {
     default:
       return describeNotDue(explanation, show);
   }
+}
+
+/** The sentence for a run that has been left to others. */
+function describeAtWork({ items, orchestration, progress }: AtWork): string {
+  const said = progress === undefined ? '' : `: ${progressText(progress)}`;
+  if (orchestration !== undefined) return `Its orchestration ${orchestration} is running${said}.`;
+  return items === undefined ? guidanceText(OPEN_GUIDE.fanningOut) : `Its items are running: ${itemCounts(items)}.`;
+}
+
+/** How far a run is, in words: `40 %  step 2`. */
+export function progressText({ note = '', fraction }: Progress): string {
+  const percent = fraction === undefined ? '' : `${String(Math.floor(fraction * 100))} %`;
+  return [percent, oneLine(note)].filter((part) => part !== '').join('  ');
 }
 
 /** The sentence for a due time that waits for other jobs. */

@@ -1,8 +1,6 @@
 import { newestSucceeded } from '../../coordinator/ledger';
 import type { EpochMs, JobName } from '../../core/brand';
-import { given } from '../../core/given';
 import { ForeignGroupError, inOrder, readGroup } from '../../core/group';
-import type { ItemTable } from '../../core/item-table';
 import { type JobSpec, actualTime } from '../../core/job';
 import { recordKey } from '../../core/key';
 import { ForeignRecordError, isUncounted } from '../../core/record';
@@ -14,9 +12,9 @@ import { type JobState, currentRun, readState } from '../job-state';
 import { manualRecordAt, ranBefore, recordAt, recordOf, recordOver } from './find-record';
 import { type ShownRecord, isOverlappedBy, shown } from './list-runs';
 import { withNotedLosses } from './noted-losses';
-import { readItems } from './run-items';
+import { type AtWork, readAtWork } from './run-at-work';
 
-export interface Explanation extends WhyAnswer {
+export interface Explanation extends WhyAnswer, AtWork {
   readonly job: JobSpec;
   readonly time: EpochMs;
   /** The record of this time, or of the stretch of due times that contains it. */
@@ -25,8 +23,6 @@ export interface Explanation extends WhyAnswer {
   readonly state: JobState;
   /** The required jobs that an undecided due time waits for, and until when. */
   readonly waitsFor?: { readonly jobs: readonly JobName[]; readonly until: EpochMs };
-  /** Of a run whose items are at work. */
-  readonly items?: ItemTable;
   /** Of a run that waits for a place in its group. */
   readonly inGroup?: PlaceInGroup;
   /** Reasons to doubt the answer. */
@@ -57,7 +53,7 @@ export async function explainTime(
   const place = answer.reason === 'attemptRunning' ? await placeInGroup(store, job, row, options) : undefined;
   const inGroup = typeof place === 'string' ? undefined : place;
   const run = answer.reason === 'fanningOut' ? row?.run : undefined;
-  const items = run && (await readItems(store, job.name, run.key, options));
+  const atWork = run && (await readAtWork(store, { job: job.name, ...run }, options));
   // A job that was first seen after the oldest kept records were written has lost none of its records.
   const isUnseen = answer.reason === 'recordGone' && !(await wasSeen(store, job, state, options));
   const record =
@@ -69,7 +65,7 @@ export async function explainTime(
     record,
     state,
     warnings: [...warningsOf(job, revision, row), ...(typeof place === 'string' ? [place] : [])],
-    ...given({ items }),
+    ...atWork,
     ...(inGroup === undefined ? {} : { reason: 'waitsForGroup' as const, inGroup }),
     ...(answer.reason === 'waitsForRequired' ? awaited(job, required, { time, now }) : {}),
   };

@@ -9,7 +9,7 @@ import { withOverlappedRun } from './explain';
 import { stateIn } from '../job-state';
 import { type ShownRecord, shown } from './list-runs';
 import { withNotedLosses } from './noted-losses';
-import { withItems } from './run-items';
+import { withAtWork } from './run-at-work';
 import { runsNow } from './runs-now';
 
 /**
@@ -33,7 +33,7 @@ export async function showRun(
   const running = await runsNow(store, [job], listing, options);
   const current = running.find(({ runId }) => runId === runIdOf(job, key));
   const seen = current ?? (found && shown(found.record, key, readableRow(listing, job)));
-  return seen && complete(await withItems(store, seen, key, options));
+  return seen && complete(await withAtWork(store, seen, key, options));
 }
 
 /** What a listing shows of a run without a record. */

@@ -139,7 +139,7 @@ export function createTaskHub(options: TaskHubOptions): TaskHub {
       orchestrations: {
         knows: async () => true,
         running: () =>
-          reach(process, 'running orchestrations', () => atWork().map(({ id }) => ({ id, status: '"1"' }))),
+          reach(process, 'running orchestrations', () => atWork().map(({ id }) => ({ id, progress: { note: '1' } }))),
         end: (id) => reach(process, `end of ${id}`, () => endOf(orchestrations.get(id))),
         raise: (id, event) => reach(process, `event ${event} for ${id}`, () => undefined),
         terminate: (id, reason) =>

@@ -1,0 +1,247 @@
+import { serveFences } from '../coordinator/activity-fence';
+import type { EpochMs, Millis } from '../core/brand';
+import { type Clock, sleep } from '../core/clock';
+import { CANCEL_EVENT, type OrchestrationRun, instanceIdOf, progressOf } from '../core/orchestration';
+import type { JobContext } from '../handler/handler';
+import type { Progress } from '../core/log-entry';
+import type { Aborter } from '../coordinator/bounded';
+import type { HeldRow } from '../coordinator/held';
+import type { ClosableFence } from '../lease/fence';
+
+/** What a job that is an orchestration needs in a test. */
+export interface OrchestrationTestOptions {
+  /** The generator that the app passes to `df.app.orchestration`. */
+  readonly orchestrator?: (context: never) => Generator<unknown, unknown, never>;
+  /** Its activities, and stand-ins for its sub-orchestrations and for `callHttp`, by name. Each gets its input. */
+  readonly activities?: Readonly<Record<string, (...input: never[]) => unknown>>;
+  /** The data of its external events, by name. They have been raised before it waits for them. */
+  readonly events?: Readonly<Record<string, unknown>>;
+}
+
+/** One call that an orchestrator has made. */
+export interface OrchestrationCall {
+  readonly name: string;
+  readonly input: unknown;
+}
+
+/** An orchestration that a test plays. */
+interface PlayedOrchestration {
+  /** Plays it, as an attempt that starts it and waits for it. */
+  readonly run: (context: JobContext) => Promise<unknown>;
+  /** How far its timers let the clock move: not at all while an activity is at work. */
+  readonly takeWait: () => Millis;
+  readonly activities: readonly OrchestrationCall[];
+  readonly customStatus: () => unknown;
+}
+
+/** The part of Durable's retry options that counts. */
+interface RetryOptions {
+  readonly firstRetryIntervalInMilliseconds: number;
+  readonly maxNumberOfAttempts: number;
+  readonly backoffCoefficient?: number;
+  readonly maxRetryIntervalInMilliseconds?: number;
+}
+
+/** A task begins when it is yielded, by itself or in another. */
+class PlayedTask {
+  isCompleted = false;
+  isFaulted = false;
+  result: unknown;
+  private started: Promise<unknown> | undefined;
+
+  constructor(
+    private readonly begin: () => Promise<unknown>,
+    readonly cancel: () => void = () => undefined,
+  ) {}
+
+  start(): Promise<unknown> {
+    this.started ??= this.begin().then(
+      (result) => {
+        this.isCompleted = true;
+        this.result = result;
+        return result;
+      },
+      (error: unknown) => {
+        this.isCompleted = true;
+        this.isFaulted = true;
+        throw error;
+      },
+    );
+    return this.started;
+  }
+}
+
+/** The part of an attempt in memory that an orchestration needs. */
+interface Attempt {
+  readonly clock: Clock;
+  readonly held: HeldRow;
+  readonly fence: ClosableFence;
+  readonly aborter: Aborter;
+  readonly said: { progress: Progress | undefined };
+}
+
+export function playedOrchestration(attempt: Attempt, options: OrchestrationTestOptions): PlayedOrchestration {
+  const { orchestrator } = options;
+  if (orchestrator === undefined) {
+    throw new TypeError('runJob: an orchestration needs the option "orchestrator", its generator function');
+  }
+  const { held, fence } = attempt;
+  const work = worksOf(attempt, options);
+  let customStatus: unknown;
+  const setCustomStatus = (status: unknown): void => {
+    customStatus = copy(status);
+    attempt.said.progress = progressOf(customStatus);
+  };
+
+  return {
+    activities: work.calls,
+    customStatus: () => customStatus,
+    takeWait: work.takeWait,
+    async run({ attempt: number, scheduledFor, runId, fence: { token } }) {
+      const { name: job } = held.job.spec;
+      const due = scheduledFor.toISOString();
+      const cronlease: OrchestrationRun = { job, runId, scheduledFor: due, attempt: number, token };
+      const df = {
+        ...tasksOf(work),
+        instanceId: instanceIdOf(job, scheduledFor.getTime(), token),
+        isReplaying: false,
+        get currentUtcDateTime() {
+          return new Date(attempt.clock.now());
+        },
+        getInput: () => copy({ input: held.job.input, cronlease }),
+        setCustomStatus,
+      };
+      const check = (): Promise<void> => Promise.resolve().then(() => fence.check());
+      const before = serveFences(() => ({ token, check, write: fence.write }));
+      try {
+        return await play(orchestrator({ df } as never));
+      } finally {
+        serveFences(before);
+      }
+    },
+  };
+}
+
+/** What an orchestrator waits for, and how. */
+interface Works extends Pick<PlayedOrchestration, 'takeWait'> {
+  readonly calls: readonly OrchestrationCall[];
+  call(name: string, input: unknown): Promise<unknown>;
+  callWithRetry(name: string, retry: RetryOptions, input: unknown): Promise<unknown>;
+  wait(until: EpochMs, cancelled?: AbortSignal): Promise<void>;
+  event(name: string): Promise<unknown>;
+}
+
+function worksOf({ clock, aborter }: Attempt, { activities = {}, events = {} }: OrchestrationTestOptions): Works {
+  const calls: OrchestrationCall[] = [];
+  const timers = new Set<{ readonly until: EpochMs }>();
+  const awaited = new Set<string>();
+  let atWork = 0;
+
+  const call: Works['call'] = async (name, input) => {
+    const activity = activities[name];
+    if (activity === undefined) throw new Error(`the test has no activity "${name}": add it to "activities"`);
+    calls.push({ name, input: copy(input) });
+    atWork += 1;
+    try {
+      return copy(await activity(copy(input) as never));
+    } catch (cause) {
+      const message = cause instanceof Error ? cause.message : String(cause);
+      throw new Error(`Activity function '${name}' failed: ${message}`, { cause });
+    } finally {
+      atWork -= 1;
+    }
+  };
+  const wait: Works['wait'] = async (until, cancelled) => {
+    const timer = { until };
+    timers.add(timer);
+    await sleep(clock, Math.max(0, until - clock.now()), cancelled);
+    timers.delete(timer);
+  };
+  return {
+    calls,
+    call,
+    wait,
+    async callWithRetry(name, retry, input) {
+      for (let attempt = 1; ; attempt += 1) {
+        try {
+          return await call(name, input);
+        } catch (error) {
+          if (attempt >= retry.maxNumberOfAttempts) throw error;
+          const pause = retry.firstRetryIntervalInMilliseconds * (retry.backoffCoefficient ?? 1) ** (attempt - 1);
+          await wait(clock.now() + Math.min(pause, retry.maxRetryIntervalInMilliseconds ?? Infinity));
+        }
+      }
+    },
+    async event(name) {
+      if (name in events) return copy(events[name]);
+      awaited.add(name);
+      return new Promise((resolve) => {
+        if (name !== CANCEL_EVENT) return;
+        aborter.signal.addEventListener('abort', () => resolve('its run is over'), { once: true });
+      });
+    },
+    takeWait() {
+      if (atWork > 0) return 0;
+      if (timers.size > 0) return Math.max(0, Math.min(...[...timers].map(({ until }) => until)) - clock.now());
+      if (awaited.size === 0) return 0;
+      const names = [...awaited].map((name) => JSON.stringify(name)).join(', ');
+      throw new Error(`the orchestrator waits for ${names}: add the data to "events", or abort the run in "during"`);
+    },
+  };
+}
+
+/** The part of `context.df` that makes tasks. */
+function tasksOf({ call, callWithRetry, wait, event }: Works): object {
+  const calls = (name: string, input?: unknown) => new PlayedTask(() => call(name, input));
+  const callsWithRetry = (name: string, retry: RetryOptions, input?: unknown) =>
+    new PlayedTask(() => callWithRetry(name, retry, input));
+  return {
+    callActivity: calls,
+    callActivityWithRetry: callsWithRetry,
+    callSubOrchestrator: calls,
+    callSubOrchestratorWithRetry: callsWithRetry,
+    callHttp: (request: unknown) => calls('callHttp', request),
+    waitForExternalEvent: (name: string) => new PlayedTask(() => event(name)),
+    createTimer(at: Date) {
+      const cancelled = new AbortController();
+      return new PlayedTask(
+        () => wait(at.getTime(), cancelled.signal),
+        () => cancelled.abort(),
+      );
+    },
+    Task: {
+      all: (tasks: readonly PlayedTask[]) => new PlayedTask(() => Promise.all(tasks.map((task) => task.start()))),
+      any: (tasks: readonly PlayedTask[]) => new PlayedTask(() => Promise.race(tasks.map(ended))),
+    },
+  };
+}
+
+async function ended(task: PlayedTask): Promise<PlayedTask> {
+  await Promise.allSettled([task.start()]);
+  return task;
+}
+
+async function play(generator: Generator<unknown, unknown, never>): Promise<unknown> {
+  let step = generator.next();
+  while (step.done !== true) {
+    const task: unknown = step.value;
+    if (!(task instanceof PlayedTask)) {
+      throw new TypeError('the orchestrator yielded no task: yield what context.df.callActivity and the like return');
+    }
+    let result: unknown;
+    try {
+      result = await task.start();
+    } catch (error) {
+      step = generator.throw(error);
+      continue;
+    }
+    step = generator.next(result as never);
+  }
+  return step.value;
+}
+
+/** As Durable passes values on. */
+function copy(value: unknown): unknown {
+  const json = JSON.stringify(value) as string | undefined;
+  return json === undefined ? undefined : (JSON.parse(json) as unknown);
+}

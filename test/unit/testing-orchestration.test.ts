@@ -1,0 +1,140 @@
+import type { OrchestrationContext, Task } from 'durable-functions';
+import { describe, expect, it } from 'vitest';
+import * as z from 'zod';
+import { type OrchestrationRun, defineOrchestration, fenceOf } from '../../src/index';
+import { runJob } from '../../src/testing/index';
+
+interface Input {
+  readonly input: { readonly month: string };
+  readonly cronlease: OrchestrationRun;
+}
+
+const closeMonth = defineOrchestration({ orchestrator: 'closeMonth', input: z.object({ month: z.string() }) });
+const settings = { input: { month: '2026-01' } };
+const DAY_MS = 86_400_000;
+
+function* closing({ df }: OrchestrationContext) {
+  const { input, cronlease } = df.getInput<Input>();
+  const accounts = (yield df.callActivity('list', input.month)) as string[];
+  df.setCustomStatus({ note: 'closing', fraction: 0.5 });
+  yield df.Task.all(accounts.map((account) => df.callActivity('close', { account, cronlease })));
+  return { closed: accounts.length, id: df.instanceId };
+}
+
+const list = (month: string): string[] => [`${month}-a`, `${month}-b`];
+const close = async ({ account, cronlease }: { account: string; cronlease: OrchestrationRun }): Promise<string> => {
+  await fenceOf(cronlease).check();
+  return account;
+};
+
+const slowly = (value: unknown) => () => new Promise((resolve) => setTimeout(resolve, 20, value));
+
+/** Waits for the person, or for a day. */
+function* asking({ df }: OrchestrationContext) {
+  const answer = df.waitForExternalEvent('answer');
+  const late = df.createTimer(new Date(df.currentUtcDateTime.getTime() + DAY_MS));
+  const first: unknown = yield df.Task.any([answer, late]);
+  if (first === late) return 'late';
+  late.cancel();
+  return answer.result;
+}
+
+describe('runJob with an orchestration', () => {
+  it('plays its steps with the input, the fence and the run of the job', async () => {
+    const run = await runJob(closeMonth, {
+      ...{ settings, job: 'close-month', scheduledFor: '2026-02-01T03:00:00Z', attempt: 2, token: 7 },
+      orchestrator: closing,
+      activities: { list, close },
+    });
+    expect(run).toMatchObject({
+      outcome: 'succeeded',
+      result: { closed: 2, id: 'close-month-20260201T030000Z-t7' },
+      progress: { note: 'closing', fraction: 0.5 },
+      customStatus: { note: 'closing', fraction: 0.5 },
+    });
+    expect(run.activities?.map(({ name }) => name)).toEqual(['list', 'close', 'close']);
+    const runId = 'close-month-20260201T030000Z';
+    expect(run.activities?.[1]?.input).toMatchObject({
+      account: '2026-01-a',
+      cronlease: { attempt: 2, token: 7, runId },
+    });
+  });
+
+  it('fails with the error of an activity, which the orchestrator sees as from Durable', async () => {
+    const broken = () => {
+      throw new Error('no such account');
+    };
+    const run = await runJob(closeMonth, { settings, orchestrator: closing, activities: { list, close: broken } });
+    expect(run).toMatchObject({
+      outcome: 'failed',
+      error: { message: "Activity function 'close' failed: no such account", cause: { message: 'no such account' } },
+    });
+  });
+
+  it('refuses the fence where another one leads', async () => {
+    const run = await runJob(closeMonth, {
+      ...{ settings, orchestrator: closing },
+      activities: { list: slowly(['a']), close },
+      during: ({ loseLease }) => loseLease(),
+    });
+    expect(run.outcome).toBe('lost');
+  });
+
+  it('lets timers pass at once, unless something is at work', async () => {
+    const play = (more: object) =>
+      runJob(closeMonth, { settings: { ...settings, timeout: '2d' }, orchestrator: asking, ...more });
+    expect((await play({})).result).toBe('late');
+    expect((await play({ events: { answer: { ok: true } } })).result).toEqual({ ok: true });
+    function* slow({ df }: OrchestrationContext): Generator<Task, boolean, unknown> {
+      const work = df.callActivity('work');
+      const late = df.createTimer(new Date(df.currentUtcDateTime.getTime() + DAY_MS));
+      return (yield df.Task.any([work, late])) === work;
+    }
+    expect((await play({ orchestrator: slow, activities: { work: slowly('done') } })).result).toBe(true);
+  });
+
+  it('tries again what has retry options', async () => {
+    let calls = 0;
+    const flaky = (): number => {
+      calls += 1;
+      if (calls < 3) throw new Error('not yet');
+      return calls;
+    };
+    function* retrying({ df }: OrchestrationContext) {
+      const options = { firstRetryIntervalInMilliseconds: 60_000, maxNumberOfAttempts: 3 };
+      return (yield df.callActivityWithRetry('flaky', options as never)) as unknown;
+    }
+    const run = await runJob(closeMonth, { settings, orchestrator: retrying, activities: { flaky } });
+    expect(run.result).toBe(3);
+  });
+
+  it('is cancelled with its event', async () => {
+    const seen: unknown[] = [];
+    function* stuck({ df }: OrchestrationContext) {
+      seen.push(yield df.waitForExternalEvent('cronlease.cancel'));
+      yield df.callActivity('tidy');
+    }
+    const run = await runJob(closeMonth, {
+      ...{ settings, orchestrator: stuck },
+      activities: { tidy: () => undefined },
+      during: ({ abort }) => abort('cancelled'),
+    });
+    expect(run).toMatchObject({ outcome: 'cancelled', activities: [{ name: 'tidy' }] });
+    expect(seen).toEqual(['its run is over']);
+  });
+
+  it('says what is missing', async () => {
+    await expect(runJob(closeMonth, { settings })).rejects.toThrow('needs the option "orchestrator"');
+    const none = await runJob(closeMonth, { settings, orchestrator: closing });
+    expect(none.error?.message).toBe('the test has no activity "list": add it to "activities"');
+    function* waiting({ df }: OrchestrationContext) {
+      yield df.waitForExternalEvent('answer');
+    }
+    await expect(runJob(closeMonth, { settings, orchestrator: waiting })).rejects.toThrow(
+      'the orchestrator waits for "answer": add the data to "events"',
+    );
+    await expect(runJob(closeMonth, { settings: { input: {} }, orchestrator: closing })).rejects.toMatchObject({
+      errors: [{ path: 'jobs.job.input.month' }],
+    });
+  });
+});
