@@ -11,8 +11,11 @@ const root = path.join(__dirname, '../..');
 const AROUND: readonly (readonly [part: string, declarations: string])[] = [
   ['customersOf(', 'declare function customersOf(month: string, signal: AbortSignal): Promise<readonly string[]>;'],
   ['writeInvoice(', 'declare function writeInvoice(name: string, month: string, signal: AbortSignal): Promise<void>;'],
-  ['ContainerClient(connectionString', 'declare const connectionString: string;'],
-  ['importNext(', 'declare function importNext(fence: { check(): void }, signal: AbortSignal): Promise<void>;'],
+  [
+    'orchestrator: closeMonthSteps',
+    `declare const closeMonth: import('cronlease').OrchestrationHandler;
+     declare function closeMonthSteps(context: never): Generator<unknown, unknown, never>;`,
+  ],
   [
     'await fence.write(blob, next(content)',
     `import type { BlockBlobClient } from '@azure/storage-blob';
@@ -21,13 +24,6 @@ const AROUND: readonly (readonly [part: string, declarations: string])[] = [
      declare const fence: Fence;
      declare function next(content: Buffer): Buffer;
      export {};`,
-  ],
-  [
-    '(await fs.statfs(',
-    `import * as fs from 'node:fs/promises';
-     import { LeaderElection } from 'cronlease';
-     declare const container: import('@azure/storage-blob').ContainerClient;
-     declare const task: () => Promise<void>;`,
   ],
   [
     'http.createServer(',
