@@ -56,7 +56,7 @@ export interface RowNotes {
   readonly unanswered: { readonly etag: ETag; readonly lease: 'available' | 'expired' } | undefined;
   /** How long before a due time the incumbent may claim it. Undefined: as long as the settings say. */
   readonly lookAheadMs: Millis | undefined;
-  /** How long before its due time a claim was handed over, that is decided again. */
+  /** Of a hand-over that is decided again: how long before its due time that is. */
   readonly handedOverAheadMs?: Millis;
 }
 
