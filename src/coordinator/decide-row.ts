@@ -56,8 +56,8 @@ export interface RowNotes {
   readonly unanswered: { readonly etag: ETag; readonly lease: 'available' | 'expired' } | undefined;
   /** How long before a due time the incumbent may claim it. Undefined: as long as the settings say. */
   readonly lookAheadMs: Millis | undefined;
-  /** Of a hand-over that is decided again: how long before its due time that is. */
-  readonly handedOverAheadMs?: Millis;
+  /** As in `Situation`. */
+  readonly handedOver?: EpochMs | undefined;
 }
 
 /** The state that a decision depends on, besides the notes on its job. */
@@ -96,11 +96,12 @@ export async function decideRow(
   };
   learn({});
   const lease = leaseOf(coordinator, leaseMs, { version, unanswered: notes.unanswered }, seen.row);
-  const lookAheadMs = notes.handedOverAheadMs ?? (isForeign(coordinator, row) ? undefined : notes.lookAheadMs);
+  const lookAheadMs = isForeign(coordinator, row) ? undefined : notes.lookAheadMs;
   let beat = knownBeat(version, seen.listedAt);
   const decideWith = (record: Situation['record']): Decision =>
     decide({
       ...situationOf(coordinator, job, seen, { row, lease, control, record, beat, version, lookAheadMs }),
+      handedOver: notes.handedOver,
       required: required.known(job.spec),
       backfillLedger: backfills.known(job.spec.name, { row, etag, control }),
     });
