@@ -54,8 +54,10 @@ export interface RowNotes {
   readonly version: RowVersion | undefined;
   /** An acquisition of this process that a listing may show, and the lease before it. */
   readonly unanswered: { readonly etag: ETag; readonly lease: 'available' | 'expired' } | undefined;
-  /** How long before a due time it may be claimed. Undefined: as long as the settings say. */
+  /** How long before a due time the incumbent may claim it. Undefined: as long as the settings say. */
   readonly lookAheadMs: Millis | undefined;
+  /** Of a hand-over that is decided again: how long before its due time that is. */
+  readonly handedOverAheadMs?: Millis;
 }
 
 /** The state that a decision depends on, besides the notes on its job. */
@@ -94,7 +96,7 @@ export async function decideRow(
   };
   learn({});
   const lease = leaseOf(coordinator, leaseMs, { version, unanswered: notes.unanswered }, seen.row);
-  const lookAheadMs = isForeign(coordinator, row) ? undefined : notes.lookAheadMs;
+  const lookAheadMs = notes.handedOverAheadMs ?? (isForeign(coordinator, row) ? undefined : notes.lookAheadMs);
   let beat = knownBeat(version, seen.listedAt);
   const decideWith = (record: Situation['record']): Decision =>
     decide({

@@ -36,7 +36,8 @@ export async function decideAgain(
   const notes = {
     version: undefined,
     unanswered: { etag: input.etag as ETag, lease: input.lease },
-    lookAheadMs: Math.max(settings.lookAheadMs, ahead),
+    lookAheadMs: undefined,
+    handedOverAheadMs: Math.max(settings.lookAheadMs, ahead),
   };
   const state = { coordinator, required: requiredWatch(coordinator), backfills: backfillWatch(coordinator) };
   const decided = await unlessForeign(decideRow(state, job, notes, { row, control, listedAt }));
