@@ -1,4 +1,5 @@
 import type { Millis } from '../core/brand';
+import { parseExactly } from '../core/inexact';
 import { CallError } from '../handler/call-handler';
 import { type Answer, retryAfterOf } from '../notices/request';
 
@@ -43,7 +44,7 @@ export function checkAnswer(
 }
 
 /**
- * The JSON of an answer; undefined: it has none, and is not said to have any.
+ * The JSON of an answer, with large integers as texts; undefined: it has none, and is not said to have any.
  *
  * @throws CallError if the ledger cannot hold the answer, or it is not the JSON that it claims to be
  */
@@ -54,7 +55,7 @@ export function resultOf({ headers, text, isCut }: Answer): unknown {
   }
   if (text.trim() === '' || !/^[^;]*[/+]json\b/i.test(headers['content-type'] ?? '')) return undefined;
   try {
-    return JSON.parse(text);
+    return parseExactly(text);
   } catch {
     throw new CallError('CallGarbled', 'it answered with application/json, and its body is not JSON', false);
   }

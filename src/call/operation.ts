@@ -1,4 +1,5 @@
 import type { Millis } from '../core/brand';
+import { parseExactly } from '../core/inexact';
 import { isObject } from '../core/metadata';
 import { CallError } from '../handler/call-handler';
 import type { Answer } from '../notices/request';
@@ -119,7 +120,7 @@ function reasonIn({ error, output }: Members, hide: (text: string) => string): s
 function membersOf({ text, isCut }: Answer): Members {
   if (isCut || !text.trimStart().startsWith('{')) return {};
   try {
-    const value: unknown = JSON.parse(text);
+    const value = parseExactly(text);
     return isObject(value) ? value : {};
   } catch {
     // An answer that has to be JSON is refused where its result is read.

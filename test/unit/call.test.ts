@@ -205,6 +205,18 @@ describe('a call', () => {
     expect((await play({ url: `${url}/202`, expect: [200, 409] })).error).toMatchObject({ code: 'CallRefused' });
   });
 
+  it('keeps every digit of a large integer', async () => {
+    const body = '{"id":9007199254740993,"ids":[-9007199254740993],"count":9007199254740991,"share":0.5,"far":1e21}';
+    const { url } = await target((_one, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.end(body);
+    });
+    expect((await play({ url, method: 'GET' })).result).toEqual({
+      ...{ id: '9007199254740993', ids: ['-9007199254740993'] },
+      ...{ count: 9007199254740991, share: 0.5, far: 1e21 },
+    });
+  });
+
   it('hides settings and tokens in results and errors, however they are written', async () => {
     const echo = await target((got, response) => {
       const status = Number(got.path.slice(1, 4));
