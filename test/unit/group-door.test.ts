@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { JobName } from '../../src/core/brand';
+import type { ETag, JobName, LeaseId } from '../../src/core/brand';
 import { EMPTY_GROUP, enter, isOut } from '../../src/core/group';
 import { recordKey } from '../../src/core/key';
+import { encodeRow } from '../../src/core/row';
 import { createDoor } from '../../src/coordinator/group-door';
 import { memoryService } from '../../src/stores/memory/store';
 import { jobSpec } from '../support/job';
@@ -30,6 +31,26 @@ describe('the door of a group', () => {
     const again = await other.current(false);
     expect(again).toMatchObject({ isRead: true, seen: { group: { running: [{ job: 'a' }] } } });
     expect(await other.write(enter(again.seen.group, member('b'), 2), again.seen)).toBe(true);
+  });
+
+  it.each([
+    ['leased', false],
+    ['broken', false],
+    ['available', true],
+  ] as const)('counts a member whose row is %s as out: %s', async (lease, isOut) => {
+    const clock = settableClock(T0);
+    const store = memoryService(clock).open();
+    const row = ranRow(jobSpec('a', '@hourly'));
+    const one = { ...member('a', row.token), key: row.run?.key ?? '' };
+    await store.createRow(one.job, encodeRow(row));
+    if (lease !== 'available') {
+      const ifMatch = (await store.readRow(one.job))?.etag as ETag;
+      const leaseId = '00000001-0000-4000-8000-000000000000' as LeaseId;
+      await store.acquire(one.job, { leaseId, leaseMs: 60_000, ifMatch });
+      if (lease === 'broken') await store.breakLease(one.job, ifMatch);
+    }
+    const door = createDoor({ clock, store, health: new Map() as never, serviceTime: undefined as never }, 'db');
+    expect([await door.checkRows([one]), door.isOut(one)]).toEqual([isOut, isOut]);
   });
 });
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { JobName } from '../../src/core/brand';
+import { giveBackAll } from '../../src/coordinator/give-back';
 import { StoreUnavailableError } from '../../src/lease/store';
 import { listedRow } from '../support/by-hand';
 import { interceptStore } from '../support/intercept';
@@ -120,6 +121,30 @@ describe('a host that ends while nothing but its hand-overs is left', () => {
     void ending.drain().then(() => {
       ending.kill();
     });
+    await sim.clock.advance(8 * SECOND);
+    expect(ending.dead).toBe(true);
+    expect(sim.calls.map(({ at, scheduledFor }) => [at - scheduledFor, scheduledFor])).toEqual([
+      [0, T0 + 5 * MINUTE + 20 * SECOND],
+    ]);
+  });
+
+  it('waits for a release that is under way as its end begins', async () => {
+    const spec = jobSpec('a', '@every 20s', { leaseMs: 60_000 });
+    const latencyMs = (call: string): number => (call === 'release' ? SECOND : 0);
+    const sim = rivalTicks({ jobs: [spec], deployments: 2, latencyMs });
+    await sim.clock.advance(5 * MINUTE);
+    const { incumbent } = await sim.row('a');
+    const ending = sim.instances.find(({ deployment }) => deployment === incumbent);
+    if (ending === undefined) throw new Error('nobody has won');
+    ending.hubDead = true;
+    await sim.clock.advance(15_500);
+    void giveBackAll(ending.coordinator);
+    const { handOvers } = ending.coordinator;
+    expect([handOvers.count, handOvers.releases.size]).toEqual([0, 1]);
+    void ending.drain().then(() => {
+      ending.kill();
+    });
+    sim.calls.length = 0;
     await sim.clock.advance(8 * SECOND);
     expect(ending.dead).toBe(true);
     expect(sim.calls.map(({ at, scheduledFor }) => [at - scheduledFor, scheduledFor])).toEqual([

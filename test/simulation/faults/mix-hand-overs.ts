@@ -1,3 +1,4 @@
+import type { JobSpec } from '../../../src/core/job';
 import { jobSpec } from '../../support/job';
 import type { Disturbance } from './disturbance';
 import type { Plan } from './plan';
@@ -9,6 +10,8 @@ const STRETCH_MS = 90_000;
 const STRETCHES = 4;
 /** Leases are long, so that a job that waits for the end of one stands out. */
 const LONG_LEASE_MS = 60_000;
+/** With a grace of this length, a lease has nearly its whole length at its claim. */
+const LONG_GRACE_MS = 33_000;
 const SLOW_HUB_MS = 12_000;
 /** A host in drain mode waits this long for its end. */
 const DRAIN_MODE_MS = 45_000;
@@ -27,7 +30,9 @@ export function draining(plan: Plan, random: Random): Plan {
     return { at, kind: 'hubDead', deployment: instance % deployments, lasts: random.pick([20_000, 40_000]) };
   });
   const schedules = ['@every 2s', '@every 5s', '@every 10s', '@every 20s', '* * * * *'] as const;
-  const jobs = plan.jobs.map(({ index }) => quickJob(index, random.pick(schedules), LONG_LEASE_MS));
+  const jobs = plan.jobs.map(({ index }) =>
+    quickJob(index, random.pick(schedules), LONG_LEASE_MS, { graceMs: LONG_GRACE_MS }),
+  );
   return {
     ...calm(plan, deployments, instances),
     jobs,
@@ -110,8 +115,13 @@ export function calm(plan: Plan, deployments: number, instances: number): Plan {
 }
 
 /** Its handler returns soon. */
-export function quickJob(index: number, schedule: string, leaseMs: number): PlannedJob {
-  const spec = jobSpec(`j${String(index)}`, schedule, { leaseMs, timeoutMs: HANGS_AT_MOST_MS });
+export function quickJob(
+  index: number,
+  schedule: string,
+  leaseMs: number,
+  settings: Partial<JobSpec> = {},
+): PlannedJob {
+  const spec = jobSpec(`j${String(index)}`, schedule, { leaseMs, timeoutMs: HANGS_AT_MOST_MS, ...settings });
   const behaviours = Object.fromEntries(BEHAVIOURS.map((behaviour) => [behaviour, behaviour === 'quick' ? 1 : 0]));
   return {
     index,
