@@ -327,11 +327,12 @@ async function abandon(calling: Calling, operation: Operation): Promise<void> {
     stop.abort();
   });
   try {
+    // After the grace of the job, or its lease, a successor may poll it.
+    context.fence.check();
     // What is kept goes first: the next attempt must call again, whatever the answer is.
     await kept.keep('');
     const request = await endOf(calling, operation, code);
     if (request === undefined) return;
-    // After the grace of the job, or its lease, a successor may poll it.
     context.fence.check();
     const { status } = await send(calling, request, stop.signal);
     context.log.info(`the operation was asked to end: it answered ${String(status)}`);

@@ -12,6 +12,7 @@ import {
 } from '../core/call';
 import { MASK } from '../core/redact';
 import { looksSecret, maskSecrets } from '../core/secrets';
+import { checkIntegers } from './check-input';
 import type { CheckedJob } from './checked-job';
 import type { Path } from './config-error';
 
@@ -41,6 +42,7 @@ export function checkCall({ path, settings, given, wrong, report }: CheckedJob):
   }
   checkAddress(call, place, report);
   checkHeaders(call, place, report);
+  checkIntegers(call.body, [...place, 'body'], report);
   if (call.body !== undefined && (call.method === 'GET' || call.method === 'HEAD')) {
     report.error([...place, 'body'], `cannot be sent by ${call.method}`, 'leave it out, or use another method');
   }

@@ -9,18 +9,19 @@ import type { Path } from './config-error';
 /** More warnings of one job say nothing new. */
 const SECRETS_SHOWN = 5;
 
-/** Refuses an integer that the handler would get as another one. Warns of secrets, and of what is too large to edit. */
+/** Refuses an integer that JavaScript has read as another one. */
+export function checkIntegers(value: unknown, place: Path, report: CheckedJob['report']): void {
+  const found = inexactInteger(value);
+  if (found === undefined) return;
+  const problem = 'is an integer beyond 2^53; it was read as this one';
+  report.error([...place, ...found.path], problem, 'put it in double quotes, as text');
+}
+
+/** Checks the integers of an input. Warns of secrets, and of what is too large to edit. */
 export function checkInput({ path, settings, report }: CheckedJob): void {
   const { input } = settings;
   const place = [...path, 'input'];
-  const found = inexactInteger(input);
-  if (found !== undefined) {
-    report.error(
-      [...place, ...found.path],
-      'is an integer beyond 2^53; it was read as this one',
-      'put it in double quotes, as text',
-    );
-  }
+  checkIntegers(input, place, report);
   for (const secret of secretsIn(input, place).slice(0, SECRETS_SHOWN)) {
     report.warning(
       secret,

@@ -54,8 +54,10 @@ export interface RowNotes {
   readonly version: RowVersion | undefined;
   /** An acquisition of this process that a listing may show, and the lease before it. */
   readonly unanswered: { readonly etag: ETag; readonly lease: 'available' | 'expired' } | undefined;
-  /** How long before a due time it may be claimed. Undefined: as long as the settings say. */
+  /** How long before a due time the incumbent may claim it. Undefined: as long as the settings say. */
   readonly lookAheadMs: Millis | undefined;
+  /** As in `Situation`. */
+  readonly handedOver?: EpochMs | undefined;
 }
 
 /** The state that a decision depends on, besides the notes on its job. */
@@ -99,6 +101,7 @@ export async function decideRow(
   const decideWith = (record: Situation['record']): Decision =>
     decide({
       ...situationOf(coordinator, job, seen, { row, lease, control, record, beat, version, lookAheadMs }),
+      handedOver: notes.handedOver,
       required: required.known(job.spec),
       backfillLedger: backfills.known(job.spec.name, { row, etag, control }),
     });

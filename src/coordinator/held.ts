@@ -1,6 +1,6 @@
-import type { EpochMs, ETag, JobName, Millis } from '../core/brand';
+import type { EpochMs, ETag, JobName, LeaseId, Millis } from '../core/brand';
 import type { Control } from '../core/control';
-import { SLOW_CALL_MS } from '../core/early-claim';
+import { CLAIM_MS, SLOW_CALL_MS } from '../core/early-claim';
 import type { CoordinatorEvent } from '../core/event';
 import { type JobSpec, actualTime } from '../core/job';
 import { runIdOf } from '../core/key';
@@ -166,6 +166,8 @@ interface LeasedRow extends RowWriter {
   readonly isSlow: boolean;
   row: Row;
   etag: ETag;
+  /** Its lease id, if a call for a longer lease has no answer. */
+  readonly growsLate: LeaseId | undefined;
   keepAlive(listener: RenewalListener): () => void;
 }
 
@@ -203,8 +205,11 @@ function rowWriter(
     async release() {
       renewals?.stop();
       // Of another version, the row cannot be taken again by a call for a longer lease that arrives after the release.
-      if (renewals?.mayGrowLate === true && !(await writer.write(writer.row))) return;
+      if (writer.growsLate !== undefined && !(await writer.write(writer.row))) return;
       await release(coordinator, name, { ...lease, etag: writer.etag }, remaining);
+    },
+    get growsLate() {
+      return renewals?.mayGrowLate === true ? lease.leaseId : undefined;
     },
     keepAlive(listener) {
       renewals = renewing(writer, lease, listener);
@@ -251,7 +256,10 @@ function heldBy(writer: LeasedRow, claimed: HeldRow['claimed']): HeldRow {
     settleFound: async (record) => settleFound(end(), record),
     suspend: async (attempt, next) => suspend(end(), attempt, next),
     finishDecided: async () => finishDecided(end()),
-    lookAfterLost: () => lookAfterLost(writer),
+    lookAfterLost: () => {
+      const { growsLate, etag } = writer;
+      return lookAfterLost(writer, growsLate && { leaseId: growsLate, leaseMs: CLAIM_MS, etag });
+    },
   };
 }
 

@@ -1,5 +1,7 @@
 import type { JobName } from '../core/brand';
 import type { OrchestrationEnd } from '../core/orchestration';
+import { redactError } from '../core/recorded-error';
+import { type Redact, redactJson } from '../core/redact';
 import { CALL_LIMIT_MS, within } from '../lease/deadline';
 import type { Coordinator } from './coordinator';
 
@@ -14,18 +16,25 @@ export function keptPiece(token: number, index: number): string {
 }
 
 /**
- * Keeps the end of the orchestration that a claim has started. Of two ends the first one stands.
+ * Keeps the end of the orchestration that a claim has started, without secrets. Of two ends the first one stands.
  *
  * @param place the claim
  * @throws StoreError
  */
 export async function keepEndOf(
-  { clock, store }: Pick<Coordinator, 'clock' | 'store'>,
+  { clock, store, redact }: Pick<Coordinator, 'clock' | 'store' | 'redact'>,
   { job, key, token }: { readonly job: JobName; readonly key: string; readonly token: number },
   end: OrchestrationEnd,
 ): Promise<void> {
-  const piece = { body: JSON.stringify(end), summary: {} };
+  const piece = { body: JSON.stringify(redactedEnd(end, redact)), summary: {} };
   await within(clock, CALL_LIMIT_MS, (signal) => store.createPiece(job, key, keptPiece(token, END), piece, { signal }));
+}
+
+/** Only the record shows an end, so no one misses what is hidden. */
+function redactedEnd(end: OrchestrationEnd, redact: Redact | undefined): OrchestrationEnd {
+  if (redact === undefined) return end;
+  if (end.state === 'failed') return { state: end.state, error: redactError(end.error, redact) };
+  return { state: end.state, result: JSON.stringify(redactJson(JSON.parse(end.result), redact)) };
 }
 
 function digits(number: number): string {

@@ -3,7 +3,7 @@ import type { ETag, LeaseId, Millis } from '../core/brand';
 import type { Clock } from '../core/clock';
 import { ForeignMetadataError } from '../core/metadata';
 import { type Row, decodeRow, mayRecordBeGone } from '../core/row';
-import { acquire } from '../lease/acquire';
+import { type Lease, acquire } from '../lease/acquire';
 import { untilAnswered, within } from '../lease/deadline';
 import { type ListedRow, StoreError } from '../lease/store';
 import { elapsedSince, moment } from '../lease/trust';
@@ -20,8 +20,10 @@ const LIMIT_MS: Millis = 10_000;
  * that knows the lease's id: a free row counts as settled. If the row still has the run, its lease is acquired and left
  * to expire, as that of a holder that died. If another run has the row, the outcome of this one is recorded as unknown.
  * Decision 048.
+ *
+ * @param late the lease, if it may have grown after its holder lost it: it keeps everyone out, and is made short again
  */
-export async function lookAfterLost(writer: RowWriter): Promise<void> {
+export async function lookAfterLost(writer: RowWriter, late: Lease | undefined): Promise<void> {
   const { coordinator, job, row, report } = writer;
   const { clock, store } = coordinator;
   const { name, keepMs } = job.spec;
@@ -29,6 +31,7 @@ export async function lookAfterLost(writer: RowWriter): Promise<void> {
   const ask: Ask = (call) => untilAnswered(coordinator, remaining, (signal) => call(store, signal));
   try {
     const seen = await ask((rows, signal) => rows.readRow(name, { signal }));
+    if (late !== undefined && seen?.lease === 'leased') await acquire(coordinator, name, late, remaining);
     const passedTo = seen && leftIn(seen, row);
     if (seen === undefined || passedTo === undefined) return;
     if (mayRecordBeGone(row, keepMs, coordinator.serviceTime.now() + LIMIT_MS)) return;

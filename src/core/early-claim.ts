@@ -3,7 +3,7 @@ import { type JobSpec, marginOf } from './job';
 import type { Row } from './row';
 
 /** The usual length of a lease at its claim. The first renewal makes it the job's own. */
-const CLAIM_MS: Millis = 15_000;
+export const CLAIM_MS: Millis = 15_000;
 
 /** A claim by storage calls that take longer needs a longer lease. */
 export const SLOW_CALL_MS: Millis = 1_000;

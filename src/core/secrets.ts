@@ -21,6 +21,12 @@ const BEFORE_SECRETS: readonly RegExp[] = [
   /(\bredis-cli\b[^;&|]*?\s-a\s*)(?:"[^"]*"|'[^']*'|\S+)/g,
   /(\bldap\w+\b[^;&|]*?\s-w\s*)(?:"[^"]*"|'[^']*'|\S+)/g,
   /(\bcurl\b[^;&|]*?\s(?:-u|--user)[=\s]?\s*["']?[^\s:"']*:)[^\s"']+/g,
+  /(\b(?:az|docker|podman|helm|oras|skopeo)\b[^;&|]*?\slogin\b[^;&|]*?\s-p[\s=]?)(?!-)(?:"[^"]*"|'[^']*'|[^\s;&|]+)/g,
+  /(\b(?:un)?zip\b[^;&|]*?\s-P\s?)(?:"[^"]*"|'[^']*'|[^\s;&|]+)/g,
+  /(\b7z\w*\b[^;&|]*?\s-p)(?:"[^"]*"|'[^']*'|[^\s;&|]+)/g,
+  /(\blftp\b[^;&|]*?\s-u\s*["']?[^\s,"']*,)[^\s"']+/g,
+  // Given to a program on its standard input.
+  /(\b(?:echo|printf)\s+(?:-\w+\s+)*)(?:"[^"]*"|'[^']*'|[^\s|;&]+)(?=\s*\|[^|;&]*(?:\ssudo\b[^|;&]*\s-\w*S\b|--\w+-stdin\b))/g,
   /(\bsmb\w+\b[^;&|]*?\s-U\s*["']?[^\s%"']*%)[^\s"']+/g,
 ];
 

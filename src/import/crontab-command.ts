@@ -13,6 +13,14 @@ const WRAPPERS = new Set([
   'exec',
   'test',
 ]);
+/** Options of these with a value, which may look like a program. */
+const WITH_VALUE: Readonly<Record<string, RegExp>> = {
+  sudo: /^-[CDghpRTu]$/,
+  env: /^-[Cu]$/,
+  timeout: /^-[ks]$/,
+};
+/** They run the text after `-c`. */
+const SHELLS = /^(sh|bash|dash|zsh|ksh|su)$/;
 /** Programs that run the file after them. */
 const INTERPRETERS =
   /^(sh|bash|dash|zsh|ksh|python[\d.]*|perl|ruby|php[\d.]*|node|deno|bun|npx|java|dotnet|Rscript|pwsh)$/;
@@ -29,18 +37,16 @@ export function commandOf(text: string): { readonly shown: string; readonly inpu
 /** A name for what a command does: the file of its script or program, without the ending. */
 export function nameOfCommand(command: string): string {
   const parts = command.split(/&&|\|\||[;|]/);
-  const files = parts.flatMap(
-    (part) =>
-      programOf(
-        part
-          .trim()
-          .split(/\s+/)
-          .filter((word) => !SYNTAX.has(word)),
-      ) ?? [],
-  );
+  const files = parts.flatMap((part) => programOf(part.trim().split(/\s+/)) ?? []);
   // An interpreter names nothing, where another part has a program.
   const file = files.find((name) => !isInterpreter(name)) ?? files[0] ?? 'job';
-  return file.replace(/^.*\//, '').replace(/\.[a-z]{1,4}$/i, '');
+  return unquoted(file)
+    .replace(/^.*\//, '')
+    .replace(/\.[a-z]{1,4}$/i, '');
+}
+
+function unquoted(word: string): string {
+  return word.replace(/^["']+|["']+$/g, '');
 }
 
 /** Words of the shell around commands. */
@@ -64,16 +70,19 @@ const PREPARES = new Set([
 
 /** The word that names what runs; undefined if the part only prepares it, such as `cd /srv`. */
 function programOf(words: readonly string[]): string | undefined {
-  let rest = words.filter((word) => !/^\w+=/.test(word) && !/^[\d&]*[<>]/.test(word));
+  let rest = words.filter((word) => !SYNTAX.has(word) && !/^\w+=/.test(word) && !/^[\d&]*[<>]/.test(word));
   const [first = ''] = rest;
   const base = first.replace(/^.*\//, '');
   if (PREPARES.has(base)) return undefined;
   if (WRAPPERS.has(base)) {
     // Options, numbers and lock files stand before the program.
-    rest = rest.slice(1).filter((word) => !word.startsWith('-'));
+    const isValue = (index: number): boolean => WITH_VALUE[base]?.test(rest[index - 1] ?? '') === true;
+    rest = rest.filter((word, index) => index > 0 && !word.startsWith('-') && !isValue(index));
     const at = rest.findIndex((word) => !/^\d+[smhd]?$/.test(word) && !/\.lock$|^\/(var|run|tmp)\//.test(word));
     return at < 0 ? base : programOf(rest.slice(at));
   }
+  const text = SHELLS.test(base) ? rest.findIndex((word) => /^-\w*c$/.test(word)) : -1;
+  if (text > 0) return programOf(rest.slice(text + 1).map(unquoted));
   if (!INTERPRETERS.test(base)) return first;
   const script = rest.slice(1).find((word) => !word.startsWith('-') && /^[\w./@~-]+$/.test(word));
   return script ?? first;

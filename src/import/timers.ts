@@ -47,6 +47,8 @@ function timersIn(file: string, text: string): readonly TimerFind[] {
   }
 }
 
+export const LOOKS_LIKE_TIMER = /\.timer\s*\(|\btimerTrigger\b/i;
+
 /** Markup cannot be parsed here. Without any, the file is read as one of its language. */
 function timersBesideMarkup(file: string, text: string): readonly TimerFind[] {
   try {
@@ -54,7 +56,7 @@ function timersBesideMarkup(file: string, text: string): readonly TimerFind[] {
   } catch (error) {
     if (!(error instanceof ImportError)) throw error;
     const lines = text.split('\n').map((line, index) => ({ line: index + 1, what: line.trim() }));
-    const looks = lines.filter(({ what }) => /\.timer\s*\(|\btimerTrigger\b/i.test(what));
+    const looks = lines.filter(({ what }) => LOOKS_LIKE_TIMER.test(what));
     return looks.map((place) => ({ kind: 'unread', ...place, why: 'the file has markup (JSX), which is not read' }));
   }
 }

@@ -26,7 +26,7 @@ beforeAll(() => {
     "import { app } from '@azure/functions';\napp.timer('New', { schedule: '0 0 3 * * *', handler });\n",
   );
   folder.write('app/types.d.ts', 'not a source');
-  for (const inner of ['Sweep', 'net/bin/Sharp'])
+  for (const inner of ['Sweep', 'net/bin/Sharp', 'dist', 'build'])
     fs.mkdirSync(path.join(folder.path, 'app', inner), { recursive: true });
   folder.write(
     'app/Sweep/function.json',
@@ -37,6 +37,10 @@ beforeAll(() => {
   folder.write('app/net/bin/Sharp/function.json', { bindings: [{ type: 'timerTrigger', schedule: '0 0 7 * * *' }] });
   folder.write('app/function_app.py', '@app.timer_trigger(schedule="0 0 8 * * *", arg_name="t")\ndef snake(t): pass\n');
   folder.write('app/page.tsx', 'export const page = <p>1</p>;\nexport const start = () => app.timer(options);\n');
+  const built = 'const f=require("@azure/functions");f.app.timer("New",{schedule:"0 0 3 * * *",handler});';
+  folder.write('app/dist/bundle.js', `${built}f.app.timer("Gone",{schedule:"0 0 4 * * *",handler});`);
+  folder.write('app/build/torn.js', 'app.timer("Torn", {');
+  folder.write('app/build/chart.js', 'not ( a source of the app');
   folder.write('app/node_modules/x/index.js', 'not ( a source of the app');
   folder.write(
     'app/local.settings.json',
@@ -119,6 +123,18 @@ describe.concurrent('cronlease import', () => {
       { handler: 'new', name: 'New', file: 'app/timers.ts', line: 2 },
     ]);
     expect(notes).toContainEqual(expect.objectContaining({ file: 'app/page.tsx', line: 2, leftOut: true }));
+    // What was built of the sources adds nothing, and what has no source is named.
+    const why = 'a build made this file, and no source that was read has it';
+    expect(notes.filter((note) => /^app\/(dist|build|net\/bin)\//.test(String(Object(note).file)))).toEqual([
+      {
+        ...{ file: 'app/build/torn.js', line: 1, what: 'a timer', why, leftOut: true },
+        remedy: 'Name the folder of its source, or this file: cronlease import timers app/build/torn.js',
+      },
+      {
+        ...{ file: 'app/dist/bundle.js', line: 1, what: 'Gone', why, leftOut: true },
+        remedy: 'Name the folder of its source, or this file: cronlease import timers app/dist/bundle.js',
+      },
+    ]);
   });
 
   it('numbers jobs of one name, over several files', async () => {

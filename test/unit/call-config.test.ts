@@ -31,6 +31,13 @@ describe('a job with a call', () => {
     });
   });
 
+  it('refuses an integer in its body that JavaScript has rounded', () => {
+    const call: unknown = JSON.parse(`{"url": "${URL_OK}", "body": {"ids": [1, 9007199254740993]}}`);
+    expect(errorsOf({ call })).toEqual([
+      'jobs.close.call.body.ids[1] = 9007199254740992: is an integer beyond 2^53; it was read as this one; put it in double quotes, as text',
+    ]);
+  });
+
   it.each([
     [{ url: 'billing' }, 'jobs.close.call.url', 'is not an address'],
     [{ url: 'ftp://a.example/x' }, 'jobs.close.call.url', 'is not an address'],

@@ -5,6 +5,7 @@ import type { CallSpec, RequestOutcome } from '../../src/core/call';
 import { CallError } from '../../src/handler/call-handler';
 import { AttemptAbortedError, type JobContext } from '../../src/handler/handler';
 import type { Guard } from '../../src/notices/guard';
+import { StaleLeaderError } from '../../src/lease/fence';
 import { guardedRequest } from '../../src/notices/request';
 import { systemClock } from '../../src/system-clock';
 import { type CallTarget, callTarget } from '../support/call-target';
@@ -45,13 +46,17 @@ interface Play {
   readonly input?: unknown;
   readonly aborter?: AbortController;
   readonly means?: Partial<CallMeans>;
+  /** The fence's look at the trust. */
+  readonly check?: () => void;
+  /** Takes what is kept, for a call that throws another error than its own. */
+  readonly keeps?: string[];
 }
 
 /** Plays one attempt. Its waits pass at once. */
 async function play(call: Partial<CallSpec> & { readonly url: string }, options: Play = {}): Promise<Played> {
   const { attempt = 1, aborter = new AbortController(), input } = options;
   let { refusals = 0 } = options;
-  const kept: string[] = [];
+  const kept = options.keeps ?? [];
   const progress: [string | undefined, number | undefined][] = [];
   const waits: number[] = [];
   const logs: string[] = [];
@@ -77,7 +82,7 @@ async function play(call: Partial<CallSpec> & { readonly url: string }, options:
     runId: 'close-day/7',
     scheduledFor: new Date('2026-03-28T03:00:00Z'),
     attempt,
-    fence: { token: 9, check: () => undefined },
+    fence: { token: 9, check: options.check ?? (() => undefined) },
     signal: aborter.signal,
     traceparent: '00-1-2-01',
     progress: (note?: string, fraction?: number) => void progress.push([note, fraction]),
@@ -432,5 +437,21 @@ describe('a call that starts an operation', () => {
     const kept = JSON.stringify({ kind, address: `${url}/state`, terminate: `${url}/end?reason={text}` });
     await expect(play({ url }, { attempt: 2, kept, aborter })).rejects.toThrow(code);
     expect(got.slice(1).map(({ method, path }) => `${method} ${path}`)).toEqual(request === undefined ? [] : [request]);
+  });
+
+  it('leaves the operation as it is once the grace of its run is over: the next attempt may follow it', async () => {
+    const aborter = new AbortController();
+    const { url, got } = await target((one, response) => {
+      aborter.abort(new AttemptAbortedError('timedOut', 'timedOut'));
+      json({ status: 'Running' })(one, response);
+    });
+    const check = (): void => {
+      if (aborter.signal.aborted) throw new StaleLeaderError('the attempt is over');
+    };
+    const kept: string[] = [];
+    const address = JSON.stringify({ kind: 'status', address: `${url}/state` });
+    await expect(play({ url }, { attempt: 2, kept: address, aborter, check, keeps: kept })).rejects.toThrow('timedOut');
+    expect(kept).toEqual([]);
+    expect(got.map(({ method }) => method)).toEqual(['GET']);
   });
 });

@@ -8,7 +8,7 @@ import { decide } from '../../src/core/decide/decide';
 import type { JobSpec } from '../../src/core/job';
 import { decodeRow } from '../../src/core/row';
 import { serviceTime } from '../../src/lease/service-time';
-import { listedRow, quietHub, runnableJob, withoutTicks } from '../support/by-hand';
+import { leaveRow, listedRow, quietHub, runnableJob, withoutTicks } from '../support/by-hand';
 import { jobSpec } from '../support/job';
 import { type RivalTicks, rivalTicks } from '../support/rival-ticks';
 import { situation } from '../support/situation';
@@ -90,11 +90,13 @@ describe('a hand-over to a process that has just started', () => {
     at: number,
     behindMs: number,
     meanwhile: (sim: RivalTicks, again: () => Promise<unknown>) => Promise<void>,
+    incumbent?: string,
   ) {
     const spec = jobSpec('minutely', '* * * * *', { leaseMs: 60_000, catchUp: 'latest' });
     const sim = rivalTicks({ jobs: [spec] });
     const { name } = spec;
     const on = await withoutTicks(sim);
+    await leaveRow(sim, name, { ...(await sim.row(name)), incumbent }, 'letGo');
     const { etag, metadata } = await listedRow(sim, name);
     await sim.clock.advanceTo(T0 + at);
     const decision = decide(situation(spec, sim.clock.now(), { row: decodeRow(metadata) }));
@@ -126,7 +128,7 @@ describe('a hand-over to a process that has just started', () => {
     expect(calls).toEqual(['00:02 schedule']);
   });
 
-  it('runs on time, though this clock is a little behind', async () => {
-    expect(await handedOver(MINUTE - 4_100, 1_900, async () => undefined)).toEqual(['00:01 schedule']);
+  it.each([undefined, 'elsewhere'])('runs on time, though this clock is a little behind (incumbent %s)', async (by) => {
+    expect(await handedOver(MINUTE - 4_100, 1_900, async () => undefined, by)).toEqual(['00:01 schedule']);
   });
 });

@@ -1,8 +1,13 @@
 import { describe, expect, it } from 'vitest';
+import type { JobName } from '../../src/core/brand';
 import { LINE_CHARACTERS } from '../../src/core/log-buffer';
 import { describeError } from '../../src/coordinator/attempt/describe-error';
+import { keepEndOf, keptPiece } from '../../src/coordinator/kept-end';
+import { type OrchestrationEnd, parseOrchestrationEnd } from '../../src/core/orchestration';
 import { OVERLAP, redactJson } from '../../src/core/redact';
 import { redactSetting } from '../../src/functions/redact';
+import { memoryService } from '../../src/stores/memory/store';
+import { systemClock } from '../../src/system-clock';
 
 function redactorOf(...patterns: readonly string[]) {
   const redact = redactSetting({ CRONLEASE_REDACT: JSON.stringify(patterns) });
@@ -102,6 +107,23 @@ describe('a secret that is not in one piece', () => {
     const error = describeError(new Error(`${'x'.repeat(8_190)}Bearer abc`, { cause }), redact);
     expect(JSON.stringify(error)).not.toMatch(/abc|Bear/);
     expect(error.cause).toMatchObject({ message: '***', code: 'password=***' });
+  });
+
+  it.each<[OrchestrationEnd, unknown]>([
+    [
+      { state: 'succeeded', result: '{"token":"abc","url":"x?password=abc","rows":3}' },
+      { state: 'succeeded', result: '{"token":"***","url":"x?password=***","rows":3}' },
+    ],
+    [
+      { state: 'failed', error: { name: 'OrchestrationError', message: 'Bearer abc' } },
+      { state: 'failed', error: { name: 'OrchestrationError', message: '***' } },
+    ],
+  ])('of the end of an orchestration is hidden before it is kept: %j', async (end, kept) => {
+    const store = memoryService(systemClock).open();
+    const place = { job: 'close' as JobName, key: '1-s', token: 3 };
+    await keepEndOf({ clock: systemClock, store, redact }, place, end);
+    const text = await store.readPiece(place.job, place.key, keptPiece(3, 1));
+    expect(parseOrchestrationEnd(text ?? '')).toEqual(kept);
   });
 
   it('is searched for quickly, line by line', () => {

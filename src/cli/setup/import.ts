@@ -98,14 +98,18 @@ function nextRevision(out: string, force: boolean): number {
 }
 
 async function readAll(format: Format, sources: readonly string[], options: ImportOptions): Promise<readonly Found[]> {
-  const files = (await Promise.all(sources.map((source) => filesOf(format, source)))).flat();
+  const listed = await Promise.all(sources.map((source) => filesOf(format, source)));
+  const files = listed.flatMap(({ own }) => own);
+  const built = listed.flatMap((one) => one.built.map((file) => ({ file, text: readFileSync(file, 'utf8') })));
   const read = await readerOf(format, options, sources);
   const found = files.map((file) => {
     const { drafts, notes } = read(file, textOf(file));
     const onZone = options.timeZone === undefined ? noteOnZone(file, format, { drafts, notes }) : [];
     return { drafts, notes: [...onZone, ...notes] };
   });
-  return [{ drafts: [], notes: noteOnRuns(format, found) }, ...found];
+  const { noteOnBuilt } = await import('../../import/built.js');
+  const notes = [...noteOnRuns(format, found), ...noteOnBuilt(built, found, read)];
+  return [{ drafts: [], notes }, ...found];
 }
 
 type Reader = (file: string, text: string) => Found;
@@ -166,28 +170,41 @@ function settingsOf(file: string | undefined): ReadonlyMap<string, string> | und
   return new Map(Object.entries(values).map(([name, value]) => [name, String(value)]));
 }
 
-/** Folders of an app that hold none of its sources. */
-const SKIPPED = new Set(['node_modules', 'dist', 'out', 'build', 'venv', 'site-packages', '__pycache__']);
-/** Those in which .NET builds a project, with a function.json of each function. */
-const BUILT = new Set(['bin', 'obj']);
+/** Folders without the code of the app. */
+const SKIPPED = new Set(['node_modules', 'venv', 'site-packages', '__pycache__']);
+/** Folders into which builds write. Those of .NET get a function.json of each function. */
+const BUILT = new Set(['dist', 'out', 'build']);
+const BUILT_BY_NET = new Set(['bin', 'obj']);
+
+interface Listed {
+  readonly own: readonly string[];
+  /** What was built of the former, or of sources elsewhere. */
+  readonly built: readonly string[];
+}
 
 /** A file itself; of a folder, the files of its format. */
-async function filesOf(format: Format, source: string): Promise<readonly string[]> {
-  if (!isFolder(source)) return [source];
+async function filesOf(format: Format, source: string): Promise<Listed> {
+  if (!isFolder(source)) return { own: [source], built: [] };
   if (format !== 'timers') throw new UsageError(`${source} is a folder: name its files`);
   const { TIMER_FILE } = await import('../../import/timers.js');
-  const within = (folder: string): readonly string[] => {
+  const own: string[] = [];
+  const built: string[] = [];
+  const list = (folder: string, into: string[]): void => {
     const entries = readdirSync(folder, { withFileTypes: true });
     const isProject = entries.some(({ name }) => /\.(cs|fs)proj$/.test(name));
-    return entries.flatMap((entry): readonly string[] => {
+    for (const entry of entries) {
       const { name } = entry;
       const inner = path.join(folder, name);
-      if (!entry.isDirectory()) return TIMER_FILE.test(name) ? [inner] : [];
-      const isSkipped = SKIPPED.has(name) || name.startsWith('.') || (isProject && BUILT.has(name));
-      return isSkipped ? [] : within(inner);
-    });
+      if (!entry.isDirectory()) {
+        if (TIMER_FILE.test(name)) into.push(inner);
+        continue;
+      }
+      if (SKIPPED.has(name) || name.startsWith('.')) continue;
+      list(inner, BUILT.has(name) || (isProject && BUILT_BY_NET.has(name)) ? built : into);
+    }
   };
-  return within(source);
+  list(source, own);
+  return { own, built };
 }
 
 function isFolder(source: string): boolean {

@@ -180,6 +180,7 @@ function logOf({ coordinator, report, trust, job: { spec }, key, row }: HeldRow)
 }
 
 type Step = RunStep | { readonly kind: 'left'; readonly left: Left };
+
 function stepOf(held: HeldRow, end: End | null, stage: Stage): Step {
   const { handlerCall, left } = stage;
   if (left !== undefined) return { kind: 'left', left };

@@ -1,5 +1,4 @@
 import type { EpochMs, ETag, Millis } from '../../core/brand';
-import { actualTime } from '../../core/job';
 import { ForeignMetadataError } from '../../core/metadata';
 import { untilAnswered } from '../../lease/deadline';
 import { backfillWatch } from '../backfills';
@@ -24,19 +23,16 @@ export async function decideAgain(
   acquiredAt: EpochMs,
   remaining: () => Millis,
 ): Promise<HandedOver | undefined> {
-  const { store, settings, serviceTime } = coordinator;
+  const { store } = coordinator;
   const { name } = job.spec;
   const listing = await untilAnswered(coordinator, remaining, (signal) => store.list({ job: name, signal }));
   const { row, control, date: listedAt = acquiredAt } = listing.jobs.get(name) ?? {};
   if (row === undefined) return undefined;
-  const { run } = unpackRow(input.row);
-  // The tick may have looked further ahead than usual, and this clock may be a little behind.
-  const now = Math.min(listedAt, serviceTime.now());
-  const ahead = run === undefined ? 0 : actualTime(job.spec, run.scheduledFor) - now;
   const notes = {
     version: undefined,
     unanswered: { etag: input.etag as ETag, lease: input.lease },
-    lookAheadMs: Math.max(settings.lookAheadMs, ahead),
+    lookAheadMs: undefined,
+    handedOver: unpackRow(input.row).run?.scheduledFor,
   };
   const state = { coordinator, required: requiredWatch(coordinator), backfills: backfillWatch(coordinator) };
   const decided = await unlessForeign(decideRow(state, job, notes, { row, control, listedAt }));

@@ -75,12 +75,12 @@ function awaitRequired(
 
 /** Limits the decision by the listing's Date, so that a fast clock cannot run a due time early. */
 function outcomeView(s: Situation): OutcomeView {
-  const { job, control, required, now, lookAheadMs } = s;
+  const { job, control, required, now, lookAheadMs, handedOver } = s;
   const listedBy = s.listedAt + 1000;
   // The last run was over when the row was listed. Its holder's clock may have been fast.
   const overBy = s.listedAt + DATE_BEHIND_MS;
   const row = (s.row.busyUntil ?? 0) > overBy ? { ...s.row, busyUntil: overBy } : s.row;
-  return { job, row, control, required, now, lookAheadMs, limit: listedBy + lookAheadMs };
+  return { job, row, control, required, now, lookAheadMs, handedOver, limit: listedBy + lookAheadMs };
 }
 
 interface TakenManualRuns {

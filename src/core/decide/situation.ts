@@ -37,6 +37,8 @@ export interface Situation {
   /** What this process has read of the ledger for the back-fill, as far as it holds for this row. */
   readonly backfillLedger?: BackfillLedger | undefined;
   readonly lookAheadMs: Millis;
+  /** A due time that was early enough to be claimed by the clock of the instance that has handed it over. */
+  readonly handedOver?: EpochMs | undefined;
   readonly sweepIntervalMs: Millis;
   /** How long the items of a run may take; 0: the job does not fan out. */
   readonly itemsLimitMs: Millis;

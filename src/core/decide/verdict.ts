@@ -27,6 +27,8 @@ export interface OutcomeView {
   /** No due time after this instant is decided. */
   readonly limit: EpochMs;
   readonly lookAheadMs: Millis;
+  /** As in `Situation`. */
+  readonly handedOver?: EpochMs | undefined;
 }
 
 /** What follows the due times that do not run. */
@@ -66,8 +68,9 @@ export function outcomesOf(view: OutcomeView, room: number): Outcomes {
     const scheduledFor = nextDue(job, cursor, now);
     if (scheduledFor === undefined) return end({ kind: 'never' });
     const claimAt = claimTime(job, scheduledFor, view.lookAheadMs);
-    if (claimAt > now) return end({ kind: 'later', at: claimAt, scheduledFor });
-    if (actualTime(job, scheduledFor) > view.limit) return end({ kind: 'pastLimit', scheduledFor });
+    const isHandedOver = scheduledFor === view.handedOver;
+    if (claimAt > now && !isHandedOver) return end({ kind: 'later', at: claimAt, scheduledFor });
+    if (actualTime(job, scheduledFor) > view.limit && !isHandedOver) return end({ kind: 'pastLimit', scheduledFor });
     const verdict = verdictOn(view, scheduledFor);
     if (verdict.kind === 'run') {
       const pause = currentPause(control, decidedAt(view));

@@ -1,4 +1,4 @@
-import { argument, become, branch, call, drop, value } from './edit';
+import { argument, become, branch, call, drop, last, value } from './edit';
 import type { Planted } from './planted';
 
 /** Rules of jobs that are calls: the operation that a later attempt must find. */
@@ -43,7 +43,7 @@ export const CALL_JOB_FAULTS: readonly Planted[] = [
     name: 'ended-after-grace',
     mix: 'calls',
     what: 'an operation is ended although the grace of its job is over, and a successor may poll it',
-    edits: [drop('call/call.ts:abandon', call('check'))],
+    edits: [drop('call/call.ts:abandon', last(call('check')))],
   },
   {
     name: 'called-after-standstill',

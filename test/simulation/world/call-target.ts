@@ -20,6 +20,8 @@ interface Started {
   endedBy: number | undefined;
   /** The token of the attempt that has learnt that it failed. */
   failureSeenBy: number | undefined;
+  /** It has answered that it succeeded. */
+  hasSucceeded: boolean;
 }
 
 /** What an attempt has kept, as storage has confirmed it. */
@@ -223,6 +225,7 @@ function answered(attempt: Attempt, { method, address }: Asked): Answer {
       fails,
       endedBy: undefined,
       failureSeenBy: undefined,
+      hasSucceeded: false,
     });
     attempt.own = id;
     return answer(202, {}, { 'operation-location': id, 'retry-after': '1' });
@@ -241,6 +244,7 @@ function answered(attempt: Attempt, { method, address }: Asked): Answer {
     observer.report('followedEnded', job, `${runId} polls ${address.pathname}, which is over for an earlier attempt`);
   }
   const status = known.endedBy !== undefined ? 'Canceled' : timeline.now() >= known.endsAt ? over : 'Running';
+  known.hasSucceeded ||= status === 'Succeeded';
   return answer(200, { status, at: address.pathname }, { 'retry-after': '2' });
 }
 
@@ -254,7 +258,8 @@ function checkResult({ world: { callTarget, observer }, context: { job, runId } 
   const { at } = result as { readonly at?: string };
   if (at === undefined) return;
   const known = callTarget.started.get(at);
-  if (known?.run !== runId || known.endedBy !== undefined || known.fails) {
+  // A former holder that stood still may return its success after the next one has ended the operation.
+  if (known?.run !== runId || !known.hasSucceeded) {
     observer.report('foreignResult', job, `${runId} succeeded by ${at}, which is not its own success`);
   }
 }
