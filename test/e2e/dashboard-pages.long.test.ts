@@ -373,6 +373,9 @@ describe('the page of the deployments', () => {
     await expect.poll(() => page.getByRole('listitem').first().innerText()).toContain('older than another one');
     expect(await seriousFindings(page)).toEqual([]);
     expect(await pageWidth(page)).toBeLessThanOrEqual(360);
+    // The names of all pages fit.
+    const names = page.getByRole('navigation', { name: 'Pages' });
+    expect(await names.evaluate((nav) => nav.scrollWidth - nav.clientWidth)).toBe(0);
     await alone.close();
   });
 
