@@ -64,7 +64,8 @@ export function rowWritten(
   if (acquisition === undefined || isSeenAnew) return;
   const { again } = acquisition;
   // The tick's decision, or one of the attempt after it had acquired the lease again, for a first attempt.
-  if (again === undefined || sentAt < again.at || row.attempt > 1) checkDecision(facts, before, row, acquisition, report);
+  if (again === undefined || sentAt < again.at || row.attempt > 1)
+    checkDecision(facts, before, row, acquisition, report);
   else {
     // The Date of that acquisition has corrected the clock.
     const errors = [...acquisition.errors, actor.error()];
