@@ -5,7 +5,7 @@ import { StoreUnavailableError } from '../../src/lease/store';
 import { listedRow } from '../support/by-hand';
 import { interceptStore } from '../support/intercept';
 import { jobSpec } from '../support/job';
-import { rivalTicks } from '../support/rival-ticks';
+import { type SimulationOptions, rivalTicks } from '../support/rival-ticks';
 import { T0 } from '../support/situation';
 
 const SECOND = 1_000;
@@ -103,16 +103,21 @@ describe('a host that takes orchestrations and runs none, as one does that is be
 });
 
 describe('a host that ends while nothing but its hand-overs is left', () => {
-  it('sends their releases before its process ends with its shutdown hook', async () => {
+  /** After SIGTERM, its hub takes what its tick hands over for 05:20, and runs none of it. The tick then ends. */
+  async function terminated(latencyMs: NonNullable<SimulationOptions['latencyMs']>) {
     const spec = jobSpec('a', '@every 20s', { leaseMs: 60_000 });
-    const sim = rivalTicks({ jobs: [spec], deployments: 2, latencyMs: 40 });
+    const sim = rivalTicks({ jobs: [spec], deployments: 2, latencyMs });
     await sim.clock.advance(5 * MINUTE);
     const { incumbent } = await sim.row('a');
     const ending = sim.instances.find(({ deployment }) => deployment === incumbent);
     if (ending === undefined) throw new Error('nobody has won');
-    // SIGTERM: its hub takes what its tick hands over for 05:20, and runs none of it. The tick then ends.
     ending.hubDead = true;
     await sim.clock.advance(15_500);
+    return { sim, ending };
+  }
+
+  it('sends their releases before its process ends with its shutdown hook', async () => {
+    const { sim, ending } = await terminated(40);
     const { ticks, running, handOvers } = ending.coordinator;
     expect([ticks.size, running.size, handOvers.count]).toEqual([0, 0, 1]);
     expect((await listedRow(sim, 'a' as JobName)).lease).toBe('leased');
@@ -129,15 +134,7 @@ describe('a host that ends while nothing but its hand-overs is left', () => {
   });
 
   it('waits for a release that is under way as its end begins', async () => {
-    const spec = jobSpec('a', '@every 20s', { leaseMs: 60_000 });
-    const latencyMs = (call: string): number => (call === 'release' ? SECOND : 0);
-    const sim = rivalTicks({ jobs: [spec], deployments: 2, latencyMs });
-    await sim.clock.advance(5 * MINUTE);
-    const { incumbent } = await sim.row('a');
-    const ending = sim.instances.find(({ deployment }) => deployment === incumbent);
-    if (ending === undefined) throw new Error('nobody has won');
-    ending.hubDead = true;
-    await sim.clock.advance(15_500);
+    const { sim, ending } = await terminated((call) => (call === 'release' ? SECOND : 0));
     void giveBackAll(ending.coordinator);
     const { handOvers } = ending.coordinator;
     expect([handOvers.count, handOvers.releases.size]).toEqual([0, 1]);
