@@ -1,5 +1,6 @@
 import { decodeControl, NO_CONTROL } from '../../../src/core/control';
 import { PLAN_PIECE } from '../../../src/core/fan-out';
+import { EMPTY_GROUP, readGroup } from '../../../src/core/group';
 import type { JobSpec } from '../../../src/core/job';
 import { recordKey } from '../../../src/core/key';
 import { parseRecord } from '../../../src/core/record';
@@ -92,6 +93,10 @@ async function recover(
   const specs = plan.jobs.map(firstSpec);
   const store = world.service.open();
   for (const facts of observer.jobs.values()) await goBack(facts, store, instantOf, START + timeline.now());
+  for (const facts of observer.groups.values()) {
+    const { body } = (await store.readGroup(facts.name)) ?? {};
+    facts.group = body === undefined ? EMPTY_GROUP : readGroup(facts.name, body);
+  }
   const until = goneAt + (what.untilMs ?? Infinity);
   const request: RecoverRequest = {
     file: { revision: 0, jobs: specs },
