@@ -37,8 +37,8 @@ export function saidOverdue(
   if (excuse !== undefined && now - excuse.at + error < spec.alertAfterMs) {
     report('falselyOverdue', facts.name, `it is reported overdue, and ${excuse.what} at ${short(excuse.at)}`);
   }
-  const seen = facts.controls.findLast(({ at }) => at <= now - SEEN_WITHIN_MS);
-  const since = facts.controls.filter(({ at }) => at > now - SEEN_WITHIN_MS);
+  const seen = facts.controls.findLast(({ at }) => at <= by);
+  const since = facts.controls.filter(({ at }) => at > by);
   if (seen !== undefined && [seen, ...since].every(({ control }) => currentPause(control, now) !== undefined)) {
     report('falselyOverdue', facts.name, 'it is reported overdue while it is paused');
   }
