@@ -276,7 +276,10 @@ async function follow(
       const answer = await poll(calling, operation);
       const look = answer === undefined ? undefined : lookAt(operation, answer, calling.hide);
       if (look?.kind === 'done') return look.result;
-      if (look !== undefined) operation = look.operation;
+      if (look !== undefined) {
+        isKept &&= look.operation.address === operation.address;
+        operation = look.operation;
+      }
       context.progress(
         calling.hide(`the operation is at work${look?.state === undefined ? '' : `: ${look.state}`}`),
         look?.fraction,

@@ -328,12 +328,18 @@ describe('a call that starts an operation', () => {
     const { url, got } = await operation(
       [{}, 202, { location: '/state', 'retry-after': '2' }],
       [{}, 202, { location: '/moved' }],
+      [{}, 202, { location: '/moved' }],
       [{ rows: 7 }],
     );
-    const { result, waits } = await play({ url: `${url}/api` });
+    const { result, waits, kept } = await play({ url: `${url}/api` });
     expect(result).toEqual({ rows: 7 });
-    expect(got.map(({ path }) => path)).toEqual(['/api', '/state', '/moved']);
-    expect(waits).toEqual([2_000, 15_000]);
+    expect(got.map(({ path }) => path)).toEqual(['/api', '/state', '/moved', '/moved']);
+    expect(waits).toEqual([2_000, 15_000, 22_500]);
+    // A take-over polls where this attempt would.
+    expect(kept.map((text) => (JSON.parse(text) as { address: string }).address)).toEqual([
+      `${url}/state`,
+      `${url}/moved`,
+    ]);
   });
 
   it('of Durable is polled by its runtimeStatus, also where that comes with 500', async () => {
