@@ -5,10 +5,12 @@ import type { Row } from '../../../src/core/row';
 import type { StoredRecord } from '../../../src/lease/store';
 import { type ActivityExecution, type JobFacts, type Report, isFinal, keyText } from '../world/facts';
 import { firstSpec } from '../faults/plan-job';
-import type { World } from '../world/world';
+import { START, type World } from '../world/world';
 
 /** Once its run has continued without it, an activity trusts for at most this long. */
 const TRUSTS_ON_MS = 10_000;
+/** The attempt with which its run continues ends an orchestration within this. */
+const ENDED_WITHIN_MS = 10_000;
 /** Clocks may run slower than the service's by this share. */
 const DRIFT = 0.01;
 /** Dates are cut to the second, and their machines may be up to 0.9 s behind. */
@@ -81,13 +83,14 @@ export function orchestrationBegan(facts: JobFacts, key: string, token: number, 
 }
 
 /** Nothing runs on for which no run waits. */
-export function checkNoneLeft({ deployments, observer, plan }: World): void {
+export function checkNoneLeft({ deployments, observer, plan, timeline }: World): void {
   for (const job of plan.jobs) {
     const facts = observer.jobs.get(firstSpec(job).name);
     if (facts?.isOrchestration !== true) continue;
     for (const { name, hub, deadSince } of deployments) {
       for (const { job: of, token, id } of deadSince === undefined ? hub.atWork() : []) {
         if (of !== facts.name || (facts.row?.token === token && facts.row.phase === 'fanning')) continue;
+        if (START + timeline.now() - (facts.wentOn.get(token) ?? -Infinity) < ENDED_WITHIN_MS) continue;
         observer.report('notTerminated', facts.name, `${id} still runs in ${name}, and no run waits for it`);
       }
     }
