@@ -226,6 +226,22 @@ describe('a coordinator', () => {
     expect(said).toHaveLength(2);
   });
 
+  it.each([
+    [59, ['overdue']],
+    [61, []],
+  ])('tells nothing by a listing that is old because its process stood still: %i s', async (seconds, expected) => {
+    const world = rivalTicks({ jobs: [jobSpec('a', '@manual', { alertAfterMs: 2 * MINUTE })], start: T0 });
+    await world.clock.advance(10 * MINUTE);
+    const coordinator = world.instances[0]?.coordinator;
+    if (coordinator === undefined) throw new Error('no instance');
+    const said: string[] = [];
+    const listing = await coordinator.store.list();
+    await world.clock.advance(seconds * 1_000);
+    const report = { event: ({ event }: CoordinatorEvent) => said.push(event), log: () => undefined };
+    await Promise.all([overdueWatch(coordinator).check(listing, report), world.clock.advance(1_000)]);
+    expect(said).toEqual(expected);
+  });
+
   it('says so in each deployment, by one account', async () => {
     const { world, state } = minutely(2);
     state.fails = true;

@@ -15,6 +15,8 @@ import { lastSuccess } from '../ledger';
 const SWEEP_SHARE = 0.75;
 /** Few at a time, because claims are more urgent. */
 const READS_AT_ONCE = 4;
+/** What a listing of before this has shown may be over: its process has stood still since. */
+const OLD_MS: Millis = 60_000;
 /** How many pages of the ledger a process reads when it first sees a job. Later it reads one. */
 const PAGES_AT_FIRST = 4;
 
@@ -76,8 +78,9 @@ export function overdueWatch(coordinator: Coordinator): OverdueWatch {
         return isUnsure ? [seen] : [];
       });
       // A held lease may be a new one: a run may have ended in between without a change of the row.
+      const { date } = listing;
       const readings = unsure.flatMap((seen) =>
-        !seen.isHeld && tell(seen, report) ? [] : [gate(() => readLedger(seen, report))],
+        !seen.isHeld && tell(seen, date, report) ? [] : [gate(() => readLedger(seen, date, report))],
       );
       return readings.length === 0 ? undefined : Promise.all(readings).then(() => undefined);
     },
@@ -118,17 +121,18 @@ export function overdueWatch(coordinator: Coordinator): OverdueWatch {
   }
 
   /** Returns whether the known facts decide. */
-  function tell({ spec, control, version }: Seen, report: Report): boolean {
+  function tell({ spec, control, version }: Seen, listedAt: EpochMs, report: Report): boolean {
     const current = known.get(spec.name);
     if (current?.version !== version) return false;
     const at = serviceTime.now();
+    if (at - listedAt > OLD_MS) return true;
     const ageMs = overdueBy(spec, control, current.from, at);
     verdicts.set(spec.name, ageMs === undefined ? 'punctual' : { since: at - ageMs, ageMs });
     if (ageMs !== undefined) report.event({ event: 'overdue', at, job: spec.name, ageMs });
     return true;
   }
 
-  async function readLedger(seen: Seen, report: Report): Promise<void> {
+  async function readLedger(seen: Seen, listedAt: EpochMs, report: Report): Promise<void> {
     if (coordinator.stopping) return;
     const { spec, row, version } = seen;
     const before = known.get(spec.name);
@@ -139,7 +143,7 @@ export function overdueWatch(coordinator: Coordinator): OverdueWatch {
         within(clock, CALL_LIMIT_MS, call),
       );
       known.set(spec.name, { from: countsFrom(row, found, before?.from), version });
-      tell(seen, report);
+      tell(seen, listedAt, report);
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
       report.log('warn', `job "${spec.name}": the check for an overdue job failed:`, error);

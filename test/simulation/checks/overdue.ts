@@ -29,10 +29,8 @@ export function saidOverdue(
     report('falselyOverdue', facts.name, 'it is reported overdue, and has no alertAfter or is disabled');
     return;
   }
-  const { before: view = -Infinity, at: listedAt = now } = actor.views.get(facts.name) ?? {};
-  // A process that stood still since reports what it had seen before.
-  const by = listedAt < now - SEEN_WITHIN_MS ? view : now - SEEN_WITHIN_MS;
-  const excuse = [...excusesOf(facts, by, view)].sort((a, b) => b.at - a.at)[0];
+  const by = now - SEEN_WITHIN_MS;
+  const excuse = [...excusesOf(facts, by)].sort((a, b) => b.at - a.at)[0];
   const error = Math.abs(actor.error()) + CLOCKS_MS;
   if (excuse !== undefined && now - excuse.at + error < spec.alertAfterMs) {
     report('falselyOverdue', facts.name, `it is reported overdue, and ${excuse.what} at ${short(excuse.at)}`);
@@ -45,11 +43,7 @@ export function saidOverdue(
 }
 
 /** The events right after which a job cannot be overdue. */
-function* excusesOf(
-  facts: JobFacts,
-  by: number,
-  view: number,
-): Iterable<{ readonly at: number; readonly what: string }> {
+function* excusesOf(facts: JobFacts, by: number): Iterable<{ readonly at: number; readonly what: string }> {
   yield { at: facts.firstCursor, what: 'was first seen' };
   for (const { record, writtenAt } of facts.records.values()) {
     if (record.outcome !== 'succeeded' || record.endedAt === null || writtenAt > by) continue;
@@ -60,11 +54,11 @@ function* excusesOf(
     const changedAt = facts.controls[index + 1]?.at ?? Infinity;
     for (const { until } of control.pauses) {
       // A planned end counts if no one ended the pause before it.
-      if (until !== undefined && until <= changedAt && at <= view) yield { at: until, what: 'was resumed' };
+      if (until !== undefined && until <= changedAt && at <= by) yield { at: until, what: 'was resumed' };
     }
     // The write that resumes a job may be the one that wrongly drops its pause.
     const isPaused = openPause(control) !== undefined;
-    if (wasPaused && !isPaused && at <= view) yield { at, what: 'was resumed' };
+    if (wasPaused && !isPaused && at <= by) yield { at, what: 'was resumed' };
     wasPaused = isPaused;
   }
 }
@@ -77,7 +71,7 @@ export function checkSaidOverdue(facts: JobFacts, spec: JobSpec, now: number, re
   const last = controls.at(-1);
   if (last !== undefined && (currentPause(last.control, now) !== undefined || now - last.at < SAID_WITHIN_MS)) return;
   let from = Math.max(facts.firstCursor, row.lastGoodAt ?? 0);
-  for (const { at } of excusesOf(facts, now, now)) from = Math.max(from, at);
+  for (const { at } of excusesOf(facts, now)) from = Math.max(from, at);
   for (const { record, span } of records.values()) {
     if (record.outcome === 'paused' || record.outcome === 'disabled') from = Math.max(from, span[1]);
     if (record.outcome === 'succeeded') from = Math.max(from, Date.parse(record.endedAt ?? record.scheduledFor));

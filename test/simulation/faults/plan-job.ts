@@ -93,10 +93,11 @@ export function rescheduled(
   job: PlannedJob,
   change: (spec: JobSpec, revision: number) => { readonly schedule: string; readonly settings: Partial<JobSpec> },
 ): PlannedJob {
-  const specs = job.specs.map((spec, revision) => {
-    const { schedule, settings } = change(spec, revision);
+  const specs = job.specs.map((whole, revision) => {
+    const { at: _, ...spec } = whole;
+    const { schedule, settings } = change(whole, revision);
     const { kind, at, timetable } = jobSpec(spec.name, schedule, settings);
-    const changed: JobSpec = { ...spec, schedule, kind, timetable, ...settings };
+    const changed = { ...spec, schedule, kind, timetable, ...settings };
     return {
       ...changed,
       ...(at === undefined ? {} : { at }),
