@@ -32,6 +32,9 @@ export interface SimulatedProcess {
   enter(run: () => void): void;
 }
 
+/** A shorter wait is lost when it is added to the time of a history that lasts a year. */
+const LEAST_MS = 1e-5;
+
 export function createProcess(id: string, timeline: Timeline, start: number, fault: ClockFault): SimulatedProcess {
   const rate = 1 + fault.drift;
   const born = timeline.now();
@@ -56,7 +59,7 @@ export function createProcess(id: string, timeline: Timeline, start: number, fau
       cancel = timeline.after(due - awake(), () => {
         // A timer follows the monotonic clock, which may have stood still meanwhile.
         enter(() => {
-          if (due - awake() > 1e-6) arm();
+          if (due - awake() > LEAST_MS) arm();
           else if (!cancelled) run();
         });
       });
