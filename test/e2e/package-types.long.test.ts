@@ -204,6 +204,8 @@ describe('the types of the tarball', () => {
   it.each([
     ['an ES module', 'app.mts', { module: 'nodenext', target: 'es2022', skipLibCheck: true }],
     ['a bundler', 'bundled.ts', { module: 'esnext', moduleResolution: 'bundler', target: 'es2022' }],
+    // The default of TypeScript 6.
+    ['an app that names no types', 'unnamed.ts', { module: 'commonjs', target: 'es2022', types: [] }],
   ])('compile for %s', (_, name, options) => {
     expect(compile('5', name, { ...options, strict: true })).toBe('');
   });
