@@ -29,7 +29,8 @@ a gate does not open in time, the deployment stops there. Needs the Azure CLI, l
   --deployment NAME        take missing values from the outputs of this deployment of infra/main.bicep
   --coordination URI       blob service of the coordination account (default: the output coordinationUri)
   --container NAME         coordination container (default: cronlease)
-  --package FOLDER         output of "npm run package" (default: package)
+  --package FOLDER         output of "npm run package" (default: package); with --gate-only, also the folder of an app
+                           that was deployed in another way: the gate waits for the "revision" of its jobs.json
   --list                   print the apps in the form of deploy.yml's variable CRONLEASE_APPS, and do nothing else
   --parameters FILE        check this parameter file of infra/main.bicep, and do nothing else
   --gate-only              deploy nothing: wait for the gate of each app
@@ -86,6 +87,12 @@ async function outputsOf(deployment) {
   return Object.fromEntries(outputs);
 }
 
+/** The jobs that the apps have: those of the package, or of an app's own folder. */
+function jobsFileOf({ package: folder, 'gate-only': gateOnly }) {
+  const ofPackage = path.join(folder, 'app/jobs.json');
+  return gateOnly && !existsSync(ofPackage) ? path.join(folder, 'jobs.json') : ofPackage;
+}
+
 function check({ apps, container, coordination, ...given }) {
   const problems = [];
   if (apps.length === 0) problems.push('no app is named: give GROUP/APP, or --deployment');
@@ -99,10 +106,8 @@ function check({ apps, container, coordination, ...given }) {
     problems.push('--coordination is missing, or not like https://ACCOUNT.blob.core.windows.net');
   }
   if (!(given.timeoutMs > 0)) problems.push(`--timeout ${given.timeout} is not a number of seconds`);
-  for (const file of ['cronlease.zip', 'app/jobs.json']) {
-    if (!existsSync(path.join(given.package, file)))
-      problems.push(`${given.package}/${file} is missing: npm run package`);
-  }
+  const needed = [...(given['gate-only'] ? [] : [path.join(given.package, 'cronlease.zip')]), jobsFileOf(given)];
+  for (const file of needed) if (!existsSync(file)) problems.push(`${file} is missing: npm run package`);
   if (problems.length > 0) throw new DeployError(problems.join('\n'));
 }
 
@@ -270,7 +275,8 @@ async function main() {
     return;
   }
   check(given);
-  const revision = String(JSON.parse(readFileSync(path.join(given.package, 'app/jobs.json'), 'utf8')).revision);
+  const { revision: number = 0 } = JSON.parse(readFileSync(jobsFileOf(given), 'utf8'));
+  const revision = String(number);
   await azOrFail('az is not logged in', ['account', 'show', '--output', 'none']);
   for (const [index, app] of apps.entries()) {
     try {

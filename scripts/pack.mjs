@@ -57,8 +57,10 @@ async function stage(folder, files) {
     if (types.has(file)) return;
     const index = OF_SCHEMAS.indexOf(file.replace(/d\.ts$/, 'ts'));
     const text = flat[index] ?? readFileSync(path.join(root, LIBRARY, file), 'utf8');
-    // TypeScript 4 does not know it.
-    types.set(file, text.replaceAll('export type *', 'export *'));
+    // TypeScript 6 includes only the types that an app or a file names.
+    const head = /\bNodeJS\.|'node:/.test(text) ? '/// <reference types="node" />\n' : '';
+    // TypeScript 4 does not know the replaced form.
+    types.set(file, head + text.replaceAll('export type *', 'export *'));
     for (const [, name] of text.matchAll(/(?:from|import\() ?['"](\.{1,2}\/[^'"]+)['"]/g))
       add(path.posix.join(path.posix.dirname(file), `${name.replace(/\.js$/, '')}.d.ts`));
   };

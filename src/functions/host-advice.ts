@@ -100,7 +100,8 @@ function unreadHub(env: Environment, appFolder: string): readonly ConfigIssue[] 
   const hub = settingOf(env, appFolder, HUB);
   if (name === '' || hub === name || hub?.includes('%TASKHUB_NAME%') === true) return [];
   const message = `has no effect: host.json has ${hub === undefined ? 'no' : 'another'} ${HUB.join('.')}`;
-  return [{ path: 'TASKHUB_NAME', value: name, message, remedy: 'set it to "%TASKHUB_NAME%"' }];
+  const remedy = `set "${HUB.join('.')}": "%TASKHUB_NAME%" in host.json`;
+  return [{ path: 'TASKHUB_NAME', value: name, message, remedy }];
 }
 
 /** Warns of a host that cannot hand its task hub to a function. Each tick then fails before cronlease is called. */

@@ -1,4 +1,3 @@
-import type { TokenCredential } from '@azure/identity';
 import type { MeterProvider, TracerProvider } from '@opentelemetry/api';
 import type { EpochMs, JobName } from '../core/brand';
 import type { RequestOutcome } from '../core/call';
@@ -7,6 +6,14 @@ import type { CallOutcome } from '../core/storage-call';
 import type { Telemetry } from '../coordinator/telemetry';
 import type { IdSource } from './ids';
 import type { Sample } from './row-gauges';
+
+/**
+ * A `TokenCredential`, as far as it is used. The type of `@azure/identity` comes with others that TypeScript 4 cannot read,
+ * and this file is among those that an app sees.
+ */
+interface Credential {
+  getToken(scopes: string | string[]): Promise<{ token: string; expiresOnTimestamp: number } | null>;
+}
 
 /** What telemetry has to know of this process. */
 export interface ProcessFacts {
@@ -25,7 +32,7 @@ export interface ProcessFacts {
   /** The gauges as they are now. */
   readonly samples: () => readonly Sample[];
   /** The identity that may write to Application Insights. Undefined: none is set. */
-  readonly credential: TokenCredential | undefined;
+  readonly credential: Credential | undefined;
   /** Receives what keeps metrics or traces from their receiver, once until it works again. */
   readonly onProblem: (problem: string) => void;
 }

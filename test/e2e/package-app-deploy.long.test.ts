@@ -89,6 +89,7 @@ beforeEach(() => {
   chmodSync(path.join(folder, 'az'), 0o755);
   write('fetch.cjs', FETCH);
   mkdirSync(path.join(folder, 'package/app'), { recursive: true });
+  mkdirSync(path.join(folder, 'own'));
   write('package/cronlease.zip', '');
   write('package/app/jobs.json', JSON.stringify({ revision: Number(REVISION) }));
 });
@@ -203,6 +204,26 @@ it('deploys nothing with --gate-only, and asks for no tick with --health-only', 
   expect(calls()).toEqual(['health app-north', 'tick app-north']);
   expect((await deploy(['--health-only', 'rg-west/app-west'])).code).toBe(0);
   expect(calls().slice(2)).toEqual(['deploy app-west', 'health app-west']);
+});
+
+it('waits for the gate of an app that was deployed from elsewhere, by the jobs.json in its own folder', async () => {
+  const revision = tick('0', 'new');
+  azure({ 'app-north': { before: revision }, 'app-west': { before: NEW } });
+  write('own/jobs.json', JSON.stringify({ jobs: {} }));
+  const gate = [
+    '--gate-only',
+    '--timeout',
+    '0.1',
+    '--package',
+    path.join(folder, 'own'),
+    '--coordination',
+    COORDINATION,
+  ];
+  const { code, text } = await deploy([...gate, 'rg-north/app-north']);
+  expect(text).toBe('app-north: well, and ticks with revision 0\n');
+  expect(code).toBe(0);
+  expect((await deploy([...gate, 'rg-west/app-west'])).text).toContain('last tick with revision 1790000000, not 0');
+  expect((await deploy([...gate.slice(1), 'rg-north/app-north'])).text).toContain('cronlease.zip is missing');
 });
 
 it('touches nothing when it cannot begin', async () => {

@@ -74,7 +74,7 @@ describe('the advice on host.json', () => {
   it('warns of a task hub that host.json does not read', () => {
     const env = { TASKHUB_NAME: 'blue' };
     const unread =
-      /^TASKHUB_NAME = "blue": has no effect: host.json has (no|another) extensions.durableTask.hubName; set it to "%TASKHUB_NAME%"$/;
+      /^TASKHUB_NAME = "blue": has no effect: host.json has (no|another) extensions.durableTask.hubName; set "extensions.durableTask.hubName": "%TASKHUB_NAME%" in host.json$/;
     const about = (hub: object): readonly string[] =>
       hostAdvice(env, folderWith({ extensions: { durableTask: { ...hub, storageProvider: GOOD } } })).warnings.map(
         formatIssue,
