@@ -89,7 +89,7 @@ describe('a job that fails in the moment in which it is overdue', () => {
           ['overdue', 'recovered'],
         ]).toContainEqual(changes);
       }),
-      { numRuns: runs(200) },
+      { numRuns: runs(120) },
     );
   });
 
@@ -100,7 +100,7 @@ describe('a job that fails in the moment in which it is overdue', () => {
         expect(changes[0]).toMatch(/^(failed|overdue)$/);
         expect(changes).toContain('recovered');
       }),
-      { numRuns: runs(200) },
+      { numRuns: runs(120) },
     );
   });
 });
