@@ -8,6 +8,7 @@ import { type CallOptions, type ChangeCall, type ClientOptions, createTransport 
 import type {
   Acknowledged,
   Audit,
+  AuditQuery,
   BackfillPlan,
   Calendar,
   Cancelled,
@@ -19,9 +20,6 @@ import type {
   Jobs,
   JobState,
   Json,
-  Time,
-  Timeline,
-  TimelineQuery,
   Me,
   OneBackfill,
   OneJob,
@@ -37,6 +35,9 @@ import type {
   RunsQuery,
   StartedBackfill,
   StoppedBackfill,
+  Time,
+  Timeline,
+  TimelineQuery,
   Version,
   Why,
 } from './types';
@@ -156,7 +157,7 @@ export interface Client {
   /** Starts a tick of the deployment that answers, as a second clock. */
   poke(options?: CallOptions): Promise<Poked>;
   /** What people changed, newest first. */
-  listAudit(query?: { readonly limit?: number; readonly cursor?: string }, options?: CallOptions): Promise<Audit>;
+  listAudit(query?: AuditQuery, options?: CallOptions): Promise<Audit>;
   getMe(options?: CallOptions): Promise<Me>;
   getVersion(options?: CallOptions): Promise<Version>;
   /** Rejects with an {@link ApiError} of status 503 where the instance cannot do its work. */

@@ -55,6 +55,8 @@ export type RunsQuery = Readonly<
     until?: Time | undefined;
   }
 >;
+/** Selects changes. */
+export type AuditQuery = Readonly<Omit<z.output<typeof schema.AuditQuery>, 'since'> & { since?: Time | undefined }>;
 /** Selects jobs, and the hours around now. */
 export type TimelineQuery = Readonly<z.output<typeof schema.TimelineQuery>>;
 /** Selects due times to come. */

@@ -1,3 +1,4 @@
+import type { JobName } from '../core/brand';
 import { given } from '../core/given';
 import { type Delivery, decodeDelivery } from '../core/delivery';
 import { ForeignMetadataError } from '../core/metadata';
@@ -19,6 +20,12 @@ export async function listNotices(
     continuation = page.continuation;
   } while (continuation !== undefined);
   return found;
+}
+
+/** The stored notices of one job. */
+export async function noticesOf(job: JobName, ask: Parameters<typeof listNotices>[0]): Promise<readonly Listed[]> {
+  const all = await listNotices(ask);
+  return all.flatMap((one) => readListed(one) ?? []).filter((one) => one.job === job);
 }
 
 /** Undefined: it is not a notice of a job. */

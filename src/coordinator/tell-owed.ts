@@ -1,15 +1,20 @@
+import type { Millis } from '../core/brand';
 import { decodeControl, isPausedFor } from '../core/control';
+import { encodeDelivery, NOBODY } from '../core/delivery';
 import { runIdOf } from '../core/key';
 import { ForeignMetadataError } from '../core/metadata';
 import { endNotice } from '../core/notice';
-import { isToldAsOverdue } from '../core/notice-sweep';
+import { type Listed, toldAsOverdue } from '../core/notice-sweep';
 import type { OwedNotice } from '../core/owed-notice';
 import type { LedgerRecord } from '../core/record';
 import type { Row } from '../core/row';
 import { readUnlessForeign } from './ledger';
-import { listNotices, readListed } from './list-notices';
+import { noticesOf } from './list-notices';
 import type { RowWriter } from './row-writer';
 import { tell } from './tell';
+
+/** A sweep may see that a job is overdue while a run of it ends, and tell so a little later. */
+const SOON_MS: Millis = 60_000;
 
 /** The notices about the row's own run, which its holder decides again. */
 export function ownNotices({ telling, run }: Row): readonly OwedNotice[] {
@@ -41,23 +46,47 @@ export async function tellOwed(
   if (notify === undefined) return;
   for (const owed of telling) {
     if (owed.change === 'paused' && !(await wasPausedFor(writer, owed))) continue;
-    if (owed.change === 'failed' && (await isKnownTrouble(writer, owed))) continue;
+    const isDoubtful = owed.change === 'failed' && mayBeOverdue(writer);
+    if (isDoubtful && (await overdueNotice(writer)) !== undefined) continue;
     const isOwn = record !== undefined && owed.of === row.run?.key;
     const known = isOwn ? record : await detailsOf(writer, owed);
-    await tell(coordinator, report, ask, { notify, notice: endNotice(job.spec, owed, known) });
+    const notice = endNotice(job.spec, owed, known);
+    await tell(coordinator, report, ask, { notify, notice, ...(isDoubtful && { isNews: () => isNews(writer) }) });
   }
 }
 
 /**
- * Whether the receivers know already that the job has no success. Only a job that has had none for longer than its
- * `alertAfter` needs a listing for that, at the beginning of an incident.
+ * Whether a sweep may have told, or may tell by now, that the job has no success. Only then does the beginning of an
+ * incident need listings.
  */
-async function isKnownTrouble({ job, row, ask }: RowWriter, { at }: OwedNotice): Promise<boolean> {
-  const { name, notify, alertAfterMs } = job.spec;
-  const since = row.lastGoodAt;
-  if (notify === undefined || alertAfterMs === undefined || at - since <= alertAfterMs) return false;
-  const own = (await listNotices(ask)).flatMap((one) => readListed(one) ?? []).filter((one) => one.job === name);
-  return isToldAsOverdue(notify, own, since);
+function mayBeOverdue({ coordinator, job, row }: RowWriter): boolean {
+  const { alertAfterMs } = job.spec;
+  return alertAfterMs !== undefined && coordinator.serviceTime.now() - row.lastGoodAt > alertAfterMs - SOON_MS;
+}
+
+/** The notice by which the receivers know, or will know, that the job has no success. */
+async function overdueNotice({ job, row, ask }: RowWriter): Promise<Listed | undefined> {
+  const { name, notify } = job.spec;
+  return notify && toldAsOverdue(notify, await noticesOf(name, ask), row.lastGoodAt);
+}
+
+/**
+ * Whether no sweep has told, in the same moment, that the job is overdue. What no process has begun to send gives way,
+ * by one write that also decides against the sweep. Decision 092.
+ */
+async function isNews(writer: RowWriter): Promise<boolean> {
+  for (;;) {
+    const overdue = await overdueNotice(writer);
+    if (overdue === undefined) return true;
+    const { id, etag, delivery } = overdue;
+    if (delivery.by !== NOBODY) return false;
+    const { ask, coordinator } = writer;
+    const withdrawn = encodeDelivery({ ...delivery, to: [], doneAt: coordinator.serviceTime.now() });
+    const answer = await ask((store, signal) => store.writeNotice(id, withdrawn, etag, { signal }));
+    if (answer.kind === 'refused') continue;
+    await ask((store, signal) => store.deleteNotice(id, { signal }));
+    return true;
+  }
 }
 
 /** The record of a run whose holder died before its notice. Without it, the notice has fewer details. */

@@ -1,5 +1,5 @@
 import type { Millis } from '../core/brand';
-import { encodeDelivery, newDelivery, SEND_WITHIN_MS } from '../core/delivery';
+import { encodeDelivery, newDelivery, NOBODY, SEND_WITHIN_MS } from '../core/delivery';
 import { asciiJson } from '../core/metadata';
 import type { Notice } from '../core/notice';
 import type { NotifySettings } from '../core/notify';
@@ -16,6 +16,15 @@ type Sending = Pick<Coordinator, 'outlet' | 'sends' | 'clock'>;
 
 type Ask = <T>(call: (store: NoticeStore, signal: AbortSignal) => Promise<T>) => Promise<T>;
 
+interface Telling {
+  readonly notify: NotifySettings;
+  readonly notice: Notice;
+  /**
+   * Asked once the notice exists, and before any process may send it. If false, it is deleted. Left out: it is news.
+   */
+  readonly isNews?: () => Promise<boolean>;
+}
+
 /**
  * Creates a notice, unless it exists, and sends it if it is ours. It returns before it is sent: if this process dies, a
  * sweep finds it. Decision 093.
@@ -26,22 +35,33 @@ export async function tell(
   coordinator: Coordinator,
   report: Report,
   ask: Ask,
-  { notify, notice }: { readonly notify: NotifySettings; readonly notice: Notice },
-): Promise<'created' | 'exists'> {
+  { notify, notice, isNews }: Telling,
+): Promise<void> {
   const { outlet, serviceTime } = coordinator;
   const hidden = redacted(coordinator, notice);
   const now = serviceTime.now();
   const delivery =
     outlet === undefined
-      ? newDelivery(hidden, notify.to, '-', now)
+      ? newDelivery(hidden, notify.to, NOBODY, now)
       : newDelivery(hidden, notify.to, outlet.instance, now + SEND_WITHIN_MS);
-  const stored = { body: asciiJson(hidden), metadata: encodeDelivery(delivery) };
-  const answer = await ask((store, signal) => store.createNotice(hidden.id, stored, { signal }));
-  if (answer.kind === 'exists') return 'exists';
+  const first = isNews === undefined ? delivery : newDelivery(hidden, notify.to, NOBODY, now + SEND_WITHIN_MS);
+  const stored = { body: asciiJson(hidden), metadata: encodeDelivery(first) };
+  const created = await ask((store, signal) => store.createNotice(hidden.id, stored, { signal }));
+  if (created.kind === 'exists') return;
+  let { etag } = created;
+  if (isNews !== undefined) {
+    if (!(await isNews())) {
+      await ask((store, signal) => store.deleteNotice(hidden.id, { signal }));
+      return;
+    }
+    const metadata = encodeDelivery(delivery);
+    const kept = await ask((store, signal) => store.writeNotice(hidden.id, metadata, etag, { signal }));
+    if (kept.kind === 'refused') return;
+    etag = kept.etag;
+  }
   const { change, job, at } = hidden;
   report.event({ event: 'noticed', at, ...(job === '' ? {} : { job }), reason: change });
-  if (outlet !== undefined) sending(coordinator, outlet.send({ notice: hidden, delivery, etag: answer.etag }, report));
-  return 'created';
+  if (outlet !== undefined) sending(coordinator, outlet.send({ notice: hidden, delivery, etag }, report));
 }
 
 /** Calls the job's address at a service that watches it. It neither fails nor delays the run. */

@@ -4,20 +4,22 @@ import { asciiJson, ForeignMetadataError, isInstant, isObject, MetadataReader, w
 import { type Origin, boundedOrigin, readOrigin } from './origin';
 
 /** What people change, by the words of the command line. */
-export type Action =
-  | 'run'
-  | 'rerun'
-  | 'backfill'
-  | 'cancel'
-  | 'pause'
-  | 'resume'
-  | 'ack'
-  | 'unack'
-  | 'cordon'
-  | 'uncordon'
-  | 'unlock'
-  | 'forget'
-  | 'shards';
+export const ACTIONS = [
+  'run',
+  'rerun',
+  'backfill',
+  'cancel',
+  'pause',
+  'resume',
+  'ack',
+  'unack',
+  'cordon',
+  'uncordon',
+  'unlock',
+  'forget',
+  'shards',
+] as const;
+export type Action = (typeof ACTIONS)[number];
 
 /** One change, or an attempt at one. */
 export interface AuditEntry {

@@ -72,6 +72,9 @@ export type TryEnd =
 /** How long the process that creates a notice, or takes one over, has to send it. */
 export const SEND_WITHIN_MS: Millis = 90_000;
 
+/** Sends nothing: so far, no process has begun to send the notice. */
+export const NOBODY = '-';
+
 export function newDelivery({ at }: Pick<Notice, 'at'>, to: readonly string[], by: string, until: EpochMs): Delivery {
   return { at, by, until, to: to.map((name) => ({ name, tries: 0, next: 0, end: undefined })), doneAt: undefined };
 }

@@ -11,6 +11,8 @@ const DAY_MS: Millis = 86_400_000;
 const KEPT_MS: Millis = DAY_MS;
 /** The beginning of a trouble stays until the trouble is over, and at most for this long. */
 const BEGINNING_KEPT_MS: Millis = 30 * DAY_MS;
+/** The clocks of those that list and of those that end runs are no more apart than this. */
+const CLOCKS_APART_MS: Millis = 10_000;
 
 /** A notice as a listing shows it. */
 export interface Listed {
@@ -31,7 +33,14 @@ export interface SweptJob {
   readonly enabled: boolean;
   readonly notify: NotifySettings;
   readonly state:
-    | { readonly kind: 'read'; readonly row: Row; readonly control: Control; readonly overdue: Punctuality }
+    | {
+        readonly kind: 'read';
+        readonly row: Row;
+        readonly control: Control;
+        readonly overdue: Punctuality;
+        /** The date of the listing that shows the row: a later notice may tell of a run that has ended since. */
+        readonly listedAt: EpochMs;
+      }
     /** Its row or control is not cronlease's. `of` names that version of it. */
     | { readonly kind: 'unreadable'; readonly of: string; readonly reason: string };
 }
@@ -95,7 +104,7 @@ function overdueNotices(job: SweptJob, own: readonly Listed[], now: EpochMs): re
   const begun = lasting(own, 'overdue');
   if (overdue === 'unknown') return [];
   if (overdue !== 'punctual') {
-    return begun === undefined && !isToldAsFailing(job, own, overdue.since)
+    return begun === undefined && !isToldAsFailing(job, own, overdue.since) && !isOver(row, own, overdue.since)
       ? [seenNotice(job, 'overdue', String(overdue.since), { at: now, since: overdue.since })]
       : [];
   }
@@ -112,6 +121,15 @@ function isFailing(job: SweptJob, row: Row): boolean {
 }
 
 /**
+ * Whether a success is told, or owed, that is later than the one by which the job is overdue: the sweep has seen less
+ * than the run that succeeded.
+ */
+function isOver({ telling }: Row, own: readonly Listed[], since: EpochMs): boolean {
+  const told = own.map(({ change, delivery: { at } }) => ({ change, at }));
+  return [...telling, ...told].some(({ change, at }) => change === 'recovered' && at > since + CLOCKS_APART_MS);
+}
+
+/**
  * Whether all receivers know of failures since the last success, and will know of their end. That the job is overdue,
  * too, is then no other trouble.
  *
@@ -119,18 +137,32 @@ function isFailing(job: SweptJob, row: Row): boolean {
  */
 function isToldAsFailing(job: SweptJob, own: readonly Listed[], since: EpochMs): boolean {
   const { notify, state } = job;
-  if (state.kind !== 'read' || !isFailing(job, state.row) || !isWanted(job, 'recovery')) return false;
-  return isToldToAll(lasting(own, 'failure'), notify, since);
+  if (state.kind !== 'read' || !isWanted(job, 'failure') || !isWanted(job, 'recovery')) return false;
+  const begun = lasting(own, 'failure');
+  const isLater = begun !== undefined && begun.delivery.at > state.listedAt - CLOCKS_APART_MS;
+  return (isFailing(job, state.row) || isLater) && isToldToAll(begun, notify, since);
 }
 
 /**
- * Whether all receivers know that the job is overdue: that its runs fail, too, is then no other trouble. Its next
- * success ends both.
+ * Whether a created notice that a job is overdue is still news, which no process has begun to send. The run that fails
+ * in the same moment looks for it after its own notice, so that one of them sees the other. Decision 092.
+ *
+ * @param own the notices of this job, listed after the notice was created
+ */
+export function isStillNews(job: SweptJob, { change, id, at }: Notice, own: readonly Listed[]): boolean {
+  const others = own.filter((one) => one.change !== change);
+  return noticesOfSweep(job, others, at).some((one) => one.id === id);
+}
+
+/**
+ * The notice by which all receivers know that the job is overdue: that its runs fail, too, is then no other trouble. Its
+ * next success ends both.
  *
  * @param since when the job last succeeded, as far as that is known
  */
-export function isToldAsOverdue(notify: NotifySettings, own: readonly Listed[], since: EpochMs): boolean {
-  return notify.on.includes('overdue') && isToldToAll(lasting(own, 'overdue'), notify, since);
+export function toldAsOverdue(notify: NotifySettings, own: readonly Listed[], since: EpochMs): Listed | undefined {
+  const begun = notify.on.includes('overdue') ? lasting(own, 'overdue') : undefined;
+  return isToldToAll(begun, notify, since) ? begun : undefined;
 }
 
 function isToldToAll(begun: Listed | undefined, { to }: NotifySettings, since: EpochMs): boolean {

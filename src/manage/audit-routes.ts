@@ -5,7 +5,7 @@ import { listAudit, searchAudit } from '../operator/audit';
 import { readCursor, writeCursor } from './cursor';
 import { NOTHING, route } from './route';
 import { PAYLOADS } from './roles';
-import { Audit } from './schema';
+import { Audit, AuditQuery } from './schema';
 import { isoOf } from '../core/iso';
 
 const HIDDEN = `(needs the role ${PAYLOADS})`;
@@ -19,31 +19,15 @@ export const auditRoutes = [
     follow: true,
     summary: 'list what people changed, newest first',
     params: z.strictObject({}),
-    query: z.strictObject({
-      limit: z.coerce
-        .number()
-        .int()
-        .min(1)
-        .max(200)
-        .optional()
-        .describe('Default: 50. With `q`, a page ends with the listing of 200 that reaches it, and may have more.'),
-      q: z
-        .string()
-        .max(200)
-        .optional()
-        .describe(
-          'Words, each of which the actor, channel, action, target, state or note has. A page looks at 1,000 changes at most.',
-        ),
-      cursor: z.string().max(2_000).optional().describe('The `cursor` of the page before.'),
-    }),
+    query: AuditQuery,
     body: NOTHING,
     answer: Audit,
-    async run({ store }, { query: { limit = 50, q, cursor }, caller, signal }) {
+    async run({ store }, { query: { limit = 50, cursor, ...wanted }, caller, signal }) {
       const shown = caller?.payloads === true ? asIs : withoutInput;
       const request = { limit, ...(cursor === undefined ? {} : { continuation: readCursor(cursor)[0] ?? '' }) };
-      const { entries, problems, continuation } = await (q === undefined
+      const { entries, problems, continuation } = await (Object.keys(wanted).length === 0
         ? listAudit(store, request, { signal })
-        : searchAudit(store, q, request, { signal }));
+        : searchAudit(store, wanted, request, { signal }));
       return {
         entries: entries.map(({ id, at, origin, action, target, state, before, after }) => ({
           id,

@@ -1,3 +1,4 @@
+import type { EpochMs } from '../core/brand';
 import { given } from '../core/given';
 import { type Action, type AuditEntry, auditKey, decodeAudit, encodeAudit } from '../core/audit';
 import { ForeignMetadataError } from '../core/metadata';
@@ -101,26 +102,41 @@ export interface AuditPage {
 const SEARCHED = 200;
 const LISTINGS = 5;
 
+/** The changes that are wanted. Left out: any. */
+export interface WantedChanges {
+  /** Words, each of which the actor, channel, action, target, state or note has. */
+  readonly q?: string | undefined;
+  readonly action?: string | undefined;
+  readonly channel?: string | undefined;
+  readonly since?: EpochMs | undefined;
+}
+
 /**
- * One page of the changes that have each word in their actor, channel, action, target, state or note. It ends with the
- * listing that has enough of them, so that it may have more than `limit`, and it may be short, or empty, before the end.
+ * One page of some changes. It ends with the listing that has enough of them, so that it may have more than `limit`, and
+ * it may be short, or empty, before the end.
  */
 export async function searchAudit(
   store: AuditStore,
-  text: string,
+  { q = '', action, channel, since = 0 }: WantedChanges,
   { limit, continuation: start }: { readonly limit: number; readonly continuation?: string },
   options?: CallOptions,
 ): Promise<AuditPage> {
-  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  const words = q.toLowerCase().split(/\s+/).filter(Boolean);
+  const isWanted = (entry: AuditEntry): boolean =>
+    (action === undefined || entry.action === action) &&
+    (channel === undefined || entry.origin.channel === channel) &&
+    entry.at >= since &&
+    words.every((word) => textOf(entry).includes(word));
   const found: AuditPage['entries'][number][] = [];
   const problems: string[] = [];
   let continuation = start;
   for (let listing = 0; listing < LISTINGS && found.length < limit; listing += 1) {
     const request = { limit: SEARCHED, ...given({ continuation }) };
     const page = await listAudit(store, request, options);
-    found.push(...page.entries.filter((entry) => words.every((word) => textOf(entry).includes(word))));
+    found.push(...page.entries.filter(isWanted));
     problems.push(...page.problems);
-    continuation = page.continuation;
+    const isPast = (page.entries.at(-1)?.at ?? since) < since;
+    continuation = isPast ? undefined : page.continuation;
     if (continuation === undefined) break;
   }
   return { entries: found, problems, continuation };

@@ -91,6 +91,25 @@ describe('the page of all jobs', () => {
   });
 });
 
+describe('the page of all runs', () => {
+  it.each(WIDTHS)('moves no run for two minutes in which others fail, %i px wide', async (width) => {
+    server = await serveDashboard({
+      ...{ jobs: BUSY, handler: answer, deployments: 2, pastMs: 6 * MINUTE, sweepIntervalMs: 5 * SECOND },
+      timePasses: false,
+    });
+    page = await openPage(browser, { viewport: { width, height: 800 } });
+    await page.clock.install({ time: server.sim.clock.now() });
+    await page.goto(`${server.url}?view=runs&outcome=bad`);
+    await page.locator('td.r-due').first().waitFor();
+    const before = await page.locator('td.r-due').allTextContents();
+    await pass(2 * MINUTE, async () => expect(await page.locator('td.r-due').allTextContents()).toEqual(before));
+    expect(await layoutShift(page)).toBeLessThan(STILL);
+    await page.getByText('The list has changed.').waitFor();
+    await page.getByRole('button', { name: 'Show', exact: true }).click();
+    expect(await page.locator('td.r-due').allTextContents()).not.toEqual(before);
+  });
+});
+
 const PAGES = [
   '',
   '?view=runs',

@@ -9,8 +9,8 @@ const PROGRAM = `import type { components, paths } from './api';
 
 type Run = NonNullable<paths['/jobs/{job}/runs']['post']['requestBody']>['content']['application/json'];
 export const bodies: Run[] = [{ input: { day: '2026-01-31', deep: [1, null] } }, { input: 7 }, { input: null, note: 'a test' }];
-// @ts-expect-error: a reason is a text
-export const wrong: Run = { input: 7, reason: 1 };
+// @ts-expect-error: a note is a text
+export const wrong: Run = { input: 7, note: 1 };
 // @ts-expect-error: a run has no such member
 export const unknown: Run = { inputs: 1 };
 export const job = ({ name, state }: components['schemas']['Job']): string => name + state;

@@ -126,6 +126,26 @@ describe('each change is recorded', () => {
     expect(await audit(made, '?q=moving%20resume')).toEqual([]);
   });
 
+  it('and is found by its action, its channel and its time', async () => {
+    const made = await bench();
+    const start = made.sim.clock.now();
+    for (let n = 1; n <= 500; n += 1) {
+      const origin = { actor: 'ben@example.com', channel: n % 5 === 0 ? 'key' : 'shell', note: 'a drill' };
+      const action = n % 2 === 0 ? 'run' : 'rerun';
+      const entry = { at: start + n * 1_000, origin, action, target: 'b', state: 'done', after: n } as const;
+      await made.sim.store.writeAudit(auditKey(entry.at, 'x'), encodeAudit(entry), undefined);
+    }
+    const found = async (query: string) => (await audit(made, `?limit=200&${query}`)).map(({ after }) => after);
+    expect(await found('action=run')).toHaveLength(200);
+    expect(await found('channel=key&action=rerun')).toHaveLength(50);
+    const since = new Date(start + 497_000).toISOString();
+    expect(await found(`since=${since}`)).toEqual([500, 499, 498, 497]);
+    expect(await found(`since=${since}&q=key`)).toEqual([500]);
+    const { json } = await made.send({ path: `audit?since=${since}`, as: 'viewer' });
+    expect(json).toMatchObject({ cursor: null });
+    expect((await made.send({ path: 'audit?action=dance', as: 'viewer' })).status).toBe(400);
+  });
+
   it('before it is made: what cannot be recorded is not changed', async () => {
     const made = await bench({ store: { writeAudit: () => Promise.reject(new StoreUnavailableError('503')) } });
     expect((await made.send(pause)).json).toMatchObject({ status: 503, code: 'NotRecorded' });

@@ -19,7 +19,7 @@ import type { RanOutcome } from '../../src/core/outcome';
 import { recordKey } from '../../src/core/key';
 import { noticeId, noticesOfEnd, parseNoticeId, readNotice } from '../../src/core/notice';
 import { freshRun } from '../../src/core/decide/next-row';
-import { type Listed, type SweptJob, isToldAsOverdue, noticesOfSweep, outdated } from '../../src/core/notice-sweep';
+import { type Listed, type SweptJob, noticesOfSweep, outdated, toldAsOverdue } from '../../src/core/notice-sweep';
 import { NOTICE_TOPICS, type NotifySettings } from '../../src/core/notify';
 import { readOwedNotices } from '../../src/core/owed-notice';
 import { withRun } from '../../src/core/recent';
@@ -217,7 +217,7 @@ describe('a delivery', () => {
 
 describe('a sweep', () => {
   const read = (more: Partial<Extract<SweptJob['state'], { kind: 'read' }>> = {}): SweptJob['state'] => ({
-    ...{ kind: 'read', row: ranRow(job()), control: NO_CONTROL, overdue: 'punctual' },
+    ...{ kind: 'read', row: ranRow(job()), control: NO_CONTROL, overdue: 'punctual', listedAt: T0 + HOUR },
     ...more,
   });
   const swept = (state: SweptJob['state'], notify: Partial<NotifySettings> = {}): SweptJob => ({
@@ -261,19 +261,32 @@ describe('a sweep', () => {
     it('tells only the failure, if its receivers know it', () => {
       expect(ids(swept(read(both)), [failed])).toEqual([]);
       expect(ids(swept(read(both)), [withEnd(undefined)])).toEqual([]);
-      for (const own of [[], [withEnd('givenUp')], [withEnd(undefined, 'team')], [failed, told('a_recovered_1', T0)]])
+      for (const own of [[], [withEnd('givenUp')], [withEnd(undefined, 'team')]])
         expect(ids(swept(read(both)), own)).toEqual([overdue.id]);
       const nextIncident = { ...both, overdue: { since: T0 - HOUR / 4, ageMs: HOUR } };
       expect(ids(swept(read(nextIncident)), [failed])).toHaveLength(1);
+      const later = { ...both, overdue: { since: T0, ageMs: HOUR } };
+      expect(ids(swept(read(later)), [failed, told('a_recovered_1', T0)], T0 + HOUR)).toEqual([
+        `a_overdue_${String(T0)}`,
+      ]);
       expect(ids(swept(read(both), { after: 4 }), [failed])).toEqual([overdue.id]);
       // Without them, no one would be told of the end.
       expect(ids(swept(read(both), { on: ['failure', 'overdue'] }), [failed])).toEqual([overdue.id]);
       expect(ids(swept(read({ ...both, row: ranRow(job(), { failures: 0 }) })), [failed])).toEqual([overdue.id]);
     });
 
+    it('tells nothing where a run has failed, or succeeded, since the job was listed', () => {
+      const before = { ...both, row: ranRow(job(), { failures: 0 }) };
+      expect(ids(swept(read({ ...before, listedAt: T0 - HOUR / 2 })), [failed])).toEqual([]);
+      expect(ids(swept(read({ ...before, listedAt: T0 })), [failed])).toEqual([overdue.id]);
+      expect(ids(swept(read(both)), [failed, told('a_recovered_1', T0)])).toEqual([]);
+      const end = { change: 'recovered', of: key, failures: 3, since: T0, skipped: 0, at: T0 } as const;
+      expect(ids(swept(read({ ...before, row: { ...before.row, telling: [end] } })), [failed])).toEqual([]);
+    });
+
     it('does not tell the failure, if its receivers know that it is overdue', () => {
       const isTold = (own: readonly Listed[], since = T0 - HOUR, notify: Partial<NotifySettings> = {}): boolean =>
-        isToldAsOverdue({ ...ALL, ...notify }, own, since);
+        toldAsOverdue({ ...ALL, ...notify }, own, since) !== undefined;
       const punctual = told(`a_punctual_${String(T0 - HOUR)}`, T0 + HOUR);
       expect(isTold([overdue])).toBe(true);
       expect(isTold([])).toBe(false);

@@ -5,13 +5,13 @@ import type { JobSpec } from '../../core/job';
 import { ForeignMetadataError } from '../../core/metadata';
 import { noticeId, readNotice } from '../../core/notice';
 import type { NotifySettings } from '../../core/notify';
-import { type Listed, type SweptJob, noticesOfSweep, outdated } from '../../core/notice-sweep';
+import { type Listed, type SweptJob, isStillNews, noticesOfSweep, outdated } from '../../core/notice-sweep';
 import { ForeignRecordError } from '../../core/record';
 import { checkAhead, decodeRow } from '../../core/row';
 import { CALL_LIMIT_MS, within } from '../../lease/deadline';
 import { type ListedNotice, type Listing, type NoticeStore, StoreError } from '../../lease/store';
 import type { Coordinator, Report } from '../coordinator';
-import { listNotices, readDelivery, readListed } from '../list-notices';
+import { listNotices, noticesOf, readDelivery, readListed } from '../list-notices';
 import { tell } from '../tell';
 import { type OverdueWatch, overdueWatch } from './overdue';
 
@@ -77,7 +77,8 @@ function noticeWatch(coordinator: Coordinator, overdue: OverdueWatch): NoticeWat
       const job = sweptJob(listing, spec, notify);
       if (job === undefined) continue;
       for (const notice of noticesOfSweep(job, byJob.get(spec.name) ?? [], serviceTime.now())) {
-        await tell(coordinator, report, ask, { notify, notice });
+        const isNews = async (): Promise<boolean> => isStillNews(job, notice, await noticesOf(spec.name, ask));
+        await tell(coordinator, report, ask, { notify, notice, ...(notice.change === 'overdue' && { isNews }) });
       }
     }
     await takeOver(listed, report);
@@ -114,7 +115,7 @@ function noticeWatch(coordinator: Coordinator, overdue: OverdueWatch): NoticeWat
       const isOthers = row.revision > coordinator.revision && row.scheduleHash !== spec.scheduleHash;
       if (row.forgotten !== undefined || isOthers) return undefined;
       const control = controlOf(seen.control);
-      return { ...job, state: { kind: 'read', row, control, overdue: overdue.punctuality(name) } };
+      return { ...job, state: { kind: 'read', row, control, overdue: overdue.punctuality(name), listedAt: seen.date } };
     } catch (error) {
       if (!(error instanceof ForeignMetadataError)) throw error;
       const of = `${seen.row.etag}-${seen.control?.etag ?? ''}`;

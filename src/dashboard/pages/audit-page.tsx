@@ -2,10 +2,13 @@ import { given } from '../../core/given';
 import { pathOf } from '../../client/operations';
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
+import { ACTIONS } from '../../core/audit';
 import { changed, pageOf, param } from '../data/address';
+import { now } from '../data/clock';
 import type { Audit } from '../data/model';
 import { Badge, Exact, Link, Notice, SearchBox, Skeleton, sentence } from '../parts/parts';
 import { FailureNotice } from '../parts/failure-notice';
+import { Choice, CHANNELS, HOURS } from '../parts/run-filters';
 import { useLive } from '../data/use-live';
 import type { Label } from '../data/words';
 
@@ -21,12 +24,16 @@ const LABELS: Readonly<Record<Entry['state'], Label>> = {
 };
 
 export function AuditPage(): JSX.Element {
+  const [openedAt] = useState(() => now.peek());
   const cursor = param('cursor');
-  const q = useSettled(param('q'));
-  const query = new URLSearchParams({
-    limit: '50',
-    ...given({ q, cursor }),
+  const hours = Number(param('hours'));
+  const wanted = given({
+    q: useSettled(param('q')),
+    action: param('action'),
+    channel: param('channel'),
+    since: hours > 0 ? new Date(openedAt - hours * 3_600_000).toISOString() : undefined,
   });
+  const query = new URLSearchParams({ limit: '50', ...wanted, ...given({ cursor }) });
   const { body, failure } = useLive(`${pathOf('listAudit')}?${query.toString()}`);
   return (
     <>
@@ -36,6 +43,21 @@ export function AuditPage(): JSX.Element {
           <SearchBox of="changes" />
         </div>
       </div>
+      <div class="line filters">
+        <Choice filter="hours" label="When the changes were made" all="Any time" options={HOURS} />
+        <Choice
+          filter="action"
+          label="What was changed"
+          all="All changes"
+          options={ACTIONS.map((action) => [action, action])}
+        />
+        <Choice
+          filter="channel"
+          label="From where it was changed"
+          all="From anywhere"
+          options={Object.entries(CHANNELS).filter(([channel]) => channel !== 'schedule')}
+        />
+      </div>
       {body === undefined ? (
         failure === undefined ? (
           <Skeleton rows={10} what="changes" />
@@ -43,7 +65,7 @@ export function AuditPage(): JSX.Element {
           <FailureNotice failure={failure} what="The changes" />
         )
       ) : (
-        <Loaded audit={body as Audit} isFirst={cursor === undefined} isSearch={q !== undefined} />
+        <Loaded audit={body as Audit} isFirst={cursor === undefined} isSearch={Object.keys(wanted).length > 0} />
       )}
     </>
   );

@@ -1,14 +1,15 @@
 import type { JSX } from 'preact';
-import { useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import { isBad } from '../../core/shown-state';
 import { confirm } from '../data/action';
 import { rerunAll } from '../data/actions';
-import { pageOf, param } from '../data/address';
+import { pageOf } from '../data/address';
 import { now } from '../data/clock';
+import { useHeldOrder } from '../data/held-order';
 import { FailureNotice } from '../parts/failure-notice';
 import { RECENT } from '../data/timeline-marks';
-import type { Job, Runs } from '../data/model';
-import { Link, Skeleton } from '../parts/parts';
+import type { Job, Runs, RunSummary } from '../data/model';
+import { Link, OrderChanged, Skeleton } from '../parts/parts';
 import { RunFilters } from '../parts/run-filters';
 import { Listed, runsPath } from '../parts/runs-table';
 import { mayAct } from '../data/session';
@@ -30,7 +31,7 @@ export function RunsPage(): JSX.Element {
       </div>
       <RunFilters ofAll />
       {body !== undefined ? (
-        <Chosen key={param('cursor') ?? ''} runs={body as Runs} />
+        <Chosen key={path} runs={body as Runs} />
       ) : failure === undefined ? (
         <Skeleton rows={10} what="runs" />
       ) : (
@@ -40,7 +41,16 @@ export function RunsPage(): JSX.Element {
   );
 }
 
-function Chosen({ runs }: { readonly runs: Runs }): JSX.Element {
+function Chosen({ runs: newest }: { readonly runs: Runs }): JSX.Element {
+  const last = useRef<readonly RunSummary[]>([]);
+  const order = useHeldOrder(
+    newest.runs.map(({ runId }) => runId),
+    '',
+  );
+  // Newer ones have left the older of these no place on the page.
+  const known = new Map([...last.current, ...newest.runs].map((run) => [run.runId, run]));
+  const runs = { ...newest, runs: order.names.flatMap((runId) => known.get(runId) ?? []) };
+  last.current = runs.runs;
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const choose = (runId: string, isChosen: boolean): void => {
     setChosen((before) => new Set([...before].filter((one) => one !== runId).concat(isChosen ? [runId] : [])));
@@ -59,6 +69,9 @@ function Chosen({ runs }: { readonly runs: Runs }): JSX.Element {
           </span>
         </p>
       )}
+      <div class="newer">
+        <OrderChanged order={order} what="The list has changed." />
+      </div>
       <Listed runs={runs} zone={null} selection={{ chosen, choose: mayAct.value ? choose : undefined }} />
     </>
   );

@@ -18,7 +18,7 @@ import { plural, STATE_LABELS } from '../data/words';
 const PAGE = 50;
 const HOUR = 3_600_000;
 const LEGEND =
-  'A bar is a run, a pale one is planned, as long as usual. A frame: due times that did not run. A line below: runs overlap. ';
+  'A bar is a run, a pale one is planned, as long as usual. A thin line before it: it started late. A frame: due times that did not run. A line below: runs overlap. ';
 const REACHES = [1, 3, 12] as const;
 const LABEL = 90;
 const AXIS = 24;

@@ -184,10 +184,18 @@ export function Skeleton({ rows, what }: { readonly rows: number; readonly what:
 }
 
 /** Waits above rows that stay where they are: the order changes when a person wants it. */
-export function OrderChanged({ order: { stale, sortAgain } }: { readonly order: HeldOrder }): JSX.Element {
+interface OrderChangedProps {
+  readonly order: HeldOrder;
+  readonly what?: string;
+}
+
+export function OrderChanged({
+  order: { stale, sortAgain },
+  what = 'The order has changed.',
+}: OrderChangedProps): JSX.Element {
   return (
     <p class={`resort ${stale ? '' : 'hidden'}`}>
-      The order has changed.{' '}
+      {what}{' '}
       <button type="button" class="link" disabled={!stale} onClick={sortAgain}>
         Show
       </button>

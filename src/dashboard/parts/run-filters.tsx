@@ -10,7 +10,7 @@ type Filter = (typeof FILTERS)[number];
 
 export const NO_FILTER = Object.fromEntries([...FILTERS, 'cursor'].map((name) => [name, undefined]));
 
-const CHANNELS = {
+export const CHANNELS = {
   schedule: 'the schedule',
   browser: 'a browser',
   shell: 'a shell',
@@ -18,11 +18,11 @@ const CHANNELS = {
   app: 'an app',
 } as const;
 
-function choose(filter: Filter, value: string, how: 'push' | 'replace' = 'push'): void {
+function choose(filter: string, value: string, how: 'push' | 'replace' = 'push'): void {
   go(changed({ [filter]: value, cursor: undefined }), how);
 }
 
-const HOURS = [
+export const HOURS = [
   ['1', 'The last hour'],
   ['12', 'The last 12 hours'],
   ['24', 'The last 24 hours'],
@@ -88,13 +88,14 @@ function Words({ filter, label, hint, most }: WordsProps): JSX.Element {
 }
 
 interface ChoiceProps {
-  readonly filter: Filter;
+  /** The parameter of the address. */
+  readonly filter: string;
   readonly label: string;
   readonly all: string;
   readonly options: readonly (readonly [value: string, word: string])[];
 }
 
-function Choice({ filter, label, all, options }: ChoiceProps): JSX.Element {
+export function Choice({ filter, label, all, options }: ChoiceProps): JSX.Element {
   return (
     <select
       aria-label={label}

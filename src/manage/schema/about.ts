@@ -1,7 +1,9 @@
 import * as z from 'zod';
+import { ACTIONS } from '../../core/audit';
+import { CHANNELS } from '../../core/origin';
 import { ENVIRONMENT_COLORS } from '../environment';
 import { ROLES } from '../roles';
-import { Instant, list, named } from './common';
+import { Instant, instant, list, named } from './common';
 
 export const Me = named(
   'Me',
@@ -55,6 +57,27 @@ export const Health = named(
   'The health of an instance.',
   z.object({ status: z.enum(['healthy', 'unhealthy']) }),
 );
+
+export const AuditQuery = z.strictObject({
+  limit: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(200)
+    .optional()
+    .describe('Default: 50. Of some changes, a page ends with the listing of 200 that reaches it, and may have more.'),
+  q: z
+    .string()
+    .max(200)
+    .optional()
+    .describe(
+      'Words, each of which the actor, channel, action, target, state or note has. A page looks at 1,000 changes at most.',
+    ),
+  action: z.enum(ACTIONS).optional(),
+  channel: z.enum(CHANNELS).optional().describe('Changes that came from there.'),
+  since: instant.optional().describe('Made at this time or later.'),
+  cursor: z.string().max(2_000).optional().describe('The `cursor` of the page before.'),
+});
 
 export const Audit = named(
   'Audit',

@@ -1,6 +1,6 @@
 import { asciiJson } from '../../core/metadata';
 import { type Control, isPausedFor } from '../../core/control';
-import { encodeDelivery, newDelivery } from '../../core/delivery';
+import { encodeDelivery, newDelivery, NOBODY } from '../../core/delivery';
 import type { EpochMs, JobName } from '../../core/brand';
 import type { JobSpec } from '../../core/job';
 import { runIdOf } from '../../core/key';
@@ -51,7 +51,7 @@ export async function createNotices(
     const found = await readUnlessForeign(store, name, owed.of);
     const record = found === 'foreign' || found?.record.state !== 'final' ? undefined : withoutErrors(found.record);
     const notice = endNotice(spec, owed, record);
-    const metadata = encodeDelivery(newDelivery(notice, notify.to, '-', now));
+    const metadata = encodeDelivery(newDelivery(notice, notify.to, NOBODY, now));
     await store.createNotice(notice.id, { body: asciiJson(notice), metadata });
   }
 }
