@@ -4,8 +4,8 @@ import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { changed, pageOf, param } from '../data/address';
 import type { Audit } from '../data/model';
-import { Badge, Exact, Link, Notice, SearchBox, Skeleton, sentence } from '../parts/parts';
-import { FailureNotice } from '../parts/failure-notice';
+import { Badge, Exact, Link, Notice, SearchBox, sentence } from '../parts/parts';
+import { NotYet } from '../parts/failure-notice';
 import { useLive } from '../data/use-live';
 import type { Label } from '../data/words';
 
@@ -37,11 +37,7 @@ export function AuditPage(): JSX.Element {
         </div>
       </div>
       {body === undefined ? (
-        failure === undefined ? (
-          <Skeleton rows={10} what="changes" />
-        ) : (
-          <FailureNotice failure={failure} what="The changes" />
-        )
+        <NotYet failure={failure} what="changes" rows={10} />
       ) : (
         <Loaded audit={body as Audit} isFirst={cursor === undefined} isSearch={q !== undefined} />
       )}

@@ -5,10 +5,10 @@ import { confirm } from '../data/action';
 import { rerunAll } from '../data/actions';
 import { pageOf, param } from '../data/address';
 import { now } from '../data/clock';
-import { FailureNotice } from '../parts/failure-notice';
+import { NotYet } from '../parts/failure-notice';
 import { RECENT } from '../data/timeline-marks';
 import type { Job, Runs } from '../data/model';
-import { Link, Skeleton } from '../parts/parts';
+import { Link } from '../parts/parts';
 import { RunFilters } from '../parts/run-filters';
 import { Listed, runsPath } from '../parts/runs-table';
 import { mayAct } from '../data/session';
@@ -31,10 +31,8 @@ export function RunsPage(): JSX.Element {
       <RunFilters ofAll />
       {body !== undefined ? (
         <Chosen key={param('cursor') ?? ''} runs={body as Runs} />
-      ) : failure === undefined ? (
-        <Skeleton rows={10} what="runs" />
       ) : (
-        <FailureNotice failure={failure} what="The runs" />
+        <NotYet failure={failure} what="runs" rows={10} />
       )}
     </>
   );
