@@ -3,7 +3,7 @@ import { isProven } from '../core/origin';
 import { isObject } from '../core/metadata';
 import { listAudit, searchAudit } from '../operator/audit';
 import { readCursor, writeCursor } from './cursor';
-import { NOTHING, route } from './route';
+import { route } from './route';
 import { PAYLOADS } from './roles';
 import { Audit } from './schema';
 import { isoOf } from '../core/iso';
@@ -13,12 +13,9 @@ const HIDDEN = `(needs the role ${PAYLOADS})`;
 export const auditRoutes = [
   route({
     id: 'listAudit',
-    method: 'GET',
-    path: 'audit',
     role: 'viewer',
     follow: true,
     summary: 'list what people changed, newest first',
-    params: z.strictObject({}),
     query: z.strictObject({
       limit: z.coerce
         .number()
@@ -36,7 +33,6 @@ export const auditRoutes = [
         ),
       cursor: z.string().max(2_000).optional().describe('The `cursor` of the page before.'),
     }),
-    body: NOTHING,
     answer: Audit,
     async run({ store }, { query: { limit = 50, q, cursor }, caller, signal }) {
       const shown = caller?.payloads === true ? asIs : withoutInput;

@@ -13,7 +13,7 @@ import { showRequestedRun, showRun } from '../operator/views/show-run';
 import { readCursor, writeCursor, wrongCursor } from './cursor';
 import { entriesOf, entryOf } from './jobs-routes';
 import { RequestError } from './problem';
-import { NOTHING, NONE, route } from './route';
+import { route } from './route';
 import { OneRun, RunLog, type RunSummary, Runs, RunsQuery, runId } from './schema';
 import { isoOf, isoOrNull } from '../core/iso';
 
@@ -25,14 +25,10 @@ const LOG_POLL_MS = 2_000;
 export const runsRoutes = [
   route({
     id: 'listRuns',
-    method: 'GET',
-    path: 'runs',
     role: 'viewer',
     follow: true,
     summary: 'list runs, and due times that did not run, newest first',
-    params: NONE,
     query: RunsQuery,
-    body: NOTHING,
     answer: Runs,
     async run(office, { query, signal }) {
       const { now, entries } = await entriesOf(office);
@@ -57,14 +53,10 @@ export const runsRoutes = [
   }),
   route({
     id: 'getRun',
-    method: 'GET',
-    path: 'runs/{run}',
     role: 'viewer',
     follow: true,
     summary: 'show one run with its attempts',
     params: oneRun,
-    query: NONE,
-    body: NOTHING,
     answer: OneRun,
     async run({ sweeps, store, jobs, redact }, { params, caller, signal }) {
       const parts = parseRunId(params.run);
@@ -85,8 +77,6 @@ export const runsRoutes = [
   }),
   route({
     id: 'getLog',
-    method: 'GET',
-    path: 'runs/{run}/log',
     role: 'viewer',
     follow: true,
     pollMs: LOG_POLL_MS,
@@ -97,7 +87,6 @@ export const runsRoutes = [
       from: z.string().max(8_000).optional().describe('`next` of the page before. Default: the beginning.'),
       item: z.coerce.number().int().min(0).optional().describe('Only what this item of a fan-out said.'),
     }),
-    body: NOTHING,
     answer: RunLog,
     async run({ store }, { params, query, signal }) {
       const parts = parseRunId(params.run);
