@@ -171,13 +171,7 @@ export const jobsRoutes = [
         warnings: found.warnings,
         text: describe(found, (at) => showTime(at, 'UTC')),
         runId: found.record?.runId ?? null,
-        backfills: backfills.map(({ runId, outcome, reason, startedAt, endedAt }) => ({
-          runId,
-          outcome,
-          reason,
-          startedAt,
-          endedAt,
-        })),
+        backfills,
       };
     },
   }),

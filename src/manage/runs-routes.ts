@@ -139,58 +139,24 @@ function showListedRun(run: ListedRun, error: string | undefined): z.input<typeo
   };
 }
 
+/** The schema of the answer leaves out what it does not name. What needs the role `payloads` is taken out here. */
 function showRecord(
-  record: ShownRecord,
+  { result, resultChanges, through, ...record }: ShownRecord,
   input: ShownInput | undefined,
   hasPayloads: boolean,
 ): Omit<z.input<typeof OneRun>, 'now'> {
-  const { startedAt, endedAt, through, count } = record;
   return {
-    runId: record.runId,
-    job: record.job,
-    scheduledFor: record.scheduledFor,
+    ...record,
     through: through ?? null,
-    count: count ?? (through === undefined ? 1 : null),
-    outcome: record.outcome,
-    reason: record.reason,
-    trigger: record.trigger,
-    token: record.token,
-    startedAt,
-    endedAt,
-    latenessMs: record.latenessMs,
+    count: record.count ?? (through === undefined ? 1 : null),
     durationMs: tookMs(record) ?? null,
     waitedMs: record.waitedMs ?? 0,
     error: errorLine(record) ?? null,
-    claimedAt: record.claimedAt,
     origin: record.origin ?? null,
     rerunOf: record.rerunOf ?? null,
-    attempts: record.attempts.map(
-      ({
-        attempt,
-        token,
-        deployment,
-        claimedAt,
-        waitedForConcurrencyMs,
-        waitedForGroupMs,
-        outcome,
-        error,
-        ...times
-      }) => ({
-        attempt,
-        token,
-        deployment,
-        outcome,
-        error,
-        startedAt: times.startedAt,
-        endedAt: times.endedAt,
-        ...given({ claimedAt, waitedForConcurrencyMs, waitedForGroupMs }),
-      }),
-    ),
     ...(hasPayloads
-      ? given({ result: record.result, resultChanges: record.resultChanges, input })
-      : { resultHidden: record.result !== undefined, inputHidden: input !== undefined }),
-    ...(record.items === undefined ? {} : { items: { ...record.items, lines: [...record.items.lines] } }),
-    ...given({ orchestration: record.orchestration, progress: record.progress }),
+      ? given({ result, resultChanges, input })
+      : { resultHidden: result !== undefined, inputHidden: input !== undefined }),
     overlappedRunId: record.overlappedRunId ?? null,
   };
 }
