@@ -41,17 +41,13 @@ export const auditRoutes = [
         ? listAudit(store, request, { signal })
         : searchAudit(store, q, request, { signal }));
       return {
-        entries: entries.map(({ id, at, origin, action, target, state, before, after }) => ({
-          id,
+        entries: entries.map(({ at, origin, before, after, ...entry }) => ({
+          ...entry,
+          ...origin,
           at: isoOf(at),
-          actor: origin.actor,
-          channel: origin.channel,
           note: origin.note ?? null,
           identity: origin.identity ?? null,
           proven: isProven(origin),
-          action,
-          target,
-          state,
           ...(before === undefined ? {} : { before: shown(before) }),
           ...(after === undefined ? {} : { after: shown(after) }),
         })),

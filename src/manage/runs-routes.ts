@@ -118,12 +118,10 @@ function requestedRun(id: string): RequestError {
 function showListedRun(run: ListedRun, error: string | undefined): z.input<typeof RunSummary> {
   const { startedAt, endedAt } = run;
   return {
-    runId: run.runId,
-    job: run.job,
+    ...run,
     scheduledFor: isoOf(run.scheduledFor),
     through: isoOrNull(run.through),
     count: run.count ?? null,
-    outcome: run.outcome,
     reason: run.reason ?? null,
     token: run.token ?? null,
     trigger: TRIGGERS.find((trigger) => trigger === run.trigger) ?? null,
@@ -132,7 +130,6 @@ function showListedRun(run: ListedRun, error: string | undefined): z.input<typeo
     latenessMs: run.latenessMs ?? null,
     durationMs:
       startedAt === undefined || endedAt === undefined ? null : Math.max(0, endedAt - startedAt - run.waitedMs),
-    waitedMs: run.waitedMs,
     error: error ?? null,
     origin: run.origin ?? null,
     rerunOf: isoOrNull(run.rerunOf),
