@@ -51,9 +51,10 @@ export function shown(text: string): string {
   return printable(text).replaceAll(ESCAPE, '\u001b');
 }
 
-/** Prints the one document of a command with `--json`. */
-export function printJson(value: unknown): void {
+/** Prints the one document of a command with `--json`. Returns the exit code of success. */
+export function printJson(value: unknown): number {
   print(printableJson(value, 2));
+  return OK;
 }
 
 export function warn(text: string): void {

@@ -1,4 +1,4 @@
-/** Each operation: its method, its path, and its arguments after those of the path. `...` is an object of several. */
+/** Each operation, also for the server: its method, its path, and its arguments after those of the path. `...` is an object of several. */
 export const OPERATIONS = {
   listJobs: 'GET jobs ...',
   getJob: 'GET jobs/{job}',

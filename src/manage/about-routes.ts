@@ -2,22 +2,18 @@ import { isoOf } from '../core/iso';
 import { repairLayout } from '../operator/operations/repair-layout';
 import { actingFor } from './acting';
 import { RequestError } from './problem';
-import { NONE, NOTHING, route } from './route';
+import { NONE, route } from './route';
 import * as schema from './schema';
 import { Health, Me, Poked, Version } from './schema';
 
 export const pokeRoutes = [
   route({
     id: 'poke',
-    method: 'POST',
-    path: 'poke',
     role: 'operator',
     summary: 'start a tick now, as a second clock',
     description:
       'The deployment that answers looks at all jobs and claims what is due. Several pokes at once run one tick, and ' +
       'those within 5 s of it get its answer. It is not recorded, because it changes nothing that the timer would not.',
-    params: NONE,
-    query: NONE,
     body: NONE,
     answer: Poked,
     async run({ deployment }, { poke }) {
@@ -39,16 +35,12 @@ export const pokeRoutes = [
 export const layoutRoutes = [
   route({
     id: 'repairLayout',
-    method: 'POST',
-    path: 'layout/repair',
     role: 'admin',
     summary: 'replace a layout that something else wrote',
     description:
       'While the blob `jobs/-layout/control` of an account cannot be read, nothing is claimed there. The repair removes ' +
       'it where there is one account, and writes the layout of the other accounts where there are several. It leaves ' +
       'every layout unchanged that can be read.',
-    params: NONE,
-    query: NONE,
     body: schema.NoteBody,
     answer: schema.RepairedLayout,
     run: (office, { body: { note }, ...call }) => repairLayout(actingFor(office, call, note)),
@@ -58,13 +50,8 @@ export const layoutRoutes = [
 export const aboutRoutes = [
   route({
     id: 'getMe',
-    method: 'GET',
-    path: 'me',
     role: 'viewer',
     summary: 'show the caller and the role',
-    params: NONE,
-    query: NONE,
-    body: NOTHING,
     answer: Me,
     run({ access }, { caller }) {
       if (caller === undefined) throw new Error('a caller without a login asked for itself');
@@ -73,13 +60,8 @@ export const aboutRoutes = [
   }),
   route({
     id: 'getVersion',
-    method: 'GET',
-    path: 'version',
     role: 'viewer',
     summary: 'show the version of the app that answers',
-    params: NONE,
-    query: NONE,
-    body: NOTHING,
     answer: Version,
     run({ version, deployment, revision, sweepIntervalMs: pollMs, access: { readOnly }, environment = null }) {
       return Promise.resolve({ version, deployment, revision, pollMs, readOnly, environment });
@@ -87,27 +69,17 @@ export const aboutRoutes = [
   }),
   route({
     id: 'getLive',
-    method: 'GET',
-    path: 'health/live',
     role: 'anybody',
     summary: 'show whether the process answers',
-    params: NONE,
-    query: NONE,
-    body: NOTHING,
     answer: Health,
     run: () => Promise.resolve({ status: 'healthy' as const }),
   }),
-  ...(['health', 'health/ready'] as const).map((path) =>
+  ...(['getHealth', 'getReady'] as const).map((id) =>
     route({
-      id: path === 'health' ? 'getHealth' : 'getReady',
-      method: 'GET',
-      path,
+      id,
       role: 'anybody',
       summary: 'show whether the instance can do its work: storage answers, and nothing else is wrong',
       description: 'The answer is at most 30 s old. 503 means that it cannot.',
-      params: NONE,
-      query: NONE,
-      body: NOTHING,
       answer: Health,
       async run({ isReady }) {
         if (await isReady()) return { status: 'healthy' as const };

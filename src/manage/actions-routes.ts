@@ -9,24 +9,19 @@ import { rerun, run } from '../operator/operations/run';
 import { selects } from '../operator/select-jobs';
 import { actingFor, specIn, subjectOf } from './acting';
 import { entriesOf, entryOf, oneJob } from './jobs-routes';
-import { NONE, NOTHING, type Office, route } from './route';
+import { type Office, route } from './route';
 import { oneRun, unknownRun } from './runs-routes';
 import * as schema from './schema';
 import { AcknowledgeBody, Acknowledged } from './schema';
 
-const path = 'jobs/{job}/acknowledgement';
-
 export const acknowledgeRoutes = [
   route({
     id: 'acknowledge',
-    method: 'POST',
-    path,
     role: 'operator',
     conditional: true,
     summary: 'acknowledge the failures of a job until its next success',
     description: 'Lists then show the job below the unacknowledged ones. Sent again, it replaces the first one.',
     params: oneJob,
-    query: NONE,
     body: AcknowledgeBody,
     answer: Acknowledged,
     async run(office, { params, body: { note, until }, ...call }) {
@@ -36,14 +31,10 @@ export const acknowledgeRoutes = [
   }),
   route({
     id: 'unacknowledge',
-    method: 'DELETE',
-    path,
     role: 'operator',
     conditional: true,
     summary: 'remove the acknowledgement of a job',
     params: oneJob,
-    query: NONE,
-    body: NOTHING,
     answer: Acknowledged,
     async run(office, { params, ...call }) {
       return unack(actingFor(office, call), await subjectOf(office, params.job));
@@ -68,8 +59,6 @@ function endOf(text: string | undefined): () => EpochMs | undefined {
 export const actionsRoutes = [
   route({
     id: 'runJob',
-    method: 'POST',
-    path: 'jobs/{job}/runs',
     role: 'operator',
     status: 202,
     conditional: true,
@@ -77,7 +66,6 @@ export const actionsRoutes = [
     summary: 'request a run now',
     description: 'The schedule does not move. A paused or disabled job runs too.',
     params: oneJob,
-    query: NONE,
     body: schema.RunBody,
     answer: schema.Requested,
     async run(office, { params, body: { input, note }, idempotencyKey, ...call }) {
@@ -86,8 +74,6 @@ export const actionsRoutes = [
   }),
   route({
     id: 'rerun',
-    method: 'POST',
-    path: 'runs/{run}/rerun',
     role: 'operator',
     status: 202,
     conditional: true,
@@ -95,7 +81,6 @@ export const actionsRoutes = [
     summary: 'run an earlier due time again, regardless of its outcome',
     description: 'The new run has its own id; its handler sees the due time of the earlier one.',
     params: oneRun,
-    query: NONE,
     body: schema.RerunBody,
     answer: schema.Requested,
     async run(office, { params: { run: runId }, body: { input, note }, idempotencyKey, ...call }) {
@@ -108,14 +93,11 @@ export const actionsRoutes = [
   }),
   route({
     id: 'cancelRun',
-    method: 'POST',
-    path: 'runs/{run}/cancel',
     role: 'operator',
     status: 202,
     conditional: true,
     summary: 'cancel a run in progress',
     params: oneRun,
-    query: NONE,
     body: schema.NoteBody,
     answer: schema.Cancelled,
     async run(office, { params: { run: runId }, body: { note }, ...call }) {
@@ -126,14 +108,11 @@ export const actionsRoutes = [
   }),
   route({
     id: 'pauseJob',
-    method: 'POST',
-    path: 'jobs/{job}/pause',
     role: 'operator',
     conditional: true,
     summary: 'pause a job',
     description: 'A run that is already claimed continues.',
     params: oneJob,
-    query: NONE,
     body: schema.PauseBody,
     answer: schema.Paused,
     async run(office, { params, body: { note, until }, ...call }) {
@@ -142,14 +121,11 @@ export const actionsRoutes = [
   }),
   route({
     id: 'resumeJob',
-    method: 'POST',
-    path: 'jobs/{job}/resume',
     role: 'operator',
     conditional: true,
     summary: 'resume a paused job',
     description: 'Due times of the pause are recorded as paused.',
     params: oneJob,
-    query: NONE,
     body: schema.NoteBody,
     answer: schema.Resumed,
     async run(office, { params, body: { note }, ...call }) {
@@ -158,13 +134,9 @@ export const actionsRoutes = [
   }),
   route({
     id: 'pauseJobs',
-    method: 'POST',
-    path: 'pause',
     role: 'operator',
     summary: 'pause several jobs, by name, tag or pattern',
     description: 'A job that cannot be paused does not keep the others from it.',
-    params: NONE,
-    query: NONE,
     body: schema.PauseManyBody,
     answer: schema.PausedMany,
     async run(office, { body: { note, until, ...choice }, ...call }) {
@@ -173,12 +145,8 @@ export const actionsRoutes = [
   }),
   route({
     id: 'resumeJobs',
-    method: 'POST',
-    path: 'resume',
     role: 'operator',
     summary: 'resume several jobs, by name, tag or pattern',
-    params: NONE,
-    query: NONE,
     body: schema.ResumeManyBody,
     answer: schema.PausedMany,
     async run(office, { body: { note, maintenance, ...choice }, ...call }) {
@@ -187,12 +155,9 @@ export const actionsRoutes = [
   }),
   route({
     id: 'cordonDeployment',
-    method: 'POST',
-    path: 'deployments/{deployment}/cordon',
     role: 'operator',
     summary: 'cordon a deployment, which then only finishes what it runs',
     params: schema.oneDeployment,
-    query: NONE,
     body: schema.CordonBody,
     answer: schema.Cordoned,
     run: (office, { params: { deployment }, body: { note }, ...call }) =>
@@ -200,12 +165,9 @@ export const actionsRoutes = [
   }),
   route({
     id: 'uncordonDeployment',
-    method: 'POST',
-    path: 'deployments/{deployment}/uncordon',
     role: 'operator',
     summary: 'lift the cordon of a deployment',
     params: schema.oneDeployment,
-    query: NONE,
     body: schema.NoteBody,
     answer: schema.Cordoned,
     run: (office, { params: { deployment }, body: { note }, ...call }) =>

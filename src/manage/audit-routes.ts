@@ -1,9 +1,8 @@
-import * as z from 'zod';
 import { isProven } from '../core/origin';
 import { isObject } from '../core/metadata';
 import { listAudit, searchAudit } from '../operator/audit';
 import { readCursor, writeCursor } from './cursor';
-import { NOTHING, route } from './route';
+import { route } from './route';
 import { PAYLOADS } from './roles';
 import { Audit, AuditQuery } from './schema';
 import { isoOf } from '../core/iso';
@@ -13,14 +12,10 @@ const HIDDEN = `(needs the role ${PAYLOADS})`;
 export const auditRoutes = [
   route({
     id: 'listAudit',
-    method: 'GET',
-    path: 'audit',
     role: 'viewer',
     follow: true,
     summary: 'list what people changed, newest first',
-    params: z.strictObject({}),
     query: AuditQuery,
-    body: NOTHING,
     answer: Audit,
     async run({ store }, { query: { limit = 50, cursor, ...wanted }, caller, signal }) {
       const shown = caller?.payloads === true ? asIs : withoutInput;
@@ -29,17 +24,13 @@ export const auditRoutes = [
         ? listAudit(store, request, { signal })
         : searchAudit(store, wanted, request, { signal }));
       return {
-        entries: entries.map(({ id, at, origin, action, target, state, before, after }) => ({
-          id,
+        entries: entries.map(({ at, origin, before, after, ...entry }) => ({
+          ...entry,
+          ...origin,
           at: isoOf(at),
-          actor: origin.actor,
-          channel: origin.channel,
           note: origin.note ?? null,
           identity: origin.identity ?? null,
           proven: isProven(origin),
-          action,
-          target,
-          state,
           ...(before === undefined ? {} : { before: shown(before) }),
           ...(after === undefined ? {} : { after: shown(after) }),
         })),

@@ -3,22 +3,16 @@ import { type BackfillStatus, backfill, endBackfill, readBackfillStatus } from '
 import { planBackfill } from '../operator/operations/backfill-plan';
 import { actingFor, specIn, subjectOf } from './acting';
 import { oneJob } from './jobs-routes';
-import { NONE, NOTHING, route } from './route';
+import { route } from './route';
 import * as schema from './schema';
 import { isoOf, isoOrNull } from '../core/iso';
-
-const path = 'jobs/{job}/backfill';
 
 export const backfillRoutes = [
   route({
     id: 'getBackfill',
-    method: 'GET',
-    path,
     role: 'viewer',
     summary: 'show how far the last back-fill of a job is',
     params: oneJob,
-    query: NONE,
-    body: NOTHING,
     answer: schema.OneBackfill,
     async run(office, { params, signal }) {
       const spec = await specIn(office, params.job);
@@ -28,13 +22,10 @@ export const backfillRoutes = [
   }),
   route({
     id: 'planBackfill',
-    method: 'GET',
-    path: `${path}/plan`,
     role: 'viewer',
     summary: 'list the due times of a back-fill, without starting it',
     params: oneJob,
     query: schema.BackfillQuery,
-    body: NOTHING,
     answer: schema.BackfillPlan,
     async run(office, { params, query, signal }) {
       const { from, to, order = 'oldest', limit, includeSucceeded } = query;
@@ -53,15 +44,12 @@ export const backfillRoutes = [
   }),
   route({
     id: 'startBackfill',
-    method: 'POST',
-    path,
     role: 'operator',
     status: 202,
     conditional: true,
     summary: 'run past due times again, one after another',
     description: 'Due times that come meanwhile go first. Each run has its own record, beside the first one.',
     params: oneJob,
-    query: NONE,
     body: schema.BackfillBody,
     answer: schema.StartedBackfill,
     async run(office, { params, body, ...call }) {
@@ -73,15 +61,11 @@ export const backfillRoutes = [
   }),
   route({
     id: 'stopBackfill',
-    method: 'DELETE',
-    path,
     role: 'operator',
     conditional: true,
     summary: 'stop the back-fill of a job',
     description: 'Its run in progress continues.',
     params: oneJob,
-    query: NONE,
-    body: NOTHING,
     answer: schema.StoppedBackfill,
     async run(office, { params, ...call }) {
       return endBackfill(actingFor(office, call), await subjectOf(office, params.job));

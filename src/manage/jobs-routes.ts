@@ -15,7 +15,7 @@ import { type JobEntry, listJobs } from '../operator/views/list-jobs';
 import { readOverview } from '../operator/views/overview';
 import { timelineOf } from '../operator/views/timeline';
 import { RequestError } from './problem';
-import { NONE, NOTHING, type Office, route } from './route';
+import { type Office, route } from './route';
 import { Calendar, Deployments, DueTimes, Jobs, OneJob, Timeline, Why, instant, jobName } from './schema';
 import { showOneJob } from './show';
 import { DueTimesQuery } from './schema/jobs';
@@ -26,15 +26,11 @@ const HOUR = 3_600_000;
 export const timelineRoutes = [
   route({
     id: 'getTimeline',
-    method: 'GET',
-    path: 'timeline',
     role: 'viewer',
     follow: true,
     summary: 'list what jobs have done and will do around now',
     description: 'Jobs that have nothing in the window are left out. An answer has up to 200 due times of each job.',
-    params: NONE,
     query: TimelineQuery,
-    body: NOTHING,
     answer: Timeline,
     async run(office, { query: { hours = 12, tag, q: text, skip = 0, limit = 50 } }) {
       const { now, entries } = await entriesOf(office);
@@ -91,17 +87,13 @@ export function specOf({ spec, name }: JobEntry): JobSpec {
 export const jobsRoutes = [
   route({
     id: 'listJobs',
-    method: 'GET',
-    path: 'jobs',
     role: 'viewer',
     follow: true,
     summary: 'list all jobs with their state, and all deployments',
-    params: NONE,
     query: z.strictObject({
       tag: tag.optional(),
       state: z.enum(JOB_STATES).optional().describe('Jobs in this state only.'),
     }),
-    body: NOTHING,
     answer: Jobs,
     async run(office, { query: { tag: wanted, state } }) {
       const overview = await readOverview(sharedStore(office), office.jobs);
@@ -113,14 +105,10 @@ export const jobsRoutes = [
   }),
   route({
     id: 'getJob',
-    method: 'GET',
-    path: 'jobs/{job}',
     role: 'viewer',
     follow: true,
     summary: 'show one job with its settings and manual runs',
     params: oneJob,
-    query: NONE,
-    body: NOTHING,
     answer: OneJob,
     async run(office, { params }) {
       const { now, entries } = await entriesOf(office);
@@ -129,13 +117,9 @@ export const jobsRoutes = [
   }),
   route({
     id: 'listDueTimes',
-    method: 'GET',
-    path: 'next',
     role: 'viewer',
     summary: 'list the next due times of jobs',
-    params: NONE,
     query: DueTimesQuery,
-    body: NOTHING,
     answer: DueTimes,
     async run(office, { query: { job, tag: wanted, from, until = Infinity, count = 10 } }) {
       const { now, entries } = await entriesOf(office);
@@ -164,13 +148,10 @@ export const jobsRoutes = [
   }),
   route({
     id: 'explain',
-    method: 'GET',
-    path: 'jobs/{job}/why',
     role: 'viewer',
     summary: 'explain the outcome of an instant, or what is to be expected of it',
     params: oneJob,
     query: z.strictObject({ time: instant.describe('A due time of the schedule, or any instant.') }),
-    body: NOTHING,
     answer: Why,
     async run(office, { params, query: { time }, signal }) {
       const { entries } = await entriesOf(office);
@@ -190,26 +171,17 @@ export const jobsRoutes = [
         warnings: found.warnings,
         text: describe(found, (at) => showTime(at, 'UTC')),
         runId: found.record?.runId ?? null,
-        backfills: backfills.map(({ runId, outcome, reason, startedAt, endedAt }) => ({
-          runId,
-          outcome,
-          reason,
-          startedAt,
-          endedAt,
-        })),
+        backfills,
       };
     },
   }),
   route({
     id: 'getCalendar',
-    method: 'GET',
-    path: 'jobs/{job}/calendar',
     role: 'viewer',
     summary: 'count the outcomes of a job by day',
     description: 'It costs one storage call for 5,000 records, and 20 at most.',
     params: oneJob,
     query: z.strictObject({ from: instant.optional().describe('The first day. Default: 90 days ago.') }),
-    body: NOTHING,
     answer: Calendar,
     async run(office, { params, query: { from }, signal }) {
       const { now, entries } = await entriesOf(office);
@@ -222,14 +194,9 @@ export const jobsRoutes = [
   }),
   route({
     id: 'listDeployments',
-    method: 'GET',
-    path: 'deployments',
     role: 'viewer',
     follow: true,
     summary: 'list the deployments',
-    params: NONE,
-    query: NONE,
-    body: NOTHING,
     answer: Deployments,
     async run(office) {
       const { now, deployments, problems } = await readOverview(sharedStore(office), []);

@@ -4,7 +4,7 @@ import { jobsIn } from '../operator/views/list-jobs';
 import { INSTRUMENTS, type Instrument, type InstrumentName } from '../telemetry/instruments';
 import { jobNames } from '../telemetry/job-names';
 import { type Sample, deploymentSamples, rowSamples } from '../telemetry/row-gauges';
-import { NONE, NOTHING, route } from './route';
+import { route } from './route';
 
 /** The format of {@link prometheusText}. */
 const PROMETHEUS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
@@ -12,17 +12,12 @@ const PROMETHEUS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 export const metricsRoutes = [
   route({
     id: 'getMetrics',
-    method: 'GET',
-    path: 'metrics',
     role: 'viewer',
     contentType: PROMETHEUS_TYPE,
     summary: 'show the gauges of jobs and deployments to Prometheus',
     description:
       'The text format of Prometheus, version 0.0.4. Every gauge comes from the rows in storage, so that all instances ' +
       'behind a load balancer show the same. `keyed/metrics` takes the key as the password of basic authentication too.',
-    params: NONE,
-    query: NONE,
-    body: NOTHING,
     answer: z.string(),
     async run({ sweeps, jobs, metricsJobs }) {
       const [listing, presences] = await Promise.all([sweeps.jobs(), sweeps.presences()]);

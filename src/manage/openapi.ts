@@ -1,7 +1,7 @@
 import { given } from '../core/given';
 import * as z from 'zod';
 import { CHANGE_HEADER, KEY_HEADER } from './access';
-import { BODY_LIMIT, NONE, NOTHING, POLL_HEADER, type Route, route } from './route';
+import { BODY_LIMIT, NOTHING, POLL_HEADER, type Route, route } from './route';
 import { COMPONENTS } from './schema';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -11,13 +11,8 @@ export function openApiRoute(routes: () => readonly Route[]): Route {
   let document: Json | undefined;
   return route({
     id: 'getOpenApi',
-    method: 'GET',
-    path: 'openapi.json',
     role: 'viewer',
     summary: 'show this API as an OpenAPI document',
-    params: NONE,
-    query: NONE,
-    body: NOTHING,
     answer: z.looseObject({ openapi: z.string() }),
     run: ({ version }) => Promise.resolve({ openapi: OPENAPI, ...(document ??= openApiDocument(routes(), version)) }),
   });

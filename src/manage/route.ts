@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { OPERATIONS } from '../client/operations';
 import { formatPath } from '../config/config-error';
 import { isObject } from '../core/metadata';
 import type { Poked } from '../core/poked';
@@ -39,9 +40,8 @@ export interface Office extends Desk {
 type Method = 'GET' | 'POST' | 'DELETE';
 
 interface RouteFacts {
-  readonly method: Method;
-  /** Below `manage/`: `jobs/{job}`. */
-  readonly path: string;
+  /** The name of the operation in the OpenAPI document, and in the client. */
+  readonly id: keyof typeof ADDRESSES;
   /** `anybody`: without a login. */
   readonly role: Role | 'anybody';
   /** In a list: begins with a verb. */
@@ -66,19 +66,36 @@ export const BODY_LIMIT = 65_536;
 /** The shortest time between two polls that have news of each other, in milliseconds. */
 export const POLL_HEADER = 'x-cronlease-poll-ms';
 
+/** The methods and paths of all operations: also of those that the client does not have. */
+const ADDRESSES = {
+  ...OPERATIONS,
+  getHealth: 'GET health',
+  getMetrics: 'GET metrics',
+  getOpenApi: 'GET openapi.json',
+} as const;
+
 /** No parameters. */
 export const NONE = z.strictObject({});
 /** No body. */
 export const NOTHING = z.undefined();
 
+interface Parts<Params, Query, Body> {
+  /** Default: {@link NONE}. */
+  readonly params: Params;
+  /** Default: {@link NONE}. */
+  readonly query: Query;
+  /**
+   * {@link NOTHING}, the default: the route takes no body. That of a GET or a DELETE has no meaning in HTTP, and is not
+   * read.
+   */
+  readonly body: Body;
+}
+
 /** One row of the route table. */
-export interface Route extends RouteFacts {
-  /** The name of the operation in the OpenAPI document, and in the client. */
-  readonly id: string;
-  readonly params: z.ZodObject;
-  readonly query: z.ZodObject;
-  /** {@link NOTHING}: the route takes no body. That of a GET or a DELETE has no meaning in HTTP, and is not read. */
-  readonly body: z.ZodType;
+export interface Route extends RouteFacts, Parts<z.ZodObject, z.ZodObject, z.ZodType> {
+  readonly method: Method;
+  /** Below `manage/`: `jobs/{job}`. */
+  readonly path: string;
   readonly answer: z.ZodType;
   /** Reads the request, carries it out, and checks the answer: members that its schema lacks never leave the app. */
   readonly handle: (office: Office, call: RawCall) => Promise<unknown>;
@@ -89,42 +106,40 @@ interface RouteSpec<
   Query extends z.ZodObject,
   Body extends z.ZodType,
   Answer extends z.ZodType,
-> extends RouteFacts {
-  readonly id: string;
-  readonly params: Params;
-  readonly query: Query;
-  readonly body: Body;
+>
+  extends RouteFacts, Partial<Parts<Params, Query, Body>> {
   readonly answer: Answer;
   run(
     office: Office,
-    call: Omit<RawCall, 'params' | 'query' | 'body'> & {
-      readonly params: z.output<Params>;
-      readonly query: z.output<Query>;
-      readonly body: z.output<Body>;
-    },
+    call: Omit<RawCall, keyof Parts<Params, Query, Body>> & Parts<z.output<Params>, z.output<Query>, z.output<Body>>,
   ): Promise<z.input<Answer>>;
 }
 
 export function route<
-  Params extends z.ZodObject,
-  Query extends z.ZodObject,
-  Body extends z.ZodType,
   Answer extends z.ZodType,
+  Params extends z.ZodObject = typeof NONE,
+  Query extends z.ZodObject = typeof NONE,
+  Body extends z.ZodType = typeof NOTHING,
 >(spec: RouteSpec<Params, Query, Body, Answer>): Route {
   const { run, ...facts } = spec;
+  const [method = '', path = ''] = ADDRESSES[spec.id].split(' ');
+  // The types of parts that are left out are those of their defaults.
+  const schemas = { params: NONE, query: NONE, body: NOTHING, ...facts } as typeof facts & Parts<Params, Query, Body>;
   return {
-    ...facts,
+    ...schemas,
+    method: method as Method,
+    path,
     async handle(office, { params, query, body: sent, ...call }) {
       const parts = {
-        params: parsePart(spec.params, 'path', params),
-        query: parsePart(spec.query, 'query', query),
-        body: parsePart(spec.body, 'body', sent),
+        params: parsePart(schemas.params, 'path', params),
+        query: parsePart(schemas.query, 'query', query),
+        body: parsePart(schemas.body, 'body', sent),
       };
       try {
         return spec.answer.parse(await run(office, { ...call, ...parts }));
       } finally {
         // The next reader sees a change, whatever became of it.
-        if (spec.method !== 'GET') office.sweeps.drop();
+        if (method !== 'GET') office.sweeps.drop();
       }
     },
   };

@@ -13,7 +13,7 @@ import { showRequestedRun, showRun } from '../operator/views/show-run';
 import { readCursor, writeCursor, wrongCursor } from './cursor';
 import { entriesOf, entryOf } from './jobs-routes';
 import { RequestError } from './problem';
-import { NOTHING, NONE, route } from './route';
+import { route } from './route';
 import { OneRun, RunLog, type RunSummary, Runs, RunsQuery, runId } from './schema';
 import { isoOf, isoOrNull } from '../core/iso';
 
@@ -25,14 +25,10 @@ const LOG_POLL_MS = 2_000;
 export const runsRoutes = [
   route({
     id: 'listRuns',
-    method: 'GET',
-    path: 'runs',
     role: 'viewer',
     follow: true,
     summary: 'list runs, and due times that did not run, newest first',
-    params: NONE,
     query: RunsQuery,
-    body: NOTHING,
     answer: Runs,
     async run(office, { query, signal }) {
       const { now, entries } = await entriesOf(office);
@@ -57,14 +53,10 @@ export const runsRoutes = [
   }),
   route({
     id: 'getRun',
-    method: 'GET',
-    path: 'runs/{run}',
     role: 'viewer',
     follow: true,
     summary: 'show one run with its attempts',
     params: oneRun,
-    query: NONE,
-    body: NOTHING,
     answer: OneRun,
     async run({ sweeps, store, jobs, redact }, { params, caller, signal }) {
       const parts = parseRunId(params.run);
@@ -85,8 +77,6 @@ export const runsRoutes = [
   }),
   route({
     id: 'getLog',
-    method: 'GET',
-    path: 'runs/{run}/log',
     role: 'viewer',
     follow: true,
     pollMs: LOG_POLL_MS,
@@ -97,7 +87,6 @@ export const runsRoutes = [
       from: z.string().max(8_000).optional().describe('`next` of the page before. Default: the beginning.'),
       item: z.coerce.number().int().min(0).optional().describe('Only what this item of a fan-out said.'),
     }),
-    body: NOTHING,
     answer: RunLog,
     async run({ store }, { params, query, signal }) {
       const parts = parseRunId(params.run);
@@ -129,12 +118,10 @@ function requestedRun(id: string): RequestError {
 function showListedRun(run: ListedRun, error: string | undefined): z.input<typeof RunSummary> {
   const { startedAt, endedAt } = run;
   return {
-    runId: run.runId,
-    job: run.job,
+    ...run,
     scheduledFor: isoOf(run.scheduledFor),
     through: isoOrNull(run.through),
     count: run.count ?? null,
-    outcome: run.outcome,
     reason: run.reason ?? null,
     token: run.token ?? null,
     trigger: TRIGGERS.find((trigger) => trigger === run.trigger) ?? null,
@@ -143,65 +130,30 @@ function showListedRun(run: ListedRun, error: string | undefined): z.input<typeo
     latenessMs: run.latenessMs ?? null,
     durationMs:
       startedAt === undefined || endedAt === undefined ? null : Math.max(0, endedAt - startedAt - run.waitedMs),
-    waitedMs: run.waitedMs,
     error: error ?? null,
     origin: run.origin ?? null,
     rerunOf: isoOrNull(run.rerunOf),
   };
 }
 
+/** The schema of the answer leaves out what it does not name. What needs the role `payloads` is taken out here. */
 function showRecord(
-  record: ShownRecord,
+  { result, resultChanges, through, ...record }: ShownRecord,
   input: ShownInput | undefined,
   hasPayloads: boolean,
 ): Omit<z.input<typeof OneRun>, 'now'> {
-  const { startedAt, endedAt, through, count } = record;
   return {
-    runId: record.runId,
-    job: record.job,
-    scheduledFor: record.scheduledFor,
+    ...record,
     through: through ?? null,
-    count: count ?? (through === undefined ? 1 : null),
-    outcome: record.outcome,
-    reason: record.reason,
-    trigger: record.trigger,
-    token: record.token,
-    startedAt,
-    endedAt,
-    latenessMs: record.latenessMs,
+    count: record.count ?? (through === undefined ? 1 : null),
     durationMs: tookMs(record) ?? null,
     waitedMs: record.waitedMs ?? 0,
     error: errorLine(record) ?? null,
-    claimedAt: record.claimedAt,
     origin: record.origin ?? null,
     rerunOf: record.rerunOf ?? null,
-    attempts: record.attempts.map(
-      ({
-        attempt,
-        token,
-        deployment,
-        claimedAt,
-        waitedForConcurrencyMs,
-        waitedForGroupMs,
-        outcome,
-        error,
-        ...times
-      }) => ({
-        attempt,
-        token,
-        deployment,
-        outcome,
-        error,
-        startedAt: times.startedAt,
-        endedAt: times.endedAt,
-        ...given({ claimedAt, waitedForConcurrencyMs, waitedForGroupMs }),
-      }),
-    ),
     ...(hasPayloads
-      ? given({ result: record.result, resultChanges: record.resultChanges, input })
-      : { resultHidden: record.result !== undefined, inputHidden: input !== undefined }),
-    ...(record.items === undefined ? {} : { items: { ...record.items, lines: [...record.items.lines] } }),
-    ...given({ orchestration: record.orchestration, progress: record.progress }),
+      ? given({ result, resultChanges, input })
+      : { resultHidden: result !== undefined, inputHidden: input !== undefined }),
     overlappedRunId: record.overlappedRunId ?? null,
   };
 }

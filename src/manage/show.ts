@@ -36,24 +36,12 @@ function backfillOf(spec: JobSpec, state: JobState): z.input<typeof OneJob>['bac
   return { id: backfill.id, state: stateOf(spec, backfill, state), last: isoOrNull(progress?.at) };
 }
 
+/** The schema of the answer leaves out what it does not name. */
 function settingsOf(spec: JobSpec): NonNullable<z.input<typeof OneJob>['settings']> {
-  const { kind, handler, catchUp, catchUpWindowMs, overlap, priority, offsetMs, graceMs, leaseMs, keepMs, retry } =
-    spec;
   return {
-    kind,
-    handler,
+    ...spec,
     // A query may have a key.
     call: spec.call === undefined ? null : `${spec.call.method} ${spec.call.url.replace(/[?#].*$/s, '')}`,
-    catchUp,
-    catchUpWindowMs,
-    overlap,
-    priority,
-    offsetMs,
-    graceMs,
-    leaseMs,
-    keepMs,
-    retry,
-    requires: spec.requires,
     requireWithinMs: spec.requires.length === 0 ? null : spec.requireWithinMs,
     timeoutMs: spec.timeoutMs ?? null,
     stallAfterMs: spec.stallAfterMs ?? null,

@@ -88,6 +88,24 @@ export interface FacetKeys<Keys> {
   readonly pieces: (job: JobName) => Keys;
 }
 
+/**
+ * The keys of a store that names those of every facet alike.
+ *
+ * @param of with a job: of those that each job has for itself
+ */
+export function facetKeys<Keys>(of: (kind: keyof FacetKeys<Keys>, job?: JobName) => Keys): FacetKeys<Keys> {
+  return {
+    controls: of('controls'),
+    requests: of('requests'),
+    presences: of('presences'),
+    notices: of('notices'),
+    audits: of('audits'),
+    groups: of('groups'),
+    records: (job) => of('records', job),
+    pieces: (job) => of('pieces', job),
+  };
+}
+
 /** The condition of a write with the version that the writer has seen. */
 export function ifSeen(ifMatch: ETag | undefined): Condition {
   return ifMatch === undefined ? 'absent' : { version: ifMatch };

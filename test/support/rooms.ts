@@ -24,6 +24,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'core',
     'lease',
     'config',
+    'client/operations',
     'operator',
     'coordinator/ledger',
     'telemetry/row-gauges',

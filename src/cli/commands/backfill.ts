@@ -1,7 +1,6 @@
 import { type Command, Option } from 'commander';
 import { BACKFILL_AT_MOST } from '../../core/backfill';
-import type { BackfillOptions } from '../run/backfill';
-import { acting, type Done, examples, wholeNumber, withReason } from './command';
+import { acting, type Done, examples, loaded, wholeNumber, withReason } from './command';
 
 export function addBackfill(program: Command, done: Done): void {
   withReason(
@@ -32,7 +31,5 @@ export function addBackfill(program: Command, done: Done): void {
         'cronlease backfill nightly-report --status',
       ),
     )
-    .action(async (job: string, options: BackfillOptions) =>
-      done(await (await import('../run/backfill.js')).backfill(job, options)),
-    );
+    .action(loaded(done, async () => (await import('../run/backfill.js')).backfill));
 }

@@ -5,6 +5,15 @@ import { UNSUCCESSFUL } from '../output';
 /** Where the exit code of the command goes. */
 export type Done = (code: number) => void;
 
+/** The action of a command. It loads its modules only when it runs. */
+export function loaded(
+  done: Done,
+  load: () => Promise<(...args: never[]) => number | Promise<number>>,
+): (...args: unknown[]) => Promise<void> {
+  // The last argument is the command itself.
+  return async (...args) => done(await (await load())(...(args.slice(0, -1) as never[])));
+}
+
 export function command(program: Command, name: string, usage: string, summary: string, description: string): Command {
   return program
     .command(name)

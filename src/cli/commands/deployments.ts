@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
-import type { CordonOptions, UncordonOptions } from '../run/cordon';
-import { type Done, examples, withReason, withStorage, withTimes } from './command';
+import { type Done, examples, loaded, withReason, withStorage, withTimes } from './command';
 
 export function addFleet(program: Command, done: Done): void {
   const about = (name: string, summary: string, description: string): Command =>
@@ -19,9 +18,7 @@ export function addFleet(program: Command, done: Done): void {
     .option('--by <NAME>', 'name of the person who cordons it (default: your user name)')
     .option('--json', 'print {deployment, by, note, since}')
     .addHelpText('after', examples('cronlease cordon cronlease-weu --note "a new disk"'))
-    .action(async (deployment: string, options: CordonOptions) =>
-      done(await (await import('../run/cordon.js')).cordon(deployment, options)),
-    );
+    .action(loaded(done, async () => (await import('../run/cordon.js')).cordon));
 
   withReason(
     about(
@@ -32,7 +29,5 @@ export function addFleet(program: Command, done: Done): void {
   )
     .option('--json', 'print {deployment, by, note, since}')
     .addHelpText('after', examples('cronlease uncordon cronlease-weu'))
-    .action(async (deployment: string, options: UncordonOptions) =>
-      done(await (await import('../run/cordon.js')).uncordon(deployment, options)),
-    );
+    .action(loaded(done, async () => (await import('../run/cordon.js')).uncordon));
 }

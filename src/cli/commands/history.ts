@@ -2,12 +2,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { CHANNELS } from '../../core/origin';
 import { RAN_OUTCOMES, RUN_TRIGGERS, UNRUN_OUTCOMES } from '../../core/outcome';
 import { NO } from '../output';
-import type { AuditOptions } from '../show/audit';
-import type { LogsOptions } from '../show/logs';
-import type { RunsOptions } from '../show/runs';
-import type { StatusOptions } from '../show/status';
-import type { WhyOptions } from '../show/why';
-import { type Done, examples, timed, wholeNumber, withStorage, withTimes } from './command';
+import { type Done, examples, loaded, timed, wholeNumber, withStorage, withTimes } from './command';
 
 const DUE_TIME =
   "a due time in ISO 8601, with Z or an offset, or else in the job's time zone; 21:42 or 21:42:40Z for the latest such time; or how long ago, such as 2h";
@@ -31,9 +26,7 @@ export function addStatus(program: Command, done: Done): void {
     .option('--watch', 'follow the state until q or Ctrl+C; without a terminal, print it at each change')
     .option('--json', 'print {now, jobs, deployments, maintenance, problems}')
     .addHelpText('after', examples('cronlease status', 'cronlease status --watch --tag billing'))
-    .action(async (jobs: string[], options: StatusOptions) =>
-      done(await (await import('../show/status.js')).status(jobs, options)),
-    );
+    .action(loaded(done, async () => (await import('../show/status.js')).status));
 }
 
 export function addHistory(program: Command, done: Done): void {
@@ -72,9 +65,7 @@ export function addHistory(program: Command, done: Done): void {
         'cronlease runs nightly-report --limit 100 --json',
       ),
     )
-    .action(async (job: string | undefined, options: RunsOptions) =>
-      done(await (await import('../show/runs.js')).runs(job, options)),
-    );
+    .action(loaded(done, async () => (await import('../show/runs.js')).runs));
 
   withStorage(
     timed(
@@ -93,9 +84,7 @@ export function addHistory(program: Command, done: Done): void {
       'after',
       examples('cronlease why nightly-report 2026-03-29T03:00:00Z', 'cronlease why nightly-report 2026-03-29T02:30'),
     )
-    .action(async (job: string, time: string, options: WhyOptions) =>
-      done(await (await import('../show/why.js')).why(job, time, options)),
-    );
+    .action(loaded(done, async () => (await import('../show/why.js')).why));
 }
 
 export function addLogs(program: Command, done: Done): void {
@@ -117,9 +106,7 @@ export function addLogs(program: Command, done: Done): void {
       'after',
       examples('cronlease logs nightly-report --follow', 'cronlease logs nightly-report 2026-03-29T03:00:00Z'),
     )
-    .action(async (job: string, time: string | undefined, options: LogsOptions) =>
-      done(await (await import('../show/logs.js')).logs(job, time, options)),
-    );
+    .action(loaded(done, async () => (await import('../show/logs.js')).logs));
 }
 
 export function addAudit(program: Command, done: Done): void {
@@ -138,7 +125,7 @@ export function addAudit(program: Command, done: Done): void {
       'print {entries: [{id, at, actor, identity, proven, channel, note, action, target, state, before, after}, …], cursor}',
     )
     .addHelpText('after', examples('cronlease audit', 'cronlease audit --limit 200 --json'))
-    .action(async (options: AuditOptions) => done(await (await import('../show/audit.js')).audit(options)));
+    .action(loaded(done, async () => (await import('../show/audit.js')).audit));
 }
 
 const OUTCOMES: readonly string[] = [...RAN_OUTCOMES, ...UNRUN_OUTCOMES, 'running', 'retrying'];

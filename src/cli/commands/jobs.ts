@@ -1,14 +1,7 @@
 import type { Command } from 'commander';
-import type { AckOptions } from '../run/ack';
-import type { ManyOptions } from '../run/act-on-jobs';
-import type { ReasonedOptions } from '../run/operate';
-import type { PauseOptions } from '../run/pause';
-import type { RunOptions } from '../run/run';
-import { acting, actingOnMany, type Done, examples, waiting, withReason } from './command';
+import { acting, actingOnMany, type Done, examples, loaded, waiting, withReason } from './command';
 
 export function addRequests(program: Command, done: Done): void {
-  const load = () => import('../run/operate.js');
-
   waiting(
     program,
     'run',
@@ -19,7 +12,7 @@ export function addRequests(program: Command, done: Done): void {
       'after',
       examples('cronlease run nightly-report', `cronlease run nightly-report --input '{"day": "2026-01-31"}' --follow`),
     )
-    .action(async (job: string, options: RunOptions) => done(await (await import('../run/run.js')).run(job, options)));
+    .action(loaded(done, async () => (await import('../run/run.js')).run));
 
   waiting(
     program,
@@ -30,9 +23,7 @@ export function addRequests(program: Command, done: Done): void {
   )
     .argument('<TIME>', 'a due time, or the time of a manual run, written as for "why"')
     .addHelpText('after', examples('cronlease rerun nightly-report 2026-03-29T01:00:00Z --wait'))
-    .action(async (job: string, time: string, options: RunOptions) =>
-      done(await (await import('../run/run.js')).rerun(job, time, options)),
-    );
+    .action(loaded(done, async () => (await import('../run/run.js')).rerun));
 
   withReason(
     acting(
@@ -44,7 +35,7 @@ export function addRequests(program: Command, done: Done): void {
   )
     .option('--json', 'print {job, runId, requestedAt}')
     .addHelpText('after', examples('cronlease cancel nightly-report --note "it reads the wrong table"'))
-    .action(async (job: string, options: ReasonedOptions) => done(await (await load()).cancel(job, options)));
+    .action(loaded(done, async () => (await import('../run/operate.js')).cancel));
 }
 
 export function addPauses(program: Command, done: Done): void {
@@ -65,9 +56,7 @@ export function addPauses(program: Command, done: Done): void {
         'cronlease pause "report-*" --note "no reports on holidays" --until 2026-12-27',
       ),
     )
-    .action(async (jobs: string[], options: PauseOptions) =>
-      done(await (await import('../run/pause.js')).pause(jobs, options)),
-    );
+    .action(loaded(done, async () => (await import('../run/pause.js')).pause));
 
   withReason(
     actingOnMany(
@@ -79,9 +68,7 @@ export function addPauses(program: Command, done: Done): void {
   )
     .option('--json', 'print {job, by, note, since, until}; for several jobs [{…}, …]')
     .addHelpText('after', examples('cronlease resume nightly-report', 'cronlease resume --tag billing --yes'))
-    .action(async (jobs: string[], options: ManyOptions) =>
-      done(await (await import('../run/pause.js')).resume(jobs, options)),
-    );
+    .action(loaded(done, async () => (await import('../run/pause.js')).resume));
 }
 
 export function addAcknowledgements(program: Command, done: Done): void {
@@ -96,12 +83,10 @@ export function addAcknowledgements(program: Command, done: Done): void {
     .option('--by <NAME>', 'name of the person who looks after it (default: your user name)')
     .option('--json', 'print {job, by, note, at, until}')
     .addHelpText('after', examples('cronlease ack nightly-report --note "the warehouse is being repaired" --until 8h'))
-    .action(async (job: string, options: AckOptions) => done(await (await import('../run/ack.js')).ack(job, options)));
+    .action(loaded(done, async () => (await import('../run/ack.js')).ack));
 
   withReason(acting(program, 'unack', 'remove the acknowledgement of a job', 'Removes the acknowledgement of a job.'))
     .option('--json', 'print {job, by, note, at, until}')
     .addHelpText('after', examples('cronlease unack nightly-report'))
-    .action(async (job: string, options: ReasonedOptions) =>
-      done(await (await import('../run/ack.js')).unack(job, options)),
-    );
+    .action(loaded(done, async () => (await import('../run/ack.js')).unack));
 }

@@ -1,11 +1,7 @@
 import { Argument, type Command } from 'commander';
-import type { Format } from '../../import/about-runs';
-import type { DevArguments } from '../dev/dev';
-import type { DrillArguments } from '../drill/drill';
 import { NO } from '../output';
-import type { ImportOptions } from '../setup/import';
 import type { InitOptions } from '../setup/init';
-import { type Done, examples, wholeNumber, withTimes } from './command';
+import { type Done, examples, loaded, wholeNumber, withTimes } from './command';
 
 export function addDev(program: Command, done: Done): void {
   withTimes(program.command('dev'))
@@ -51,7 +47,7 @@ export function addDev(program: Command, done: Done): void {
     .option('--verbose', 'print claims, tokens, first attempts and whole stack traces too')
     .option('--json', 'print JSON lines, the first one "ready"')
     .addHelpText('after', examples('cronlease dev', 'cronlease dev --instances 5 --port 0 --data .data'))
-    .action(async (options: DevArguments) => done(await (await import('../dev/dev.js')).dev(options)));
+    .action(loaded(done, async () => (await import('../dev/dev.js')).dev));
 }
 
 export function addDrill(program: Command, done: Done): void {
@@ -71,7 +67,7 @@ export function addDrill(program: Command, done: Done): void {
     .option('--wait <SPAN>', 'longest wait for a run to interrupt, and for its end', '2m')
     .option('--json', 'print {ok, checks, interrupted, jobs, duplicates, losses, steps, …}')
     .addHelpText('after', examples('cronlease drill', 'cronlease drill --with-jobs --report audit/2026-11.md'))
-    .action(async (options: DrillArguments) => done(await (await import('../drill/drill.js')).drill(options)));
+    .action(loaded(done, async () => (await import('../drill/drill.js')).drill));
 }
 
 export function addImport(program: Command, done: Done): void {
@@ -98,9 +94,7 @@ export function addImport(program: Command, done: Done): void {
         'cronlease import timers ../old-app --out jobs.json',
       ),
     )
-    .action(async (format: Format, files: string[], options: ImportOptions) =>
-      done(await (await import('../setup/import.js')).importJobs(format, files, options)),
-    );
+    .action(loaded(done, async () => (await import('../setup/import.js')).importJobs));
 }
 
 export function addInit(program: Command, done: Done): void {
@@ -136,7 +130,7 @@ export function addCompletion(program: Command, done: Done): void {
         'cronlease completion fish > ~/.config/fish/completions/cronlease.fish',
       ),
     )
-    .action(async (shell: 'bash' | 'zsh' | 'fish') => done((await import('../setup/completion.js')).completion(shell)));
+    .action(loaded(done, async () => (await import('../setup/completion.js')).completion));
 
   program
     .command('__complete', { hidden: true })

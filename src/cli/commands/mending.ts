@@ -1,12 +1,6 @@
 import type { Command } from 'commander';
 import { NO } from '../output';
-import type { ForgetOptions } from '../run/forget';
-import type { MigrateOptions } from '../run/migrate';
-import type { RecoverOptions } from '../run/recover';
-import type { ShardsOptions } from '../run/shards';
-import type { UnlockOptions } from '../run/unlock';
-import type { DoctorOptions } from '../show/doctor';
-import { acting, type Done, examples, timed, wholeNumber, withStorage } from './command';
+import { acting, type Done, examples, loaded, timed, wholeNumber, withStorage } from './command';
 
 /** Commands for when something has gone wrong, and for a deleted job. */
 export function addMending(program: Command, done: Done): void {
@@ -21,7 +15,7 @@ export function addMending(program: Command, done: Done): void {
   )
     .option('--json', 'print {ok, problems, warnings, findings: [{check, status, subject, message, remedy}]}')
     .addHelpText('after', examples('cronlease doctor', 'cronlease doctor --file deploy/jobs.json --json'))
-    .action(async (options: DoctorOptions) => done(await (await import('../show/doctor.js')).doctor(options)));
+    .action(loaded(done, async () => (await import('../show/doctor.js')).doctor));
 
   acting(
     program,
@@ -32,9 +26,7 @@ export function addMending(program: Command, done: Done): void {
     .option('--yes', 'do not ask for confirmation')
     .option('--json', 'print {job, runId, holder, endsInMs}')
     .addHelpText('after', examples('cronlease unlock nightly-report'))
-    .action(async (job: string, options: UnlockOptions) =>
-      done(await (await import('../run/unlock.js')).unlock(job, options)),
-    );
+    .action(loaded(done, async () => (await import('../run/unlock.js')).unlock));
 
   acting(
     program,
@@ -45,9 +37,7 @@ export function addMending(program: Command, done: Done): void {
     .option('--end-run', 'record a run that is not over as cancelled')
     .option('--json', 'print {job, forgottenAt, already, endedRun, droppedNotices}')
     .addHelpText('after', examples('cronlease forget nightly-report'))
-    .action(async (job: string, options: ForgetOptions) =>
-      done(await (await import('../run/forget.js')).forget(job, options)),
-    );
+    .action(loaded(done, async () => (await import('../run/forget.js')).forget));
 }
 
 export function addShards(program: Command, done: Done): void {
@@ -69,7 +59,7 @@ export function addShards(program: Command, done: Done): void {
       'print {settled, accounts: [{location, listed, jobs, layout}], moves: [{job, from, to}], problems}; with --apply {settled, moved, refused, version}; with --repair {repaired}',
     )
     .addHelpText('after', examples('cronlease shards', 'cronlease shards --leaving CRONLEASE_STORAGE_3 --apply'))
-    .action(async (options: ShardsOptions) => done(await (await import('../run/shards.js')).shards(options)));
+    .action(loaded(done, async () => (await import('../run/shards.js')).shards));
 }
 
 export function addMigrate(program: Command, done: Done): void {
@@ -95,7 +85,7 @@ export function addMigrate(program: Command, done: Done): void {
       'print {settled, accounts: [{location, listed, jobs, layout}], moves: [{job, from, to}], problems}; with --apply {settled, moved, refused, version}',
     )
     .addHelpText('after', examples('cronlease migrate --from CRONLEASE_STORAGE --to DATABASE_URL'))
-    .action(async (options: MigrateOptions) => done(await (await import('../run/migrate.js')).migrate(options)));
+    .action(loaded(done, async () => (await import('../run/migrate.js')).migrate));
 }
 
 export function addRecover(program: Command, done: Done): void {
@@ -126,5 +116,5 @@ export function addRecover(program: Command, done: Done): void {
         'cronlease recover --after-failover --until 2026-11-21T17:40:00Z --apply',
       ),
     )
-    .action(async (options: RecoverOptions) => done(await (await import('../run/recover.js')).recover(options)));
+    .action(loaded(done, async () => (await import('../run/recover.js')).recover));
 }

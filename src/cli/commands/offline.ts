@@ -1,7 +1,5 @@
 import type { Command } from 'commander';
-import type { FileOptions } from '../jobs-file';
-import type { NextOptions } from '../show/next';
-import { command, type Done, examples, timed, wholeNumber } from './command';
+import { command, type Done, examples, loaded, timed, wholeNumber } from './command';
 
 /** Commands that need no storage. */
 export function addOffline(program: Command, done: Done): void {
@@ -14,7 +12,7 @@ export function addOffline(program: Command, done: Done): void {
   )
     .option('--json', 'print {ok, errors, warnings, errorCount, warningCount}')
     .addHelpText('after', examples('cronlease validate', 'cronlease validate --file deploy/jobs.json --json'))
-    .action(async (options: FileOptions) => done((await import('../setup/validate.js')).validate(options)));
+    .action(loaded(done, async () => (await import('../setup/validate.js')).validate));
 
   timed(
     program,
@@ -29,7 +27,5 @@ export function addOffline(program: Command, done: Done): void {
     .option('--count <N>', 'number of due times, 1 to 1000', wholeNumber(1, 1000), 5)
     .option('--json', 'print [{job, timeZone, dueTimes: [TIME, …]}]')
     .addHelpText('after', examples('cronlease next nightly-report', 'cronlease next all --from 2026-12-31 --count 1'))
-    .action(async (job: string | undefined, options: NextOptions) =>
-      done((await import('../show/next.js')).next(job, options)),
-    );
+    .action(loaded(done, async () => (await import('../show/next.js')).next));
 }

@@ -1,8 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { formatDuration, parseDuration } from '../../core/duration';
-import type { CostOptions } from '../show/cost';
-import type { PlanOptions } from '../show/plan';
-import { command, type Done, examples, timed, wholeNumber } from './command';
+import { command, type Done, examples, loaded, timed, wholeNumber } from './command';
 
 const LONGEST_RUN_MS = 86_400_000;
 
@@ -38,7 +36,7 @@ export function addPlanning(program: Command, done: Done): void {
         'cronlease plan --against main',
       ),
     )
-    .action(async (options: PlanOptions) => done((await import('../show/plan.js')).plan(options)));
+    .action(loaded(done, async () => (await import('../show/plan.js')).plan));
 
   command(
     program,
@@ -65,7 +63,7 @@ export function addPlanning(program: Command, done: Done): void {
       'after',
       examples('cronlease cost', 'cronlease cost --deployments 2 --memory 512', 'cronlease cost --against main'),
     )
-    .action(async (options: CostOptions) => done((await import('../show/cost.js')).cost(options)));
+    .action(loaded(done, async () => (await import('../show/cost.js')).cost));
 }
 
 function duration(text: string): number {

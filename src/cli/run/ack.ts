@@ -18,10 +18,7 @@ export async function ack(job: string, options: AckOptions): Promise<number> {
   const until = untilIn(subject.spec?.timeZone ?? 'UTC');
   const acting = await actingOn(store, options.note?.trim() || undefined);
   const { incident, acknowledgement } = await operations.ack(acting, subject, { by: options.by, until });
-  if (options.json) {
-    printJson({ job: name, ...acknowledgement });
-    return OK;
-  }
+  if (options.json) return printJson({ job: name, ...acknowledgement });
   const show = timesOf(options);
   const { failures, since, isWhole } = incident;
   const start = `since ${isWhole ? '' : 'before '}${show(since)}`;

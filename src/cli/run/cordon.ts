@@ -27,10 +27,7 @@ export async function cordon(deployment: string, options: CordonOptions): Promis
   if (others.length === 0) {
     warn('no live deployment is left that may claim: nothing runs until one is uncordoned or started');
   }
-  if (options.json) {
-    printJson({ deployment, by, note, since });
-    return OK;
-  }
+  if (options.json) return printJson({ deployment, by, note, since });
   const left = others.length === 0 ? '' : ` Its jobs are left to ${others.join(', ')}.`;
   print(
     `Cordoned ${deployment} since ${timesOf(options)(Date.parse(since))}. It claims nothing new ${withinSweep(options)}; what it runs ` +
@@ -42,10 +39,7 @@ export async function cordon(deployment: string, options: CordonOptions): Promis
 export async function uncordon(deployment: string, options: UncordonOptions): Promise<number> {
   const store = openStore(options);
   const { by, note, since } = (await operations.uncordon(await actingOn(store, options.note), deployment)).cordon;
-  if (options.json) {
-    printJson({ deployment, by, note, since });
-    return OK;
-  }
+  if (options.json) return printJson({ deployment, by, note, since });
   const after = showSpan(Math.max(0, Date.now() - Date.parse(since)));
   print(`Lifted the cordon of ${deployment} after ${after}. It claims again ${withinSweep(options)}.`);
   return OK;

@@ -47,14 +47,13 @@ export async function forget(job: string, options: ForgetOptions): Promise<numbe
   await warnOfOthers(store, file, job);
   if (options.json) {
     const droppedNotices = dropped;
-    printJson({
+    return printJson({
       job,
       forgottenAt: new Date(forgottenAt).toISOString(),
       already,
       endedRun: endedRun ?? null,
       droppedNotices,
     });
-    return OK;
   }
   const ended = endedRun === undefined ? '' : ` Run ${endedRun} is recorded as cancelled.`;
   const since = already ? `was forgotten at ${timesOf(options)(forgottenAt)} already` : 'is forgotten';

@@ -23,10 +23,7 @@ export async function cancel(job: string, options: ReasonedOptions): Promise<num
   const subject = await subjectOf(store, job, file);
   const acting = await actingOn(store, options.note);
   const { runId, requestedAt, endedBy } = await operations.cancel(acting, subject, { hasFile: file !== undefined });
-  if (options.json) {
-    printJson({ job, runId, requestedAt });
-    return OK;
-  }
+  if (options.json) return printJson({ job, runId, requestedAt });
   if (endedBy === 'caller') {
     print(`Ended run ${runId} as cancelled: the job is not in this jobs file, and no instance would end it.`);
     return OK;

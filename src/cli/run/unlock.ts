@@ -30,10 +30,7 @@ export async function unlock(job: string, options: UnlockOptions): Promise<numbe
     return { answer, before: { runId, holder }, after: { endsInMs: answer.leftMs } };
   });
   const until = Date.now() + leftMs;
-  if (options.json) {
-    printJson({ job, runId: held.runId ?? null, holder: held.holder ?? null, endsInMs: leftMs });
-    return OK;
-  }
+  if (options.json) return printJson({ job, runId: held.runId ?? null, holder: held.holder ?? null, endsInMs: leftMs });
   const patience =
     spec === undefined ? 'a lease and its margin' : formatDuration(spec.leaseMs + marginOf(spec.leaseMs));
   print(

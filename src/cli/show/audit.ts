@@ -23,8 +23,7 @@ export async function audit(options: AuditOptions): Promise<number> {
       const { actor, channel, note = null, identity = null } = origin;
       return { ...entry, at: new Date(at).toISOString(), actor, identity, proven: isProven(origin), channel, note };
     });
-    printJson({ entries, cursor: page.continuation ?? null });
-    return OK;
+    return printJson({ entries, cursor: page.continuation ?? null });
   }
   const show = timesOf(options);
   for (const entry of page.entries) print(lineOf(entry, show));

@@ -43,10 +43,7 @@ async function once(store: LeaseStore, { name }: Subject, run: FoundRun, options
   const entries = inOrder(all);
   warnOfItems(page);
   const { ended, progress } = page;
-  if (options.json) {
-    printJson({ job: name, runId: run.runId, ended, progress: progress ?? null, entries });
-    return OK;
-  }
+  if (options.json) return printJson({ job: name, runId: run.runId, ended, progress: progress ?? null, entries });
   const shown = lines(run, options);
   if (entries.length > 0) print(shown(entries));
   else print(`Run ${run.runId} has logged nothing${ended ? '' : ' so far'}.`);

@@ -106,13 +106,12 @@ function compare(old: JobsAtRef, { loaded, at, options }: Comparison): number {
   const shown = changes.slice(0, options.limit);
   const rest = changes.length - shown.length;
   if (options.json) {
-    printJson({
+    return printJson({
       against: options.against,
       ...(old.notice !== undefined && { notice: old.notice }),
       changes: shown.map(changeDocument),
       leftOut: rest,
     });
-    return OK;
   }
   warnOfNotice(old);
   print(changesText(changes, shown, options.against ?? '', timesOf(options)).join('\n'));

@@ -71,8 +71,7 @@ export async function runs(job: string | undefined, options: RunsOptions): Promi
       const input = await recordInput(store, record, specOf(record.job));
       return input === undefined ? record : { ...record, input };
     });
-    printJson({ runs: withInputs, cursor });
-    return OK;
+    return printJson({ runs: withInputs, cursor });
   }
   const show = timesOf(options);
   if (job !== undefined) printPause(job as JobName, listing, show);

@@ -6,8 +6,8 @@ import { ACTIONS } from '../../core/audit';
 import { changed, pageOf, param } from '../data/address';
 import { now } from '../data/clock';
 import type { Audit } from '../data/model';
-import { Badge, Exact, Link, Notice, SearchBox, Skeleton, sentence } from '../parts/parts';
-import { FailureNotice } from '../parts/failure-notice';
+import { Badge, Exact, Link, Notice, SearchBox, sentence } from '../parts/parts';
+import { NotYet } from '../parts/failure-notice';
 import { Choice, CHANNELS, HOURS } from '../parts/run-filters';
 import { useLive } from '../data/use-live';
 import type { Label } from '../data/words';
@@ -59,11 +59,7 @@ export function AuditPage(): JSX.Element {
         />
       </div>
       {body === undefined ? (
-        failure === undefined ? (
-          <Skeleton rows={10} what="changes" />
-        ) : (
-          <FailureNotice failure={failure} what="The changes" />
-        )
+        <NotYet failure={failure} what="changes" rows={10} />
       ) : (
         <Loaded audit={body as Audit} isFirst={cursor === undefined} isSearch={Object.keys(wanted).length > 0} />
       )}

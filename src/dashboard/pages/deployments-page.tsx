@@ -3,8 +3,8 @@ import { pathOf } from '../../client/operations';
 import { confirm } from '../data/action';
 import { cordon as askCordon, poke, uncordon } from '../data/actions';
 import { SHORT_OF, deploymentLabel, hasOldFile, skewText } from '../parts/deployments';
-import { Ago, Badge, Fact, Notice, Skeleton, Time } from '../parts/parts';
-import { FailureNotice } from '../parts/failure-notice';
+import { Ago, Badge, Fact, Notice, Time } from '../parts/parts';
+import { NotYet } from '../parts/failure-notice';
 import { ProblemsNotice } from '../parts/problems-notice';
 import { HelpLink } from '../parts/help-link';
 import type { Deployment, Deployments } from '../data/model';
@@ -22,10 +22,8 @@ export function DeploymentsPage(): JSX.Element {
       </div>
       {body !== undefined ? (
         <Loaded body={body as Deployments} />
-      ) : failure === undefined ? (
-        <Skeleton rows={3} what="deployments" />
       ) : (
-        <FailureNotice failure={failure} what="The deployments" />
+        <NotYet failure={failure} what="deployments" rows={3} />
       )}
     </>
   );

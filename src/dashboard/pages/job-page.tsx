@@ -10,10 +10,10 @@ import { BackfillPanel } from '../parts/backfill-panel';
 import { DueTimes } from '../parts/due-times';
 import type { DueTimes as Due, OneJob, Runs } from '../data/model';
 import { HeatMap } from '../parts/heat-map';
-import { Badge, Fact, InHowLong, Link, Notice, Since, Skeleton, Time } from '../parts/parts';
+import { Badge, Fact, InHowLong, Link, Notice, Since, Time } from '../parts/parts';
 import { HelpLink } from '../parts/help-link';
 import { topicOfState } from '../data/help-topics';
-import { FailureNotice } from '../parts/failure-notice';
+import { NotYet } from '../parts/failure-notice';
 import { RunsTable, runsPath } from '../parts/runs-table';
 import { mayAct } from '../data/session';
 import { SettingsInWords } from '../data/settings-words';
@@ -35,16 +35,14 @@ export function JobPage({ name }: { readonly name: string }): JSX.Element {
     <>
       <Crumbs />
       <h1 class="foreign">{name}</h1>
-      {failure === undefined ? (
-        <Skeleton rows={8} what="the job" />
-      ) : failure.status === 404 ? (
+      {failure?.status === 404 ? (
         <Notice title="There is no such job">
           <p>
             Neither the jobs file of this app nor storage has it. <Link href={pageOf({})}>All jobs</Link>
           </p>
         </Notice>
       ) : (
-        <FailureNotice failure={failure} what="The job" />
+        <NotYet failure={failure} what="job" rows={8} />
       )}
     </>
   );

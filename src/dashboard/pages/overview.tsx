@@ -7,8 +7,8 @@ import { JobsTable } from '../parts/jobs-table';
 import type { Job, Jobs } from '../data/model';
 import { Maintenance, StartMaintenance } from '../parts/maintenance';
 import { pageNumber, Pages } from '../parts/pages';
-import { Icon, Link, Notice, SearchBox, Skeleton } from '../parts/parts';
-import { FailureNotice } from '../parts/failure-notice';
+import { Icon, Link, Notice, SearchBox } from '../parts/parts';
+import { NotYet } from '../parts/failure-notice';
 import { ProblemsNotice } from '../parts/problems-notice';
 import { FailedLately } from './runs-page';
 import { plural, STATE_LABELS } from '../data/words';
@@ -23,11 +23,7 @@ export function Overview(): JSX.Element {
   return (
     <>
       <h1>Jobs</h1>
-      {failure === undefined ? (
-        <Skeleton rows={FOLDED_ROWS} what="jobs" />
-      ) : (
-        <FailureNotice failure={failure} what="The jobs" />
-      )}
+      <NotYet failure={failure} what="jobs" rows={FOLDED_ROWS} />
     </>
   );
 }

@@ -6,10 +6,10 @@ import { Log } from '../parts/log';
 import { pageOf } from '../data/address';
 import { now } from '../data/clock';
 import type { OneRun, Runs } from '../data/model';
-import { Badge, Exact, Fact, Link, Notice, Skeleton, Time, sentence } from '../parts/parts';
+import { Badge, Exact, Fact, Link, Notice, Time, sentence } from '../parts/parts';
 import { HelpLink } from '../parts/help-link';
 import { topicOf } from '../data/help-topics';
-import { FailureNotice } from '../parts/failure-notice';
+import { NotYet } from '../parts/failure-notice';
 import { RunWithoutRecord } from '../parts/requested-run';
 import { ItemsOf } from '../parts/run-items';
 import { triggerWord } from '../parts/runs-table';
@@ -31,12 +31,10 @@ export function RunPage({ id }: { readonly id: string }): JSX.Element {
     <>
       <Crumbs job={undefined} />
       <h1 class="foreign">{id}</h1>
-      {failure === undefined ? (
-        <Skeleton rows={6} what="the run" />
-      ) : failure.status === 404 ? (
+      {failure?.status === 404 ? (
         <RunWithoutRecord id={id} code={failure.code} />
       ) : (
-        <FailureNotice failure={failure} what="The run" />
+        <NotYet failure={failure} what="run" rows={6} />
       )}
     </>
   );

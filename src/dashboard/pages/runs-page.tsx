@@ -6,10 +6,10 @@ import { rerunAll } from '../data/actions';
 import { pageOf } from '../data/address';
 import { now } from '../data/clock';
 import { useHeldOrder } from '../data/held-order';
-import { FailureNotice } from '../parts/failure-notice';
+import { NotYet } from '../parts/failure-notice';
 import { RECENT } from '../data/timeline-marks';
 import type { Job, Runs, RunSummary } from '../data/model';
-import { Link, OrderChanged, Skeleton } from '../parts/parts';
+import { Link, OrderChanged } from '../parts/parts';
 import { RunFilters } from '../parts/run-filters';
 import { Listed, runsPath } from '../parts/runs-table';
 import { mayAct } from '../data/session';
@@ -32,10 +32,8 @@ export function RunsPage(): JSX.Element {
       <RunFilters ofAll />
       {body !== undefined ? (
         <Chosen key={path} runs={body as Runs} />
-      ) : failure === undefined ? (
-        <Skeleton rows={10} what="runs" />
       ) : (
-        <FailureNotice failure={failure} what="The runs" />
+        <NotYet failure={failure} what="runs" rows={10} />
       )}
     </>
   );

@@ -9,8 +9,8 @@ import { AtOnce, Hatching, JobRuns } from '../parts/timeline-job';
 import type { TimelineJob } from '../data/timeline-marks';
 import type { Timeline } from '../data/model';
 import { pageNumber, Pages } from '../parts/pages';
-import { Badge, Link, Notice, OrderChanged, SearchBox, Skeleton } from '../parts/parts';
-import { FailureNotice } from '../parts/failure-notice';
+import { Badge, Link, Notice, OrderChanged, SearchBox } from '../parts/parts';
+import { NotYet } from '../parts/failure-notice';
 import { type Scale, ticksOf } from '../data/scale';
 import { zoneOf } from '../data/time';
 import { useLive, useWidth } from '../data/use-live';
@@ -47,10 +47,8 @@ export function TimelinePage(): JSX.Element {
       </div>
       {body !== undefined ? (
         <Loaded body={body as Timeline} hours={hours} />
-      ) : failure === undefined ? (
-        <Skeleton rows={12} what="timeline" />
       ) : (
-        <FailureNotice failure={failure} what="The timeline" />
+        <NotYet failure={failure} what="timeline" rows={12} />
       )}
     </>
   );

@@ -2,13 +2,27 @@ import type { JSX } from 'preact';
 import type { Failure } from '../data/api';
 import { HelpLink } from './help-link';
 import { topicOfError } from '../data/help-topics';
-import { LoginLink, Notice, sentence } from './parts';
+import { LoginLink, Notice, sentence, Skeleton } from './parts';
 
-/** The first load failed, so that there is nothing to show. */
-export function FailureNotice({ failure, what }: { readonly failure: Failure; readonly what: string }): JSX.Element {
+interface NotYetProps {
+  /** Undefined: the first answer is on its way. */
+  readonly failure: Failure | undefined;
+  /** Such as `jobs`. */
+  readonly what: string;
+  /** How many rows stand in their place meanwhile. */
+  readonly rows: number;
+}
+
+/** In the place of what has not come yet. */
+export function NotYet({ failure, what, rows }: NotYetProps): JSX.Element {
+  if (failure === undefined) return <Skeleton rows={rows} what={what} />;
+  return <FailureNotice failure={failure} what={what} />;
+}
+
+function FailureNotice({ failure, what }: { readonly failure: Failure; readonly what: string }): JSX.Element {
   const isLogin = failure.status === 401;
   return (
-    <Notice title={isLogin ? 'You are not logged in' : `${what} cannot be shown`} tone="bad">
+    <Notice title={isLogin ? 'You are not logged in' : `The ${what} cannot be shown`} tone="bad">
       <p class="foreign">{sentence(failure.detail)}</p>
       <p class="foreign">Remedy: {failure.remedy}.</p>
       <p>

@@ -36,7 +36,7 @@ export function Log({ runId, isOpen, progress, items = [] }: LogProps): JSX.Elem
       {!log.loaded && log.failure === undefined ? (
         <>
           <h2>Log</h2>
-          <Skeleton rows={3} what="the log" />
+          <Skeleton rows={3} what="log" />
         </>
       ) : log.entries.length === 0 ? (
         <>

@@ -175,7 +175,7 @@ export function LoginLink(): JSX.Element {
 /** Stands for rows that are on their way, at the height that they will have. */
 export function Skeleton({ rows, what }: { readonly rows: number; readonly what: string }): JSX.Element {
   return (
-    <div class="skeleton" role="status" aria-label={`Loading ${what}`}>
+    <div class="skeleton" role="status" aria-label={`Loading the ${what}`}>
       {Array.from({ length: rows }, (_, index) => (
         <div key={index} />
       ))}

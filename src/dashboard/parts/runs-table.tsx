@@ -5,10 +5,10 @@ import { changed, pageOf, param } from '../data/address';
 import { now } from '../data/clock';
 import type { Failure } from '../data/api';
 import type { Runs, RunSummary } from '../data/model';
-import { Badge, Link, Notice, sentence, Skeleton } from './parts';
+import { Badge, Link, Notice, sentence } from './parts';
 import { HelpLink } from './help-link';
 import { topicOf } from '../data/help-topics';
-import { FailureNotice } from './failure-notice';
+import { NotYet } from './failure-notice';
 import { duration, fullTime, zoneOf } from '../data/time';
 import { runHref, runTitle } from './runs-over-time';
 import { FILTERS, NO_FILTER, RunFilters } from './run-filters';
@@ -67,11 +67,7 @@ export function RunsTable({ job, runs, failure, zone }: RunsTableProps): JSX.Ele
         <RunFilters />
       </div>
       {runs === undefined ? (
-        failure === undefined ? (
-          <Skeleton rows={8} what="runs" />
-        ) : (
-          <FailureNotice failure={failure} what="The runs" />
-        )
+        <NotYet failure={failure} what="runs" rows={8} />
       ) : (
         <Listed runs={isPart ? { ...runs, runs: runs.runs.slice(0, LATEST), cursor: null } : runs} zone={zone} />
       )}

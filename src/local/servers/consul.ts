@@ -1,7 +1,7 @@
-import http from 'node:http';
 import path from 'node:path';
 import { ClusterError } from '../cluster/cluster-error';
 import {
+  answers,
   findProgram,
   freePort,
   startInFolder,
@@ -58,22 +58,10 @@ export async function startConsul({
       ...(args.length === 0 ? ['-bootstrap-expect=1'] : args),
     ];
     const started = await startServer({ folder, program, args: all, port, guard: options.guard });
-    // It accepts connections before it has a leader.
-    if (untilReady) await waitUntilReady(started, `Consul on port ${String(port)}`, () => hasLeader(port));
+    // It accepts connections before it has a leader. A consistent read needs one that the others know, and so does its
+    // refusal.
+    const hasLeader = () => answers(port, '/v1/kv/none?consistent', 200, 403, 404);
+    if (untilReady) await waitUntilReady(started, `Consul on port ${String(port)}`, hasLeader);
     return { url: `consul://127.0.0.1:${String(port)}`, server: started };
-  });
-}
-
-/** A consistent read, which needs a leader that the others know, or its refusal, which needs the leader too. */
-function hasLeader(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const request = http.get(
-      { host: '127.0.0.1', port, path: '/v1/kv/none?consistent', timeout: 2_000 },
-      (response) => {
-        response.resume();
-        resolve([200, 403, 404].includes(response.statusCode ?? 0));
-      },
-    );
-    request.on('error', () => resolve(false)).on('timeout', () => request.destroy());
   });
 }

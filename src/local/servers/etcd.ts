@@ -1,7 +1,7 @@
-import http from 'node:http';
 import path from 'node:path';
 import { ClusterError } from '../cluster/cluster-error';
 import {
+  answers,
   findProgram,
   freePort,
   startInFolder,
@@ -55,17 +55,7 @@ export async function startEtcd({
     const args = [...all].map(([name, value]) => `--${name}=${value}`);
     const server = await startServer({ folder, program, args, port, guard: options.guard });
     // It accepts connections before it has a leader.
-    if (untilReady) await waitUntilReady(server, `etcd on port ${String(port)}`, () => isHealthy(port));
+    if (untilReady) await waitUntilReady(server, `etcd on port ${String(port)}`, () => answers(port, '/health', 200));
     return { url: `etcd://127.0.0.1:${String(port)}`, server };
-  });
-}
-
-function isHealthy(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const request = http.get({ host: '127.0.0.1', port, path: '/health', timeout: 2_000 }, (response) => {
-      response.resume();
-      resolve(response.statusCode === 200);
-    });
-    request.on('error', () => resolve(false)).on('timeout', () => request.destroy());
   });
 }

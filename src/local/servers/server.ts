@@ -12,6 +12,7 @@ const START_MS = 30_000;
 const POLL_MS = 20;
 const READY_MS = 60_000;
 const READY_POLL_MS = 50;
+const ANSWER_MS = 2_000;
 /** Where Debian puts the programs of PostgreSQL, the newest last. */
 const POSTGRES = '/usr/lib/postgresql';
 
@@ -181,6 +182,20 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       await exited;
     },
   };
+}
+
+/** Whether a server answers this path on loopback with one of these statuses. */
+export async function answers(port: number, path: string, ...statuses: readonly number[]): Promise<boolean> {
+  try {
+    const { status, body } = await fetch(`http://127.0.0.1:${String(port)}${path}`, {
+      signal: AbortSignal.timeout(ANSWER_MS),
+    });
+    await body?.cancel();
+    return statuses.includes(status);
+  } catch {
+    // It does not answer yet.
+    return false;
+  }
 }
 
 /**

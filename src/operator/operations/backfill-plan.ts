@@ -1,5 +1,4 @@
 import { isoOf } from '../../core/iso';
-import { given } from '../../core/given';
 import { BACKFILL_AT_MOST, type Backfill, type BackfillOrder, nextOf } from '../../core/backfill';
 import type { EpochMs, JobName, Millis } from '../../core/brand';
 import type { JobSpec } from '../../core/job';
@@ -9,6 +8,7 @@ import { recordOver } from '../views/find-record';
 import { inParallel } from '../../core/in-parallel';
 import { type JobState, readState } from '../job-state';
 import { OperatorError } from '../operator-error';
+import { pagesOf } from '../pages';
 
 /** What a person wants to back-fill. */
 export interface WantedBackfill {
@@ -188,13 +188,8 @@ export async function recordsUnder(
   prefix: string,
   options: CallOptions | undefined,
 ): Promise<readonly ListedRecord[]> {
-  const records: ListedRecord[] = [];
-  let continuation: string | undefined;
-  do {
-    const request = { prefix, limit: PAGE, ...given({ continuation }) };
-    const page = await store.listRecords(job, request, options);
-    records.push(...page.records);
-    continuation = page.continuation;
-  } while (continuation !== undefined);
-  return records;
+  const found: ListedRecord[] = [];
+  const list = (from: object) => store.listRecords(job, { prefix, limit: PAGE, ...from }, options);
+  for await (const { records } of pagesOf(list)) found.push(...records);
+  return found;
 }

@@ -1,4 +1,3 @@
-import { given } from '../../core/given';
 import type { EpochMs, JobName, Token } from '../../core/brand';
 import { pendingManualRuns } from '../../core/control';
 import { beforeEnd } from '../../core/notice';
@@ -19,6 +18,7 @@ import {
   writeHeld,
   writeStretches,
 } from './take-lease';
+import { pagesOf } from '../pages';
 
 const PIECES = 500;
 /** If so many writers in a row were faster, something is wrong. */
@@ -161,14 +161,8 @@ async function removeControl(desk: LeaseTaker, job: JobName): Promise<void> {
 /** Removes the remaining pieces of fan-out runs. */
 async function removePieces(desk: LeaseTaker, job: JobName): Promise<void> {
   const { store } = desk;
-  let continuation: string | undefined;
-  do {
-    const page = await store.listPieces(job, {
-      limit: PIECES,
-      ...given({ continuation }),
-    });
-    if (page.pieces.length > 0) await assertStillGone(desk, job);
-    await inParallel(page.pieces, ({ key, name }) => store.deletePiece(job, key, name));
-    continuation = page.continuation;
-  } while (continuation !== undefined);
+  for await (const { pieces } of pagesOf((from) => store.listPieces(job, { limit: PIECES, ...from }))) {
+    if (pieces.length > 0) await assertStillGone(desk, job);
+    await inParallel(pieces, ({ key, name }) => store.deletePiece(job, key, name));
+  }
 }

@@ -1,4 +1,3 @@
-import { given } from '../../core/given';
 import type { EpochMs, JobName } from '../../core/brand';
 import { PLAN_PIECE, STOP_PIECE } from '../../core/fan-out';
 import type { Stretch } from '../../core/outcome';
@@ -33,6 +32,7 @@ import {
   writeHeld,
   writeStretches,
 } from './take-lease';
+import { pagesOf } from '../pages';
 
 const PAGE = 500;
 /** How many records of a job without a cursor are read. A failover can lose only younger ones. */
@@ -172,9 +172,7 @@ async function recordsOf(
 ): Promise<readonly RecordView[]> {
   const hasCursor = from !== undefined && (spec === undefined || spec.kind === 'timed');
   const records: RecordView[] = [];
-  let continuation: string | undefined;
-  do {
-    const page = await store.listRecords(job, { limit: PAGE, ...given({ continuation }) });
+  for await (const page of pagesOf((from) => store.listRecords(job, { limit: PAGE, ...from }))) {
     for (const listed of page.records) {
       const record = viewOf(listed);
       if (record === undefined) continue;
@@ -182,8 +180,7 @@ async function recordsOf(
       if (hasCursor && record.request === undefined && record.scheduledFor <= from) return records;
       if (!hasCursor && records.length >= RECORDS_WITHOUT_CURSOR) return records;
     }
-    continuation = page.continuation;
-  } while (continuation !== undefined);
+  }
   return records;
 }
 
@@ -277,13 +274,9 @@ async function carryOut(
  */
 async function dropPieces({ store }: LeaseTaker, job: JobName, key: string): Promise<void> {
   const names: string[] = [];
-  let continuation: string | undefined;
-  do {
-    const from = continuation === undefined ? {} : { continuation };
-    const page = await store.listPieces(job, { key, limit: PAGE, ...from });
-    names.push(...page.pieces.map(({ name }) => name));
-    continuation = page.continuation;
-  } while (continuation !== undefined);
+  for await (const { pieces } of pagesOf((from) => store.listPieces(job, { key, limit: PAGE, ...from }))) {
+    names.push(...pieces.map(({ name }) => name));
+  }
   const dropped = names.includes(PLAN_PIECE) ? names.filter((name) => name === STOP_PIECE) : names;
   await inParallel(dropped, (name) => store.deletePiece(job, key, name));
 }

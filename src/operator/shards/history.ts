@@ -1,6 +1,7 @@
 import type { JobName } from '../../core/brand';
-import type { LedgerStore, ListedRecord, Metadata, PieceStore } from '../../lease/store';
+import type { LedgerStore, Metadata, PieceStore } from '../../lease/store';
 import { inParallel } from '../../core/in-parallel';
+import { pagesOf } from '../pages';
 
 /**
  * How much of a job's ledger is copied. `newest`: so much that `requires`, `why` and lists go on without a gap. `ended`:
@@ -23,11 +24,12 @@ export async function copyHistory(copy: Copy, history: History): Promise<number>
   const there = history === 'newest' ? new Set<string>() : await keysIn(to.store, job);
   let copied = 0;
   let wanted = history === 'newest' ? NEWEST : Infinity;
-  for await (const page of pagesOf(from.store, job, Math.min(wanted, PAGE))) {
-    const missing = page.slice(0, wanted).filter(({ key }) => !there.has(key));
+  const limit = Math.min(wanted, PAGE);
+  for await (const { records } of pagesOf((next) => from.store.listRecords(job, { limit, ...next }))) {
+    const missing = records.slice(0, wanted).filter(({ key }) => !there.has(key));
     const results = await inParallel(missing, ({ key, summary }) => copyRecord(copy, key, summary, history));
     copied += results.filter(Boolean).length;
-    wanted -= page.length;
+    wanted -= records.length;
     if (wanted <= 0) break;
   }
   return copied;
@@ -48,16 +50,12 @@ export async function copyRecord(
 
 /** Copies what a run that fans out has planned and done. */
 export async function copyPieces({ job, from, to }: Copy<PieceStore>, key: string): Promise<void> {
-  let continuation: string | undefined;
-  do {
-    const next = continuation === undefined ? {} : { continuation };
-    const page = await from.store.listPieces(job, { key, limit: PAGE, ...next });
-    await inParallel(page.pieces, async ({ name, summary }) => {
+  for await (const { pieces } of pagesOf((next) => from.store.listPieces(job, { key, limit: PAGE, ...next }))) {
+    await inParallel(pieces, async ({ name, summary }) => {
       const body = await from.store.readPiece(job, key, name);
       if (body !== undefined) await to.store.createPiece(job, key, name, { body, summary });
     });
-    continuation = page.continuation;
-  } while (continuation !== undefined);
+  }
 }
 
 async function summaryOf(store: LedgerStore, job: JobName, key: string): Promise<Metadata> {
@@ -67,17 +65,10 @@ async function summaryOf(store: LedgerStore, job: JobName, key: string): Promise
 
 async function keysIn(store: LedgerStore, job: JobName): Promise<ReadonlySet<string>> {
   const keys = new Set<string>();
-  for await (const page of pagesOf(store, job, PAGE)) for (const { key } of page) keys.add(key);
+  for await (const { records } of pagesOf((next) => store.listRecords(job, { limit: PAGE, ...next }))) {
+    for (const { key } of records) keys.add(key);
+  }
   return keys;
-}
-
-async function* pagesOf(store: LedgerStore, job: JobName, limit: number): AsyncGenerator<readonly ListedRecord[]> {
-  let continuation: string | undefined;
-  do {
-    const page = await store.listRecords(job, { limit, ...(continuation !== undefined && { continuation }) });
-    yield page.records;
-    continuation = page.continuation;
-  } while (continuation !== undefined);
 }
 
 /** What no build of cronlease wrote is copied as it is. */

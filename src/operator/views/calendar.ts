@@ -1,9 +1,9 @@
-import { given } from '../../core/given';
 import type { EpochMs, JobName } from '../../core/brand';
 import { type Outcome, RAN_OUTCOMES, UNRUN_OUTCOMES } from '../../core/outcome';
 import { parseRecordKey } from '../../core/key';
 import { showDay } from '../../core/show-time';
 import type { CallOptions, LedgerStore } from '../../lease/store';
+import { pagesOf } from '../pages';
 
 /** How many due times of a day had each outcome. Runs in progress are left out. */
 export interface DayOfOutcomes {
@@ -38,11 +38,9 @@ export async function outcomesByDay(
 ): Promise<OutcomeCalendar> {
   const days = new Map<string, Partial<Record<Outcome, number>>>();
   let seen = 0;
-  let continuation: string | undefined;
-  do {
-    const request = { limit: RECORDS_A_PAGE, ...given({ continuation }) };
-    const page = await store.listRecords(job, request, options);
-    for (const { key, summary } of page.records) {
+  const list = (from: object) => store.listRecords(job, { limit: RECORDS_A_PAGE, ...from }, options);
+  for await (const { records, continuation } of pagesOf(list)) {
+    for (const { key, summary } of records) {
       const at = parseRecordKey(key)?.scheduledFor;
       const outcome = OUTCOMES.find((outcome) => outcome === summary['outcome']);
       if (at === undefined || outcome === undefined) continue;
@@ -53,10 +51,10 @@ export async function outcomesByDay(
       counts[outcome] = (counts[outcome] ?? 0) + (Number.isSafeInteger(count) && count > 0 ? count : 1);
       days.set(day, counts);
     }
-    seen += page.records.length;
-    continuation = page.continuation;
-  } while (continuation !== undefined && seen < RECORDS_AT_MOST);
-  return { days: listed(days), complete: continuation === undefined };
+    seen += records.length;
+    if (seen >= RECORDS_AT_MOST) return { days: listed(days), complete: continuation === undefined };
+  }
+  return { days: listed(days), complete: true };
 }
 
 function listed(days: ReadonlyMap<string, Partial<Record<Outcome, number>>>): readonly DayOfOutcomes[] {

@@ -1,9 +1,9 @@
-import { given } from '../../core/given';
 import type { EpochMs, JobName } from '../../core/brand';
 import { invertedTime, parseRecordKey, recordKey } from '../../core/key';
 import { ForeignRecordError, type LedgerRecord, unreadableRecord } from '../../core/record';
 import { readRecord } from '../../coordinator/ledger';
 import type { CallOptions, LedgerStore, ListedRecord } from '../../lease/store';
+import { pagesOf } from '../pages';
 
 export interface FoundRecord {
   readonly key: string;
@@ -102,14 +102,12 @@ async function firstUnder(
   isWanted: (record: ListedRecord) => boolean,
   options: CallOptions | undefined,
 ): Promise<ListedRecord | undefined> {
-  let continuation: string | undefined;
-  do {
-    const request = { prefix, limit: PAGE, ...given({ continuation }) };
-    const page = await store.listRecords(job, request, options);
-    const wanted = page.records.find(isWanted);
+  for await (const { records } of pagesOf((from) =>
+    store.listRecords(job, { prefix, limit: PAGE, ...from }, options),
+  )) {
+    const wanted = records.find(isWanted);
     if (wanted !== undefined) return wanted;
-    continuation = page.continuation;
-  } while (continuation !== undefined);
+  }
   return undefined;
 }
 

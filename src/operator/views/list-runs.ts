@@ -9,6 +9,7 @@ import type { CallOptions, LedgerStore, Listing } from '../../lease/store';
 import { inParallel } from '../../core/in-parallel';
 import type { JobState } from '../job-state';
 import { byText } from '../../core/text';
+import { pagesOf } from '../pages';
 
 /** An attempt of a ledger record, or the one that is running. */
 export type ShownAttempt = Omit<AttemptRecord, 'outcome'> & { readonly outcome: AttemptOutcome | 'running' };
@@ -56,16 +57,7 @@ export async function listRuns(
     .flat()
     .sort((a, b) => (a.key === b.key ? byText(a.job, b.job) : byText(a.key, b.key)))
     .slice(0, limit);
-  const records = await inParallel(newest, async ({ job, key }) => {
-    try {
-      const found = await readRecord(store, job, key, options);
-      return found && shown(found.record, key, found.record.state === 'open' ? rowOf(listing, job) : undefined);
-    } catch (error) {
-      if (!(error instanceof ForeignRecordError || error instanceof ForeignMetadataError)) throw error;
-      problems.push(`job "${job}": ${error.message}`);
-      return undefined;
-    }
-  });
+  const records = await inParallel(newest, (listed) => readShown(store, listed, { listing, problems, options }));
   return { records: records.filter((record) => record !== undefined), problems };
 }
 
@@ -96,18 +88,36 @@ async function newestKeys(
   options: CallOptions | undefined,
 ): Promise<readonly string[]> {
   const keys: string[] = [];
-  let continuation: string | undefined;
-  do {
-    const request = { limit: Math.min(PAGE, limit - keys.length) };
-    const page = await store.listRecords(
-      job,
-      continuation === undefined ? request : { ...request, continuation },
-      options,
-    );
-    keys.push(...page.records.map(({ key }) => key));
-    continuation = page.continuation;
-  } while (continuation !== undefined && keys.length < limit);
+  const list = (from: object) =>
+    store.listRecords(job, { ...from, limit: Math.min(PAGE, limit - keys.length) }, options);
+  for await (const { records } of pagesOf(list)) {
+    keys.push(...records.map(({ key }) => key));
+    if (keys.length >= limit) break;
+  }
   return keys;
+}
+
+interface Reading {
+  /** It contains the job. */
+  readonly listing: Listing;
+  /** Receives why a record cannot be read, which is then undefined. */
+  readonly problems: string[];
+  readonly options: CallOptions | undefined;
+}
+
+export async function readShown(
+  store: LedgerStore,
+  { job, key }: { readonly job: JobName; readonly key: string },
+  { listing, problems, options }: Reading,
+): Promise<ShownRecord | undefined> {
+  try {
+    const found = await readRecord(store, job, key, options);
+    return found && shown(found.record, key, found.record.state === 'open' ? rowOf(listing, job) : undefined);
+  } catch (error) {
+    if (!(error instanceof ForeignRecordError || error instanceof ForeignMetadataError)) throw error;
+    problems.push(`job "${job}": ${error.message}`);
+    return undefined;
+  }
 }
 
 /** The row of a job in a listing that contains it. */

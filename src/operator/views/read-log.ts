@@ -1,4 +1,3 @@
-import { given } from '../../core/given';
 import type { JobName } from '../../core/brand';
 import { type LogEntry, type Progress, parseEntries } from '../../core/log-entry';
 import { linesOf } from '../../core/log-buffer';
@@ -9,6 +8,7 @@ import { readRecord } from '../../coordinator/ledger';
 import type { CallOptions, LedgerStore, ListedLog, LogStore } from '../../lease/store';
 import { inParallel } from '../../core/in-parallel';
 import { OperatorError } from '../operator-error';
+import { pagesOf } from '../pages';
 
 /** The most logs that are read together. A run that fans out may have thousands. */
 const LOGS_AT_MOST = 200;
@@ -149,20 +149,17 @@ async function logsOf(
   options: CallOptions | undefined,
 ): Promise<readonly NamedLog[]> {
   const found: NamedLog[] = [];
-  let continuation: string | undefined;
   let seen = 0;
-  do {
-    const request = { limit: NAMES_A_PAGE, ...given({ continuation }) };
-    const page = await store.listLogs(job, key, request, options);
-    seen += page.logs.length;
-    for (const log of page.logs) {
+  for await (const { logs } of pagesOf((from) => store.listLogs(job, key, { limit: NAMES_A_PAGE, ...from }, options))) {
+    for (const log of logs) {
       const [, token, index] = /^(\d{1,15})(?:-(\d{1,15})-\d+-[0-9a-z]+)?$/.exec(log.name) ?? [];
       // Something else wrote the others.
       if (token === undefined) continue;
       found.push({ ...log, token: Number(token), item: index === undefined ? undefined : Number(index) });
     }
-    continuation = page.continuation;
-  } while (continuation !== undefined && seen < NAMES_AT_MOST);
+    seen += logs.length;
+    if (seen >= NAMES_AT_MOST) break;
+  }
   return found
     .filter((log) => item === undefined || log.item === item)
     .toSorted((a, b) => (a.item ?? -1) - (b.item ?? -1) || a.token - b.token);

@@ -1,9 +1,6 @@
-import { ForeignMetadataError } from '../../core/metadata';
-import { ForeignRecordError } from '../../core/record';
-import { readRecord } from '../../coordinator/ledger';
 import type { CallOptions, LeaseStore, Listing } from '../../lease/store';
 import { inParallel } from '../../core/in-parallel';
-import { rowOf, type Runs, type ShownRecord, shown, withOverlappedRuns } from './list-runs';
+import { readShown, type Runs, withOverlappedRuns } from './list-runs';
 import type { ListedRun } from './run-pages';
 import { runsNow } from './runs-now';
 
@@ -23,18 +20,9 @@ export async function recordsOf(
   const jobs = [...new Set(busy.map(({ job }) => job))];
   const now = new Map((await runsNow(store, jobs, listing, options)).map((record) => [record.runId, record]));
   const problems: string[] = [];
-  const records = await inParallel(runs, async ({ job, key, runId }): Promise<ShownRecord | undefined> => {
-    const current = now.get(runId);
-    if (current !== undefined) return current;
-    try {
-      const found = await readRecord(store, job, key, options);
-      if (found === undefined) return undefined;
-      return shown(found.record, key, found.record.state === 'open' ? rowOf(listing, job) : undefined);
-    } catch (error) {
-      if (!(error instanceof ForeignRecordError || error instanceof ForeignMetadataError)) throw error;
-      problems.push(`job "${job}": ${error.message}`);
-      return undefined;
-    }
-  });
+  const records = await inParallel(
+    runs,
+    async (run) => now.get(run.runId) ?? readShown(store, run, { listing, problems, options }),
+  );
   return { records: withOverlappedRuns(records.filter((record) => record !== undefined)), problems };
 }

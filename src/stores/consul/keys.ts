@@ -1,5 +1,5 @@
 import type { JobName } from '../../core/brand';
-import type { FacetKeys } from '../port';
+import { type FacetKeys, facetKeys } from '../port';
 
 /**
  * The names of the keys. Each ends with a slash, because Consul finds keys by how they begin: what begins so is the key
@@ -31,14 +31,7 @@ export function keysIn(prefix: string, container: string): Keys {
     layout: `${root}layout/`,
     jobs: `${root}jobs/`,
     elections: `${root}elections/`,
-    controls: entries('controls'),
-    requests: entries('requests'),
-    presences: entries('presences'),
-    notices: entries('notices'),
-    audits: entries('audits'),
-    groups: entries('groups'),
-    records: (job) => entries(`records/${job}`),
-    pieces: (job) => entries(`pieces/${job}`),
+    ...facetKeys((kind, job) => entries(job === undefined ? kind : `${kind}/${job}`)),
     logs: (job) => entries(`logs/${job}`),
     uploads: `${root}uploads/`,
     node: root.slice(0, -1).replaceAll(/[^A-Za-z0-9-]+/g, '-'),

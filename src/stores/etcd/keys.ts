@@ -1,5 +1,5 @@
 import type { JobName } from '../../core/brand';
-import type { FacetKeys } from '../port';
+import { type FacetKeys, facetKeys } from '../port';
 
 /** The names of the keys, or what they begin with. */
 export interface Keys extends FacetKeys<EntryKeys> {
@@ -51,14 +51,7 @@ export function keysIn(prefix: string, container: string): Keys {
     layout: key('layout'),
     jobs: rows('jobs'),
     elections: rows('elections'),
-    controls: entries('controls'),
-    requests: entries('requests'),
-    presences: entries('presences'),
-    notices: entries('notices'),
-    audits: entries('audits'),
-    groups: entries('groups'),
-    records: (job) => entries(`records/${job}`),
-    pieces: (job) => entries(`pieces/${job}`),
+    ...facetKeys((kind, job) => entries(job === undefined ? kind : `${kind}/${job}`)),
     logs: (job) => ({ heads: key(`logs/${job}/`), texts: key(`log-texts/${job}/`) }),
     marks: key('marks/'),
   };

@@ -1,6 +1,6 @@
 import type { ETag, JobName } from '../../core/brand';
 import type { Metadata } from '../../lease/store';
-import { type FacetKeys, etagOf } from '../port';
+import { type FacetKeys, etagOf, facetKeys } from '../port';
 import type { Fields } from './ask';
 
 /** The names of tables, with the schema that the container names. */
@@ -34,16 +34,7 @@ export interface EntryKeys {
 }
 
 export function entryKeysIn(tables: Tables): FacetKeys<EntryKeys> {
-  return {
-    controls: { table: tables.controls, job: '' },
-    requests: { table: tables.requests, job: '' },
-    presences: { table: tables.presences, job: '' },
-    notices: { table: tables.notices, job: '' },
-    audits: { table: tables.audits, job: '' },
-    groups: { table: tables.groups, job: '' },
-    records: (job) => ({ table: tables.records, job }),
-    pieces: (job) => ({ table: tables.pieces, job }),
-  };
+  return facetKeys((kind, job) => ({ table: tables[kind], job: job ?? '' }));
 }
 
 /** The port's `date`, in a select or a returning list: when the statement came, so never later than what it shows. */

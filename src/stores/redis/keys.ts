@@ -1,22 +1,15 @@
 import type { JobName } from '../../core/brand';
+import { type FacetKeys, facetKeys } from '../port';
 
 /**
  * The names of the keys. The braces make each key of a container hash to one slot, so that a script may use several of
  * them in a cluster.
  */
-export interface Keys {
+export interface Keys extends FacetKeys<EntryKeys> {
   /** It exists if the container does. */
   readonly layout: string;
   readonly jobs: RowKeys;
   readonly elections: RowKeys;
-  readonly controls: EntryKeys;
-  readonly requests: EntryKeys;
-  readonly presences: EntryKeys;
-  readonly notices: EntryKeys;
-  readonly audits: EntryKeys;
-  readonly groups: EntryKeys;
-  readonly records: (job: JobName) => EntryKeys;
-  readonly pieces: (job: JobName) => EntryKeys;
   readonly logs: (job: JobName) => EntryKeys;
 }
 
@@ -43,14 +36,7 @@ export function keysIn(container: string): Keys {
     layout: key('layout'),
     jobs: rows('jobs'),
     elections: rows('elections'),
-    controls: entries('controls'),
-    requests: entries('requests'),
-    presences: entries('presences'),
-    notices: entries('notices'),
-    audits: entries('audits'),
-    groups: entries('groups'),
-    records: (job) => entries(`records:${job}`),
-    pieces: (job) => entries(`pieces:${job}`),
+    ...facetKeys((kind, job) => entries(job === undefined ? kind : `${kind}:${job}`)),
     logs: (job) => entries(`logs:${job}`),
   };
 }

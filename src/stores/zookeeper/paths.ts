@@ -1,19 +1,12 @@
 import type { JobName } from '../../core/brand';
+import { type FacetKeys, facetKeys } from '../port';
 
-export interface Paths {
+export interface Paths extends FacetKeys<Folder> {
   readonly container: string;
   /** Written to learn the time. It exists if the container does. */
   readonly now: string;
   readonly jobs: string;
   readonly elections: string;
-  readonly controls: Folder;
-  readonly requests: Folder;
-  readonly presences: Folder;
-  readonly notices: Folder;
-  readonly audits: Folder;
-  readonly groups: Folder;
-  readonly records: (job: JobName) => Folder;
-  readonly pieces: (job: JobName) => Folder;
   readonly logs: (job: JobName) => Folder;
   /** The parts of bodies that are too large for one node. */
   readonly parts: string;
@@ -33,26 +26,20 @@ export interface Folder {
 /** @param container has no character that needs an escape */
 export function pathsIn(chroot: string, container: string): Paths {
   const root = `${chroot}/${container}`;
-  const [flat, divided] = [
-    (name: string): Folder => ({ path: `${root}/${name}`, isDivided: false }),
-    (name: string) =>
-      (job: JobName): Folder => ({ path: `${root}/${name}/${escaped(job)}`, isDivided: true }),
-  ];
+  const divided = (name: string, job: JobName): Folder => ({
+    path: `${root}/${name}/${escaped(job)}`,
+    isDivided: true,
+  });
   const kinds = ['jobs', 'elections', 'controls', 'requests', 'presences', 'notices', 'audits', 'groups'];
   return {
     container: root,
     now: `${root}/now`,
     jobs: `${root}/jobs`,
     elections: `${root}/elections`,
-    controls: flat('controls'),
-    requests: flat('requests'),
-    presences: flat('presences'),
-    notices: flat('notices'),
-    audits: { path: `${root}/audits`, isDivided: true },
-    groups: flat('groups'),
-    records: divided('records'),
-    pieces: divided('pieces'),
-    logs: divided('logs'),
+    ...facetKeys((kind, job) =>
+      job === undefined ? { path: `${root}/${kind}`, isDivided: kind === 'audits' } : divided(kind, job),
+    ),
+    logs: (job) => divided('logs', job),
     parts: `${root}/parts`,
     made: [...kinds, 'records', 'pieces', 'logs', 'parts'].map((kind) => `${root}/${kind}`),
   };
