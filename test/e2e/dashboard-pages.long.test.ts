@@ -123,10 +123,10 @@ describe('somebody on call', () => {
     await page.getByLabel('What was changed').selectOption('pause');
     await page.getByText('No change matches').waitFor();
     await page.getByLabel('What was changed').selectOption('rerun');
-    await page.getByLabel('From where it was changed').selectOption('browser');
+    await page.getByLabel('From where it was changed').selectOption('key');
     await page.getByLabel('When the changes were made').selectOption('1');
     await row.waitFor();
-    expect(page.url()).toMatch(/action=rerun.*channel=browser.*hours=1/);
+    expect(page.url()).toMatch(/action=rerun.*channel=key.*hours=1/);
     await page.setViewportSize({ width: 360, height: 740 });
     // No name is broken there.
     expect((await row.getByRole('link', { name: 'rebuild-search-index' }).boundingBox())?.height).toBeLessThan(24);

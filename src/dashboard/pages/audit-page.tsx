@@ -2,7 +2,7 @@ import { given } from '../../core/given';
 import { pathOf } from '../../client/operations';
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { ACTIONS } from '../../core/audit';
+import type { AuditQuery } from '../../client';
 import { changed, pageOf, param } from '../data/address';
 import { now } from '../data/clock';
 import type { Audit } from '../data/model';
@@ -16,6 +16,22 @@ type Entry = Audit['entries'][number];
 
 /** A search is made once there was no typing for so long: it may list 1,000 changes. */
 const TYPED_MS = 300;
+
+const ACTIONS: Readonly<Record<NonNullable<AuditQuery['action']>, string>> = {
+  run: 'runs',
+  rerun: 'runs again',
+  backfill: 'back-fills',
+  cancel: 'cancellations',
+  pause: 'pauses',
+  resume: 'ends of pauses',
+  ack: 'acknowledgements',
+  unack: 'acknowledgements taken back',
+  cordon: 'cordons',
+  uncordon: 'cordons lifted',
+  unlock: 'leases broken',
+  forget: 'jobs forgotten',
+  shards: 'shards',
+};
 
 const LABELS: Readonly<Record<Entry['state'], Label>> = {
   done: { word: 'Done', icon: 'check', tone: 'good' },
@@ -45,12 +61,7 @@ export function AuditPage(): JSX.Element {
       </div>
       <div class="line filters">
         <Choice filter="hours" label="When the changes were made" all="Any time" options={HOURS} />
-        <Choice
-          filter="action"
-          label="What was changed"
-          all="All changes"
-          options={ACTIONS.map((action) => [action, action])}
-        />
+        <Choice filter="action" label="What was changed" all="All changes" options={Object.entries(ACTIONS)} />
         <Choice
           filter="channel"
           label="From where it was changed"
