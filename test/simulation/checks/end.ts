@@ -305,7 +305,13 @@ function excusesOf(facts: JobFacts, quietFrom: number): (instant: number) => boo
   const idle = [...facts.acquisitions.values()].filter(
     ({ actor, firstSentAt, at }) => at !== undefined && (firstSentAt < quietFrom || actor.hubDeadSince() !== undefined),
   );
+  // The pause after too many failures may arrive long after the death of the holder that sent it.
+  const paused = facts.controls.find(
+    ({ at, control: { pauses } }) =>
+      at >= quietFrom && pauses.some(({ by, since, until }) => by === 'cronlease' && !until && since < quietFrom),
+  );
   return (instant) =>
+    instant >= (paused?.at ?? Infinity) ||
     idle.some(
       ({ at = 0, provenAt, leaseMs }) =>
         instant >= at - TICK_MS && instant <= provenAt + leaseMs + TICK_MS + LATENESS_MS,
