@@ -2,7 +2,8 @@ import { pause } from '../../test/chaos/time';
 import { type Expected, type Figures, judge } from '../figures/judge';
 import type { World } from './world';
 
-const RECORDS_MS = 30_000;
+/** A sweep each minute writes the records that rows owe. */
+const RECORDS_MS = 90_000;
 const POLL_MS = 1_000;
 
 /** Judges the starts, and gives its own system with records some time to write those of what did not run. */
