@@ -220,6 +220,8 @@ function caveats({ results }: Sitting): string[] {
       '- On blob storage, jobs are claimed up to 34 s ahead of a burst, which is how long the longest lease covers the ' +
         'wait. What two cores cannot claim in that time starts late, as those that were claimed end. What has not started ' +
         '20 s after the last start counts as missed here.',
+      '- A due time without a record is one that the row of its job still owed when the measurement ended. A sweep ' +
+        'writes what rows owe, once a minute.',
       '- With the small heaps of `cronlease dev`, 5,000 jobs are about what two cores claim on the emulator in those ' +
         '34 s, so how late the last ones are differs from run to run. With the heaps of Azure, Node lets the heap grow: ' +
         'an instance of cronlease takes as much memory in such a burst as a worker of `blob-leader` or `etcd-election`.',
