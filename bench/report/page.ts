@@ -213,7 +213,7 @@ function caveats({ results }: Sitting): string[] {
         'persistence; concurrency above what is due at once, except for graphile-worker, whose idle polling grows ' +
         'with it. For bursts of more than 2,000 jobs cronlease has a `maxConcurrentActivityFunctions` of half of them, ' +
         'so that all can be claimed ahead. By default it is 1,000 for each instance.',
-      '- At 100 jobs a second on blob storage, cronlease and the emulator use about one core of CPU, and more on a ' +
+      '- At 100 jobs a second on blob storage, cronlease and the emulator use more than half a core, and more on a ' +
         'slower machine. With other work beside them on two cores, jobs fall behind. A job that has fallen behind ' +
         'catches up slowly: each of its last due times still runs, and one that passes during a run is recorded as ' +
         'overlapped.',
