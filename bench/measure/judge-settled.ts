@@ -2,7 +2,7 @@ import { pause } from '../../test/chaos/time';
 import { type Expected, type Figures, judge } from '../figures/judge';
 import type { World } from './world';
 
-/** A sweep each minute writes the records that rows owe. */
+/** Longer than from one sweep to the next: a sweep may write what rows owe. */
 const RECORDS_MS = 90_000;
 const POLL_MS = 1_000;
 
