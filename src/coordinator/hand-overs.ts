@@ -22,6 +22,7 @@ const CUT_MS = 500;
 /** A lease that was handed to an orchestration, under which no claim has been seen yet. */
 export interface HandOver {
   readonly leaseId: LeaseId;
+  readonly leaseMs: Millis;
   /** Of the row before its claim. */
   readonly etag: ETag;
   /** Of the row before its claim, which raises it. */
@@ -51,8 +52,9 @@ export class HandOvers {
   readonly #timers = new Map<JobName, () => void>();
   /** How long the last proof of the hub took. */
   #proofMs: Millis = Infinity;
-  /** How long the last acquisition took. Before the first one, storage counts as quick. */
-  #acquiredInMs: Millis = 0;
+  /** How long the last acquisition took; before the first one, the last listing. */
+  #answeredInMs: Millis = 0;
+  #hasAcquired = false;
   /** When an attempt last came to this process. */
   #arrivedAt: Millis = -Infinity;
 
@@ -133,12 +135,18 @@ export class HandOvers {
 
   /** Storage has answered an acquisition. */
   acquired(tookMs: Millis): void {
-    this.#acquiredInMs = tookMs;
+    this.#answeredInMs = tookMs;
+    this.#hasAcquired = true;
+  }
+
+  /** Storage has answered a listing, which may be a long one. */
+  listed(tookMs: Millis): void {
+    if (!this.#hasAcquired) this.#answeredInMs = tookMs;
   }
 
   /** Whether hub and storage leave most of a short lease to the attempt. */
   get areQuick(): boolean {
-    return (withSpare(this.#took) ?? this.#proofMs) <= LATE_MS && this.#acquiredInMs <= SLOW_CALL_MS;
+    return (withSpare(this.#took) ?? this.#proofMs) <= LATE_MS && this.#answeredInMs <= SLOW_CALL_MS;
   }
 
   /** The look-ahead with which nine of ten handlers start on time. */

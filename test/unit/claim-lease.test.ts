@@ -13,8 +13,9 @@ const MINUTE = 60 * SECOND;
 const FIRST_DUE = T0 + 2 * MINUTE;
 
 /** A job with a lease of 30 s is due every two minutes, and its runs take these times, one after the other. */
-function running(durations: readonly number[]) {
+function running(durations: readonly number[], latencyMs = 0) {
   const sim = rivalTicks({
+    latencyMs,
     jobs: [jobSpec('a', '*/2 * * * *', { leaseMs: 30 * SECOND, graceMs: SECOND })],
     start: T0 + 31 * SECOND,
     handler: async (_, { coordinator }) => {
@@ -70,6 +71,13 @@ describe('the lease of a claim', () => {
     leases.length = 0;
     await sim.clock.advanceTo(FIRST_DUE + 9 * MINUTE);
     expect(leases.at(-1)).toBeLessThan(21 * SECOND);
+  });
+
+  it("has the job's own length at once where storage is slow, from the first claim on", async () => {
+    const { sim, leases } = running([0, 0], 1_200);
+    await sim.clock.advanceTo(FIRST_DUE + 3 * MINUTE);
+    expect(sim.calls).toHaveLength(2);
+    expect(leases).toEqual([30 * SECOND, 30 * SECOND]);
   });
 
   it('is no longer than that of the job, unless the claim waits, and leaves the grace of its handler', () => {

@@ -4,10 +4,11 @@ import type { Hub } from '../../src/coordinator/coordinator';
 import type { AttemptInput } from '../../src/coordinator/message';
 import { handOver } from '../../src/coordinator/tick/race';
 import type { LeaseId } from '../../src/core/brand';
+import type { Clock } from '../../src/core/clock';
 import { decide } from '../../src/core/decide/decide';
 import type { JobSpec } from '../../src/core/job';
 import { decodeRow } from '../../src/core/row';
-import { serviceTime } from '../../src/lease/service-time';
+import { type ServiceTime, serviceTime } from '../../src/lease/service-time';
 import { leaveRow, listedRow, quietHub, runnableJob, withoutTicks } from '../support/by-hand';
 import { jobSpec } from '../support/job';
 import { type RivalTicks, rivalTicks } from '../support/rival-ticks';
@@ -84,11 +85,24 @@ describe('a hand-over that the task hub has kept for hours', () => {
   });
 });
 
-describe('a hand-over to a process that has just started', () => {
+/** The time that a process knows whose machine slept after a call of T0: its monotonic clock stood still. */
+const asleep = (clock: Clock): ServiceTime => {
+  const time = serviceTime({ ...clock, now: () => clock.now(), monotonic: () => 0 });
+  time.observe(T0, { wall: T0, monotonic: 0 });
+  return time;
+};
+
+/** The time that a process knows which has just started, on a machine whose clock is behind. */
+const justStarted =
+  (behindMs: number) =>
+  (clock: Clock): ServiceTime =>
+    serviceTime({ ...clock, now: () => clock.now() - behindMs, monotonic: () => clock.monotonic() });
+
+describe('a hand-over to another process', () => {
   /** A tick hands over the job's run of 00:01 or 00:02, and `meanwhile` passes until it comes to another process. */
   async function handedOver(
     at: number,
-    behindMs: number,
+    timeThere: (clock: Clock) => ServiceTime,
     meanwhile: (sim: RivalTicks, again: () => Promise<unknown>) => Promise<void>,
     incumbent?: string,
   ) {
@@ -96,6 +110,7 @@ describe('a hand-over to a process that has just started', () => {
     const sim = rivalTicks({ jobs: [spec] });
     const { name } = spec;
     const on = await withoutTicks(sim);
+    const process = { ...on.coordinator, serviceTime: timeThere(on.coordinator.clock) };
     await leaveRow(sim, name, { ...(await sim.row(name)), incumbent }, 'letGo');
     const { etag, metadata } = await listedRow(sim, name);
     await sim.clock.advanceTo(T0 + at);
@@ -109,17 +124,17 @@ describe('a hand-over to a process that has just started', () => {
     const race = { claim, ...lease, before: { run: undefined, phase: 'idle' }, releases: () => undefined } as const;
     await handOver(on.coordinator, hub.start, runnableJob(on, name), race);
     await meanwhile(sim, () => on.coordinator.store.acquire(name, { leaseId, leaseMs: spec.leaseMs, ifMatch: etag }));
-    const { clock } = on.coordinator;
-    const behind = { ...clock, now: () => clock.now() - behindMs, monotonic: () => clock.monotonic() };
-    const fresh = { ...on.coordinator, serviceTime: serviceTime(behind) };
-    const attempts = started.map((input) => dispatch(fresh, input, on.report));
+    const attempts = started.map((input) => dispatch(process, input, on.report));
     await sim.clock.advance(MINUTE);
     expect(await Promise.all(attempts)).toMatchObject([{ kind: 'ended', record: { outcome: 'succeeded' } }]);
     return called(sim);
   }
 
-  it('is decided again, though its acquisition reached storage twice and this clock is behind', async () => {
-    const calls = await handedOver(MINUTE + SECOND, 2 * MINUTE, async ({ clock }, acquireAgain) => {
+  it.each([
+    ['has just started with a clock that is behind', justStarted(2 * MINUTE)],
+    ['has slept for so long that its last answer of storage does not tell the time', asleep],
+  ])('is decided again, though its acquisition reached storage twice and the process %s', async (_what, timeThere) => {
+    const calls = await handedOver(MINUTE + SECOND, timeThere, async ({ clock }, acquireAgain) => {
       await clock.advance(55 * SECOND);
       // The copy of the call renews the lease, so that a write under it is accepted for another minute.
       await acquireAgain();
@@ -129,6 +144,26 @@ describe('a hand-over to a process that has just started', () => {
   });
 
   it.each([undefined, 'elsewhere'])('runs on time, though this clock is a little behind (incumbent %s)', async (by) => {
-    expect(await handedOver(MINUTE - 4_100, 1_900, async () => undefined, by)).toEqual(['00:01 schedule']);
+    const calls = await handedOver(MINUTE - 4_100, justStarted(1_900), async () => undefined, by);
+    expect(calls).toEqual(['00:01 schedule']);
+  });
+});
+
+describe('a hand-over that the task hub loses', () => {
+  it('is made again by the same deployment once the lease that it gave back would have ended', async () => {
+    const spec = jobSpec('often', '*/10 * * * * *', { leaseMs: MINUTE, catchUp: 'all' });
+    const sim = rivalTicks({ jobs: [spec] });
+    await sim.clock.advance(3 * MINUTE + 2 * SECOND);
+    const [on] = sim.instances;
+    if (on === undefined) throw new Error('no instance');
+    on.hubLateMs = () => HOUR;
+    await sim.clock.advance(4 * SECOND);
+    expect(on.coordinator.handOvers.count).toBe(1);
+    on.hubLateMs = () => 5;
+    await sim.clock.advance(4 * MINUTE);
+    const late = sim.calls.map(({ at, scheduledFor }) => at - scheduledFor);
+    expect(Math.max(...late)).toBeGreaterThan(5 * SECOND);
+    // The lease of a claim, and a tick.
+    expect(Math.max(...late)).toBeLessThan(15 * SECOND + 15 * SECOND);
   });
 });

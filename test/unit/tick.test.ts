@@ -163,6 +163,7 @@ describe('a hand-over', () => {
     const leaseId = coordinator.newId() as LeaseId;
     const handOver = {
       leaseId,
+      leaseMs: 30_000,
       etag: row.etag,
       token: 0 as Token,
       lease: 'available',
@@ -193,7 +194,8 @@ describe('a hand-over', () => {
     const at = coordinator.clock.monotonic();
     const leaseId = coordinator.newId() as LeaseId;
     coordinator.handOvers.note(A, {
-      ...{ leaseId, etag: row.etag, token: 0 as Token, lease: 'available', turn: 't', at, isLate: false },
+      ...{ leaseId, leaseMs: 30_000, etag: row.etag, token: 0 as Token },
+      ...{ lease: 'available', turn: 't', at, isLate: false },
     });
     const changed = { ...row.metadata, incumbent: coordinator.deployment, ...metadata };
     void watch.sawRow(A, { ...row, etag: '"changed"' as ETag, metadata: changed }, at, report);

@@ -179,9 +179,12 @@ function untilTurn({ serviceTime }: Coordinator, { row }: AgainInput): Millis {
   return phase === 'retrying' ? notBefore - serviceTime.now() : 0;
 }
 
-/** A process that has just started cannot tell: its clock may be wrong, and no answer has corrected it yet. */
+/**
+ * A process that has just started cannot tell: its clock may be wrong, and no answer has corrected it yet. Its clock may
+ * have been set back since the last answer, and the monotonic clock may have stood still, so the later time counts.
+ */
 function isFresh({ serviceTime }: Coordinator, input: HandedOver): boolean {
-  const ageMs = serviceTime.bounded() - input.acquiredAt;
+  const ageMs = Math.max(serviceTime.now(), serviceTime.bounded()) - input.acquiredAt;
   return serviceTime.isKnown && ageMs <= Math.min(FRESH_MS, input.leaseMs * FRESH_SHARE);
 }
 

@@ -120,7 +120,7 @@ function waitsFor(
   if (isEarly(coordinator, spec, claim) && !hasRoom(coordinator, background)) {
     return { kind: 'rest', at: now + ROOM_AGAIN_MS };
   }
-  if (hubWatch.isLeft(spec, turnOf(claim, etag))) return { kind: 'holdBack', until: now + WATCH_AT_MOST_MS };
+  if (hubWatch.isLeft(spec.name, turnOf(claim, etag))) return { kind: 'holdBack', until: now + WATCH_AT_MOST_MS };
   if (claim.run.kind !== 'term') return undefined;
   const { termOfFire } = board.notes(spec.name);
   board.note(spec.name, 'termDue', { fire: fire.number });

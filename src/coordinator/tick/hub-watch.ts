@@ -1,6 +1,5 @@
 import type { JobName, LeaseId, Millis } from '../../core/brand';
 import { sleep } from '../../core/clock';
-import type { JobSpec } from '../../core/job';
 import { brief } from '../../core/text';
 import { type ListedRow, StoreError } from '../../lease/store';
 import type { Coordinator, Hub, Report, RunnableJob } from '../coordinator';
@@ -39,8 +38,8 @@ export interface HubWatch {
    * @param nextTickMs the time until the next tick
    */
   handedOver(name: JobName, nextTickMs: Millis): void;
-  /** Whether this deployment has given this turn back, and leaves it to the others for now. */
-  isLeft(job: JobSpec, turn: string): boolean;
+  /** Whether this deployment has given this turn back, and leaves it to the others until its lease would have ended. */
+  isLeft(name: JobName, turn: string): boolean;
   /** Whether this deployment has given this turn back, which it does not do again: the lease lasts until its attempt. */
   keeps(name: JobName, turn: string): boolean;
   /** Demands a new proof before this deployment races again, because items that were left to this hub are silent. */
@@ -51,7 +50,8 @@ export interface HubWatch {
   failed(job: RunnableJob, error: unknown, report: Report): void;
 }
 
-type GivenBack = Map<JobName, { readonly turn: string; readonly at: Millis }>;
+/** `until`: when its lease would have ended, on the monotonic clock. */
+type GivenBack = Map<JobName, { readonly turn: string; readonly until: Millis }>;
 
 interface LateHandOvers {
   isLateFor(name: JobName, handOver: HandOver, report: Report): Promise<void>;
@@ -67,7 +67,7 @@ function lateHandOvers(coordinator: Coordinator, givenBack: GivenBack, demandPro
   const isLate = async (name: JobName, handOver: HandOver): Promise<void> => {
     handOvers.note(name, { ...handOver, isLate: true });
     if (handOver.lease !== 'available' || givenBack.get(name)?.turn === handOver.turn) return;
-    givenBack.set(name, { turn: handOver.turn, at: clock.monotonic() });
+    givenBack.set(name, { turn: handOver.turn, until: handOver.at + handOver.leaseMs });
     await giveBack(coordinator, name, handOver);
   };
 
@@ -120,7 +120,7 @@ export function hubWatch(coordinator: Coordinator): HubWatch {
   let isProven = false;
   let isSought = false;
   const probe = hubProbe(coordinator);
-  /** The turn that was last given back, by job, with its time on the monotonic clock. */
+  /** The turn that was last given back, by job. */
   const givenBack: GivenBack = new Map();
 
   /** Stops claims until the hub is proven. Only a failed proof is reported. */
@@ -179,9 +179,9 @@ export function hubWatch(coordinator: Coordinator): HubWatch {
         waitFor(name, handOver.leaseId, clock.monotonic() + Math.max(0, nextTickMs) + SHOWN_AFTER_MS);
       }
     },
-    isLeft({ name, leaseMs }, turn) {
+    isLeft(name, turn) {
       const last = givenBack.get(name);
-      return last?.turn === turn && clock.monotonic() - last.at < leaseMs;
+      return last?.turn === turn && clock.monotonic() < last.until;
     },
     keeps(name, turn) {
       return givenBack.get(name)?.turn === turn;

@@ -115,7 +115,15 @@ async function start(
     ...(sent && { sent }),
   };
   const orchestration = orchestrationId(name, row.run?.scheduledFor ?? acquiredAt, leaseId);
-  const handedOver = { leaseId, etag, token: row.token, lease, turn: turnOf(claim, etag), isLate: false } as const;
+  const handedOver = {
+    leaseId,
+    leaseMs,
+    etag,
+    token: row.token,
+    lease,
+    turn: turnOf(claim, etag),
+    isLate: false,
+  } as const;
   // Noted before the start: the attempt may begin, and a shutdown may come, before the hub has answered.
   const pending: HandOver = { ...handedOver, at: clock.monotonic() };
   handOvers.note(name, pending);

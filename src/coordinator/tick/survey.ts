@@ -4,7 +4,7 @@ import { BEAT_EVERY_MS } from '../../core/fan-out';
 import { claimRank } from '../../core/priority';
 import { within } from '../../lease/deadline';
 import type { ListOptions, Listing } from '../../lease/store';
-import { moment } from '../../lease/trust';
+import { elapsedSince, moment } from '../../lease/trust';
 import type { Coordinator, Report } from '../coordinator';
 import { troubled } from '../reachability';
 import { heedCordon } from './cordon';
@@ -66,7 +66,7 @@ interface StepOptions {
 
 export function createSurvey(state: TickState): Survey {
   const { coordinator, board, gate } = state;
-  const { clock, serviceTime } = coordinator;
+  const { clock, serviceTime, handOvers } = coordinator;
   const rounds = listingRounds(clock, list);
   const clockWasSet = clockSteps(clock);
   const planBursts = burstPlanner(state);
@@ -131,6 +131,7 @@ export function createSurvey(state: TickState): Survey {
     const sent = moment(clock);
     const listing = await within(clock, LISTING_LIMIT_MS, (signal) => coordinator.store.list({ ...options, signal }));
     serviceTime.observe(listing.date, sent);
+    handOvers.listed(elapsedSince(clock, sent));
     if (Math.abs(serviceTime.skewMs - notedSkew) > TIME_MOVED_MS) {
       notedSkew = serviceTime.skewMs;
       board.clockCorrected();

@@ -471,7 +471,8 @@ function watchLeases(
     async acquire(job, request, options) {
       const answer = await store.acquire(job, request, options);
       const { leaseId } = request;
-      trace?.add('store', `${job} acquire ${leaseId.slice(0, 8)} by ${actor.id} ${answer.kind}`);
+      const what = `acquire ${leaseId.slice(0, 8)} for ${String(request.leaseMs / 1_000)} s`;
+      trace?.add('store', `${job} ${what} by ${actor.id} ${answer.kind}`);
       if (answer.kind !== 'acquired') return answer;
       const facts = factsOf(job);
       if (counts(facts)) acquired(facts, request, { now: now(), report, proven, grown });
