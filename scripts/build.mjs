@@ -1,7 +1,18 @@
 // Writes dist/ in two forms: the deployed app as one file, and the library with its types. With --quick, as `npm start`
-// runs it, the library has no types, nothing is checked and no bundle is shortened: a tenth of the time.
+// runs it, the library has no types, nothing is checked and no bundle is shortened: a tenth of the time. Then `library`
+// or `app` writes one of the two, so that the app is built while the library starts the emulator.
 import { execFileSync } from 'node:child_process';
-import { chmodSync, globSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  cpSync,
+  globSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { build } from 'esbuild';
@@ -19,23 +30,40 @@ const typescript = path.join(
 // A build that fails leaves the last one in place, and two builds at once do not meet.
 const fresh = scratchFolder(path.join(root, '.tmp'), 'dist-');
 const isQuick = process.argv.includes('--quick');
+const has = (part) => process.argv.includes(part) || !['library', 'app'].some((one) => process.argv.includes(one));
 const startedAt = performance.now();
-if (isQuick) {
-  console.log('Building the app…');
+
+async function buildLibrary() {
+  if (isQuick) {
+    await build({
+      absWorkingDir: root,
+      entryPoints: globSync('src/**/*.ts', { cwd: root, exclude: ['src/dashboard/**'] }),
+      outbase: 'src',
+      outdir: path.join(fresh, 'lib'),
+      ...{ platform: 'node', target: 'node22', format: 'cjs', sourcemap: true, logLevel: 'warning' },
+    });
+  } else {
+    const args = [typescript, '-p', path.join(root, 'tsconfig.build.json'), '--outDir', path.join(fresh, 'lib')];
+    execFileSync(process.execPath, args, { stdio: 'inherit' });
+  }
+  // For pages and ES modules, in one file that needs nothing else.
   await build({
     absWorkingDir: root,
-    entryPoints: globSync('src/**/*.ts', { cwd: root, exclude: ['src/dashboard/**'] }),
-    outbase: 'src',
-    outdir: path.join(fresh, 'lib'),
-    ...{ platform: 'node', target: 'node22', format: 'cjs', sourcemap: true, logLevel: 'warning' },
+    entryPoints: ['src/client/index.ts'],
+    outfile: path.join(fresh, 'lib/client/index.mjs'),
+    bundle: true,
+    platform: 'neutral',
+    target: 'es2022',
+    format: 'esm',
+    logLevel: 'warning',
   });
-} else {
-  const args = [typescript, '-p', path.join(root, 'tsconfig.build.json'), '--outDir', path.join(fresh, 'lib')];
-  execFileSync(process.execPath, args, { stdio: 'inherit' });
+  // Its types, for ES modules: those of CommonJS beside it.
+  if (!isQuick) writeFileSync(path.join(fresh, 'lib/client/index.d.mts'), "export * from './index.js';\n");
+  // npm makes a bin executable only when it links it, and not at every build.
+  chmodSync(path.join(fresh, 'lib/cli/main.js'), 0o755);
 }
+
 const dashboard = path.join(fresh, 'lib/dashboard/files.js');
-mkdirSync(path.dirname(dashboard), { recursive: true });
-writeFileSync(dashboard, moduleOf(await buildDashboard()));
 /** Marks a module as its own file, beside the one that loads it. */
 const apart = (filter, file) => ({
   name: file,
@@ -87,28 +115,22 @@ const forHost = {
 const app = { ...forHost, entryPoints: ['src/app.ts'], outfile: path.join(fresh, 'app.js') };
 // What `npm start` runs, and no package has.
 const samples = { ...forHost, entryPoints: ['samples/app.ts'], outfile: path.join(fresh, 'samples.js') };
-if (isQuick) console.log('Bundling it with its dashboard…');
 const bundle = async (options) => {
   if (isQuick) await build({ ...options, minifySyntax: false, write: true, legalComments: 'none' });
   else writeMinified(await build(options));
 };
-const bundles = [telemetry, ...stores, app, samples].map(bundle);
-await Promise.all(bundles);
 
-// For pages and ES modules, in one file that needs nothing else.
-await build({
-  absWorkingDir: root,
-  entryPoints: ['src/client/index.ts'],
-  outfile: path.join(fresh, 'lib/client/index.mjs'),
-  bundle: true,
-  platform: 'neutral',
-  target: 'es2022',
-  format: 'esm',
-  logLevel: 'warning',
-});
+async function buildApp() {
+  mkdirSync(path.dirname(dashboard), { recursive: true });
+  writeFileSync(dashboard, moduleOf(await buildDashboard()));
+  await Promise.all([telemetry, ...stores, app, samples].map(bundle));
+}
 
-// Its types, for ES modules: those of CommonJS beside it.
-if (!isQuick) writeFileSync(path.join(fresh, 'lib/client/index.d.mts'), "export * from './index.js';\n");
+if (has('library')) {
+  if (isQuick) console.log('Building cronlease…');
+  await buildLibrary();
+}
+if (has('app')) await buildApp();
 
 // The maps were written one folder deeper than their final place, so stack traces would name files that do not exist.
 for (const file of readdirSync(fresh, { recursive: true, encoding: 'utf8' })) {
@@ -118,10 +140,13 @@ for (const file of readdirSync(fresh, { recursive: true, encoding: 'utf8' })) {
   writeFileSync(path.join(fresh, file), JSON.stringify({ ...map, sources }));
 }
 
-// npm makes a bin executable only when it links it, and not at every build.
-chmodSync(path.join(fresh, 'lib/cli/main.js'), 0o755);
-// A temporary folder is only for its owner.
-chmodSync(fresh, 0o755);
-rmSync(path.join(root, 'dist'), { recursive: true, force: true });
-renameSync(fresh, path.join(root, 'dist'));
+const dist = path.join(root, 'dist');
+if (has('library')) {
+  // A temporary folder is only for its owner.
+  chmodSync(fresh, 0o755);
+  rmSync(dist, { recursive: true, force: true });
+  renameSync(fresh, dist);
+} else {
+  cpSync(fresh, dist, { recursive: true });
+}
 if (isQuick) console.log(`Built in ${((performance.now() - startedAt) / 1_000).toFixed(1)} s.`);

@@ -52,7 +52,7 @@ beforeAll(() => {
   };
   const [, options = ''] = scripts.start.split('dist/lib/cli/main.js ');
   // Nothing is built again here: the folder has no sources.
-  const given = options.replace(/--rebuild "[^"]*" ?/, '').split(' ');
+  const given = options.replace(/--build "[^"]*" ?/, '').split(' ');
   startedAt = Date.now();
   dev = spawn(process.execPath, [main, ...given, '--port', '0'], {
     cwd: app,

@@ -178,7 +178,7 @@ describe('cronlease dev', () => {
     expect(await dev.exited()).toBe(0);
   });
 
-  it('builds changed sources before it restarts, and continues with the old build while they do not compile', async () => {
+  it('builds an app before it starts it and changed sources before it restarts it, and continues with the old build while they do not compile', async () => {
     const build = `const fs = require('node:fs');
       const text = fs.readFileSync('src/index.js', 'utf8');
       fs.mkdirSync('dist', { recursive: true });
@@ -189,9 +189,8 @@ describe('cronlease dev', () => {
     fs.mkdirSync(path.join(app, 'src'));
     const source = path.join(app, 'src/index.js');
     fs.renameSync(path.join(app, 'index.js'), source);
-    execFileSync(process.execPath, ['build.js'], { cwd: app });
     const good = fs.readFileSync(source, 'utf8');
-    const dev = start({ app, instances: 1, rebuild: `"${process.execPath}" build.js`, ...NO_STORAGE }, QUIET);
+    const dev = start({ app, instances: 1, build: `"${process.execPath}" build.js`, ...NO_STORAGE }, QUIET);
     const first = await dev.ready();
     const answer = async (): Promise<unknown> => (await fetchFrom(first, '/api/echo/x')).json();
     const starts = (): number => dev.events.filter(({ event }) => event === 'instanceStarted').length;
@@ -203,7 +202,7 @@ describe('cronlease dev', () => {
     expect(starts()).toBe(0);
     // Three polls: what the failed build has written is not a change.
     await sleep(1_500);
-    expect(dev.stderr().match(/Building:/g)).toHaveLength(1);
+    expect(dev.stderr().match(/Building:/g)).toHaveLength(2);
 
     fs.writeFileSync(source, good.replace('jsonBody: { name:', 'jsonBody: { isNew: true, name:'));
     await expect.poll(starts).toBe(1);
@@ -216,7 +215,7 @@ describe('cronlease dev', () => {
     // Nor is it a change of sources that another build leaves a built file out.
     fs.rmSync(path.join(app, 'dist/time.js'));
     await expect.poll(starts).toBe(3);
-    expect(dev.stderr().match(/Building:/g)).toHaveLength(2);
+    expect(dev.stderr().match(/Building:/g)).toHaveLength(3);
     process.kill(dev.pid, 'SIGINT');
     expect(await dev.exited()).toBe(0);
   });
@@ -274,6 +273,21 @@ describe('cronlease dev that cannot start', () => {
   ])('says what is wrong with an app with %s', async (_, files, message) => {
     const { code, stderr } = await fails({ app: appOf('basic', files), strict: true });
     expect(stderr).toContain(message);
+    expect(code).toBe(1);
+  });
+
+  it.each([
+    [
+      'its build fails',
+      'does not compile\n"node build.js" failed.\n',
+      { 'build.js': "process.exitCode = 1; console.error('does not compile')" },
+    ],
+    ['its build writes no app', 'No file matches "main": "dist/*.js"', { 'build.js': '' }],
+  ])('says so where %s', async (_, message, files) => {
+    const app = appOf('basic', { ...files, 'package.json': '{"main":"dist/*.js"}' });
+    const { code, stderr } = await fails({ app, build: 'node build.js' }, QUIET);
+    expect(stderr).toContain(message);
+    expect(stderr).not.toContain('Starting the app');
     expect(code).toBe(1);
   });
 

@@ -13,8 +13,8 @@ export function addDev(program: Command, done: Done): void {
     .option('--app <DIR>', 'folder of an app whose package.json "main" registers a coordinator (default: this one)')
     .option('--main <FILE>', 'load this file of the app instead of the "main" of its package.json')
     .option(
-      '--rebuild <COMMAND>',
-      'run this in the folder of the app when a source below src has changed, such as "tsc"',
+      '--build <COMMAND>',
+      'build the app with this in its folder, at the start and when a source below src has changed, such as "tsc"',
     )
     .option('--file <PATH>', "the app's jobs file (default: jobs.json in its folder)")
     .option('--more-jobs <PATH>', 'run the jobs of this file too')

@@ -21,7 +21,7 @@ export interface ReloadOptions {
   readonly app: string;
   readonly main: string | undefined;
   /** Builds the app; undefined: its sources are not watched. */
-  readonly rebuild: string | undefined;
+  readonly build: string | undefined;
   readonly cluster: Cluster;
   readonly jobs: DevJobs | undefined;
   readonly printer: Printer;
@@ -32,13 +32,13 @@ export interface ReloadOptions {
 export function watchApp({
   app,
   main,
-  rebuild,
+  build,
   jobs,
 }: Omit<ReloadOptions, 'cluster' | 'printer' | 'isEnding'>): FileWatch {
   const settings = SETTINGS.map((file) => path.join(app, file));
   return watchFiles(() => {
-    const code = codeFiles(app, main) ?? (rebuild === undefined ? undefined : []);
-    const sources = rebuild === undefined ? [] : sourceFiles(app);
+    const code = codeFiles(app, main) ?? (build === undefined ? undefined : []);
+    const sources = build === undefined ? [] : sourceFiles(app);
     return code && [...new Set([...(jobs?.watched ?? []), ...settings, ...code, ...sources])];
   });
 }
@@ -55,7 +55,7 @@ export function reloadOnChange(watch: FileWatch, options: ReloadOptions): void {
     held = files;
     const built = await isBuilt(files, options);
     // Also of a build that failed: it would be tried forever.
-    if (options.rebuild !== undefined) watch.accept(codeFiles(app, main) ?? []);
+    if (options.build !== undefined) watch.accept(codeFiles(app, main) ?? []);
     if (!built) return;
     held = [];
     const news = whatChanged(app, files, jobs);
@@ -77,8 +77,8 @@ export function reloadOnChange(watch: FileWatch, options: ReloadOptions): void {
 }
 
 /** Builds the app if one of these files is a source that is not built code itself. */
-async function isBuilt(files: readonly string[], { app, main, rebuild, printer }: ReloadOptions): Promise<boolean> {
-  if (rebuild === undefined) return true;
+async function isBuilt(files: readonly string[], { app, main, build, printer }: ReloadOptions): Promise<boolean> {
+  if (build === undefined) return true;
   const built = new Set(codeFiles(app, main));
   const sources = new Set(sourceFiles(app));
   const builtFolders = new Set([...built].map((file) => topOf(app, file)));
@@ -87,10 +87,10 @@ async function isBuilt(files: readonly string[], { app, main, rebuild, printer }
     !existsSync(file) && !(CODE.test(file) && builtFolders.has(topOf(app, file)));
   const isSource = (file: string): boolean => !built.has(file) && (sources.has(file) || isGone(file));
   if (!files.some(isSource)) return true;
-  printer.note(`Building: ${rebuild}`);
-  const failure = await runBuild(rebuild, app);
+  printer.note(`Building: ${build}`);
+  const failure = await runBuild(build, app);
   if (failure === undefined) return true;
-  printer.error(`${failure}\n"${rebuild}" failed. The instances continue with the old build.`);
+  printer.error(`${failure} The instances continue with the old build.`);
   return false;
 }
 
@@ -126,12 +126,13 @@ export function sourceFiles(app: string): readonly string[] {
   return [...new Set([...collectFiles(src, SOURCE), ...collectFiles(app, TYPESCRIPT)])];
 }
 
-/** Runs a build command in the app's folder. Resolves to what it printed if it fails. */
-function runBuild(command: string, app: string): Promise<string | undefined> {
+/** Runs a build command in the app's folder. If it fails, resolves to what it printed, and a sentence that says so. */
+export function runBuild(command: string, app: string): Promise<string | undefined> {
   return new Promise((resolve) => {
     // A compiler's list of errors.
     exec(command, { cwd: app, maxBuffer: 64 * 1024 * 1024 }, (error, stdout, stderr) => {
-      resolve(error === null ? undefined : `${stdout}${stderr}`.trim() || error.message);
+      const printed = `${stdout}${stderr}`.trim() || error?.message;
+      resolve(error === null ? undefined : `${printed}\n"${command}" failed.`);
     });
   });
 }

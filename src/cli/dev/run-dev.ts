@@ -11,7 +11,7 @@ import {
 } from '../../local/cluster/cluster';
 import type { ClusterEvent } from '../../local/cluster/deployment';
 import { FIRST_PORT, freePorts } from '../../local/cluster/ports';
-import { readLocalSettings, readPackage } from '../../local/host/app-folder';
+import { AppLoadError, readLocalSettings, readPackage, readPackageJson } from '../../local/host/app-folder';
 import { isServer, SERVERS } from '../../local/servers/servers';
 import { UsageError } from '../cli-error';
 import { FORCED, style } from '../output';
@@ -20,7 +20,8 @@ import type { DevJobs } from './dev-jobs';
 import { killHint } from './hint';
 import { warnedOnce } from './news';
 import { humanPrinter, jsonPrinter, type Printer } from './print';
-import { reloadOnChange, watchApp } from './reload';
+import { reloadOnChange, runBuild, watchApp } from './reload';
+import { codeFiles } from './watch-files';
 
 export interface DevOptions {
   /** Folder of any function app whose `main` registers a coordinator. Default: the current one. */
@@ -41,8 +42,8 @@ export interface DevOptions {
   readonly data?: string;
   /** How long to run, in milliseconds, once everything answers. Default: until a signal. */
   readonly durationMs?: number;
-  /** The command that builds the app, run when a source has changed. Default: sources are not watched. */
-  readonly rebuild?: string;
+  /** The command that builds the app, at the start and when a source has changed. Default: sources are not watched. */
+  readonly build?: string;
   /** Whether an instance that has ended is restarted after 5 s. Default: true. */
   readonly restart?: boolean;
   /** Whether instances listen for a debugger. Default: false. */
@@ -257,10 +258,11 @@ async function choosePort({ port }: DevOptions, instances: number, printer: Prin
 }
 
 async function runCluster(options: DevOptions, app: string, printer: Printer): Promise<void> {
+  const { durationMs, jobs, main, build } = options;
   // An app that is missing or not built is refused before anything starts.
-  readPackage(app, options.main);
+  if (build === undefined) readPackage(app, main);
+  else readPackageJson(app);
   refuseSecondCluster(app);
-  const { durationMs, jobs, main, rebuild } = options;
   const { container, data, sweepInterval } = placeOf(options, app);
   let cluster: Cluster | undefined;
   let removeDevFile = (): void => undefined;
@@ -279,8 +281,10 @@ async function runCluster(options: DevOptions, app: string, printer: Printer): P
   const instances = deploymentsIn(options);
   const processes = processesIn(options);
   const reports = reportsTo(printer, processes > 1);
-  const watch = watchApp({ app, main, rebuild, jobs });
+  const watch = watchApp({ app, main, build, jobs });
   try {
+    if (build !== undefined) printer.note(`Building: ${build}`);
+    const built = build === undefined ? undefined : runBuild(build, app);
     printer.note('Starting the storage…');
     const port = await choosePort(options, processes, printer);
     let opened: DevStorage | undefined;
@@ -293,6 +297,10 @@ async function runCluster(options: DevOptions, app: string, printer: Printer): P
       data,
       port,
       async prepare(connection) {
+        const failure = await built;
+        if (failure !== undefined) throw new AppLoadError(failure);
+        readPackage(app, main);
+        watch.accept(codeFiles(app, main) ?? []);
         printer.note(`Starting ${instances === 1 ? 'the app' : `${String(instances)} deployments of the app`}…`);
         jobs?.write();
         opened = options.openStorage?.(connection, container);
@@ -307,7 +315,7 @@ async function runCluster(options: DevOptions, app: string, printer: Printer): P
     printer.ready(cluster, { app, container, data, jobs: jobs?.jobs(Date.now()) ?? [] });
     reports.release();
     const isEnding = (): boolean => ending.signal.aborted;
-    reloadOnChange(watch, { app, main, rebuild, cluster, jobs, printer, isEnding });
+    reloadOnChange(watch, { app, main, build, cluster, jobs, printer, isEnding });
     await untilEnd(cluster, ending, durationMs);
     watch.stop();
     printer.note('Stopping…');

@@ -81,7 +81,7 @@ function packageJson(name: string): string {
     main: 'dist/app.js',
     scripts: {
       build: 'tsc',
-      start: 'tsc && cronlease dev --rebuild tsc',
+      start: 'cronlease dev --build tsc',
       test: 'tsc && node --test "dist/**/*.test.js"',
     },
     engines: member('engines'),

@@ -61,6 +61,15 @@ function member(value: unknown, ...names: string[]): unknown {
   return names.reduce<unknown>((at, name) => (isObject(at) ? at[name] : undefined), value);
 }
 
+/** Reads the `package.json` of an app, which may not be built yet. */
+export function readPackageJson(app: string): Json {
+  const json = readJson(path.join(app, 'package.json'));
+  if (json !== undefined) return json;
+  throw new AppLoadError(
+    `There is no function app in ${app}: it has no package.json. Run this in the folder of an app, or name it with --app DIR.`,
+  );
+}
+
 /**
  * Reads `package.json` and finds the files that `main`, a path or a glob, names.
  *
@@ -68,12 +77,7 @@ function member(value: unknown, ...names: string[]): unknown {
  */
 export function readPackage(app: string, other?: string): AppPackage {
   const file = path.join(app, 'package.json');
-  const json = readJson(file);
-  if (json === undefined) {
-    throw new AppLoadError(
-      `There is no function app in ${app}: it has no package.json. Run this in the folder of an app, or name it with --app DIR.`,
-    );
-  }
+  const json = readPackageJson(app);
   const main = other ?? json['main'];
   if (typeof main !== 'string' || main === '') {
     throw new AppLoadError(`${file} has no "main". Name the file (or a glob) that registers the app's functions.`);
