@@ -1,6 +1,5 @@
 import { BlobServiceClient } from '@azure/storage-blob';
 import { buildSync } from 'esbuild';
-import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import net from 'node:net';
 import os from 'node:os';
