@@ -63,3 +63,7 @@ else writeMinified(await build({ ...app, ...toMinify }));
 cpSync(path.join(root, 'host.json'), path.join(folder, 'host.json'));
 const { main } = createRequire(import.meta.url)(path.join(folder, 'main.js'));
 process.exitCode = await main(process.argv.slice(2), root);
+// Pages of other subjects have figures of its results too.
+if (process.exitCode === 0) {
+  execFileSync(process.execPath, [path.join(root, 'scripts/generate-reference.mjs')], { cwd: root, stdio: 'inherit' });
+}

@@ -58,6 +58,25 @@ async function failedRun(): Promise<string> {
   return runs[0]?.runId ?? '';
 }
 
+/** Opens a page of deployments whose time moves only with {@link pass}. */
+async function open({
+  width,
+  pastMs,
+  query = '',
+}: {
+  readonly width: number;
+  readonly pastMs: number;
+  readonly query?: string;
+}): Promise<void> {
+  server = await serveDashboard({
+    ...{ jobs: BUSY, handler: answer, deployments: 2, pastMs, sweepIntervalMs: 5 * SECOND },
+    timePasses: false,
+  });
+  page = await openPage(browser, { viewport: { width, height: 800 } });
+  await page.clock.install({ time: server.sim.clock.now() });
+  await page.goto(`${server.url}${query}`);
+}
+
 /** Moves the time of the deployments and of the browser. */
 async function pass(ms: number, look: () => Promise<void>): Promise<void> {
   for (let passed = 0; passed < ms; passed += STEP_MS) {
@@ -70,13 +89,7 @@ async function pass(ms: number, look: () => Promise<void>): Promise<void> {
 
 describe('the page of all jobs', () => {
   it.each(WIDTHS)('moves nothing for two minutes in which jobs start, fail and end, %i px wide', async (width) => {
-    server = await serveDashboard({
-      ...{ jobs: BUSY, handler: answer, deployments: 2, pastMs: 3 * MINUTE, sweepIntervalMs: 5 * SECOND },
-      timePasses: false,
-    });
-    page = await openPage(browser, { viewport: { width, height: 800 } });
-    await page.clock.install({ time: server.sim.clock.now() });
-    await page.goto(server.url);
+    await open({ width, pastMs: 3 * MINUTE });
     await page.locator('a.job').first().waitFor();
     const before = await names();
     expect(before).toHaveLength(40);
@@ -91,15 +104,12 @@ describe('the page of all jobs', () => {
   });
 });
 
-describe('the page of all runs', () => {
-  it.each(WIDTHS)('moves no run for two minutes in which others fail, %i px wide', async (width) => {
-    server = await serveDashboard({
-      ...{ jobs: BUSY, handler: answer, deployments: 2, pastMs: 6 * MINUTE, sweepIntervalMs: 5 * SECOND },
-      timePasses: false,
-    });
-    page = await openPage(browser, { viewport: { width, height: 800 } });
-    await page.clock.install({ time: server.sim.clock.now() });
-    await page.goto(`${server.url}?view=runs&outcome=bad`);
+describe.each([
+  ['all runs', '?view=runs&outcome=bad'],
+  ['a job', '?job=job-04'],
+])('the page of %s', (_, query) => {
+  it.each(WIDTHS)('moves no run for two minutes in which others end, %i px wide', async (width) => {
+    await open({ width, pastMs: 6 * MINUTE, query });
     await page.locator('td.r-due').first().waitFor();
     const before = await page.locator('td.r-due').allTextContents();
     await pass(2 * MINUTE, async () => expect(await page.locator('td.r-due').allTextContents()).toEqual(before));

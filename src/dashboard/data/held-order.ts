@@ -1,4 +1,5 @@
 import { useRef, useState } from 'preact/hooks';
+import type { RunSummary } from './model';
 
 export interface HeldOrder {
   readonly names: readonly string[];
@@ -27,4 +28,19 @@ export function useHeldOrder(wanted: readonly string[], choice: string): HeldOrd
       render((count) => count + 1);
     },
   };
+}
+
+/** The runs of a list in a held order. Those to which newer ones have left no place on the page stay. */
+export function useHeldRuns(newest: readonly RunSummary[]): {
+  readonly runs: readonly RunSummary[];
+  readonly order: HeldOrder;
+} {
+  const last = useRef<readonly RunSummary[]>([]);
+  const order = useHeldOrder(
+    newest.map(({ runId }) => runId),
+    '',
+  );
+  const known = new Map([...last.current, ...newest].map((run) => [run.runId, run]));
+  last.current = order.names.flatMap((runId) => known.get(runId) ?? []);
+  return { runs: last.current, order };
 }

@@ -160,7 +160,7 @@ function Acknowledge({ job }: { readonly job: OneJob }): JSX.Element {
 }
 
 function Facts({ job }: { readonly job: OneJob }): JSX.Element {
-  const { schedule, timeZone, nextDueAt, lastRun, incident, overdueSince, pause, detail, waiting, lastHolder } = job;
+  const { schedule, timeZone, nextDueAt, lastRun, incident, overdueSince, pause, waiting, lastHolder } = job;
   return (
     <dl class="facts panel">
       <Fact name="Schedule">
@@ -203,11 +203,6 @@ function Facts({ job }: { readonly job: OneJob }): JSX.Element {
       )}
       {waiting.length > 0 && <Fact name="Requests">{plural(waiting.length, 'request waits', 'requests wait')}</Fact>}
       {pause !== null && <PauseFact pause={pause} zone={timeZone} />}
-      {pause === null && detail !== null && (
-        <Fact name="State">
-          <span class="foreign">{detail}</span>
-        </Fact>
-      )}
       {lastHolder !== null && <Fact name="Last deployment">{lastHolder}</Fact>}
     </dl>
   );
@@ -233,19 +228,21 @@ function PauseFact({ pause, zone }: PauseFactProps): JSX.Element {
   );
 }
 
-function CurrentRun({ job: { currentRun } }: { readonly job: OneJob }): JSX.Element | null {
-  if (currentRun === null) return null;
-  const { runId, attempt, startedAt, retryAt, holder } = currentRun;
-  const wait = retryAt === null ? 0 : Date.parse(retryAt) - now.value;
-  const since = startedAt === null ? 0 : now.value - Date.parse(startedAt);
+/** It stands there without a run too, so that nothing moves when one starts or ends. */
+function CurrentRun({ job: { currentRun, detail, pause } }: { readonly job: OneJob }): JSX.Element {
+  const { runId, attempt = 0, startedAt, retryAt, holder } = currentRun ?? {};
+  const wait = retryAt == null ? 0 : Date.parse(retryAt) - now.value;
+  const since = startedAt == null ? 0 : now.value - Date.parse(startedAt);
+  const more = [
+    holder == null ? '' : `on ${holder}`,
+    wait > 0 ? `next attempt in ${span(wait)}` : '',
+    (pause === null && detail) || '',
+  ];
   return (
     <Fact name="Run in progress">
-      <Link href={runHref(runId)}>attempt {attempt}</Link>
+      {runId === undefined ? 'none' : <Link href={runHref(runId)}>attempt {attempt}</Link>}
       {since > 0 && ` for ${span(since)}`}
-      <span class="second foreign">
-        {holder === null ? '' : `on ${holder}`}
-        {wait > 0 ? `next attempt in ${span(wait)}` : ''}
-      </span>
+      <span class="second foreign">{more.filter((text) => text !== '').join(', ')}</span>
     </Fact>
   );
 }

@@ -1,17 +1,17 @@
 import type { JSX } from 'preact';
-import { useRef, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { isBad } from '../../core/shown-state';
 import { confirm } from '../data/action';
 import { rerunAll } from '../data/actions';
 import { pageOf } from '../data/address';
 import { now } from '../data/clock';
-import { useHeldOrder } from '../data/held-order';
+import { useHeldRuns } from '../data/held-order';
 import { NotYet } from '../parts/failure-notice';
 import { RECENT } from '../data/timeline-marks';
-import type { Job, Runs, RunSummary } from '../data/model';
-import { Link, OrderChanged } from '../parts/parts';
+import type { Job, Runs } from '../data/model';
+import { Link } from '../parts/parts';
 import { RunFilters } from '../parts/run-filters';
-import { Listed, runsPath } from '../parts/runs-table';
+import { ListChanged, Listed, runsPath } from '../parts/runs-table';
 import { mayAct } from '../data/session';
 import { useLive } from '../data/use-live';
 import { plural } from '../data/words';
@@ -40,21 +40,13 @@ export function RunsPage(): JSX.Element {
 }
 
 function Chosen({ runs: newest }: { readonly runs: Runs }): JSX.Element {
-  const last = useRef<readonly RunSummary[]>([]);
-  const order = useHeldOrder(
-    newest.runs.map(({ runId }) => runId),
-    '',
-  );
-  // Newer ones have left the older of these no place on the page.
-  const known = new Map([...last.current, ...newest.runs].map((run) => [run.runId, run]));
-  const runs = { ...newest, runs: order.names.flatMap((runId) => known.get(runId) ?? []) };
-  last.current = runs.runs;
+  const { runs, order } = useHeldRuns(newest.runs);
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const choose = (runId: string, isChosen: boolean): void => {
     setChosen((before) => new Set([...before].filter((one) => one !== runId).concat(isChosen ? [runId] : [])));
   };
   // What is no longer listed is not run again unseen.
-  const listed = runs.runs.filter(({ runId }) => chosen.has(runId));
+  const listed = runs.filter(({ runId }) => chosen.has(runId));
   return (
     <>
       {mayAct.value && (
@@ -67,10 +59,12 @@ function Chosen({ runs: newest }: { readonly runs: Runs }): JSX.Element {
           </span>
         </p>
       )}
-      <div class="newer">
-        <OrderChanged order={order} what="The list has changed." />
-      </div>
-      <Listed runs={runs} zone={null} selection={{ chosen, choose: mayAct.value ? choose : undefined }} />
+      <ListChanged order={order} />
+      <Listed
+        runs={{ ...newest, runs }}
+        zone={null}
+        selection={{ chosen, choose: mayAct.value ? choose : undefined }}
+      />
     </>
   );
 }

@@ -4,8 +4,9 @@ import type { JSX } from 'preact';
 import { changed, pageOf, param } from '../data/address';
 import { now } from '../data/clock';
 import type { Failure } from '../data/api';
+import { type HeldOrder, useHeldRuns } from '../data/held-order';
 import type { Runs, RunSummary } from '../data/model';
-import { Badge, Link, Notice, sentence } from './parts';
+import { Badge, Link, Notice, OrderChanged, sentence } from './parts';
 import { HelpLink } from './help-link';
 import { topicOf } from '../data/help-topics';
 import { NotYet } from './failure-notice';
@@ -69,7 +70,7 @@ export function RunsTable({ job, runs, failure, zone }: RunsTableProps): JSX.Ele
       {runs === undefined ? (
         <NotYet failure={failure} what="runs" rows={8} />
       ) : (
-        <Listed runs={isPart ? { ...runs, runs: runs.runs.slice(0, LATEST), cursor: null } : runs} zone={zone} />
+        <Held key={runsPath(job, 0)} newest={runs} isPart={isPart} zone={zone} />
       )}
       {isPart && (
         <nav class="pages" aria-label="More runs">
@@ -78,6 +79,30 @@ export function RunsTable({ job, runs, failure, zone }: RunsTableProps): JSX.Ele
         </nav>
       )}
     </section>
+  );
+}
+
+interface HeldProps extends Pick<RunsTableProps, 'zone'> {
+  readonly newest: Runs;
+  readonly isPart: boolean;
+}
+
+function Held({ newest, isPart, zone }: HeldProps): JSX.Element {
+  const { runs, order } = useHeldRuns(newest.runs);
+  const shown = isPart ? { runs: runs.slice(0, LATEST), cursor: null } : { runs };
+  return (
+    <>
+      <ListChanged order={order} />
+      <Listed runs={{ ...newest, ...shown }} zone={zone} />
+    </>
+  );
+}
+
+export function ListChanged({ order }: { readonly order: HeldOrder }): JSX.Element {
+  return (
+    <div class="newer">
+      <OrderChanged order={order} what="The list has changed." />
+    </div>
   );
 }
 
