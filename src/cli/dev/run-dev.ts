@@ -260,8 +260,7 @@ async function choosePort({ port }: DevOptions, instances: number, printer: Prin
 async function runCluster(options: DevOptions, app: string, printer: Printer): Promise<void> {
   const { durationMs, jobs, main, build } = options;
   // An app that is missing or not built is refused before anything starts.
-  if (build === undefined) readPackage(app, main);
-  else readPackageJson(app);
+  (build === undefined ? readPackage : readPackageJson)(app, main);
   refuseSecondCluster(app);
   const { container, data, sweepInterval } = placeOf(options, app);
   let cluster: Cluster | undefined;

@@ -79,7 +79,6 @@ export function createSurvey(state: TickState): Survey {
   /** The clock correction at the time when the board's instants were noted. */
   let notedSkew: Millis = 0;
   const inTurn = turns();
-
   return {
     get prepared() {
       return container.isPrepared;

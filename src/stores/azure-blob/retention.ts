@@ -25,7 +25,7 @@ interface PageStart {
 
 /**
  * What the lifecycle rule of the templates does, for an account without one. Every day one page of one folder is
- * listed; only a folder that has more is read on, page by page, and what is young of a job is skipped.
+ * listed; only a folder that has more is read on, page by page, and what is young of a job is skipped. Decision 134.
  */
 export function retentionIn(container: ContainerClient, ask: Ask, askPage: AskPage, clock: Clock): Retention {
   let place: PageStart | undefined;
