@@ -11,7 +11,7 @@ const DAY_MS: Millis = 86_400_000;
 const KEPT_MS: Millis = DAY_MS;
 /** The beginning of a trouble stays until the trouble is over, and at most for this long. */
 const BEGINNING_KEPT_MS: Millis = 30 * DAY_MS;
-/** The clocks of those that list and of those that end runs are no more apart than this. */
+/** The clocks of a process that lists and of one that ends a run differ by less than this. */
 const CLOCKS_APART_MS: Millis = 10_000;
 
 /** A notice as a listing shows it. */
@@ -121,8 +121,8 @@ function isFailing(job: SweptJob, row: Row): boolean {
 }
 
 /**
- * Whether a success is told, or owed, that is later than the one by which the job is overdue: the sweep has seen less
- * than the run that succeeded.
+ * Whether a success has been told, or is owed, that is later than the one by which the job is overdue. The run that
+ * succeeded then knew more than the sweep.
  */
 function isOver({ telling }: Row, own: readonly Listed[], since: EpochMs): boolean {
   const told = own.map(({ change, delivery: { at } }) => ({ change, at }));

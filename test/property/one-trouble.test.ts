@@ -41,7 +41,7 @@ function plans(death: fc.Arbitrary<Death | undefined>): fc.Arbitrary<Plan> {
   });
 }
 
-/** What is told of a job of which a run fails in the moment in which sweeps see that it is overdue, and the next not. */
+/** What is told of a job whose run fails just as sweeps see that it is overdue, and whose next run succeeds. */
 async function told({ lastsMs, overdueMs, latenciesMs, death }: Plan): Promise<readonly string[]> {
   const ops = fakeReceiver();
   let calls = 0;
