@@ -6,7 +6,7 @@ import { cancel } from '../operator/operations/cancel';
 import { cordon, uncordon } from '../operator/operations/cordon';
 import { type Chosen, pause, pauseMany, resume, resumeMany } from '../operator/operations/pause';
 import { rerun, run } from '../operator/operations/run';
-import { selects } from '../operator/select-jobs';
+import { selects } from '../core/job-pattern';
 import { actingFor, specIn, subjectOf } from './acting';
 import { entriesOf, entryOf, oneJob } from './jobs-routes';
 import { type Office, route } from './route';

@@ -43,7 +43,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   client: ['manage/schema'],
   testing: ['core', 'lease', 'config', 'handler', 'coordinator', 'call', 'notices/guard', 'stores/memory'],
   // Only types, except for the state that lists show: a test checks that.
-  dashboard: ['client', 'core/outcome', 'core/given', 'core/guide', 'core/shown-state'],
+  dashboard: ['client', 'core/outcome', 'core/given', 'core/guide', 'core/job-pattern', 'core/shown-state'],
   functions: [
     'core',
     'lease',

@@ -3,7 +3,7 @@ import { type AuditEntry, auditKey, decodeAudit, encodeAudit } from '../../src/c
 import type { JobName } from '../../src/core/brand';
 import { recordKey, runIdOf } from '../../src/core/key';
 import { StoreUnavailableError } from '../../src/lease/store';
-import { selects } from '../../src/operator/select-jobs';
+import { selects } from '../../src/core/job-pattern';
 import { checkMetadata } from '../../src/stores/limits';
 import { jobSpec } from '../support/job';
 import { manageBench, type ManageBench, type Sent } from '../support/manage';

@@ -5,7 +5,7 @@ import type { Paused, PausedMany } from '../../manage/schema/actions';
 import type { Acting } from '../../operator/audit';
 import type { Chosen } from '../../operator/operations/pause';
 import { OperatorError, type OperatorProblem } from '../../operator/operator-error';
-import { isPattern, selects } from '../../operator/select-jobs';
+import { isPattern, selects } from '../../core/job-pattern';
 import { type Subject, unknownAnywhere } from '../../operator/subject';
 import { type JobEntry, listJobs } from '../../operator/views/list-jobs';
 import { UsageError } from '../cli-error';

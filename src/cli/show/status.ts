@@ -11,7 +11,7 @@ import { systemClock } from '../../system-clock';
 import { type FileOptions, atHand, jobsWithTag, loadFile, loadFileIfAny } from '../jobs-file';
 import { NO, OK, print, printJson, warn } from '../output';
 import { type Screen, type Sight, openScreen, watch } from './screen';
-import { selects } from '../../operator/select-jobs';
+import { selects } from '../../core/job-pattern';
 import { type StatusView, statusLines } from './status-text';
 import { type StorageOptions, devStorage, openStore } from '../storage';
 import { type TimeOptions, timesOf } from '../time';

@@ -1,5 +1,6 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
+import { selects } from '../../core/job-pattern';
 import type { Choice, Scope } from '../data/action';
 import type { Job } from '../data/model';
 import { plural } from '../data/words';
@@ -82,19 +83,5 @@ function choiceOf(kind: string, pattern: string, listed: Scope['listed']): Choic
 function isChosen({ name, tags }: Job, choice: Choice): boolean {
   if ('tag' in choice) return tags.includes(choice.tag);
   if ('jobs' in choice) return choice.jobs.includes(name);
-  return matches(choice.pattern, name);
-}
-
-/** A `*` stands for any characters, or none: the first place of each part is the best one. */
-function matches(pattern: string, name: string): boolean {
-  const [first = '', ...parts] = pattern.split('*');
-  const last = parts.pop();
-  if (last === undefined) return pattern === name;
-  let end = first.length;
-  for (const part of parts) {
-    const found = name.indexOf(part, end);
-    if (found < 0) return false;
-    end = found + part.length;
-  }
-  return name.startsWith(first) && name.length - last.length >= end && name.endsWith(last);
+  return selects(choice.pattern, name);
 }
