@@ -14,13 +14,14 @@ import { type ChangeOptions, changeControl, checkNote } from '../change-control'
 import { currentRun, readState } from '../job-state';
 import { OperatorError } from '../operator-error';
 import { orRefusal } from './refusal';
-import { choiceInWords } from '../select-jobs';
 import type { Subject } from '../subject';
 import { recordOf } from '../views/find-record';
 import { endMaintenance, startMaintenance } from './fleet';
 
 /** The most due times that are counted. */
 const COUNTED = 10_000;
+/** The most names in {@link choiceInWords}. */
+const NAMED = 5;
 
 export interface PauseTerms {
   /** Default: the actor. */
@@ -47,6 +48,19 @@ export function resume(acting: Acting, subject: Subject): Promise<Paused> {
     const after = shownPause(ended);
     return { answer: { job: subject.name, pause: after }, before: shownPause({ ...ended, until: undefined }), after };
   });
+}
+
+/** Which jobs an operator chose, the same words for the same choice: the end of planned work finds its beginning by it. */
+function choiceInWords({
+  names,
+  tag,
+}: {
+  readonly names: readonly string[];
+  readonly tag?: string | undefined;
+}): string {
+  if (tag !== undefined) return `tag ${tag}`;
+  if (names.length <= NAMED) return names.join(', ');
+  return `${names.slice(0, NAMED).join(', ')} and ${String(names.length - NAMED)} more`;
 }
 
 /** The jobs of an operation on several, and how they were chosen. */

@@ -62,9 +62,9 @@ export function rowWritten(
   // A job that was forgotten, or is back, owes no earlier records: its cursor skips the old due times.
   const isSeenAnew = row.forgotten !== undefined || before.forgotten !== undefined;
   if (acquisition === undefined || isSeenAnew) return;
-  const { again } = acquisition;
+  const again = acquisition.again.findLast(({ at }) => at <= sentAt);
   // The tick's decision, or one of the attempt after it had acquired the lease again, for a first attempt.
-  if (again === undefined || sentAt < again.at || row.attempt > 1)
+  if (again === undefined || row.attempt > 1)
     checkDecision(facts, before, row, acquisition, report);
   else {
     // The Date of that acquisition has corrected the clock.

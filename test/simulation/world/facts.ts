@@ -87,10 +87,10 @@ export interface Acquisition {
   /** When its process gave it to the task hub, or tried to. */
   handedOverAt: number | undefined;
   /**
-   * When it was acquired again after its hand-over, and whether its lease had ended by then: an attempt with a late
-   * message decides again after that.
+   * When it was acquired again after its hand-over, and when once more after its lease had ended: an attempt with a late
+   * message decides again after that. A copy of its call may come later.
    */
-  again: { readonly at: number; readonly isAfterEnd: boolean } | undefined;
+  readonly again: { readonly at: number; readonly isAfterEnd: boolean }[];
   /** The row was written under it. */
   used: boolean;
   /** Its holder has released it after that. */

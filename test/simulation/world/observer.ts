@@ -201,7 +201,7 @@ export function createObserver(
         provenAt: -Infinity,
         isLate: false,
         handedOverAt: undefined,
-        again: undefined,
+        again: [],
         used: false,
         released: false,
       });
@@ -625,10 +625,9 @@ function acquired(
   }
   acquisition.at ??= now;
   const { handedOverAt = Infinity } = acquisition;
-  if (now > handedOverAt && acquisition.again?.isAfterEnd !== true) {
-    const isAfterEnd = now > acquisition.at + leaseMs;
-    acquisition.again = { at: isAfterEnd ? now : (acquisition.again?.at ?? now), isAfterEnd };
-  }
+  const isAfterEnd = now > acquisition.at + leaseMs;
+  const { again } = acquisition;
+  if (now > handedOverAt && again.every((one) => isAfterEnd && !one.isAfterEnd)) again.push({ at: now, isAfterEnd });
   acquisition.lastAt = now;
   acquisition.isLate = false;
   proven(facts, acquisition);
