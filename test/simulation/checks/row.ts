@@ -64,8 +64,7 @@ export function rowWritten(
   if (acquisition === undefined || isSeenAnew) return;
   const again = acquisition.again.findLast(({ at }) => at <= sentAt);
   // The tick's decision, or one of the attempt after it had acquired the lease again, for a first attempt.
-  if (again === undefined || row.attempt > 1)
-    checkDecision(facts, before, row, acquisition, report);
+  if (again === undefined || row.attempt > 1) checkDecision(facts, before, row, acquisition, report);
   else {
     // The Date of that acquisition has corrected the clock.
     const errors = [...acquisition.errors, actor.error()];
