@@ -70,7 +70,7 @@ export function RunsTable({ job, runs, failure, zone }: RunsTableProps): JSX.Ele
       {runs === undefined ? (
         <NotYet failure={failure} what="runs" rows={8} />
       ) : (
-        <Held key={runsPath(job, 0)} newest={runs} isPart={isPart} zone={zone} />
+        <Held newest={runs} isPart={isPart} zone={zone} />
       )}
       {isPart && (
         <nav class="pages" aria-label="More runs">
