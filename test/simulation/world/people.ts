@@ -20,8 +20,9 @@ export function operate(
   lasts = world.plan.troubledMs - world.timeline.now(),
 ): void {
   // People wait with their commands while jobs move.
-  if (world.migration === 'moving') return;
-  const location = world.migration === 'over' ? NEXT_STORE : FIRST_STORE;
+  const before = world.migration;
+  if (before === 'moving') return;
+  const location = before === 'over' ? NEXT_STORE : FIRST_STORE;
   const mayFail = world.troubled && world.plan.people === true;
   const operator = mayFail ? operatorOf(world, lasts) : undefined;
   const desk = operator?.deskAt(location) ?? deskAt(world.storeAt(location), systemOf(world), 0);
@@ -32,7 +33,9 @@ export function operate(
     if (error instanceof OperatorError) return;
     if (mayFail && error instanceof StoreError) return;
     const isSpoiled = [...world.observer.jobs.values()].some(({ spoiled }) => spoiled.length > 0);
-    if (error instanceof ForeignMetadataError && isSpoiled) return;
+    // It began before the jobs moved, and its process slept until they had.
+    const hasMoved = world.migration !== before;
+    if (error instanceof ForeignMetadataError && (isSpoiled || hasMoved)) return;
     const kind = error instanceof StoreError || error instanceof ForeignMetadataError ? 'operatorFailed' : 'crashed';
     world.observer.report(kind, 'all', `an operator's call failed: ${String(error)}`);
   });
