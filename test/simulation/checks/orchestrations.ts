@@ -11,6 +11,8 @@ import { START, type World } from '../world/world';
 const TRUSTS_ON_MS = 10_000;
 /** The attempt with which its run continues ends an orchestration within this. */
 const ENDED_WITHIN_MS = 10_000;
+/** A process that begins to tick has swept within this. */
+const SWEPT_WITHIN_MS = 80_000;
 /** Clocks may run slower than the service's by this share. */
 const DRIFT = 0.01;
 /** Dates are cut to the second, and their machines may be up to 0.9 s behind. */
@@ -87,8 +89,11 @@ export function checkNoneLeft({ deployments, observer, plan, timeline }: World):
   for (const job of plan.jobs) {
     const facts = observer.jobs.get(firstSpec(job).name);
     if (facts?.isOrchestration !== true) continue;
-    for (const { name, hub, deadSince } of deployments) {
-      for (const { job: of, token, id } of deadSince === undefined ? hub.atWork() : []) {
+    for (const { name, hub, ticking, deadSince } of deployments) {
+      // One whose last host was told to stop as the faults ended is not back yet.
+      const isThere = ticking?.process.dead === false && timeline.now() - ticking.ticksSince >= SWEPT_WITHIN_MS;
+      if (deadSince !== undefined || !isThere) continue;
+      for (const { job: of, token, id } of hub.atWork()) {
         if (of !== facts.name || (facts.row?.token === token && facts.row.phase === 'fanning')) continue;
         if (START + timeline.now() - (facts.wentOn.get(token) ?? -Infinity) < ENDED_WITHIN_MS) continue;
         observer.report('notTerminated', facts.name, `${id} still runs in ${name}, and no run waits for it`);
