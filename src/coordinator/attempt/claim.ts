@@ -140,7 +140,8 @@ async function takeLease(
   }
   // Between the two leases the items may have begun to work again.
   if (input.isSilent === true && !(await itemsAreSilent(coordinator, job.spec.name, unpackRow(input.row), remaining))) {
-    await release(coordinator, job.spec.name, unused, remaining);
+    // An expired row may owe records, which its next holder writes.
+    if (input.lease === 'available') await release(coordinator, job.spec.name, unused, remaining);
     return 'the items of its run are at work again';
   }
   return { lease, input };
