@@ -126,7 +126,7 @@ export function sourceFiles(app: string): readonly string[] {
   return [...new Set([...collectFiles(src, SOURCE), ...collectFiles(app, TYPESCRIPT)])];
 }
 
-/** Runs a build command in the app's folder. If it fails, resolves to what it printed, and a sentence that says so. */
+/** Runs a build command in the app's folder. If it fails, resolves to its output and a sentence that names it. */
 export function runBuild(command: string, app: string): Promise<string | undefined> {
   return new Promise((resolve) => {
     // A compiler's list of errors.

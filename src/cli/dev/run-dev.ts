@@ -21,7 +21,7 @@ import { killHint } from './hint';
 import { warnedOnce } from './news';
 import { humanPrinter, jsonPrinter, type Printer } from './print';
 import { reloadOnChange, runBuild, watchApp } from './reload';
-import { codeFiles } from './watch-files';
+import { codeFiles, type FileWatch } from './watch-files';
 
 export interface DevOptions {
   /** Folder of any function app whose `main` registers a coordinator. Default: the current one. */
@@ -257,6 +257,16 @@ async function choosePort({ port }: DevOptions, instances: number, printer: Prin
   return first;
 }
 
+/** Takes what the first build has written as the app that starts: it is no change. */
+function acceptBuild(
+  failure: string | undefined,
+  { app, main, watch }: { readonly app: string; readonly main: string | undefined; readonly watch: FileWatch },
+): void {
+  if (failure !== undefined) throw new AppLoadError(failure);
+  readPackage(app, main);
+  watch.accept(codeFiles(app, main) ?? []);
+}
+
 async function runCluster(options: DevOptions, app: string, printer: Printer): Promise<void> {
   const { durationMs, jobs, main, build } = options;
   // An app that is missing or not built is refused before anything starts.
@@ -296,10 +306,7 @@ async function runCluster(options: DevOptions, app: string, printer: Printer): P
       data,
       port,
       async prepare(connection) {
-        const failure = await built;
-        if (failure !== undefined) throw new AppLoadError(failure);
-        readPackage(app, main);
-        watch.accept(codeFiles(app, main) ?? []);
+        if (built !== undefined) acceptBuild(await built, { app, main, watch });
         printer.note(`Starting ${instances === 1 ? 'the app' : `${String(instances)} deployments of the app`}…`);
         jobs?.write();
         opened = options.openStorage?.(connection, container);
