@@ -257,7 +257,7 @@ async function choosePort({ port }: DevOptions, instances: number, printer: Prin
   return first;
 }
 
-/** Takes what the first build has written as the app that starts: it is no change. */
+/** Takes what the first build has written as the app to start. It counts as no change. */
 function acceptBuild(
   failure: string | undefined,
   { app, main, watch }: { readonly app: string; readonly main: string | undefined; readonly watch: FileWatch },
