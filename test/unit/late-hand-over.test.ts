@@ -1,17 +1,18 @@
 import { describe, expect, it } from 'vitest';
 import { dispatch } from '../../src/coordinator/attempt/dispatch';
 import type { Hub } from '../../src/coordinator/coordinator';
-import type { AttemptInput } from '../../src/coordinator/message';
+import { type AttemptInput, packRow } from '../../src/coordinator/message';
 import { handOver } from '../../src/coordinator/tick/race';
 import type { LeaseId } from '../../src/core/brand';
-import type { Clock } from '../../src/core/clock';
+import { type Clock, sleep } from '../../src/core/clock';
 import { decide } from '../../src/core/decide/decide';
 import type { JobSpec } from '../../src/core/job';
 import { decodeRow } from '../../src/core/row';
+import { defineFanOut } from '../../src/handler/define-fan-out';
 import { type ServiceTime, serviceTime } from '../../src/lease/service-time';
-import { leaveRow, listedRow, quietHub, runnableJob, withoutTicks } from '../support/by-hand';
+import { firstInstance, leaveRow, listedRow, quietHub, runnableJob, withoutTicks } from '../support/by-hand';
 import { jobSpec } from '../support/job';
-import { type RivalTicks, rivalTicks } from '../support/rival-ticks';
+import { type Instance, type RivalTicks, rivalTicks } from '../support/rival-ticks';
 import { situation } from '../support/situation';
 
 const SECOND = 1_000;
@@ -165,5 +166,48 @@ describe('a hand-over that the task hub loses', () => {
     expect(Math.max(...late)).toBeGreaterThan(5 * SECOND);
     // The lease of a claim, and a tick.
     expect(Math.max(...late)).toBeLessThan(15 * SECOND + 15 * SECOND);
+  });
+});
+
+describe('a hand-over of a run whose items were silent', () => {
+  it.each(['available', 'expired'] as const)('that comes when they work again, to a row that was %s', async (lease) => {
+    const spec = jobSpec('wide', '*/10 * * * *', { leaseMs: 15_000 });
+    const wide = ({ coordinator: { clock } }: Instance) =>
+      defineFanOut({
+        plan: () => [1],
+        each: ({ signal }) => sleep(clock, HOUR, signal),
+        gather: () => undefined,
+      });
+    const sim = rivalTicks({ jobs: [spec], fanOut: { wide } });
+    await sim.clock.advanceTo(T0 + 11 * MINUTE);
+    const { name, leaseMs } = spec;
+    const { coordinator, report } = firstInstance(sim);
+    const { etag, metadata } = await listedRow(sim, name);
+    if (lease === 'expired') {
+      await sim.store.acquire(name, { leaseId: coordinator.newId() as LeaseId, leaseMs, ifMatch: etag });
+      await sim.clock.advance(leaseMs + SECOND);
+    }
+    expect(await listedRow(sim, name)).toMatchObject({ lease, etag });
+    const attempt = dispatch(
+      coordinator,
+      {
+        kind: 'handedOver',
+        job: name,
+        leaseId: coordinator.newId(),
+        leaseMs,
+        etag,
+        lease,
+        acquiredAt: sim.clock.now() - 5 * MINUTE,
+        row: packRow(decodeRow(metadata)),
+        what: 'resume',
+        isSilent: true,
+        end: null,
+      },
+      report,
+    );
+    await sim.clock.advance(SECOND);
+    expect(await attempt).toEqual({ kind: 'lost', why: 'the items of its run are at work again' });
+    // A release would settle what an expired row owes.
+    expect((await listedRow(sim, name)).lease).toBe(lease === 'expired' ? 'leased' : 'available');
   });
 });
