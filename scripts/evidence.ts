@@ -4,6 +4,7 @@ import type { Result } from '../bench/measure/result';
 import { median, milliseconds } from '../bench/report/numbers';
 import { loadTitle } from '../bench/report/tables';
 import { seconds } from '../test/chaos/row';
+import type { Scenario } from '../test/chaos/scenario';
 import { scenarios } from '../test/chaos/scenarios/index';
 import { type Measured, markdownTable } from '../test/chaos/table';
 import { MIXES, MIX_NAMES } from '../test/simulation/faults/mixes';
@@ -14,7 +15,8 @@ import { testTables } from './evidence-tests';
 import { code, table } from './table';
 
 const EVIDENCE = 'docs/evidence';
-const STORES = ['blobs', 'postgres', 'redis', 'etcd', 'zookeeper', 'consul'];
+/** The other stores of the chaos runs. */
+const STORES = { postgres: 'PostgreSQL', redis: 'Redis', etcd: 'etcd', zookeeper: 'ZooKeeper', consul: 'Consul' };
 /** The systems of the benchmark that are cronlease on a store. */
 const PEERS = { cronlease: 'blobs (the emulator)', 'cronlease-postgres': 'PostgreSQL', 'cronlease-redis': 'Redis' };
 
@@ -42,7 +44,8 @@ export function evidenceTables(root: string): Record<string, string> {
     ),
     played: playedText(read('test/simulation/played.json')),
     'planted-faults': plantedTable(root),
-    ...Object.fromEntries(STORES.map((store) => [`chaos-${store}`, chaosText(chaos(store))])),
+    'chaos-blobs': chaosText(chaos('blobs')),
+    'chaos-stores': storesText(Object.keys(STORES).map(chaos)),
     'chaos-builds': buildsTable(chaos('builds')),
     ...kept('stores', 'stores'),
     ...kept('on-azure', 'azure'),
@@ -73,19 +76,56 @@ function plantedTable(root: string): string {
 }
 
 function chaosText({ at, note = '', rows }: Measured): string {
-  const sum = (of: (row: Measured['rows'][number]) => number): string =>
-    rows.reduce((all, row) => all + of(row), 0).toLocaleString('en-US');
-  const safe =
-    `${sum(({ duplicates }) => duplicates)} duplicates, ${sum(({ losses }) => losses)} losses ` +
-    `and ${sum(({ staleWrites }) => staleWrites)} stale writes`;
-  const dueTimes = sum((row) => row.dueTimes);
-  const shown = rows.map((row) => {
-    const scenario = scenarios.find(({ name }) => name === row.name);
-    if (scenario === undefined) throw new Error(`There is no scenario "${row.name}"`);
-    return { ...row, shows: scenario.shows };
-  });
-  const text = `Recorded on ${at.slice(0, 10)}, ${String(rows.length)} rows: ${dueTimes} due times had ${safe}. ${note}`;
+  const shown = rows.map((row) => ({ ...row, shows: scenarioOf(row.name).shows }));
+  const safe = `${dueTimes(rows)} due times had ${violations(rows)}`;
+  const text = `Recorded on ${at.slice(0, 10)}, ${String(rows.length)} rows: ${safe}. ${note}`;
   return `${text.trim()}\n\n${markdownTable(shown)}`;
+}
+
+/** Of each store what it was asked and what was broken, and then one figure for each scenario. */
+function storesText(all: readonly Measured[]): string {
+  const heads = Object.values(STORES);
+  const summary = all.map(({ at, note = '', rows }, index) => [
+    heads[index] ?? '',
+    at.slice(0, 10),
+    dueTimes(rows),
+    violations(rows),
+    note,
+  ]);
+  const names = [...new Set(all.flatMap(({ rows }) => rows.map(({ name }) => name)))];
+  const figures = names.map((name) => [
+    code(scenarioOf(name).name),
+    ...all.map(({ rows }) => {
+      const row = rows.find((one) => one.name === name);
+      return row === undefined ? '–' : longest(row);
+    }),
+  ]);
+  const first = table(['store', 'recorded', 'due times', 'found', 'notes'], summary);
+  return `${first}\n\nThe longest gap or take-over of each scenario:\n\n${table(['scenario', ...heads], figures)}`;
+}
+
+function longest({ gapOthersMs = 0, gapHeldMs = 0, takeOverMs = 0, misses }: Measured['rows'][number]): string {
+  return seconds(Math.max(gapOthersMs, gapHeldMs, takeOverMs)) + (misses.length === 0 ? '' : ' MISSED');
+}
+
+function scenarioOf(name: string): Scenario {
+  const scenario = scenarios.find((one) => one.name === name);
+  if (scenario === undefined) throw new Error(`There is no scenario "${name}"`);
+  return scenario;
+}
+
+function dueTimes(rows: Measured['rows']): string {
+  return sum(rows, (row) => row.dueTimes);
+}
+
+function violations(rows: Measured['rows']): string {
+  const duplicates = sum(rows, (row) => row.duplicates);
+  const losses = sum(rows, (row) => row.losses);
+  return `${duplicates} duplicates, ${losses} losses and ${sum(rows, (row) => row.staleWrites)} stale writes`;
+}
+
+function sum(rows: Measured['rows'], of: (row: Measured['rows'][number]) => number): string {
+  return rows.reduce((all, row) => all + of(row), 0).toLocaleString('en-US');
 }
 
 function buildsTable({ at, other = '', rows }: Measured): string {
