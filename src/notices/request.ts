@@ -113,6 +113,11 @@ function send(
         reject,
       );
     });
+    // Without a listener, Node destroys the connection, and neither event comes.
+    sent.on('upgrade', ({ statusCode = 0, headers: answered }, socket) => {
+      socket.destroy();
+      resolve({ status: statusCode, headers: answered, text: '', isCut: false });
+    });
     sent.end(body);
   });
 }

@@ -178,6 +178,16 @@ describe('a post', () => {
     expect(calls).toBe(1);
   });
 
+  it('ends with the status of an answer that changes to another protocol', async () => {
+    const server = createServer((socket: Socket) => {
+      closing.push(() => socket.destroy());
+      socket.once('data', () => {
+        socket.write('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n');
+      });
+    });
+    expect((await send(await listening(server), { limitMs: 2_000 })).status).toBe(101);
+  });
+
   it('gives up after its time, and reads no more of an answer than it needs', async () => {
     const silent = await receiver(() => undefined);
     await expect(send(silent, { limitMs: 200 })).rejects.toThrow('host "localhost" has not answered within 0.2 s');
