@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { JobName, LeaseId } from '../../src/core/brand';
 import { decodeControl, encodeControl, NO_CONTROL } from '../../src/core/control';
+import { encodeFleet, FLEET } from '../../src/core/fleet';
 import { decodeLayout, LAYOUT } from '../../src/core/layout';
 import { recordKey } from '../../src/core/key';
 import { decodeRow } from '../../src/core/row';
@@ -102,6 +103,21 @@ describe('a change of the list of accounts', () => {
     expect(records.map(({ key }) => key)).toStrictEqual(keys.slice(0, 20));
     expect(records[0]?.summary).toStrictEqual({ outcome: 'succeeded' });
     expect((await a.listRecords(job, { limit: 100 })).records).toHaveLength(30);
+  });
+
+  it('takes cordons into accounts that join the list, in the place of what they had when they left it', async () => {
+    const all = world();
+    const [a, b] = all.stores as [LeaseStore, LeaseStore];
+    for (const name of NAMES) await makeRow(a, name);
+    const cordoned = (deployment: string) =>
+      encodeFleet({ cordons: [{ deployment, by: 'ann', note: 'a bad build', since: T0 }], maintenance: [] });
+    await a.writeControl(FLEET, cordoned('east'), undefined);
+    await all.apply([0, 1]);
+    expect((await b.list()).fleet?.metadata).toStrictEqual(cordoned('east'));
+    await all.apply([0], [1]);
+    await a.writeControl(FLEET, cordoned('west'), (await a.list()).fleet?.etag);
+    await all.apply([0, 1]);
+    expect((await b.list()).fleet?.metadata).toStrictEqual(cordoned('west'));
   });
 
   it('leaves a job whose lease is held where it is, stays unsettled, and ends when it is repeated', async () => {

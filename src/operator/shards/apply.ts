@@ -1,4 +1,5 @@
 import type { JobName, Millis } from '../../core/brand';
+import { FLEET } from '../../core/fleet';
 import { LAYOUT, type Layout, encodeLayout } from '../../core/layout';
 import { ForeignMetadataError } from '../../core/metadata';
 import { formOf } from '../../core/moved-row';
@@ -105,9 +106,23 @@ async function announce({ accounts, list, now }: Survey, version: number): Promi
     const { layout } = account;
     // Of this change already.
     if (layout?.version === version && layout.state === 'changing') continue;
+    if (!isInForce(account)) await takeCordons(account, accounts.find(isInForce));
     const before = layout === undefined ? undefined : layout.state === 'settled' ? layout.list : layout.before;
     await write(account, { version, state: 'changing', list, before, accounts: all, left: false, since: now });
   }
+}
+
+/** Whether deployments may claim in an account: it has no layout and has jobs, or has not left the list. */
+function isInForce({ layout, listing }: AccountSeen): boolean {
+  return layout === undefined ? listing.jobs.size > 0 : !layout.left;
+}
+
+/** Each tick reads the cordons of its own account, so an account that joins must have them before its first run. */
+async function takeCordons({ desk: { store }, listing }: AccountSeen, from: AccountSeen | undefined): Promise<void> {
+  const cordons = from?.listing.fleet;
+  if (cordons === undefined) return;
+  if ((await store.writeControl(FLEET, cordons.metadata, listing.fleet?.etag)) === 'written') return;
+  throw new OperatorError('Contended', `the cordons in ${store.location} were changed by others: try again`);
 }
 
 async function settle({ accounts, list, now }: Survey, version: number): Promise<void> {
