@@ -69,6 +69,20 @@ describe('a move to another store', () => {
     expect((await surveyMigration({ from, to })).isSettled).toBe(true);
   });
 
+  it('takes the inputs of manual runs along, so that a rerun has the same', async () => {
+    const { a, b, job, move } = await stores();
+    const body = JSON.stringify({ state: 'final' });
+    for (const [id, trigger] of [
+      ['r1', 'manual'],
+      ['f1', 'backfill'],
+    ] as const) {
+      await a.createRequest(id, `{"of":"${id}"}`);
+      await a.createRecord(job, recordKey(T0 - 30_000, id), { body, summary: { state: 'final', trigger } });
+    }
+    await move();
+    expect([await b.readRequest('r1'), await b.readRequest('f1')]).toEqual(['{"of":"r1"}', undefined]);
+  });
+
   it('says of a row that has moved, or is on its way, where its job is', async () => {
     const { a, b, job, move } = await stores();
     await move();
@@ -76,6 +90,26 @@ describe('a move to another store', () => {
     expect(() => decodeRow(moved)).toThrow(`the job has moved to ${b.location}: look for it there`);
     const arriving = { ...(await b.readRow(job))?.metadata, format: 'arriving' };
     expect(() => decodeRow(arriving)).toThrow('on its way here from another store: repeat the command that moves it');
+  });
+
+  it('takes the end of a run along whose open record an interrupted move has copied', async () => {
+    const { a, b, job, move } = await stores();
+    const key = recordKey(T0 + 60_000);
+    await b.createRecord(job, key, { body: '{"state":"open"}', summary: { state: 'open' } });
+    const etag = (await a.readRecord(job, key))?.etag as ETag;
+    await a.replaceRecord(job, key, { body: '{"state":"final"}', summary: { state: 'final' } }, etag);
+    await move();
+    expect((await b.readRecord(job, key))?.body).toBe('{"state":"final"}');
+  });
+
+  it('leaves the record of an attempt that the other store has claimed since', async () => {
+    const { a, b, job, move } = await stores();
+    const key = recordKey(T0 - 45_000);
+    const later = { body: '{"state":"open","token":8}', summary: { state: 'open' } };
+    await b.createRecord(job, key, later);
+    await a.createRecord(job, key, { body: '{"state":"final","token":7}', summary: { state: 'final' } });
+    await move();
+    expect((await b.readRecord(job, key))?.body).toBe(later.body);
   });
 
   it('copies most of the ledger before any run has to wait', async () => {

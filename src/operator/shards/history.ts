@@ -1,5 +1,7 @@
 import type { JobName } from '../../core/brand';
-import type { LedgerStore, Metadata, PieceStore } from '../../lease/store';
+import { parseRecordKey } from '../../core/key';
+import { isObject } from '../../core/metadata';
+import type { LedgerStore, Metadata, PieceStore, RequestStore } from '../../lease/store';
 import { inParallel } from '../../core/in-parallel';
 import { pagesOf } from '../pages';
 
@@ -12,7 +14,7 @@ export type History = 'newest' | 'all' | 'ended';
 const NEWEST = 20;
 const PAGE = 1_000;
 
-interface Copy<Store = LedgerStore> {
+interface Copy<Store = LedgerStore & RequestStore> {
   readonly job: JobName;
   readonly from: { readonly store: Store };
   readonly to: { readonly store: Store };
@@ -35,7 +37,7 @@ export async function copyHistory(copy: Copy, history: History): Promise<number>
   return copied;
 }
 
-/** Returns whether the other account lacked it. */
+/** Returns whether the other account lacked it, or the end of its run. */
 export async function copyRecord(
   { job, from, to }: Copy,
   key: string,
@@ -45,7 +47,21 @@ export async function copyRecord(
   const found = await from.store.readRecord(job, key);
   if (found === undefined || (history === 'ended' && isOpen(found.body))) return false;
   const stored = { body: found.body, summary: summary ?? (await summaryOf(from.store, job, key)) };
-  return (await to.store.createRecord(job, key, stored)).kind === 'created';
+  // Before the record, which is not copied again.
+  if (stored.summary['trigger'] === 'manual') await copyInput({ job, from, to }, key);
+  if ((await to.store.createRecord(job, key, stored)).kind === 'created') return true;
+  if (isOpen(found.body)) return false;
+  // The run was not over when a move that was interrupted, or one to the account that the job leaves, has copied it.
+  const there = await to.store.readRecord(job, key);
+  if (there === undefined || !isOpen(there.body) || tokenIn(there.body) > tokenIn(found.body)) return false;
+  return (await to.store.replaceRecord(job, key, stored, there.etag)).kind === 'replaced';
+}
+
+/** A rerun without an input has that of the earlier run. */
+async function copyInput({ from, to }: Copy, key: string): Promise<void> {
+  const id = parseRecordKey(key)?.request;
+  const body = id === undefined ? undefined : await from.store.readRequest(id);
+  if (id !== undefined && body !== undefined) await to.store.createRequest(id, body);
 }
 
 /** Copies what a run that fans out has planned and done. */
@@ -63,21 +79,31 @@ async function summaryOf(store: LedgerStore, job: JobName, key: string): Promise
   return records[0]?.summary ?? {};
 }
 
+/** Of the records of runs that are over. */
 async function keysIn(store: LedgerStore, job: JobName): Promise<ReadonlySet<string>> {
   const keys = new Set<string>();
   for await (const { records } of pagesOf((next) => store.listRecords(job, { limit: PAGE, ...next }))) {
-    for (const { key } of records) keys.add(key);
+    for (const { key, summary } of records) if (summary['state'] !== 'open') keys.add(key);
   }
   return keys;
 }
 
-/** What no build of cronlease wrote is copied as it is. */
 function isOpen(body: string): boolean {
+  return membersOf(body)['state'] === 'open';
+}
+
+/** The token of the attempt that wrote a record; 0: of none. */
+function tokenIn(body: string): number {
+  return Number(membersOf(body)['token'] ?? 0);
+}
+
+/** What no build of cronlease wrote is copied as it is. */
+function membersOf(body: string): Readonly<Record<string, unknown>> {
   try {
     const record: unknown = JSON.parse(body);
-    return typeof record === 'object' && record !== null && 'state' in record && record.state === 'open';
+    return isObject(record) ? record : {};
   } catch (error) {
-    if (error instanceof SyntaxError) return false;
+    if (error instanceof SyntaxError) return {};
     throw error;
   }
 }
