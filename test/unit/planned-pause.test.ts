@@ -5,7 +5,14 @@ import type { JobSpec } from '../../src/core/job';
 import { type LeaseStore, StoreUnavailableError } from '../../src/lease/store';
 import { endMaintenance, startMaintenance } from '../../src/operator/operations/fleet';
 import { readOverview } from '../../src/operator/views/overview';
-import { pauseJob, resumeJob, skippedTimes, timesNotRun } from '../../src/operator/operations/pause';
+import {
+  pauseJob,
+  pauseMany,
+  resumeJob,
+  resumeMany,
+  skippedTimes,
+  timesNotRun,
+} from '../../src/operator/operations/pause';
 import { jobSpec } from '../support/job';
 import { type RivalTicks, rivalTicks } from '../support/rival-ticks';
 
@@ -102,6 +109,13 @@ describe('a pause with a planned end', () => {
     await sim.clock.advance(4 * MINUTE);
     expect((await readOverview(sim.store, [job])).jobs[0]).toMatchObject({ state: 'idle', pause: null });
   });
+
+  it('of a disabled job is followed by no due time', async () => {
+    const disabled = { ...job, enabled: false };
+    const sim = await paused(disabled, 5);
+    const [status] = (await readOverview(sim.store, [disabled])).jobs;
+    expect(status).toMatchObject({ pause: { until: '2026-01-01T00:05:00.000Z' }, nextDueAt: null });
+  });
 });
 
 describe('the due times that a pause skips', () => {
@@ -152,6 +166,19 @@ describe('planned work', () => {
     expect(await endMaintenance(sim.store, 'all jobs')).toEqual([]);
     expect(await endMaintenance(sim.store, 'tag billing')).toMatchObject([{ by: 'ann' }]);
     expect(await shown()).toEqual([]);
+  });
+
+  it('ends with the same jobs, in whatever order a person names them', async () => {
+    const jobs = ['a', 'b'].map((name) => jobSpec(name, '@every 1m'));
+    const sim = rivalTicks({ jobs, start: T0 });
+    await sim.clock.advance(MINUTE);
+    const { store, clock } = sim;
+    const origin = { actor: 'ann', channel: 'cli', note: 'new database' } as const;
+    const acting = { store, clock, newId: () => '', waiting: () => undefined, origin };
+    const subjects = jobs.map((spec) => ({ name: spec.name, spec }));
+    await pauseMany(acting, { jobs: subjects, choice: { names: ['b', 'a', 'b'] } }, { untilIn: () => undefined });
+    await resumeMany(acting, { jobs: subjects, choice: { names: ['a', 'b'] } });
+    expect((await readOverview(sim.store, [])).maintenance).toEqual([]);
   });
 
   it('is read once to be ended, and not written where there is none', async () => {

@@ -59,8 +59,9 @@ function choiceInWords({
   readonly tag?: string | undefined;
 }): string {
   if (tag !== undefined) return `tag ${tag}`;
-  if (names.length <= NAMED) return names.join(', ');
-  return `${names.slice(0, NAMED).join(', ')} and ${String(names.length - NAMED)} more`;
+  const sorted = [...new Set(names)].sort();
+  if (sorted.length <= NAMED) return sorted.join(', ');
+  return `${sorted.slice(0, NAMED).join(', ')} and ${String(sorted.length - NAMED)} more`;
 }
 
 /** The jobs of an operation on several, and how they were chosen. */

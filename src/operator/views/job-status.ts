@@ -54,7 +54,7 @@ export function statusOf(entry: JobEntry, now: EpochMs): JobStatus {
     failures: shown?.failures ?? 0,
     incident: incident === undefined ? null : listedIncident(name, incident),
     currentRun,
-    nextDueAt: isoOrNull(stands && pause?.until === undefined ? undefined : spec && nextDueAt(spec, shown, pause, now)),
+    nextDueAt: isoOrNull(spec && nextDueAt(spec, shown, pause, now)),
     dueSince: isoOrNull(dueSince),
     overdueSince: isoOrNull(overdueSince),
     pause: pause === undefined ? null : { ...pause, since: isoOf(pause.since), until: isoOrNull(pause.until) },
@@ -155,6 +155,7 @@ function waitsSince(spec: JobSpec, row: Row, now: EpochMs): EpochMs | undefined 
 }
 
 function nextDueAt(spec: JobSpec, row: Row | undefined, pause: Pause | undefined, now: EpochMs): EpochMs | undefined {
+  if (!spec.enabled || (pause !== undefined && pause.until === undefined)) return undefined;
   const from = Math.max(now, (pause?.until ?? 0) - 1) - spec.offsetMs;
   const due = spec.timetable.next(row === undefined ? from : Math.max(from, row.cursor));
   return due === undefined ? undefined : actualTime(spec, due);
