@@ -340,6 +340,17 @@ describe('doctor', () => {
     ]);
   });
 
+  it('leaves a due time alone for as long as it may wait for required jobs', async () => {
+    const requires = ['b' as JobName];
+    const waiting = jobSpec('a', '@hourly', { requires, requireWithinMs: 30 * MINUTE });
+    const after = (minutes: number) => {
+      const row = rowOf({ cursor: T0 - minutes * MINUTE - 3_600_000 });
+      return found({ file: fileOf([{ ...waiting, offsetMs: (60 - minutes) * MINUTE }]), rows: { a: row } }, 'due');
+    };
+    expect(await after(29)).toMatchObject([{ status: 'ok' }]);
+    expect(await after(34)).toMatchObject([{ status: 'warning', subject: 'a' }]);
+  });
+
   it('compares the rows with the revision of the file', async () => {
     const status = async (revision: number, hash: string): Promise<unknown> =>
       (await found({ rows: { a: rowOf({ revision, scheduleHash: hash }) } }, 'revision')).map(

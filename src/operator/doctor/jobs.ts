@@ -215,7 +215,9 @@ function checkDue(
   const follows = spec.scheduleHash === row.scheduleHash || (file?.revision ?? 0) > row.revision;
   if (!follows || row.phase === 'retrying' || row.phase === 'fanning') return [];
   const due = spec.timetable.next(row.cursor);
-  if (due === undefined || now - actualTime(spec, due) <= LONG_MS) return [];
+  // Before that it may wait for the jobs that it requires.
+  const waitsMs = spec.requires.length === 0 ? 0 : spec.requireWithinMs;
+  if (due === undefined || now - actualTime(spec, due) <= waitsMs + LONG_MS) return [];
   const message = `was due at ${iso(due)}, and has not been claimed`;
   return [warning('due', name, message, 'check that a deployment with this job ticks and is healthy')];
 }
