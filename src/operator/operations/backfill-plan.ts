@@ -118,7 +118,6 @@ async function outcomesOf(
   dueTimes: readonly EpochMs[],
   options: CallOptions | undefined,
 ): Promise<ReadonlyMap<EpochMs, string>> {
-  const { from: oldest } = spanOf(dueTimes);
   const records = await recordsBetween(store, name, spanOf(dueTimes), options);
   const outcomes = new Map<EpochMs, string>();
   const stretches: { readonly from: EpochMs; readonly through: EpochMs; readonly outcome: string }[] = [];
@@ -130,8 +129,12 @@ async function outcomesOf(
     if (through > scheduledFor) stretches.push({ from: scheduledFor, through, outcome });
     if (outcomes.get(scheduledFor) !== 'succeeded') outcomes.set(scheduledFor, outcome);
   }
-  // A stretch of due times with one outcome has one record, which may begin before the span.
-  if (!outcomes.has(oldest)) {
+  const over = (due: EpochMs) => stretches.find(({ from, through }) => from <= due && due <= through);
+  // A stretch of due times with one outcome has one record, which may begin before the span. The first due times of the
+  // span may have records of their own since.
+  const bare = dueTimes.filter((due) => !outcomes.has(due));
+  const { from: oldest } = spanOf(bare);
+  if (bare.length > 0 && over(oldest) === undefined) {
     const { found } = await recordOver(store, name, oldest, options);
     const { through, outcome } = found?.record ?? {};
     if (through !== undefined && outcome != null) {
@@ -139,9 +142,7 @@ async function outcomesOf(
     }
   }
   for (const due of dueTimes) {
-    const stretch = outcomes.has(due)
-      ? undefined
-      : stretches.find(({ from, through }) => from <= due && due <= through);
+    const stretch = outcomes.has(due) ? undefined : over(due);
     if (stretch !== undefined) outcomes.set(due, stretch.outcome);
   }
   return outcomes;
