@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { JobName } from '../../src/core/brand';
 import { recordKey } from '../../src/core/key';
+import { ATTEMPT_LOG, createLogBuffer, lineOf } from '../../src/core/log-buffer';
+import { redactNothing } from '../../src/core/redact';
 import { ForeignRecordError, parseRecord, storeRecord, stretchRecord } from '../../src/core/record';
 import { explainTime } from '../../src/operator/views/explain';
 import { BODY_BYTES } from '../../src/stores/limits';
@@ -76,6 +78,15 @@ describe('a ledger record', () => {
   it('is read back as it was stored', () => {
     expect(parseRecord(A, KEY, storeRecord(RECORD).body)).toStrictEqual(RECORD);
     expect(parse({ ...whole, ofNextYear: [] })).toMatchObject(whole);
+  });
+
+  it('is read back whatever its handler has logged', () => {
+    const buffer = createLogBuffer({ attempt: 1 }, ATTEMPT_LOG);
+    const lines = ['\\"['.repeat(2_700), ...Array.from({ length: 25 }, () => '['.repeat(8_000))];
+    for (const line of lines) buffer.add(T0, 'info', lineOf(line, redactNothing));
+    buffer.end();
+    const record = { ...whole, log: { kept: 'inline', entries: buffer.take(redactNothing) } } as const;
+    expect(parseRecord(A, KEY, storeRecord(record as never).body)).toStrictEqual(record);
   });
 
   it.each([
