@@ -9,6 +9,8 @@ import type { Coordinator } from './coordinator';
 export const KEPT = 'kept-';
 /** The number of the piece with the end of a claim's orchestration: the claim itself writes only the one before. */
 const END = 1;
+/** More than its record holds, and less than any store takes: a result in Durable may have many megabytes. */
+const RESULT_CHARACTERS = 64 * 1024;
 
 /** The name of the piece with a text of a claim, from 0. */
 export function keptPiece(token: number, index: number): string {
@@ -26,15 +28,16 @@ export async function keepEndOf(
   { job, key, token }: { readonly job: JobName; readonly key: string; readonly token: number },
   end: OrchestrationEnd,
 ): Promise<void> {
-  const piece = { body: JSON.stringify(redactedEnd(end, redact)), summary: {} };
+  const piece = { body: JSON.stringify(shownEnd(end, redact)), summary: {} };
   await within(clock, CALL_LIMIT_MS, (signal) => store.createPiece(job, key, keptPiece(token, END), piece, { signal }));
 }
 
-/** Only the record shows an end, so no one misses what is hidden. */
-function redactedEnd(end: OrchestrationEnd, redact: Redact | undefined): OrchestrationEnd {
-  if (redact === undefined) return end;
+/** Only the record shows an end, so no one misses what is hidden, or cut off. */
+function shownEnd(end: OrchestrationEnd, redact: Redact | undefined): OrchestrationEnd {
   if (end.state === 'failed') return { state: end.state, error: redactError(end.error, redact) };
-  return { state: end.state, result: JSON.stringify(redactJson(JSON.parse(end.result), redact)) };
+  const { state, result } = end;
+  const shown = redact === undefined ? result : JSON.stringify(redactJson(JSON.parse(result), redact));
+  return { state, result: shown.slice(0, RESULT_CHARACTERS) };
 }
 
 function digits(number: number): string {

@@ -2,7 +2,9 @@ import { describe, expect, it } from 'vitest';
 import type { JobName } from '../../src/core/brand';
 import type { JobSpec } from '../../src/core/job';
 import { runIdOf } from '../../src/core/key';
+import { BODY_BYTES } from '../../src/stores/limits';
 import { jobSpec } from '../support/job';
+import type { PretendOrchestration } from '../support/app-hub';
 import { ORCHESTRATION, type Job, type Work } from '../support/job-kinds';
 import { type SimulationOptions, rivalTicks } from '../support/rival-ticks';
 
@@ -82,5 +84,19 @@ describe('the orchestrations of a task hub', () => {
     const { sim } = start({}, {}, { fanOut: {} });
     await sim.clock.advance(20 * MINUTE);
     expect(sim.hubs.listings).toBe(0);
+  });
+});
+
+describe('the result of an orchestration', () => {
+  it('is the beginning of its text, however large it is', async () => {
+    const handler: PretendOrchestration = {
+      ...{ orchestrator: 'close', takeOverAfterMs: MINUTE },
+      orchestrate: async () => 'x'.repeat(BODY_BYTES),
+    };
+    const { sim } = start({}, {}, { fanOut: { close: () => handler } });
+    await sim.clock.advance(4 * MINUTE);
+    const [record] = await sim.records('close');
+    expect(record?.attempts.map(({ outcome }) => outcome)).toEqual(['planned', 'succeeded']);
+    expect(record?.result).toMatch(/^"x{20000}/);
   });
 });

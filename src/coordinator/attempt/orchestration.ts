@@ -114,9 +114,8 @@ const RESULT_LIMIT = 32 * 1024;
 
 /** A result that is larger than a record may hold is kept as the beginning of its JSON text. */
 function resultOf(json: string, log: JobContext['log']): unknown {
-  const bytes = Buffer.byteLength(json);
-  if (bytes <= RESULT_LIMIT) return JSON.parse(json);
-  log.warn(`the result has ${String(bytes)} bytes of JSON: the ledger keeps the beginning of its text`);
+  if (Buffer.byteLength(json) <= RESULT_LIMIT) return JSON.parse(json);
+  log.warn('the result has more than 32 KB of JSON: the ledger keeps the beginning of its text');
   let kept = json.slice(0, RESULT_LIMIT);
   while (Buffer.byteLength(JSON.stringify(kept)) > RESULT_LIMIT) kept = kept.slice(0, Math.floor(kept.length * 0.9));
   return kept;
