@@ -14,7 +14,7 @@ import { sameMetadata } from '../core/metadata';
 import { movedTo } from '../core/moved-row';
 import { type CallOptions, type LeaseStore, type Metadata, metadataSize } from '../lease/store';
 import { changeRecord } from './change-record';
-import { type JobState, readState } from './job-state';
+import { type JobState, asideRunId, readState } from './job-state';
 import { OperatorError } from './operator-error';
 import type { Subject } from './subject';
 import { outcomesOf } from './views/incident';
@@ -129,12 +129,12 @@ function tidy(control: Control, state: JobState, subject: Subject): Control {
   if (row === undefined) return { ...control, manualRuns };
   const { name, spec } = subject;
   const { acknowledgement } = control;
-  const current = row.run && runIdOf(name, row.run.key);
+  const runs = [row.run && runIdOf(name, row.run.key), asideRunId(name, row)];
   return {
     pauses: control.pauses.filter(
       (pause) => lasts(pause, state) || stillCounts(pause, row, spec) || excuses(pause, control, row, spec),
     ),
-    cancel: control.cancel === current ? control.cancel : undefined,
+    cancel: runs.includes(control.cancel) ? control.cancel : undefined,
     manualRuns,
     // A back-fill that is over stays until the next one: its state can still be shown.
     backfill: control.backfill,

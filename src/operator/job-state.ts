@@ -1,3 +1,4 @@
+import { asideKey } from '../core/backfill';
 import type { EpochMs, ETag, JobName } from '../core/brand';
 import { type Control, controlOf } from '../core/control';
 import { runIdOf } from '../core/key';
@@ -59,4 +60,10 @@ export async function currentRun(
     if (found?.record.state === 'final') return undefined;
   }
   return runIdOf(job, row.run.key);
+}
+
+/** The id of the back-filled run that waits for its next attempt while due times go first. */
+export function asideRunId(job: JobName, row: Row | undefined): string | undefined {
+  const key = asideKey(row?.backfill);
+  return key === undefined ? undefined : runIdOf(job, key);
 }

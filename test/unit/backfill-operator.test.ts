@@ -4,8 +4,10 @@ import { decodeControl } from '../../src/core/control';
 import type { JobSpec } from '../../src/core/job';
 import { readBackfillStatus, startBackfill, stopBackfill } from '../../src/operator/operations/backfill';
 import { type WantedBackfill, planBackfill } from '../../src/operator/operations/backfill-plan';
-import { pauseJob } from '../../src/operator/operations/pause';
+import { pauseJob, resumeJob } from '../../src/operator/operations/pause';
+import { cancelRun } from '../../src/operator/operations/cancel';
 import { requestRun } from '../../src/operator/operations/request';
+import type { JobContext } from '../../src/handler/handler';
 import { jobSpec } from '../support/job';
 import { type RivalTicks, type SimulationOptions, rivalTicks } from '../support/rival-ticks';
 
@@ -133,6 +135,36 @@ describe('a back-fill that a person starts', () => {
     expect(await readBackfillStatus(sim.store, spec)).toMatchObject({ state: 'stopped', left: 3 });
     await expect(stopBackfill(sim.store, subject)).rejects.toMatchObject({ code: 'NoBackfill' });
     expect(await startBackfill(sim.store, spec, { ...WANTED, id: 'two', origin })).toMatchObject({ id: 'two' });
+  });
+
+  it('has a run that can be cancelled while due times go before its next attempt', async () => {
+    const retry = {
+      attempts: 3,
+      backoffMs: 10 * MINUTE,
+      maxBackoffMs: 10 * MINUTE,
+      factor: 1,
+      jitter: 'none',
+    } as const;
+    const handler = ({ trigger }: JobContext): void => {
+      if (trigger === 'backfill') throw new Error('down');
+    };
+    const { sim, spec } = await seen(jobSpec('a', '* * * * *', { retry }), { handler });
+    const span = { from: minute(2), to: minute(2), includeSucceeded: true };
+    await startBackfill(sim.store, spec, { ...WANTED, ...span, id: 'f1', origin });
+    await sim.clock.advance(2 * MINUTE);
+    const { runId = '' } = (await readBackfillStatus(sim.store, spec)) ?? {};
+    expect(runId).toBe('a-20260101T000200Z-m-f1');
+    const subject = { name: spec.name, spec };
+    await expect(cancelRun(sim.store, subject, { runId: 'a-20260101T000300Z' })).rejects.toThrow(
+      `${runId} is in progress`,
+    );
+    expect(await cancelRun(sim.store, subject, { runId })).toMatchObject({ runId, endedBy: 'tick' });
+    // Another change of the control keeps it.
+    await pauseJob(sim.store, subject, { by: 'ann', note: 'wait' });
+    await resumeJob(sim.store, subject);
+    await sim.clock.advance(MINUTE);
+    expect((await sim.records('a')).find((record) => record.runId === runId)).toMatchObject({ outcome: 'cancelled' });
+    await expect(cancelRun(sim.store, subject)).rejects.toMatchObject({ code: 'NothingRuns' });
   });
 
   it('stays in the control when a person changes something else, and lets requests in during its runs', async () => {

@@ -3,14 +3,14 @@ import type { EpochMs, JobName } from '../../core/brand';
 import { currentPause } from '../../core/control';
 import { isoOf } from '../../core/iso';
 import type { JobSpec } from '../../core/job';
-import { parseRecordKey, recordKey, runIdOf } from '../../core/key';
+import { parseRecordKey } from '../../core/key';
 import { type Origin, boundedOrigin } from '../../core/origin';
 import { isAtRest } from '../../core/row';
 import type { CallOptions, LeaseStore } from '../../lease/store';
 import { type Acting, type Recorded, operate } from '../audit';
 import { type BackfillPlan, type WantedBackfill, planIn, recordsBetween, spanOf } from './backfill-plan';
 import { type ChangeOptions, changeControl } from '../change-control';
-import { type JobState, currentRun, readState } from '../job-state';
+import { type JobState, asideRunId, currentRun, readState } from '../job-state';
 import { OperatorError } from '../operator-error';
 import type { Subject } from '../subject';
 import { shortId } from './request';
@@ -187,7 +187,7 @@ export async function readBackfillStatus(
     ...counted(spec, backfill, progress),
     outcomes,
     skipped: progress?.skipped ?? 0,
-    runId: run !== undefined && isRunOf(backfill, state) ? run : asideRun(spec, backfill, progress),
+    runId: run !== undefined && isRunOf(backfill, state) ? run : progress && asideRunId(spec.name, state.row),
   };
 }
 
@@ -207,12 +207,6 @@ function counted(
 
 function isRunOf({ id }: Backfill, { row }: JobState): boolean {
   return parseRecordKey(row?.run?.key ?? '')?.request === id;
-}
-
-/** The run that waits for its next attempt while due times go first. */
-function asideRun({ name }: JobSpec, { id }: Backfill, progress: BackfillProgress | undefined): string | undefined {
-  const { aside } = progress ?? {};
-  return aside === undefined ? undefined : runIdOf(name, recordKey(aside.scheduledFor, id));
 }
 
 /** How far the row says that a back-fill is; undefined: nothing of it has been claimed or skipped. */

@@ -4,7 +4,7 @@ import type { LeaseStore } from '../../lease/store';
 import type { Cancelled } from '../../manage/schema/actions';
 import { type Acting, operate } from '../audit';
 import { type ChangeOptions, changeControl } from '../change-control';
-import { currentRun, stateIn } from '../job-state';
+import { asideRunId, currentRun, stateIn } from '../job-state';
 import { OperatorError } from '../operator-error';
 import type { Subject } from '../subject';
 import { endRunOf } from './forget';
@@ -36,8 +36,8 @@ export interface CancelledRun {
   /** When the cancel was requested, by the storage service's clock. */
   readonly requestedAt: number;
   /**
-   * `holder`: an attempt is running, and ends at its next renewal. `tick`: the run is waiting, and the next tick ends
-   * it. `caller`: no file has the job, so that no tick looks at it, and it was ended at once.
+   * `holder`: an attempt is running, and ends at its next renewal. `tick`: the run is waiting, and the next tick that
+   * may continue it ends it. `caller`: no file has the job, so that no tick looks at it, and it was ended at once.
    */
   readonly endedBy: 'holder' | 'tick' | 'caller';
 }
@@ -58,7 +58,9 @@ export function cancelRun(
     subject,
     async (state) => {
       const { row, control, now, lease } = state;
-      const runId = await currentRun(store, name, state, options);
+      const current = await currentRun(store, name, state, options);
+      const aside = asideRunId(name, row);
+      const runId = aside !== undefined && options?.runId === aside ? aside : (current ?? aside);
       if (runId === undefined) {
         const unseen = row === undefined ? ': no coordinator has seen it yet' : '';
         throw new OperatorError('NothingRuns', `job "${name}" has no run in progress${unseen}`);
@@ -66,7 +68,11 @@ export function cancelRun(
       if (options?.runId !== undefined && options.runId !== runId) {
         throw new OperatorError('OtherRun', `run ${options.runId} of job "${name}" is over: ${runId} is in progress`);
       }
-      const endedBy = lease === 'held' ? 'holder' : 'tick';
+      // A control holds one request, and the other run has not read it.
+      if (control.cancel !== undefined && control.cancel !== runId && [current, aside].includes(control.cancel)) {
+        throw new OperatorError('RunGoesOn', `run ${control.cancel} of job "${name}" is to end first: try again then`);
+      }
+      const endedBy = lease === 'held' && runId === current ? 'holder' : 'tick';
       const result: CancelledRun = { runId, requestedAt: now, endedBy };
       return { control: control.cancel === runId ? undefined : { ...control, cancel: runId }, result };
     },
@@ -86,28 +92,27 @@ export async function cancelOrEnd(
 ): Promise<CancelledRun> {
   const asked = await cancelRun(desk.store, subject, options);
   if (subject.spec !== undefined || asked.endedBy === 'holder') return asked;
-  return (await endLeftRun(desk, subject.name)) === asked.runId ? { ...asked, endedBy: 'caller' } : asked;
+  return (await endLeftRun(desk, subject.name, asked.runId)) ? { ...asked, endedBy: 'caller' } : asked;
 }
 
 /**
  * Ends the waiting run of a job that was removed from the jobs file, as cancelled: no tick looks at the job, so that a
  * request would have no effect.
  *
- * @returns the run; undefined if no run waits: none is in progress, or an instance holds the job
+ * @returns false if this run is not the one in progress, or an instance holds the job
  * @throws OperatorError `Contended`
  */
-async function endLeftRun(desk: LeaseTaker, job: JobName): Promise<string | undefined> {
+async function endLeftRun(desk: LeaseTaker, job: JobName, wanted: string): Promise<boolean> {
   const listing = await desk.store.list({ job });
   const seen = listing.jobs.get(job)?.row;
   const { row, lease, control, now } = stateIn(listing, job);
-  if (seen === undefined || row === undefined || lease === 'held') return undefined;
-  const runId = await currentRun(desk.store, job, { row, lease });
-  if (runId === undefined) return undefined;
+  if (seen === undefined || row === undefined || lease === 'held') return false;
+  if ((await currentRun(desk.store, job, { row, lease })) !== wanted) return false;
   const holding = await takeLease(desk, job, seen);
   const ended = await endRunOf(desk, holding, row, now);
   await writeStretches(desk, holding, row.owed);
   // Released, the row would say that these notices exist. Otherwise whoever claims it next creates them.
   const missing = await missingNotices(desk.store, job, ended.telling, control);
   if (missing.length === 0) await letGo(desk, holding);
-  return runId;
+  return true;
 }
