@@ -70,6 +70,19 @@ describe('a page of runs', () => {
     expect(page.next).toEqual({ job: 'j35', key: recordKey(T0 + 35 * MINUTE) });
   });
 
+  it('has a stretch of due times that reaches into the span, after older manual runs', async () => {
+    const { store, jobs } = await ledger([{ job: 'a', time: T0 + 9 * MINUTE, outcome: 'succeeded' }]);
+    const through = new Date(T0 + 8 * MINUTE).toISOString();
+    const stretch = { state: 'final', outcome: 'paused', through, count: '8' };
+    await store.createRecord('a' as JobName, recordKey(T0 + MINUTE), { body: '{}', summary: stretch });
+    const manual = { state: 'final', outcome: 'succeeded', trigger: 'manual' };
+    await store.createRecord('a' as JobName, recordKey(T0 + 5 * MINUTE, 'm'), { body: '{}', summary: manual });
+    const page = await pageOfRuns(store, jobs, { ...ANY, since: T0 + 7 * MINUTE }, { limit: 1, start: undefined });
+    expect(page.runs.map(brief)).toEqual(['a 9']);
+    const next = await pageOfRuns(store, jobs, { ...ANY, since: T0 + 7 * MINUTE }, { limit: 1, start: page.next });
+    expect(next.runs.map(brief)).toEqual(['a 1']);
+  });
+
   it('has the records of a job whose row cannot be read', async () => {
     const written = each(40, (n) => ({ job: `j${String(n)}`, time: T0 + n * MINUTE, outcome: 'succeeded' }));
     const { store, jobs } = await ledger([...written, { job: 'odd', time: T0 + 99 * MINUTE, outcome: 'failed' }]);

@@ -170,12 +170,13 @@ async function search(
     runs.push(run);
   };
   let last: string | undefined;
+  let isOver = false;
   let listings = 0;
   const first = firstKey(filter, start);
   for (const prefix of prefixesFrom(first, headDigits(job, limit))) {
     let continuation: string | undefined;
     do {
-      if (runs.length > limit || (last !== undefined && isOver(last, filter))) {
+      if (runs.length > limit || isOver) {
         return { runs, stoppedAt: runs.length > limit ? at(job, runs[limit]?.key ?? last) : undefined };
       }
       if (listings >= LISTINGS && last !== undefined) return { runs, stoppedAt: at(job, last) };
@@ -191,6 +192,7 @@ async function search(
         const run = listedRun(job, record);
         if (run === undefined) continue;
         last = run.key;
+        isOver ||= endsSearch(job, run, filter);
         if (pending !== undefined && pending.key <= run.key) {
           if (pending.key < run.key) take(pending);
           pending = undefined;
@@ -241,8 +243,13 @@ function headDigits({ spec, row }: PagedJob, limit: number): number {
   return Math.min(9, Math.max(1, KEY_DIGITS - Math.ceil(Math.log10(limit * (one - other)))));
 }
 
-function isOver(key: string, { since }: RunFilter): boolean {
-  return since !== undefined && (parseRecordKey(key)?.scheduledFor ?? 0) < since;
+/**
+ * Whether all records after this one are too old. A stretch of due times has the key of its oldest one, so it may come
+ * after manual runs that are older than its end.
+ */
+function endsSearch({ spec }: PagedJob, { key, scheduledFor }: ListedRun, { since }: RunFilter): boolean {
+  if (since === undefined || scheduledFor >= since) return false;
+  return spec?.kind !== 'timed' || parseRecordKey(key)?.request === undefined;
 }
 
 /** Whether records in between may not pass, so that a page takes more of them than it shows. */
