@@ -146,8 +146,8 @@ describe('the estimate', () => {
     const [job] = estimate([daily], { items: new Map([['daily', 50]]) }).jobs;
     expect(job?.storageCalls).toBe(30 * (15 + 50 * 5));
     expect(job?.executions).toBe(30 * (2 + 5 + 50 * 2));
-    // The last run is due as the month ends.
-    expect(job?.gbSeconds).toBe(2 * (30 * (5 + 2 + 1) - 3));
+    // The items run ten at a time. The last run is due as the month ends.
+    expect(job?.gbSeconds).toBe(2 * (30 * (5 + 1 + 5 + 1) - 7));
   });
 
   it('adds listings for a job that waits for others, in each deployment', () => {

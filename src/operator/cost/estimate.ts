@@ -156,10 +156,14 @@ export function estimateCost(
   };
 }
 
-/** The items of a fan-out run side by side, after their plan. */
+/** So many items run side by side, unless the handler says otherwise: `concurrency` of `defineFanOut`. */
+const ITEMS_AT_ONCE = 10;
+
+/** The items of a fan-out follow its plan. */
 function loadOf({ deployments, durationMs, items }: CostAssumptions): Load {
   const seconds = Math.max(BILLED_SECONDS, Math.ceil(durationMs / 1_000));
-  return { deployments, secondsOf: ({ name }) => seconds * (items.has(name) ? 2 : 1) + LAST_TURN_SECONDS };
+  const rounds = (name: string): number => Math.ceil((items.get(name) ?? 0) / ITEMS_AT_ONCE);
+  return { deployments, secondsOf: ({ name }) => seconds * (1 + rounds(name)) + LAST_TURN_SECONDS };
 }
 
 type JobBill = Omit<JobCost, 'cost'> & { readonly quantities: Quantities };
