@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { JobName } from '../../src/core/brand';
 import type { JobSpec } from '../../src/core/job';
 import { runIdOf } from '../../src/core/key';
+import { BODY_BYTES } from '../../src/stores/limits';
 import { type Answering, CALL, OPERATION, type Sent, type Target, pretendTarget } from '../support/called';
 import { jobSpec } from '../support/job';
 import { type Instance, type RivalTicks, rivalTicks } from '../support/rival-ticks';
@@ -188,6 +189,21 @@ describe('a run that is a call', () => {
     holderOf(sent).kill();
     await sim.clock.advance(2 * MINUTE);
     expect(lines()).toEqual(['POST /close 1']);
+    expect(await last(sim)).toMatchObject({ outcome: 'failed', reason: 'holderLost' });
+  });
+
+  it('whose only attempt lost its holder, and whose operation something else has overwritten, has failed', async () => {
+    const { sim, sent } = setUp(minute, {
+      retry: { attempts: 1, backoffMs: 10_000, factor: 2, maxBackoffMs: 300_000, jitter: 'none' },
+    });
+    await sim.clock.advance(10 * MINUTE + 20_000);
+    holderOf(sent).kill();
+    const { run } = await sim.row('close');
+    const [name = ''] = await pieces(sim);
+    const place = ['close' as JobName, run?.key ?? '', name] as const;
+    await sim.store.deletePiece(...place);
+    await sim.store.createPiece(...place, { body: 'x'.repeat(BODY_BYTES + 1), summary: {} });
+    await sim.clock.advance(MINUTE);
     expect(await last(sim)).toMatchObject({ outcome: 'failed', reason: 'holderLost' });
   });
 

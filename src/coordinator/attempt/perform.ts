@@ -1,3 +1,4 @@
+import { ForeignRecordError } from '../../core/record';
 import type { JobContext } from '../../handler/handler';
 import { isCall, isFanOut, isOrchestration } from '../../handler/handlers';
 import type { HeldRow } from '../held';
@@ -56,10 +57,20 @@ export async function performEnd(
 ): Promise<Stage> {
   const { handler, input: ownInput } = held.job;
   const kept = keptBy(held);
-  if (!isCall(handler) || (await kept.read()) === undefined) return { handlerCall: undefined };
+  if (!isCall(handler) || !(await hasOperation(kept))) return { handlerCall: undefined };
   if (outcome !== 'cancelled') return perform(held, attempted, input, kept);
   await callToEnd(held, attempted, reason, (context) => handler.call(context, ownInput, kept));
   return { handlerCall: undefined };
+}
+
+/** One that something else has overwritten can neither be polled nor ended, and must not keep its run from ending. */
+async function hasOperation(kept: KeptPieces): Promise<boolean> {
+  try {
+    return (await kept.read()) !== undefined;
+  } catch (error) {
+    if (error instanceof ForeignRecordError) return false;
+    throw error;
+  }
 }
 
 /**
