@@ -99,6 +99,7 @@ const AUDIT_SETTINGS = [
   'CRONLEASE_AUDIT__blobServiceUri',
   'CRONLEASE_AUDIT__credential',
   'CRONLEASE_AUDIT__clientId',
+  'CRONLEASE_AUDIT__managedIdentityResourceId',
 ];
 
 /**
