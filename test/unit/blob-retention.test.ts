@@ -1,3 +1,5 @@
+import { Readable } from 'node:stream';
+import type { StoragePipelineOptions } from '@azure/storage-blob';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { invertedTime } from '../../src/core/key';
 import type { JobName, Millis } from '../../src/core/brand';
@@ -86,5 +88,51 @@ describe('retention on blobs', () => {
     // A record of an old due time that was written today stays.
     expect(await names('runs/')).toEqual([...young, late, ...others]);
     expect(listings).toEqual(['runs/', expect.stringMatching(/^runs\/ runs\/a\/\d{13}$/), 'runs/ runs/b0']);
+  });
+});
+
+describe('an account with a hierarchical namespace', () => {
+  /** Lists folders among the blobs, and deletes none that has blobs in it. */
+  function hierarchical(names: readonly string[]) {
+    const deleted: string[] = [];
+    const listed = (name: string): string => {
+      const isFolder = names.some((other) => other.startsWith(`${name}/`));
+      const kind = `<ResourceType>${isFolder ? 'directory' : 'file'}</ResourceType>`;
+      const times = '<Last-Modified>Fri, 01 Nov 2019 13:00:00 GMT</Last-Modified><Etag>0x1</Etag>';
+      const metadata = isFolder ? '<hdi_isfolder>true</hdi_isfolder>' : '';
+      return `<Blob><Name>${name}</Name><Properties>${times}${kind}<LeaseState>available</LeaseState></Properties><Metadata>${metadata}</Metadata></Blob>`;
+    };
+    const httpClient: StoragePipelineOptions['httpClient'] = {
+      async sendRequest(request) {
+        const headers = request.headers.clone();
+        for (const { name } of headers.headersArray()) headers.remove(name);
+        headers.set('date', new Date().toUTCString());
+        const { pathname, searchParams } = new URL(request.url);
+        if (request.method === 'DELETE') {
+          const name = pathname.split('/').slice(2).join('/');
+          deleted.push(name);
+          if (!names.some((other) => other.startsWith(`${name}/`))) return { request, status: 202, headers };
+          headers.set('x-ms-error-code', 'DirectoryIsNotEmpty');
+          return { request, status: 409, headers };
+        }
+        headers.set('content-type', 'application/xml');
+        const prefix = searchParams.get('prefix') ?? '';
+        const blobs = names.filter((name) => name.startsWith(prefix)).map(listed);
+        const body = `<EnumerationResults><Blobs>${blobs.join('')}</Blobs><NextMarker/></EnumerationResults>`;
+        return { request, status: 200, headers, readableStreamBody: Readable.from([body]) };
+      },
+    };
+    const settings = { CRONLEASE_STORAGE: 'AccountName=acme;AccountKey=c2VjcmV0' };
+    const container = connectContainer(settings, 'jobs', { httpClient });
+    return { deleted, store: azureBlobStore({ container, clock: settableClock(RUNS_DAY + 1_000) }) };
+  }
+
+  it('keeps its folders, of which none is a blob that cronlease did not write', async () => {
+    const { deleted, store } = hierarchical(['jobs', 'jobs/a', 'jobs/a/lease', 'runs', 'runs/a', 'runs/a/1']);
+    const { jobs, strays } = await store.list();
+    expect([...jobs.keys()]).toEqual(['a']);
+    expect(strays).toBeUndefined();
+    expect(await store.purge(new Map([['a' as JobName, YOUNG]]))).toBe('done');
+    expect(deleted).toEqual(['runs/a/1']);
   });
 });
