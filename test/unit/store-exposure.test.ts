@@ -23,6 +23,12 @@ const PLAIN = [
   'postgres://u:s3cret@db.example/app?sslmode=no-verify',
   'postgres://u:s3cret@db.example/app?ssl=no-verify',
   'postgres:///app?host=db.example',
+  // pg takes the last one.
+  'postgres://u:s3cret@db.example/app?sslmode=verify-full&sslmode=disable',
+  'postgres:///app?host=127.0.0.1&host=db.example',
+  'postgres://u:s3cret@db.example/app?sslrootcert=',
+  // Then pg takes a certificate of any host, as libpq does.
+  'postgres://u:s3cret@db.example/app?uselibpqcompat=true&sslmode=verify-ca&sslrootcert=ca.pem',
   'redis://:s3cret@cache.example',
   'valkey://cache.example:6380/1?waitReplicas=1',
   'etcd://u:s3cret@127.0.0.1,b.example:2379/p',
@@ -34,6 +40,7 @@ const VERIFIED = [
   'postgres://u:s3cret@db.example/app?sslmode=verify-full',
   'postgres://u:s3cret@db.example/app?sslmode=verify-ca&sslrootcert=ca.pem',
   'postgres://u:s3cret@db.example/app?ssl=true',
+  'postgres://u:s3cret@db.example/app?sslnegotiation=direct',
   'rediss://:s3cret@cache.example',
   'etcds://u:s3cret@a.example,b.example',
   'consuls://:s3cret@agent.example',
