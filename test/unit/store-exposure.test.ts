@@ -2,7 +2,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { openElectionStore, openShards, openStore, type Settings } from '../../src/stores/open';
 import { checkStorage } from '../../src/operator/doctor/storage';
 import { exposedTo } from '../../src/stores/exposure';
-import { databaseOf } from '../../src/stores/postgres/settings';
+import { databaseOf, scopeOf } from '../../src/stores/postgres/settings';
 import type { Trial } from '../../src/lease/trial';
 import { systemClock } from '../../src/system-clock';
 
@@ -106,6 +106,16 @@ describe('a store at another host', () => {
 });
 
 describe("an identity's token", () => {
+  it.each([
+    ['a.postgres.database.azure.com', 'windows.net'],
+    ['a.postgres.database.usgovcloudapi.net', 'usgovcloudapi.net'],
+    ['a.postgres.database.chinacloudapi.cn', 'chinacloudapi.cn'],
+    ['db.example', 'windows.net'],
+  ])('for PostgreSQL at %s is one of its cloud', (host, cloud) => {
+    const database = databaseOf(`postgres://u@${host}/app?sslmode=verify-full`);
+    expect(scopeOf(database)).toBe(`https://ossrdbms-aad.database.${cloud}/.default`);
+  });
+
   it.each([
     'postgres://u@db.example/app',
     'postgres://u@127.0.0.1/app',

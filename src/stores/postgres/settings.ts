@@ -62,6 +62,12 @@ function tlsOf(parameters: URLSearchParams): Exposure['tls'] {
   return isOfHost ? 'verified' : 'unverified';
 }
 
+/** The scope of an identity's token for the cloud of Azure in which the server is. */
+export function scopeOf({ exposure }: Database): string {
+  const cloud = /\.postgres\.database\.(usgovcloudapi\.net|chinacloudapi\.cn)$/i.exec(exposure.hosts[0] ?? '')?.[1];
+  return `https://ossrdbms-aad.database.${cloud?.toLowerCase() ?? 'windows.net'}/.default`;
+}
+
 function invalid(problem: string): StorageSettingsError {
   return new StorageSettingsError(
     'ConnectionStringInvalid',
