@@ -24,9 +24,13 @@ export function failure(error: unknown, where: string): StoreError {
   const why = denialOf(code, cause.message);
   if (why !== undefined) return new StoreDeniedError(`${said}. ${REMEDY[why]}`, { cause, why });
   if (code === NO_CONTAINER) return noContainer(said, cause);
-  return new StoreUnavailableError(`${said}. ${REMEDIES[code] ?? 'The call may or may not have taken effect.'}`, {
-    cause,
-  });
+  return new StoreUnavailableError(`${said}. ${remedyOf(code, cause.message)}`, { cause });
+}
+
+function remedyOf(code: string, message: string): string {
+  // The first line of each script is one that older servers cannot read.
+  if (message.includes('Error compiling script')) return 'Use Redis 7 or later, or Valkey.';
+  return REMEDIES[code] ?? 'The call may or may not have taken effect.';
 }
 
 export function resultOf(error: unknown): CallResult {
