@@ -16,6 +16,7 @@ export function stateOf(error: unknown): string | undefined {
 const MISSING = ['42P01', '3F000'];
 /** A serialization failure, and a deadlock. */
 const ROLLED_BACK = ['40001', '40P01'];
+const TOO_MANY_CONNECTIONS = '53300';
 /** A write in a read-only transaction. */
 const READ_ONLY = '25006';
 
@@ -71,7 +72,7 @@ export function resultOf(error: unknown): CallResult {
   const state = stateOf(error);
   if (state === undefined) return 'noAnswer';
   if (denialOf(state) !== undefined) return 'denied';
-  return state.startsWith('53') ? 'throttled' : 'error';
+  return state === TOO_MANY_CONNECTIONS ? 'throttled' : 'error';
 }
 
 /** The error of a missing table is that of a missing schema. A new table would contradict what the others hold. */
@@ -96,7 +97,10 @@ function unavailableRemedy(state: string): string {
   if (state === READ_ONLY) {
     return 'This server is a replica, or read only for another reason, such as a full disk: connect to the primary.';
   }
-  if (state.startsWith('53')) return 'Raise max_connections or put a pooler such as PgBouncer before the server.';
+  if (state === TOO_MANY_CONNECTIONS) {
+    return 'Raise max_connections or put a pooler such as PgBouncer before the server.';
+  }
+  if (state === '53100') return 'The disk of the server is full: enlarge it.';
   if (ROLLED_BACK.includes(state)) {
     return 'Other transactions came between at each of several tries. The call has not taken effect.';
   }
