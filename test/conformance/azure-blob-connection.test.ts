@@ -46,6 +46,11 @@ describe('a connection string', () => {
       ' usedevelopmentstorage=True; ',
       'http://127.0.0.1:10000/devstoreaccount1',
     ],
+    [
+      'an emulator on another machine, as the host of Functions reads it',
+      'UseDevelopmentStorage=true;DevelopmentStorageProxyUri=http://azurite',
+      'http://azurite:10000/devstoreaccount1',
+    ],
     ['an account', ACCOUNT, 'https://acme.blob.core.windows.net/'],
     [
       'another cloud',
@@ -69,6 +74,7 @@ describe('a connection string', () => {
 
   it.each([
     ['hello', 'not name=value'],
+    ['UseDevelopmentStorage=true;DevelopmentStorageProxyUri=azurite', 'DevelopmentStorageProxyUri is not a URL'],
     [`AccountKey=${KEY}`, 'neither BlobEndpoint nor AccountName'],
     ['AccountName=acme', 'neither AccountKey nor SharedAccessSignature'],
     [`BlobEndpoint=https://acme.blob.core.windows.net;AccountKey=${KEY}`, 'AccountName is missing'],

@@ -232,7 +232,8 @@ function parseConnectionString(text: string): Connection {
     members.set(part.slice(0, equals).trim().toLowerCase(), part.slice(equals + 1).trim());
   }
   if (members.get('usedevelopmentstorage')?.toLowerCase() === 'true') {
-    return { url: EMULATOR.url, credential: new StorageSharedKeyCredential(EMULATOR.account, EMULATOR.key) };
+    const url = emulatorAt(members.get('developmentstorageproxyuri'));
+    return { url, credential: new StorageSharedKeyCredential(EMULATOR.account, EMULATOR.key) };
   }
   const account = members.get('accountname');
   const key = members.get('accountkey');
@@ -253,6 +254,14 @@ function parseConnectionString(text: string): Connection {
     );
   }
   return { url: `${url}?${sas}`, credential: new AnonymousCredential() };
+}
+
+/** @param proxy the machine of the emulator, from which the clients of .NET take no more than scheme and host */
+function emulatorAt(proxy: string | undefined): string {
+  if (proxy === undefined || proxy === '') return EMULATOR.url;
+  const { protocol, hostname } = URL.parse(proxy) ?? { protocol: '', hostname: '' };
+  if (!/^https?:$/.test(protocol)) throw invalidConnection('DevelopmentStorageProxyUri is not a URL');
+  return `${protocol}//${hostname}:10000/${EMULATOR.account}`;
 }
 
 function endpointOf(members: ReadonlyMap<string, string>, account: string | undefined): string {
