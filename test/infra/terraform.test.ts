@@ -109,6 +109,11 @@ describe('the Terraform module', () => {
     expect(new Set([...here, ...LEFT_OUT])).toEqual(new Set(there));
   });
 
+  it('takes a /24 for each app from an address space of any length, as the templates do', () => {
+    expect(templates.get('infra/main.bicep')?.source).toContain('cidrSubnet(addressSpace, 24, i)');
+    expect(ALL).toContain('cidrsubnet(var.address_space, 24 - tonumber(split("/", var.address_space)[1]), app.network)');
+  });
+
   it('has the alerts of the templates', () => {
     const rules = templates.get('infra/modules/alerts.bicep');
     const [, events = ''] = /var events = '''\n(.*?)'''/s.exec(rules?.source ?? '') ?? [];
