@@ -114,6 +114,13 @@ describe('the Terraform module', () => {
     expect(ALL).toContain('cidrsubnet(var.address_space, 24 - tonumber(split("/", var.address_space)[1]), app.network)');
   });
 
+  it('gives a group that operates and reads both roles, as the templates do', () => {
+    const access = /locals \{[^}]*?access = merge\([\s\S]*?\n {2}\)/.exec(ALL)?.[0] ?? '';
+    const keys = [...access.matchAll(/"([^"]*)" => \{\s*scope/g)].map(([, key]) => key);
+    expect(keys.length).toBeGreaterThanOrEqual(5);
+    expect(new Set(keys).size).toBe(keys.length);
+  });
+
   it('has the alerts of the templates', () => {
     const rules = templates.get('infra/modules/alerts.bicep');
     const [, events = ''] = /var events = '''\n(.*?)'''/s.exec(rules?.source ?? '') ?? [];
