@@ -111,7 +111,9 @@ describe('the Terraform module', () => {
 
   it('takes a /24 for each app from an address space of any length, as the templates do', () => {
     expect(templates.get('infra/main.bicep')?.source).toContain('cidrSubnet(addressSpace, 24, i)');
-    expect(ALL).toContain('cidrsubnet(var.address_space, 24 - tonumber(split("/", var.address_space)[1]), app.network)');
+    expect(ALL).toContain(
+      'cidrsubnet(var.address_space, 24 - tonumber(split("/", var.address_space)[1]), app.network)',
+    );
   });
 
   it('gives a group that operates and reads both roles, as the templates do', () => {

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { StoragePipelineOptions } from '@azure/storage-blob';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -14,6 +15,9 @@ const RUNS_DAY = DAY * 20_785;
 const YOUNG: Millis = 365 * DAY;
 /** A time that has not begun: everything is old. */
 const NONE: Millis = -DAY;
+
+/** Of a record that was due so long ago. */
+const keyOf = (ago: Millis): string => `${invertedTime(Date.now() - ago)}-s`;
 
 let azurite: Azurite;
 let containers = 0;
@@ -34,17 +38,18 @@ async function world({ pageSize = 100 } = {}) {
     listings.push(`${options?.prefix ?? ''} ${options?.startFrom ?? ''}`.trim());
     return list(options);
   };
+  const blob = (name: string) => container.getBlockBlobClient(name);
   const names = async (prefix = ''): Promise<string[]> => {
     const found: string[] = [];
     for await (const { name } of list({ prefix })) found.push(name);
     return found;
   };
   const put = async (...blobs: readonly string[]): Promise<void> => {
-    for (const name of blobs) await container.getBlockBlobClient(name).upload('', 0);
+    for (const name of blobs) await blob(name).upload('', 0);
   };
   const purge = (keep: Readonly<Record<string, Millis>>) =>
     store.purge(new Map(Object.entries(keep) as [JobName, Millis][]));
-  return { clock, listings, names, put, purge };
+  return { clock, listings, names, put, purge, blob };
 }
 
 describe('retention on blobs', () => {
@@ -74,11 +79,20 @@ describe('retention on blobs', () => {
     expect(await names()).toEqual(['jobs/a/lease', 'logs/b/1/1', 'runs/b/1', 'runs/other/1']);
   });
 
+  it('goes on past what somebody else keeps: by a snapshot, or by a lease', async () => {
+    const { names, put, purge, blob } = await world({ pageSize: 2 });
+    const [held = '', leased = '', ...others] = [1, 2, 3, 4].map((hours) => `runs/a/${keyOf(hours * 3_600_000)}`);
+    await put(held, leased, ...others);
+    await blob(held).createSnapshot();
+    await blob(leased).getBlobLeaseClient(randomUUID()).acquireLease(-1);
+    expect([await purge({ a: NONE }), await purge({ a: NONE })]).toEqual(['more', 'done']);
+    expect(await names()).toEqual([held, leased]);
+  });
+
   it('reads a folder of several pages to its end, and skips what is young, and jobs that it does not know', async () => {
     const { listings, names, put, purge } = await world({ pageSize: 2 });
-    const key = (ago: Millis): string => `${invertedTime(Date.now() - ago)}-s`;
-    const young = [1, 2, 3, 4, 5].map((hours) => `runs/a/${key(hours * 3_600_000)}`);
-    const late = `runs/a/${key(400 * DAY)}`;
+    const young = [1, 2, 3, 4, 5].map((hours) => `runs/a/${keyOf(hours * 3_600_000)}`);
+    const late = `runs/a/${keyOf(400 * DAY)}`;
     const others = ['runs/b/1', 'runs/b/2', 'runs/b/3', 'runs/b/4', 'runs/b/5'];
     await put(...young, late, ...others, 'runs/c/1');
     const answers: string[] = [];

@@ -16,6 +16,14 @@ const FOLDERS = [RUNS_PREFIX, LOGS_PREFIX, REQUESTS_PREFIX, AUDIT_PREFIX, NOTICE
 /** At most so many blobs are deleted in one sweep: for a few seconds. */
 const PAGE = 1_000;
 
+/** The answers where somebody else keeps a blob, which must not keep the rest. A lifecycle rule leaves it, too. */
+const KEPT_BY_OTHERS = [
+  'LeaseIdMissing',
+  'SnapshotsPresent',
+  'BlobImmutableDueToPolicy',
+  'BlobImmutableDueToLegalHold',
+];
+
 /** Where the next page of a folder begins. */
 interface PageStart {
   readonly folder: string;
@@ -46,7 +54,7 @@ export function retentionIn(container: ContainerClient, ask: Ask, askPage: AskPa
     await inParallel(blobs, ({ name, etag }) =>
       ask({
         what: `delete ${name}`,
-        no: NO.replace,
+        no: [...NO.replace, ...KEPT_BY_OTHERS],
         options,
         send: (abortSignal) =>
           container.getBlobClient(name).delete({ conditions: { ifMatch: quoted(etag) }, abortSignal }),
