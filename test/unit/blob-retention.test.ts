@@ -79,7 +79,7 @@ describe('retention on blobs', () => {
     expect(await names()).toEqual(['jobs/a/lease', 'logs/b/1/1', 'runs/b/1', 'runs/other/1']);
   });
 
-  it('goes on past what somebody else keeps: by a snapshot, or by a lease', async () => {
+  it('goes on past a blob that is kept by a snapshot or a lease', async () => {
     const { names, put, purge, blob } = await world({ pageSize: 2 });
     const [held = '', leased = '', ...others] = [1, 2, 3, 4].map((hours) => `runs/a/${keyOf(hours * 3_600_000)}`);
     await put(held, leased, ...others);
