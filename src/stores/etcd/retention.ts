@@ -34,7 +34,8 @@ interface Old {
 
 /**
  * What a lifecycle rule does for blobs. etcd finds keys by the revision of their last write, and has no time: each call
- * marks which revision was the newest at its time, so an entry is deleted up to an hour after its time.
+ * marks which revision was the newest at its time, so an entry is deleted up to an hour after its time, or a day where
+ * the marks of that time are those of {@link OLD_MARK_EVERY_MS}.
  */
 export function retentionIn(ask: Ask, keys: Keys): Retention {
   return {
