@@ -2,6 +2,7 @@ import { RestError } from '@azure/storage-blob';
 import { describe, expect, it } from 'vitest';
 import { failure as failureOfBlobs } from '../../src/stores/azure-blob/errors';
 import { failure as failureOfPostgres, resultOf } from '../../src/stores/postgres/errors';
+import { failure as failureOfRedis } from '../../src/stores/redis/errors';
 
 describe('an answer of PostgreSQL that it lacks something', () => {
   const answer = (code: string, message: string): Error =>
@@ -32,5 +33,18 @@ describe('a refusal of Blob Storage', () => {
     ['AuthorizationPermissionMismatch', /Assign the role/],
   ])('%s leads to its remedy', (code, remedy) => {
     expect(refusal(code)).toMatch(remedy);
+  });
+});
+
+describe('an identity without a token', () => {
+  it.each([
+    ['PostgreSQL', failureOfPostgres],
+    ['Redis', failureOfRedis],
+  ])('of a store that takes only a managed identity is told what else it takes: %s', (_store, failure) => {
+    const error = Object.assign(new Error('no managed identity endpoint'), { name: 'CredentialUnavailableError' });
+    const { message } = failure(error, 'list jobs');
+    expect(message).toMatch(/endpoint\. Give the app a managed identity; a person names a URL with a password/);
+    // Which would be of no use.
+    expect(message).not.toContain('az login');
   });
 });

@@ -56,7 +56,8 @@ export function failure(error: unknown, where: string): StoreError {
   const state = stateOf(error);
   if (state === undefined) {
     if (isTokenRefused(error)) {
-      return new StoreDeniedError(`${where}: no token is available: ${cause.message}`, { cause, why: 'noToken' });
+      const said = `${where}: no token is available: ${cause.message}`;
+      return new StoreDeniedError(`${said}. ${REMEDY.noToken}`, { cause, why: 'noToken' });
     }
     const remedy = 'Check whether this machine can reach the server, and whether the server accepts its TLS settings.';
     return new StoreUnavailableError(`${where}: ${cause.message}. ${remedy}`, { cause });
@@ -80,7 +81,8 @@ const TABLE_MISSING =
   ' If only one of its tables was dropped, no app makes that again: stop all apps, and restore the table from a backup.';
 
 const REMEDY = {
-  noToken: 'Give the app a managed identity; a person signs in with "az login".',
+  noToken:
+    'Give the app a managed identity; a person names a URL with a password, without CRONLEASE_STORAGE__credential.',
   credentials: 'The server does not accept this user or password. Check both, and pg_hba.conf on the server.',
   role: 'Grant this role usage on the schema, and select, insert, update and delete on its tables.',
   network: 'The server refuses this network. Check its firewall, and pg_hba.conf.',

@@ -15,7 +15,8 @@ export function failure(error: unknown, where: string): StoreError {
   const code = codeOf(error);
   if (code === undefined) {
     if (isTokenRefused(error)) {
-      return new StoreDeniedError(`${where}: no token is available: ${cause.message}`, { cause, why: 'noToken' });
+      const said = `${where}: no token is available: ${cause.message}`;
+      return new StoreDeniedError(`${said}. ${REMEDY.noToken}`, { cause, why: 'noToken' });
     }
     const remedy = 'Check whether this machine can reach the server, and whether both use TLS or neither does.';
     return new StoreUnavailableError(`${where}: ${cause.message}. ${remedy}`, { cause });
@@ -41,7 +42,8 @@ export function resultOf(error: unknown): CallResult {
 }
 
 const REMEDY = {
-  noToken: 'Give the app a managed identity; a person signs in with "az login".',
+  noToken:
+    'Give the app a managed identity; a person names a URL with a password, without CRONLEASE_STORAGE__credential.',
   credentials: 'The server does not accept this user or password. Check both.',
   role: 'Grant this user the commands and keys that docs/reference/stores.md names.',
   network: 'The server refuses this network. Check its firewall and its protected-mode.',
