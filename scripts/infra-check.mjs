@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 
 const root = path.join(import.meta.dirname, '..');
-/** A diagnostic of the compiler: FILE(LINE,COLUMN) : Warning CODE: … */
-const DIAGNOSTIC = /\) : (?:Error|Warning|Info) /;
+/** A diagnostic of the compiler: FILE(LINE,COLUMN) : Warning CODE: …, without the place in that of a snapshot. */
+const DIAGNOSTIC = /\) : (?:Error|Warning|Info) |^\s*(?:Error|Warning) \w+: /;
 
 function run(command, args, options = {}) {
   const { status, stdout, stderr, error } = spawnSync(command, args, { cwd: root, encoding: 'utf8', ...options });

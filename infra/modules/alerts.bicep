@@ -239,8 +239,9 @@ resource silent 'Microsoft.Insights/scheduledQueryRules@2023-12-01' = [
   }
 ]
 
+// A condition, and no filter: the number of rules must be known before anything is deployed, or a what-if shows none.
 resource unhealthy 'Microsoft.Insights/metricAlerts@2018-03-01' = [
-  for app in filter(apps, app => !empty(app.?webTestId)): {
+  for app in apps: if (!empty(app.?webTestId)) {
     name: 'alert-${app.name}-unhealthy'
     location: 'global'
     tags: tags

@@ -190,10 +190,10 @@ locals {
       scope = azurerm_storage_container.cronlease["audit"].id, principal = azurerm_user_assigned_identity.app[name].principal_id,
       type  = "ServicePrincipal", role = "Storage Blob Data Contributor"
     } },
-    { for pair in setproduct(local.accounts, var.operator_groups) : "${pair[0]} ${pair[1]}" => {
+    { for pair in setproduct(local.accounts, var.operator_groups) : "operator ${pair[0]} ${pair[1]}" => {
       scope = azurerm_storage_container.cronlease[pair[0]].id, principal = pair[1], type = "Group", role = "Storage Blob Data Contributor"
     } },
-    { for pair in setproduct(local.accounts, keys(var.viewers)) : "${pair[0]} ${pair[1]}" => {
+    { for pair in setproduct(local.accounts, keys(var.viewers)) : "viewer ${pair[0]} ${pair[1]}" => {
       scope = azurerm_storage_container.cronlease[pair[0]].id, principal = pair[1], type = var.viewers[pair[1]], role = "Storage Blob Data Reader"
     } }
   )

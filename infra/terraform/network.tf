@@ -2,7 +2,7 @@
 
 locals {
   networks = { for name, app in var.deployments : name => app if var.private_network && app.subnet_id == null }
-  ranges   = { for name, app in local.networks : name => cidrsubnet(var.address_space, 8, app.network) }
+  ranges   = { for name, app in local.networks : name => cidrsubnet(var.address_space, 24 - tonumber(split("/", var.address_space)[1]), app.network) }
   app_subnets = {
     for name, app in var.deployments : name => app.subnet_id != null ? app.subnet_id : try(azurerm_subnet.app[name].id, null)
   }

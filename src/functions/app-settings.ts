@@ -16,6 +16,8 @@ interface AppSettings {
   readonly CRONLEASE_STORAGE__credential?: string | undefined;
   /** The client id of a user-assigned identity. Default: none. */
   readonly CRONLEASE_STORAGE__clientId?: string | undefined;
+  /** The same identity by its resource id, in place of `CRONLEASE_STORAGE__clientId`. Default: none. */
+  readonly CRONLEASE_STORAGE__managedIdentityResourceId?: string | undefined;
   /**
    * Deals the jobs over several storage accounts: the names of settings that hold their connections, separated by commas,
    * such as `CRONLEASE_STORAGE, CRONLEASE_STORAGE_2`. Each has the forms of `CRONLEASE_STORAGE`. All deployments have the
@@ -34,6 +36,8 @@ interface AppSettings {
   readonly CRONLEASE_AUDIT__credential?: string | undefined;
   /** The client id of a user-assigned identity. Default: none. */
   readonly CRONLEASE_AUDIT__clientId?: string | undefined;
+  /** As `CRONLEASE_STORAGE__managedIdentityResourceId`. Default: none. */
+  readonly CRONLEASE_AUDIT__managedIdentityResourceId?: string | undefined;
   /**
    * The coordination container, created if it is missing: a blob container, a schema, a prefix of keys or a node. All
    * deployments that share the jobs use the same one. Default: `cronlease`.

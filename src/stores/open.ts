@@ -27,7 +27,7 @@ import { agentsOf, isConsul } from './consul/settings';
 import { clusterOf, isEtcd } from './etcd/settings';
 import { checkExposure, exposedTo, type NamedServer, withoutInsecure } from './exposure';
 import { STORE_LIMITS } from './limits';
-import { databaseOf, isPostgres } from './postgres/settings';
+import { databaseOf, isPostgres, scopeOf } from './postgres/settings';
 import { isRedis, serverOf } from './redis/settings';
 import { ensembleOf, isZooKeeper } from './zookeeper/settings';
 
@@ -99,6 +99,7 @@ const AUDIT_SETTINGS = [
   'CRONLEASE_AUDIT__blobServiceUri',
   'CRONLEASE_AUDIT__credential',
   'CRONLEASE_AUDIT__clientId',
+  'CRONLEASE_AUDIT__managedIdentityResourceId',
 ];
 
 /**
@@ -187,44 +188,49 @@ export function isStoreUrl(text: string): boolean {
 
 interface OtherStore {
   readonly isNamedBy: (text: string) => boolean;
-  /** Of tokens for this store on Azure; undefined: it takes none. */
-  readonly scope: string | undefined;
   /** @throws StorageSettingsError */
-  readonly open: (url: string, options: Omit<AdapterOptions<NamedServer>, 'server'>) => OpenedStore;
+  readonly open: (url: string, options: Opening) => OpenedStore;
+}
+
+interface Opening extends Omit<AdapterOptions<NamedServer>, 'server' | 'token'> {
+  readonly tokenOf: (scope: string) => AdapterOptions<NamedServer>['token'];
 }
 
 interface OpenedStore {
   readonly place: NamedServer;
+  readonly hasToken: boolean;
   /** Loads the adapter with its client at the first call: an app that uses another one neither reads nor installs it. */
   readonly adapter: () => Promise<Adapter>;
 }
 
 /** The stores by their URLs: a line for each. */
 const OTHERS: readonly OtherStore[] = [
+  other(isPostgres, databaseOf, async () => (await import('./postgres/store.js')).postgres, scopeOf),
   other(
-    isPostgres,
-    databaseOf,
-    async () => (await import('./postgres/store.js')).postgres,
-    'https://ossrdbms-aad.database.windows.net/.default',
+    isRedis,
+    serverOf,
+    async () => (await import('./redis/store.js')).redis,
+    () => 'https://redis.azure.com/.default',
   ),
-  other(isRedis, serverOf, async () => (await import('./redis/store.js')).redis, 'https://redis.azure.com/.default'),
   other(isZooKeeper, ensembleOf, async () => (await import('./zookeeper/store.js')).zooKeeper),
   other(isEtcd, clusterOf, async () => (await import('./etcd/store.js')).etcd),
   other(isConsul, agentsOf, async () => (await import('./consul/store.js')).consul),
 ];
 
+/** @param scopeOf of tokens for this store on Azure; undefined: it takes none */
 function other<Server extends NamedServer>(
   isNamedBy: OtherStore['isNamedBy'],
   read: (url: string) => Server,
   load: () => Promise<(options: AdapterOptions<Server>) => Adapter>,
-  scope?: string,
+  scopeOf?: (server: Server) => string,
 ): OtherStore {
   return {
     isNamedBy,
-    scope,
-    open(url, options) {
+    open(url, { tokenOf, ...options }) {
       const server = read(url);
-      return { place: server, adapter: async () => (await load())({ ...options, server }) };
+      const token = scopeOf && tokenOf(scopeOf(server));
+      const adapter = async () => (await load())({ ...options, server, token });
+      return { place: server, hasToken: token !== undefined, adapter };
     },
   };
 }
@@ -238,11 +244,11 @@ function openOther(connection: Connection): (OpenedStore & Facts) | undefined {
     return undefined;
   }
   checkStorageName(settings, container);
-  const token = found.scope === undefined ? undefined : tokenOf(settings, found.scope);
   const { url, isAllowed } = withoutInsecure(text);
-  const opened = found.open(url, { container, clock, callTimeoutMs, onOutcome, token });
+  const ofIdentity = (scope: string) => tokenOf(settings, scope);
+  const opened = found.open(url, { container, clock, callTimeoutMs, onOutcome, tokenOf: ofIdentity });
   const { exposure, location } = opened.place;
-  checkExposure(exposure, { isAllowed, hasToken: token !== undefined });
+  checkExposure(exposure, { isAllowed, hasToken: opened.hasToken });
   return { ...opened, location: `${location}/${container}`, limits: STORE_LIMITS };
 }
 

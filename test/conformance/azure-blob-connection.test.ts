@@ -1,8 +1,25 @@
 import { join } from 'node:path';
 import { BlobServiceClient } from '@azure/storage-blob';
 import { build } from 'esbuild';
-import { describe, expect, it } from 'vitest';
-import { connectContainer, connectService, type Settings } from '../../src/stores/azure-blob/connection';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { connectContainer, connectService, type Settings, tokenOf } from '../../src/stores/azure-blob/connection';
+
+/** The credentials that were made, with their options. */
+const made = vi.hoisted((): unknown[][] => []);
+
+vi.mock('@azure/identity', () => {
+  const credential = (name: string) =>
+    class {
+      constructor(options?: object) {
+        made.push([name, options]);
+      }
+      getToken = () => Promise.resolve({ token: 'the-token' });
+    };
+  return {
+    DefaultAzureCredential: credential('default'),
+    ManagedIdentityCredential: credential('managed'),
+  };
+});
 
 const KEY = 'c2VjcmV0LXNlY3JldC1zZWNyZXQ=';
 const ACCOUNT = `DefaultEndpointsProtocol=https;AccountName=acme;AccountKey=${KEY};EndpointSuffix=core.windows.net`;
@@ -29,6 +46,11 @@ describe('a connection string', () => {
       ' usedevelopmentstorage=True; ',
       'http://127.0.0.1:10000/devstoreaccount1',
     ],
+    [
+      'an emulator on another machine, as the host of Functions reads it',
+      'UseDevelopmentStorage=true;DevelopmentStorageProxyUri=http://azurite',
+      'http://azurite:10000/devstoreaccount1',
+    ],
     ['an account', ACCOUNT, 'https://acme.blob.core.windows.net/'],
     [
       'another cloud',
@@ -52,6 +74,7 @@ describe('a connection string', () => {
 
   it.each([
     ['hello', 'not name=value'],
+    ['UseDevelopmentStorage=true;DevelopmentStorageProxyUri=azurite', 'DevelopmentStorageProxyUri is not a URL'],
     [`AccountKey=${KEY}`, 'neither BlobEndpoint nor AccountName'],
     ['AccountName=acme', 'neither AccountKey nor SharedAccessSignature'],
     [`BlobEndpoint=https://acme.blob.core.windows.net;AccountKey=${KEY}`, 'AccountName is missing'],
@@ -109,6 +132,33 @@ describe('a service URI', () => {
     expect(problemOf(settings)).toMatchObject({
       code: 'CredentialUnknown',
       message: expect.stringMatching(/"workloadidentity".*managedidentity/),
+    });
+  });
+
+  describe('takes the identity that the settings choose', () => {
+    const resourceId = '/subscriptions/s/resourceGroups/g/providers/Microsoft.ManagedIdentity/userAssignedIdentities/i';
+    const named = (members: Readonly<Record<string, string>>): Settings =>
+      Object.fromEntries(Object.entries(members).map(([name, value]) => [`CRONLEASE_STORAGE__${name}`, value]));
+
+    beforeEach(() => made.splice(0));
+
+    it.each([
+      [{ credential: 'managedidentity' }, ['managed', undefined]],
+      [{ credential: 'managedidentity', clientId: 'c' }, ['managed', { clientId: 'c' }]],
+      [{ credential: 'managedidentity', managedIdentityResourceId: resourceId }, ['managed', { resourceId }]],
+    ])('%o', async (members, expected) => {
+      expect(await tokenOf(named(members), 'scope')?.()).toBe('the-token');
+      expect(made).toEqual([expected]);
+    });
+
+    it.each([
+      [{ clientId: 'c', managedIdentityResourceId: resourceId }, /__managedIdentityResourceId are set/],
+      [{ tenantId: 't', clientId: 'c', clientSecret: 's3cret' }, /__clientSecret.*AZURE_CLIENT_SECRET/],
+      [{ credential: 'managedidentity', managedIdentityObjectId: 'o' }, /__managedIdentityObjectId/],
+    ])('and refuses what would be another one: %o', (members, message) => {
+      const problem = problemOf(named({ blobServiceUri: uri, ...members }));
+      expect(problem).toMatchObject({ code: 'CredentialUnknown', message: expect.stringMatching(message) });
+      expect(problem.message).not.toContain('s3cret');
     });
   });
 

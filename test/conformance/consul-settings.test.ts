@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { StoreDeniedError, StoreUnavailableError } from '../../src/lease/store';
 import { ConsulError, failure, NoContainerError, resultOf } from '../../src/stores/consul/errors';
 import { agentsOf } from '../../src/stores/consul/settings';
+import { transactionIn } from '../../src/stores/consul/wire';
 import { isStoreUrl, openElectionStore, openStore } from '../../src/stores/open';
 import { systemClock } from '../../src/system-clock';
 
@@ -63,5 +64,27 @@ describe('an error of Consul', () => {
     expect(translated).toBeInstanceOf(why === undefined ? StoreUnavailableError : StoreDeniedError);
     expect(translated instanceof StoreDeniedError ? translated.why : undefined).toBe(why);
     expect(resultOf(error)).toBe(result);
+  });
+});
+
+describe('a transaction of Consul that was not carried out', () => {
+  const answered = (what: string) => transactionIn(409, { Results: null, Errors: [{ OpIndex: 1, What: what }] });
+
+  it.each(['cronlease/jobs/oracle-sync/', 'acl-denied/jobs/nightly/'])(
+    'is a lost race whatever the key is called: %s',
+    (key) => {
+      const refused = { found: undefined, refused: [1] };
+      expect(answered(`failed to set key "${key}", index is stale`)).toEqual(refused);
+      expect(answered(`failed index check for key "${key}", current modify index 7 != 6`)).toEqual(refused);
+      expect(answered(`key "${key}" doesn't exist`)).toEqual(refused);
+    },
+  );
+
+  it.each([
+    'Permission denied',
+    `Permission denied: token with AccessorID '7' lacks permission 'key:write' on "cronlease/jobs/nightly/"`,
+    'ACL not found',
+  ])('is a refusal of the token: %s', (what) => {
+    expect(() => answered(what)).toThrow(ConsulError);
   });
 });

@@ -1,6 +1,10 @@
-import { describe, expect, it } from 'vitest';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as wait } from 'node:timers/promises';
+import { afterEach, describe, expect, it } from 'vitest';
 import { StoreDeniedError, StoreUnavailableError } from '../../src/lease/store';
 import { EtcdError, failure, NoContainerError, resultOf } from '../../src/stores/etcd/errors';
+import { exchangesWith } from '../../src/stores/etcd/members';
 import { clusterOf } from '../../src/stores/etcd/settings';
 import { isStoreUrl, openElectionStore, openStore } from '../../src/stores/open';
 import { systemClock } from '../../src/system-clock';
@@ -64,5 +68,36 @@ describe('an error of etcd', () => {
     expect(translated).toBeInstanceOf(why === undefined ? StoreUnavailableError : StoreDeniedError);
     expect(translated instanceof StoreDeniedError ? translated.why : undefined).toBe(why);
     expect(resultOf(error)).toBe(result);
+  });
+});
+
+describe('a sign-in to etcd', () => {
+  const servers: http.Server[] = [];
+  afterEach(() => {
+    for (const server of servers.splice(0)) {
+      server.close();
+      server.closeAllConnections();
+    }
+  });
+
+  it('that another caller has given up keeps no one from a call', async () => {
+    let signIns = 0;
+    const server = http.createServer((request, response) => {
+      const isSignIn = request.url === '/v3/auth/authenticate';
+      if (isSignIn) signIns += 1;
+      // The first one is answered late.
+      void wait(isSignIn && signIns === 1 ? 1_000 : 0).then(() =>
+        response.writeHead(200).end(JSON.stringify(isSignIn ? { token: 't' } : { header: {} })),
+      );
+    });
+    servers.push(server);
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    const exchange = exchangesWith(clusterOf(`etcd://u:p@127.0.0.1:${String(port)}`));
+    const hasty = exchange('kv/txn', {}, AbortSignal.timeout(100));
+    const calls = [1, 2, 3].map(() => exchange('kv/txn', {}, AbortSignal.timeout(5_000)));
+    await expect(hasty).rejects.toThrow();
+    await expect(Promise.all(calls)).resolves.toHaveLength(3);
+    expect(signIns).toBe(2);
   });
 });

@@ -20,6 +20,7 @@ import { stoppingServerConformance } from './stopping-server';
 const KEY = '8231526400000-s';
 const RECORD = { body: '{"token":1}', summary: { outcome: 'open' } };
 const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
 const SLOWLY = { timeout: 60_000, interval: 100 };
 
 let server: StorageServer;
@@ -97,6 +98,22 @@ describe('a call to etcd', () => {
     await age();
     expect([await store.purge(keep), await store.purge(keep)]).toEqual(['more', 'done']);
     expect((await store.listRecords(short, { limit: 10 })).records).toEqual([]);
+  });
+
+  it('deletes what one deployment keeps for long, whatever another one needs', async () => {
+    const container = freshName();
+    const store = storeAt({ url: server.url, container });
+    await store.prepare();
+    const long = jobName('long');
+    await store.createRecord(long, KEY, RECORD);
+    const dayAgo = Math.floor(Date.now() / DAY - 5) * DAY;
+    const marks = [dayAgo + HOUR, dayAgo + 2 * HOUR, Date.now() - 50 * HOUR, Date.now() - 2 * HOUR];
+    for (const at of marks) await client.put(`/${container}/marks/${String(at).padStart(15, '0')}`, '');
+    await store.purge(new Map([[jobName('short'), HOUR]]));
+    // One of a day, and a new one.
+    expect(await client.keys(`/${container}/marks/`)).toHaveLength(4);
+    await store.purge(new Map([[long, 3 * DAY]]));
+    expect(await store.readRecord(long, KEY)).toBeUndefined();
   });
 
   it('tries every step of a trial, and leaves no row', async () => {

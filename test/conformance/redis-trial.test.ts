@@ -9,6 +9,7 @@ import { serverOf } from '../../src/stores/redis/settings';
 import { durabilityIn, redis } from '../../src/stores/redis/store';
 import { systemClock } from '../../src/system-clock';
 import { callsOf } from './cases/calls';
+import { acquire, createRow, JOB } from './cases/support';
 import { describeWith } from '../support/needs';
 import { clientAt, storeAt, testRedis } from '../support/redis';
 
@@ -92,13 +93,17 @@ onRedis('a trial of each call on Redis', () => {
 });
 
 onRedis('a full server', () => {
-  it('lists, releases and deletes, and takes no other write', async () => {
+  it('lists, renews, releases and deletes, and takes no other write', async () => {
     const store = storeAt({ url: server.url, container: 'cronlease' });
+    const leaseId = await acquire(store, await createRow(store));
     await client.config('SET', 'maxmemory-policy', 'noeviction');
     await client.config('SET', 'maxmemory', '1');
     try {
-      expect((await store.list()).jobs.size).toBe(0);
+      expect((await store.list()).jobs.size).toBe(1);
       expect(await store.purge(new Map())).toBe('done');
+      // A run that has begun keeps its lease until there is room for its record.
+      expect(await store.renew(JOB, leaseId)).toBe('renewed');
+      expect(await store.release(JOB, leaseId)).toBe('released');
       await expect(callsOf(store)['createRow']?.(store)).rejects.toMatchObject({
         code: 'StoreUnavailable',
         message: expect.stringContaining('maxmemory'),

@@ -228,6 +228,28 @@ describe('a call to ZooKeeper', () => {
     expect((await store.listRecords(short, { limit: 10 })).records).toEqual([]);
   });
 
+  it('looks for bodies without entries among many, over a network that takes its time', async () => {
+    const container = freshName();
+    const direct = storeAt({ url: server.url, container });
+    await direct.prepare();
+    const keys = Array.from({ length: 1_200 }, (_, i) => `82315${String(i).padStart(8, '0')}-s`);
+    const body = 'x'.repeat(20_000);
+    await Promise.all(keys.map((key) => direct.createRecord(JOB, key, { ...RECORD, body })));
+    const relay = await listen((socket) => {
+      const upstream = net.connect(server.port, '127.0.0.1');
+      const later = (to: net.Socket) => (data: Buffer) => void setTimeout(() => to.write(data), 1);
+      socket.on('data', later(upstream)).on('close', () => upstream.destroy());
+      upstream.on('data', later(socket)).on('error', () => socket.destroy());
+    });
+    try {
+      const url = `zk://127.0.0.1:${String(relay.port)}`;
+      const far = storeAt({ url, container, callTimeoutMs: 1_500 });
+      expect(await far.purge(new Map([[JOB, 3_600_000]]))).toBe('done');
+    } finally {
+      relay.close();
+    }
+  });
+
   it('stays below its container, and leaves no parts of a body that is replaced or deleted', async () => {
     const container = freshName();
     const session = await sessionAt(server.url);

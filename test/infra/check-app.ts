@@ -70,6 +70,10 @@ const LEFT_OUT = new Map([
     (part) =>
       [`CRONLEASE_AUDIT__${part}`, 'is set where there is an audit account, which check-audit.ts checks'] as const,
   ),
+  ...['STORAGE', 'AUDIT'].map(
+    (connection) =>
+      [`CRONLEASE_${connection}__managedIdentityResourceId`, 'is another form of the setting with clientId'] as const,
+  ),
   ['CRONLEASE_SHARDS', 'is for several accounts, and the templates make one'],
   ['CRONLEASE_MAX_CONCURRENT_RUNS', 'is a limit that only the handlers of an app can ask for'],
   ['CRONLEASE_METRICS_JOBS', 'has a default for most apps'],

@@ -109,6 +109,20 @@ describe('the Terraform module', () => {
     expect(new Set([...here, ...LEFT_OUT])).toEqual(new Set(there));
   });
 
+  it('takes a /24 for each app from an address space of any length, as the templates do', () => {
+    expect(templates.get('infra/main.bicep')?.source).toContain('cidrSubnet(addressSpace, 24, i)');
+    expect(ALL).toContain(
+      'cidrsubnet(var.address_space, 24 - tonumber(split("/", var.address_space)[1]), app.network)',
+    );
+  });
+
+  it('gives a group that operates and reads both roles, as the templates do', () => {
+    const access = /locals \{[^}]*?access = merge\([\s\S]*?\n {2}\)/.exec(ALL)?.[0] ?? '';
+    const keys = [...access.matchAll(/"([^"]*)" => \{\s*scope/g)].map(([, key]) => key);
+    expect(keys.length).toBeGreaterThanOrEqual(5);
+    expect(new Set(keys).size).toBe(keys.length);
+  });
+
   it('has the alerts of the templates', () => {
     const rules = templates.get('infra/modules/alerts.bicep');
     const [, events = ''] = /var events = '''\n(.*?)'''/s.exec(rules?.source ?? '') ?? [];

@@ -28,13 +28,23 @@ describe('the answer to List Blobs', () => {
     expect(await parse(text.replace('<NextMarker />', '<NextMarker>2!8!x</NextMarker>'))).toStrictEqual({
       blobs: [
         {
-          ...{ name: 'jobs/a/lease', etag: '0x1', lease: 'leased', endless: false, bytes: 12 },
+          ...{ name: 'jobs/a/lease', etag: '0x1', lease: 'leased', endless: false, bytes: 12, isFolder: false },
           lastModified: MODIFIED,
           metadata: { token: '3', by: 'a & "b"  é', empty: '' },
         },
       ],
       continuation: '2!8!x',
     });
+  });
+
+  it.each(['', '<!-- for the parser -->'])('tells folders from blobs%s', async (before) => {
+    const properties =
+      '<Properties><ResourceType>directory</ResourceType><Content-Length>0</Content-Length></Properties>';
+    const text = listingOf(`<Blob>${before}<Name>jobs/a</Name>${properties}</Blob>${blobOf('')}`);
+    expect((await parse(text)).blobs.map(({ name, isFolder }) => [name, isFolder])).toEqual([
+      ['jobs/a', true],
+      ['jobs/a/lease', false],
+    ]);
   });
 
   it('without blobs is an empty page', async () => {

@@ -49,4 +49,14 @@ describe('a write to Redis', () => {
       expect(commands).toEqual(['EVALSHA']);
     }
   });
+
+  it('that an older server cannot read says which version is needed', async () => {
+    const unknown = new ReplyError('NOSCRIPT No matching script. Please use EVAL.');
+    // Of Redis 6, which Azure Cache for Redis still has.
+    const said = "ERR Error compiling script (new function): user_script:1: unexpected symbol near '#'";
+    const { answer } = await asked([unknown, new ReplyError(said)]);
+    expect(answer).toMatchObject({
+      message: expect.stringMatching(/'#'\. Use Redis 7 or later, or Valkey\.$/) as unknown,
+    });
+  });
 });

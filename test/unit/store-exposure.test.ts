@@ -2,7 +2,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { openElectionStore, openShards, openStore, type Settings } from '../../src/stores/open';
 import { checkStorage } from '../../src/operator/doctor/storage';
 import { exposedTo } from '../../src/stores/exposure';
-import { databaseOf } from '../../src/stores/postgres/settings';
+import { databaseOf, scopeOf } from '../../src/stores/postgres/settings';
 import type { Trial } from '../../src/lease/trial';
 import { systemClock } from '../../src/system-clock';
 
@@ -23,6 +23,12 @@ const PLAIN = [
   'postgres://u:s3cret@db.example/app?sslmode=no-verify',
   'postgres://u:s3cret@db.example/app?ssl=no-verify',
   'postgres:///app?host=db.example',
+  // pg takes the last one.
+  'postgres://u:s3cret@db.example/app?sslmode=verify-full&sslmode=disable',
+  'postgres:///app?host=127.0.0.1&host=db.example',
+  'postgres://u:s3cret@db.example/app?sslrootcert=',
+  // Then pg takes a certificate of any host, as libpq does.
+  'postgres://u:s3cret@db.example/app?uselibpqcompat=true&sslmode=verify-ca&sslrootcert=ca.pem',
   'redis://:s3cret@cache.example',
   'valkey://cache.example:6380/1?waitReplicas=1',
   'etcd://u:s3cret@127.0.0.1,b.example:2379/p',
@@ -34,6 +40,7 @@ const VERIFIED = [
   'postgres://u:s3cret@db.example/app?sslmode=verify-full',
   'postgres://u:s3cret@db.example/app?sslmode=verify-ca&sslrootcert=ca.pem',
   'postgres://u:s3cret@db.example/app?ssl=true',
+  'postgres://u:s3cret@db.example/app?sslnegotiation=direct',
   'rediss://:s3cret@cache.example',
   'etcds://u:s3cret@a.example,b.example',
   'consuls://:s3cret@agent.example',
@@ -99,6 +106,16 @@ describe('a store at another host', () => {
 });
 
 describe("an identity's token", () => {
+  it.each([
+    ['a.postgres.database.azure.com', 'windows.net'],
+    ['a.postgres.database.usgovcloudapi.net', 'usgovcloudapi.net'],
+    ['a.postgres.database.chinacloudapi.cn', 'chinacloudapi.cn'],
+    ['db.example', 'windows.net'],
+  ])('for PostgreSQL at %s is one of its cloud', (host, cloud) => {
+    const database = databaseOf(`postgres://u@${host}/app?sslmode=verify-full`);
+    expect(scopeOf(database)).toBe(`https://ossrdbms-aad.database.${cloud}/.default`);
+  });
+
   it.each([
     'postgres://u@db.example/app',
     'postgres://u@127.0.0.1/app',

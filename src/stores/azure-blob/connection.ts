@@ -10,6 +10,7 @@ import {
 } from '@azure/storage-blob';
 import { type Identity, callerIn } from './caller';
 import type { Clock } from '../../core/clock';
+import { given } from '../../core/given';
 import type { CallKind, CallOutcome } from '../../core/storage-call';
 import { callCounter, callMeter } from './count-calls';
 import { fewConnections } from './few-connections';
@@ -41,6 +42,13 @@ const CONNECTION = 'CRONLEASE_STORAGE';
 const SERVICE_URI = `${CONNECTION}__blobServiceUri`;
 const CREDENTIAL = `${CONNECTION}__credential`;
 const CLIENT_ID = `${CONNECTION}__clientId`;
+const RESOURCE_ID = `${CONNECTION}__managedIdentityResourceId`;
+
+/** Members of a Functions connection that name an identity, are not read here, and what to use. */
+const OTHER_IDENTITIES: Readonly<Record<string, string>> = {
+  clientSecret: 'AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET',
+  managedIdentityObjectId: CLIENT_ID,
+};
 
 /** The storage emulator's account and key. They are published, the same on every machine, and worthless elsewhere. */
 export const EMULATOR = {
@@ -96,8 +104,9 @@ export function isContainerName(name: string): boolean {
 
 /**
  * The container that the settings name, by the Functions connection convention: `CRONLEASE_STORAGE` is a connection
- * string, or `CRONLEASE_STORAGE__blobServiceUri` is the service's URL, with `CRONLEASE_STORAGE__credential` and
- * `CRONLEASE_STORAGE__clientId` for a managed identity. Makes no call.
+ * string, or `CRONLEASE_STORAGE__blobServiceUri` is the service's URL, with `CRONLEASE_STORAGE__credential`, and
+ * `CRONLEASE_STORAGE__clientId` or `CRONLEASE_STORAGE__managedIdentityResourceId`, for a managed identity. Makes no
+ * call.
  *
  * @throws StorageSettingsError
  */
@@ -223,7 +232,8 @@ function parseConnectionString(text: string): Connection {
     members.set(part.slice(0, equals).trim().toLowerCase(), part.slice(equals + 1).trim());
   }
   if (members.get('usedevelopmentstorage')?.toLowerCase() === 'true') {
-    return { url: EMULATOR.url, credential: new StorageSharedKeyCredential(EMULATOR.account, EMULATOR.key) };
+    const url = emulatorAt(members.get('developmentstorageproxyuri'));
+    return { url, credential: new StorageSharedKeyCredential(EMULATOR.account, EMULATOR.key) };
   }
   const account = members.get('accountname');
   const key = members.get('accountkey');
@@ -244,6 +254,14 @@ function parseConnectionString(text: string): Connection {
     );
   }
   return { url: `${url}?${sas}`, credential: new AnonymousCredential() };
+}
+
+/** @param proxy the machine of the emulator, from which the clients of .NET take no more than scheme and host */
+function emulatorAt(proxy: string | undefined): string {
+  if (proxy === undefined || proxy === '') return EMULATOR.url;
+  const { protocol, hostname } = URL.parse(proxy) ?? { protocol: '', hostname: '' };
+  if (!/^https?:$/.test(protocol)) throw invalidConnection('DevelopmentStorageProxyUri is not a URL');
+  return `${protocol}//${hostname}:10000/${EMULATOR.account}`;
 }
 
 function endpointOf(members: ReadonlyMap<string, string>, account: string | undefined): string {
@@ -300,15 +318,10 @@ function checkServiceUri(uri: string): string {
 /** Loads `@azure/identity` at the first call. It takes 0.1 s and 30 MB, and an app with a key does not need it. */
 function identity(settings: Settings): TokenCredential {
   const kind = settings[CREDENTIAL]?.trim();
-  const clientId = settings[CLIENT_ID]?.trim();
-  if (kind && kind.toLowerCase() !== 'managedidentity') {
-    throw new StorageSettingsError(
-      'CredentialUnknown',
-      `${CREDENTIAL} is ${JSON.stringify(kind)}: set it to managedidentity, or remove it to use the first identity that is found.`,
-    );
-  }
+  const { clientId, resourceId } = chosenIdentity(settings);
   const load = async (): Promise<TokenCredential> => {
     const { DefaultAzureCredential, ManagedIdentityCredential } = await import('@azure/identity');
+    if (resourceId) return new ManagedIdentityCredential({ resourceId });
     if (kind) return clientId ? new ManagedIdentityCredential({ clientId }) : new ManagedIdentityCredential();
     return clientId ? new DefaultAzureCredential({ managedIdentityClientId: clientId }) : new DefaultAzureCredential();
   };
@@ -319,4 +332,24 @@ function identity(settings: Settings): TokenCredential {
       return (await loaded).getToken(scopes, options);
     },
   };
+}
+
+/** @throws StorageSettingsError if they choose one that is not used, or two */
+function chosenIdentity(settings: Settings): { readonly clientId?: string; readonly resourceId?: string } {
+  const kind = settings[CREDENTIAL]?.trim();
+  const refuse = (problem: string): never => {
+    throw new StorageSettingsError('CredentialUnknown', problem);
+  };
+  if (kind && kind.toLowerCase() !== 'managedidentity') {
+    refuse(
+      `${CREDENTIAL} is ${JSON.stringify(kind)}: set it to managedidentity, or remove it to use the first identity that is found.`,
+    );
+  }
+  for (const [member, instead] of Object.entries(OTHER_IDENTITIES)) {
+    const name = `${CONNECTION}__${member}`;
+    if (settings[name]?.trim()) refuse(`${name} is set, and is not read: use ${instead}.`);
+  }
+  const [clientId, resourceId] = [settings[CLIENT_ID]?.trim(), settings[RESOURCE_ID]?.trim()];
+  if (clientId && resourceId) refuse(`Both ${CLIENT_ID} and ${RESOURCE_ID} are set: remove one of them.`);
+  return given({ clientId, resourceId });
 }

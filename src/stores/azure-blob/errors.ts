@@ -111,6 +111,8 @@ function deniedRemedy(code: string | undefined): string {
       );
     case 'KeyBasedAuthenticationNotPermitted':
       return 'The account does not accept keys: use CRONLEASE_STORAGE__blobServiceUri and an identity.';
+    case 'AccountIsDisabled':
+      return 'The account is disabled: check whether its subscription is.';
     default:
       return (
         'Assign the role Storage Blob Data Contributor on the container to the identity of this app (it takes effect ' +

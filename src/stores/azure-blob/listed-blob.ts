@@ -11,6 +11,8 @@ export interface ListedBlob {
   readonly endless: boolean;
   /** The length of its body. */
   readonly bytes: number;
+  /** A folder of an account with a hierarchical namespace, which lists these among the blobs. */
+  readonly isFolder: boolean;
   readonly metadata: Metadata;
 }
 
@@ -21,6 +23,7 @@ export interface BlobProperties {
   readonly leaseState?: string | undefined;
   readonly leaseDuration?: string | undefined;
   readonly contentLength?: string | undefined;
+  readonly resourceType?: string | undefined;
 }
 
 /**
@@ -30,7 +33,14 @@ export interface BlobProperties {
  */
 export function blobOf(
   name: string | undefined,
-  { etag = '', lastModified = '', leaseState = 'available', leaseDuration, contentLength = '0' }: BlobProperties,
+  {
+    etag = '',
+    lastModified = '',
+    leaseState = 'available',
+    leaseDuration,
+    contentLength = '0',
+    resourceType,
+  }: BlobProperties,
   readMetadata: () => readonly (readonly [string, string])[],
 ): ListedBlob {
   let metadata: Metadata | undefined;
@@ -41,6 +51,7 @@ export function blobOf(
     lease: leaseState,
     endless: leaseDuration === 'infinite',
     bytes: Number(contentLength),
+    isFolder: resourceType === 'directory',
     get metadata() {
       // Makes own properties, so that `__proto__` is a key like any other.
       metadata ??= Object.fromEntries(readMetadata());

@@ -136,6 +136,7 @@ function namedProperties(properties: ReadonlyMap<string, string>): BlobPropertie
     leaseState: properties.get('LeaseState'),
     leaseDuration: properties.get('LeaseDuration'),
     contentLength: properties.get('Content-Length'),
+    resourceType: properties.get('ResourceType'),
   };
 }
 

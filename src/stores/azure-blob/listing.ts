@@ -44,7 +44,7 @@ export function pagesOf(container: ContainerClient, ask: Ask, pageSize: number):
   };
 }
 
-/** Requests one page by one call, in order of name. */
+/** Requests one page by one call, in order of name. Leaves out folders: cronlease writes none. */
 export async function page(
   container: ContainerClient,
   { prefix, limit, start, continuation }: PageRequest,
@@ -57,7 +57,7 @@ export async function page(
   });
   const { answer, page } = await readListing(abortSignal, () => pages.next());
   const date = answer.done ? undefined : answer.value.date;
-  return { ...page, ...(date && { date }) };
+  return { ...page, blobs: page.blobs.filter(({ isFolder }) => !isFolder), ...(date && { date }) };
 }
 
 export function rowOf(blob: ListedBlob): ListedRow {

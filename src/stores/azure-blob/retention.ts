@@ -16,6 +16,9 @@ const FOLDERS = [RUNS_PREFIX, LOGS_PREFIX, REQUESTS_PREFIX, AUDIT_PREFIX, NOTICE
 /** At most so many blobs are deleted in one sweep: for a few seconds. */
 const PAGE = 1_000;
 
+/** The answers where a blob is kept by its lease, a snapshot or a policy. A lifecycle rule leaves such a blob, too. */
+const KEPT = ['LeaseIdMissing', 'SnapshotsPresent', 'BlobImmutableDueToPolicy', 'BlobImmutableDueToLegalHold'];
+
 /** Where the next page of a folder begins. */
 interface PageStart {
   readonly folder: string;
@@ -46,7 +49,7 @@ export function retentionIn(container: ContainerClient, ask: Ask, askPage: AskPa
     await inParallel(blobs, ({ name, etag }) =>
       ask({
         what: `delete ${name}`,
-        no: NO.replace,
+        no: [...NO.replace, ...KEPT],
         options,
         send: (abortSignal) =>
           container.getBlobClient(name).delete({ conditions: { ifMatch: quoted(etag) }, abortSignal }),

@@ -87,6 +87,7 @@ function propertiesIn(text: string): BlobProperties | undefined {
     leaseState: property('LeaseState'),
     leaseDuration: property('LeaseDuration'),
     contentLength: property('Content-Length'),
+    resourceType: property('ResourceType'),
   };
 }
 

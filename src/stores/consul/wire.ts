@@ -83,7 +83,8 @@ export function transactionIn(status: number, answer: unknown): TransactionAnswe
   const { Results: results, Errors: errors } = objectIn(answer);
   if (status === 200) return { found: listIn(results).flatMap(keyValueIn), refused: [] };
   const refusals = listIn(errors).map((error) => objectIn(error));
-  const denial = refusals.map(({ What: what }) => textIn(what)).find((what) => /denied|ACL/i.test(what));
+  // Only how it begins: further on may be the key, with the name of any job.
+  const denial = refusals.map(({ What: what }) => textIn(what)).find((what) => /^(Permission denied|ACL)\b/.test(what));
   if (denial !== undefined) throw new ConsulError(403, denial);
   return { found: undefined, refused: refusals.map(({ OpIndex: place }) => Number(textIn(place))) };
 }

@@ -39,30 +39,41 @@ function answerIn({ status, json, dateHeader }: HttpAnswer): Answer {
 /** Adds the token of the user, which the cluster gives out for a password, and forgets after minutes without calls. */
 function authenticated({ user, password, location }: EtcdCluster, send: Send): Exchange {
   if (user === undefined) return (path, request, signal) => send(path, request, undefined, signal);
-  let token: Promise<string> | undefined;
+  let current: SignIn | undefined;
   const signIn = async (signal: AbortSignal): Promise<string> => {
     const { json } = await send('auth/authenticate', { name: user, password: password ?? '' }, undefined, signal);
     const given = objectIn(json)['token'];
     if (typeof given === 'string') return given;
     throw new StoreUnavailableError(`${location}: the answer to the user and password has no token.`);
   };
-  const tokenOf = async (signal: AbortSignal): Promise<string> => {
-    const asked = (token ??= signIn(signal));
+  const forget = (one: SignIn): void => {
+    if (current === one) current = undefined;
+  };
+  const signedIn = async (signal: AbortSignal): Promise<{ readonly by: SignIn; readonly token: string }> => {
+    const by = (current ??= { token: signIn(signal), signal });
     try {
-      return await asked;
+      return { by, token: await by.token };
     } catch (error) {
-      if (token === asked) token = undefined;
+      forget(by);
+      // It ended because another caller has given up.
+      if (by.signal.aborted && !signal.aborted) return signedIn(signal);
       throw error;
     }
   };
   return async (path, request, signal) => {
-    const used = await tokenOf(signal);
+    const { by, token } = await signedIn(signal);
     try {
-      return await send(path, request, used, signal);
+      return await send(path, request, token, signal);
     } catch (error) {
       if (!isTokenOver(error)) throw error;
-      if ((await token) === used) token = undefined;
-      return send(path, request, await tokenOf(signal), signal);
+      forget(by);
+      return send(path, request, (await signedIn(signal)).token, signal);
     }
   };
+}
+
+/** A sign-in, which ends with the call that has made it. */
+interface SignIn {
+  readonly token: Promise<string>;
+  readonly signal: AbortSignal;
 }

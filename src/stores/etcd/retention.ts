@@ -13,6 +13,10 @@ const RANGES = 100;
 const REMOVALS = 40;
 /** A mark this young is enough. */
 const MARK_EVERY_MS = 10 * 60_000;
+/** Of the marks that only another deployment may need, which keeps its entries longer, one of a day is enough. */
+const OLD_MARK_EVERY_MS = 24 * 3_600_000;
+/** At most so many marks are removed in one call. */
+const OLD_MARKS = 100;
 
 /** Entries of one kind or job that are kept equally long. */
 interface KeptKind {
@@ -30,7 +34,8 @@ interface Old {
 
 /**
  * What a lifecycle rule does for blobs. etcd finds keys by the revision of their last write, and has no time: each call
- * marks which revision was the newest at its time, so an entry is deleted up to an hour after its time.
+ * marks which revision was the newest at its time, so an entry is deleted up to an hour after its time, or a day where
+ * the marks of that time are those of {@link OLD_MARK_EVERY_MS}.
  */
 export function retentionIn(ask: Ask, keys: Keys): Retention {
   return {
@@ -61,7 +66,7 @@ export function retentionIn(ask: Ask, keys: Keys): Retention {
 
 type RevisionBefore = (keepMs: Millis) => string | undefined;
 
-/** Marks this moment, and removes the marks that nothing needs. */
+/** Marks this moment, and removes the marks that no deployment needs. */
 async function mark(
   ask: Ask,
   marks: string,
@@ -76,8 +81,10 @@ async function mark(
   const before = (keepMs: Millis) => seen.findLast(({ at }) => at <= now - keepMs);
   const needed = before(longest)?.at ?? 0;
   if ((seen.at(-1)?.at ?? 0) <= now - MARK_EVERY_MS) {
-    const success = [put(keyAt(now), ''), removeRange(marks, keyAt(Math.min(needed, now)))];
-    await ask.transact({ ...question, kind: 'write' }, { success });
+    const dayOf = (at: number): number => Math.floor(at / OLD_MARK_EVERY_MS);
+    const surplus = seen.filter(({ at }, index) => at < needed && dayOf(at) === dayOf(seen[index - 1]?.at ?? -1));
+    const removals = surplus.slice(0, OLD_MARKS).map(({ at }) => remove(keyAt(at)));
+    await ask.transact({ ...question, kind: 'write' }, { success: [put(keyAt(now), ''), ...removals] });
   }
   return (keepMs) => before(keepMs)?.mod;
 }

@@ -16,6 +16,7 @@ export function stateOf(error: unknown): string | undefined {
 const MISSING = ['42P01', '3F000'];
 /** A serialization failure, and a deadlock. */
 const ROLLED_BACK = ['40001', '40P01'];
+const TOO_MANY_CONNECTIONS = '53300';
 /** A write in a read-only transaction. */
 const READ_ONLY = '25006';
 
@@ -55,7 +56,8 @@ export function failure(error: unknown, where: string): StoreError {
   const state = stateOf(error);
   if (state === undefined) {
     if (isTokenRefused(error)) {
-      return new StoreDeniedError(`${where}: no token is available: ${cause.message}`, { cause, why: 'noToken' });
+      const said = `${where}: no token is available: ${cause.message}`;
+      return new StoreDeniedError(`${said}. ${REMEDY.noToken}`, { cause, why: 'noToken' });
     }
     const remedy = 'Check whether this machine can reach the server, and whether the server accepts its TLS settings.';
     return new StoreUnavailableError(`${where}: ${cause.message}. ${remedy}`, { cause });
@@ -71,7 +73,7 @@ export function resultOf(error: unknown): CallResult {
   const state = stateOf(error);
   if (state === undefined) return 'noAnswer';
   if (denialOf(state) !== undefined) return 'denied';
-  return state.startsWith('53') ? 'throttled' : 'error';
+  return state === TOO_MANY_CONNECTIONS ? 'throttled' : 'error';
 }
 
 /** The error of a missing table is that of a missing schema. A new table would contradict what the others hold. */
@@ -79,7 +81,8 @@ const TABLE_MISSING =
   ' If only one of its tables was dropped, no app makes that again: stop all apps, and restore the table from a backup.';
 
 const REMEDY = {
-  noToken: 'Give the app a managed identity; a person signs in with "az login".',
+  noToken:
+    'Give the app a managed identity; a person names a URL with a password, without CRONLEASE_STORAGE__credential.',
   credentials: 'The server does not accept this user or password. Check both, and pg_hba.conf on the server.',
   role: 'Grant this role usage on the schema, and select, insert, update and delete on its tables.',
   network: 'The server refuses this network. Check its firewall, and pg_hba.conf.',
@@ -96,7 +99,10 @@ function unavailableRemedy(state: string): string {
   if (state === READ_ONLY) {
     return 'This server is a replica, or read only for another reason, such as a full disk: connect to the primary.';
   }
-  if (state.startsWith('53')) return 'Raise max_connections or put a pooler such as PgBouncer before the server.';
+  if (state === TOO_MANY_CONNECTIONS) {
+    return 'Raise max_connections or put a pooler such as PgBouncer before the server.';
+  }
+  if (state === '53100') return 'The disk of the server is full: enlarge it.';
   if (ROLLED_BACK.includes(state)) {
     return 'Other transactions came between at each of several tries. The call has not taken effect.';
   }

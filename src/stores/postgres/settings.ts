@@ -19,12 +19,13 @@ export function databaseOf(text: string): Database {
   const url = URL.parse(given.replace(/^postgres(?:ql)?:\/\/(?=\/|$)/i, 'postgres://localhost'));
   if (url === null) throw invalid('it is not a URL: escape special characters of the password with %');
   if (url.hash !== '') throw invalid('it has a "#", which must be %23');
-  const host = url.searchParams.get('host') ?? url.host;
-  const isHostLess = /^postgres(?:ql)?:\/\/(?=\/|\?|$)/i.test(given) && !url.searchParams.has('host');
+  const named = lastOf(url.searchParams, 'host');
+  const host = named ?? url.host;
+  const isHostLess = /^postgres(?:ql)?:\/\/(?=\/|\?|$)/i.test(given) && named === undefined;
   if (host.includes(',') || given.split('@').at(-1)?.split('/')[0]?.includes(',') === true) {
     throw invalid('it names several hosts, which pg does not support: name the one that leads to the primary');
   }
-  const hosts = [isHostLess ? (pgOwn().PGHOST ?? host) : (url.searchParams.get('host') ?? url.hostname)];
+  const hosts = [isHostLess ? (pgOwn().PGHOST ?? host) : (named ?? url.hostname)];
   const exposure = { hosts: hosts.map(bare), tls: tlsOf(url.searchParams), remedy: 'use sslmode=verify-full' };
   return { url: given, location: `postgres://${host}${url.pathname === '/' ? '' : url.pathname}`, exposure };
 }
@@ -35,6 +36,11 @@ function pgOwn(): { readonly PGHOST?: string | undefined; readonly PGSSLMODE?: s
   return { PGHOST, PGSSLMODE };
 }
 
+/** Of a parameter that is given twice, pg takes the last one. */
+function lastOf(parameters: URLSearchParams, name: string): string | undefined {
+  return parameters.getAll(name).at(-1);
+}
+
 /** A path is escaped in the place of a host. */
 function bare(host: string): string {
   return decodeURIComponent(host).replace(/^\[|\]$/g, '');
@@ -42,15 +48,24 @@ function bare(host: string): string {
 
 /**
  * How pg connects. It verifies the certificate with `require` and `prefer` too, up to version 8; libpq and later versions
- * do not.
+ * do not. With `uselibpqcompat`, `verify-ca` accepts the certificate of any host.
  */
 function tlsOf(parameters: URLSearchParams): Exposure['tls'] {
-  const ssl = parameters.get('ssl');
-  const isOn = ssl === 'true' || ssl === '1' || parameters.has('sslrootcert') || parameters.has('sslcert');
-  const mode = parameters.get('sslmode') ?? (ssl === null && !isOn ? pgOwn().PGSSLMODE : undefined);
+  const ssl = lastOf(parameters, 'ssl');
+  const isDirect = lastOf(parameters, 'sslnegotiation') === 'direct' && ssl === undefined;
+  const hasFile = ['sslrootcert', 'sslcert', 'sslkey'].some((name) => lastOf(parameters, name));
+  const isOn = ssl === 'true' || ssl === '1' || isDirect || hasFile;
+  const mode = lastOf(parameters, 'sslmode') ?? (ssl === undefined && !isOn ? pgOwn().PGSSLMODE : undefined);
   if (mode === undefined) return isOn ? 'verified' : ssl === 'no-verify' ? 'unverified' : 'none';
   if (mode === 'disable') return 'none';
-  return mode === 'verify-full' || mode === 'verify-ca' ? 'verified' : 'unverified';
+  const isOfHost = mode === 'verify-full' || (mode === 'verify-ca' && !parameters.has('uselibpqcompat'));
+  return isOfHost ? 'verified' : 'unverified';
+}
+
+/** The scope of an identity's token for the cloud of Azure in which the server is. */
+export function scopeOf({ exposure }: Database): string {
+  const cloud = /\.postgres\.database\.(usgovcloudapi\.net|chinacloudapi\.cn)$/i.exec(exposure.hosts[0] ?? '')?.[1];
+  return `https://ossrdbms-aad.database.${cloud?.toLowerCase() ?? 'windows.net'}/.default`;
 }
 
 function invalid(problem: string): StorageSettingsError {

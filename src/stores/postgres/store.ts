@@ -14,7 +14,8 @@ import type { Database } from './settings';
 import { DATE, entryKeysIn, etagIn, metadataIn, numberIn, type Tables, tablesIn } from './tables';
 
 const REMEDIES: Trial['remedies'] = {
-  noToken: 'sign in with "az login", or name a URL with a password',
+  noToken:
+    'run this where the managed identity is, or name a URL with a password, without CRONLEASE_STORAGE__credential',
   network: 'let this address through the firewall of the server, and add it to pg_hba.conf',
   credentials: 'check the user and the password of the URL, or PGUSER and PGPASSWORD',
   role: 'grant this role usage on the schema, and select, insert, update and delete on its tables',

@@ -15,7 +15,8 @@ export function failure(error: unknown, where: string): StoreError {
   const code = codeOf(error);
   if (code === undefined) {
     if (isTokenRefused(error)) {
-      return new StoreDeniedError(`${where}: no token is available: ${cause.message}`, { cause, why: 'noToken' });
+      const said = `${where}: no token is available: ${cause.message}`;
+      return new StoreDeniedError(`${said}. ${REMEDY.noToken}`, { cause, why: 'noToken' });
     }
     const remedy = 'Check whether this machine can reach the server, and whether both use TLS or neither does.';
     return new StoreUnavailableError(`${where}: ${cause.message}. ${remedy}`, { cause });
@@ -24,9 +25,13 @@ export function failure(error: unknown, where: string): StoreError {
   const why = denialOf(code, cause.message);
   if (why !== undefined) return new StoreDeniedError(`${said}. ${REMEDY[why]}`, { cause, why });
   if (code === NO_CONTAINER) return noContainer(said, cause);
-  return new StoreUnavailableError(`${said}. ${REMEDIES[code] ?? 'The call may or may not have taken effect.'}`, {
-    cause,
-  });
+  return new StoreUnavailableError(`${said}. ${remedyOf(code, cause.message)}`, { cause });
+}
+
+function remedyOf(code: string, message: string): string {
+  // The first line of each script is one that older servers cannot read.
+  if (message.includes('Error compiling script')) return 'Use Redis 7 or later, or Valkey.';
+  return REMEDIES[code] ?? 'The call may or may not have taken effect.';
 }
 
 export function resultOf(error: unknown): CallResult {
@@ -37,7 +42,8 @@ export function resultOf(error: unknown): CallResult {
 }
 
 const REMEDY = {
-  noToken: 'Give the app a managed identity; a person signs in with "az login".',
+  noToken:
+    'Give the app a managed identity; a person names a URL with a password, without CRONLEASE_STORAGE__credential.',
   credentials: 'The server does not accept this user or password. Check both.',
   role: 'Grant this user the commands and keys that docs/reference/stores.md names.',
   network: 'The server refuses this network. Check its firewall and its protected-mode.',

@@ -57,8 +57,9 @@ set(version, ARGV[3], ARGV[4], now + ARGV[4], false)
 return now`,
 );
 
+/** Needs no memory: the head stays as long as it is. */
 export const RENEW = script(
-  'write',
+  'shrink',
   `${HEAD}
 if lease ~= ARGV[2] or broken then return 0 end
 set(version, lease, length, now + length, false)

@@ -44,7 +44,8 @@ const LOOK = whole('read', `return { now, redis.call('EXISTS', KEYS[1]) }`);
 const DELETE = script('shrink', `return redis.call('HDEL', KEYS[2], ARGV[1]) + redis.call('HDEL', KEYS[3], ARGV[1])`);
 
 const REMEDIES: Trial['remedies'] = {
-  noToken: 'sign in with "az login", or name a URL with a password',
+  noToken:
+    'run this where the managed identity is, or name a URL with a password, without CRONLEASE_STORAGE__credential',
   network: 'let this address through the firewall of the server',
   credentials: 'check the user and the password of the URL',
   role: 'grant this user the commands and keys that docs/reference/stores.md names',

@@ -32,9 +32,7 @@ export function retentionIn(ask: Ask, paths: Paths): Retention {
         deleted += await purgeFolder({ ask, paths, folder, ms, options }, BATCH - deleted);
         if (deleted >= BATCH) return 'more';
       }
-      await ask({ what: 'delete bodies without entries', kind: 'delete', options }, (session) =>
-        purgeParts(session, paths),
-      );
+      await purgeBodies(ask, paths, options);
       return 'done';
     },
   };
@@ -99,14 +97,28 @@ async function purgeEntry(session: Session, paths: Paths, path: string): Promise
   await dropBody(session, paths, parts);
 }
 
-/** Deletes bodies whose entry was never written, or names another one. */
-async function purgeParts(session: Session, paths: Paths): Promise<void> {
-  const [{ now }, ids] = await asOfNow(session, paths.now, () => namesIn(session, paths.parts));
-  for (const id of ids) {
-    const folder = `${paths.parts}/${id}`;
-    const node = await session.get(folder);
-    if (node === undefined || timeOf(node.stat) > now - ORPHAN_MS) continue;
-    const owner = await session.get(node.data.toString());
-    if (owner === undefined || contentIn(owner.data).parts?.id !== id) await dropFolder(session, folder);
+/** Deletes bodies whose entry was never written, or names another one. Each batch is its own call. */
+async function purgeBodies(ask: Ask, paths: Paths, options: CallOptions | undefined): Promise<void> {
+  const question = { what: 'delete bodies without entries', kind: 'delete', options } as const;
+  const ids = await ask(question, (session) => namesIn(session, paths.parts));
+  for (let from = 0; from < ids.length; from += BATCH) {
+    await ask(question, (session) => purgeParts(session, paths, ids.slice(from, from + BATCH)));
   }
+}
+
+async function purgeParts(session: Session, paths: Paths, ids: readonly string[]): Promise<void> {
+  const folders = ids.map((id) => ({ id, folder: `${paths.parts}/${id}` }));
+  const [{ now }, nodes] = await asOfNow(session, paths.now, () =>
+    Promise.all(folders.map(({ folder }) => session.get(folder))),
+  );
+  const old = folders.flatMap((one, index) => {
+    const node = nodes[index];
+    return node === undefined || timeOf(node.stat) > now - ORPHAN_MS ? [] : [{ ...one, owner: node.data.toString() }];
+  });
+  const owners = await Promise.all(old.map(({ owner }) => session.get(owner)));
+  const orphans = old.filter(({ id }, index) => {
+    const owner = owners[index];
+    return owner === undefined || contentIn(owner.data).parts?.id !== id;
+  });
+  await Promise.all(orphans.map(({ folder }) => dropFolder(session, folder)));
 }

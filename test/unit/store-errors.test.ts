@@ -1,0 +1,50 @@
+import { RestError } from '@azure/storage-blob';
+import { describe, expect, it } from 'vitest';
+import { failure as failureOfBlobs } from '../../src/stores/azure-blob/errors';
+import { failure as failureOfPostgres, resultOf } from '../../src/stores/postgres/errors';
+import { failure as failureOfRedis } from '../../src/stores/redis/errors';
+
+describe('an answer of PostgreSQL that it lacks something', () => {
+  const answer = (code: string, message: string): Error =>
+    Object.assign(new Error(message), { code, severity: 'ERROR' });
+
+  it.each([
+    ['53300', 'sorry, too many clients already', 'throttled', /Raise max_connections/],
+    [
+      '53100',
+      'could not extend file "base/5/16384": No space left on device',
+      'error',
+      /The disk of the server is full/,
+    ],
+    ['53200', 'out of memory', 'error', /may or may not have taken effect/],
+  ])('%s says what: %s', (code, message, result, remedy) => {
+    const error = answer(code, message);
+    expect(failureOfPostgres(error, 'list jobs').message).toMatch(remedy);
+    expect(resultOf(error)).toBe(result);
+  });
+});
+
+describe('a refusal of Blob Storage', () => {
+  const refusal = (code: string): string =>
+    failureOfBlobs(new RestError(code, { code, statusCode: 403 }), 'list jobs').message;
+
+  it.each([
+    ['AccountIsDisabled', /The account is disabled/],
+    ['AuthorizationPermissionMismatch', /Assign the role/],
+  ])('%s leads to its remedy', (code, remedy) => {
+    expect(refusal(code)).toMatch(remedy);
+  });
+});
+
+describe('an identity without a token', () => {
+  it.each([
+    ['PostgreSQL', failureOfPostgres],
+    ['Redis', failureOfRedis],
+  ])('of a store that takes only a managed identity is told what else it takes: %s', (_store, failure) => {
+    const error = Object.assign(new Error('no managed identity endpoint'), { name: 'CredentialUnavailableError' });
+    const { message } = failure(error, 'list jobs');
+    expect(message).toMatch(/endpoint\. Give the app a managed identity; a person names a URL with a password/);
+    // Which would be of no use.
+    expect(message).not.toContain('az login');
+  });
+});
