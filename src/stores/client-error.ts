@@ -1,11 +1,12 @@
 import { brief } from '../core/text';
 import { StoreUnavailableError } from '../lease/store';
 
-/** Compares names, so that `@azure/identity` need not be loaded. */
-export function isTokenRefused(error: unknown): boolean {
-  return (
-    error instanceof Error && /^(CredentialUnavailable|(Aggregate)?Authentication(Required)?)Error$/.test(error.name)
-  );
+/** Compares names, so that `@azure/identity` need not be loaded. A token service that is down is not a refusal. */
+export function isTokenRefused(error: unknown): error is Error {
+  if (!(error instanceof Error)) return false;
+  if (!/^(CredentialUnavailable|(Aggregate)?Authentication(Required)?)Error$/.test(error.name)) return false;
+  const status = 'statusCode' in error && typeof error.statusCode === 'number' ? error.statusCode : 400;
+  return status < 500 && status !== 429;
 }
 
 /** A form of the error that is safe to log: clients attach commands and parameters, which may contain a password. */

@@ -8,6 +8,7 @@ import { decodeRow } from '../../src/core/row';
 import { shardOf } from '../../src/core/shards';
 import { dealtStore } from '../../src/lease/dealt-store';
 import type { LeaseStore } from '../../src/lease/store';
+import { copyRecord } from '../../src/operator/shards/history';
 import { applyShards } from '../../src/operator/shards/apply';
 import { surveyAccounts } from '../../src/operator/shards/survey';
 import { LOCATIONS, NAMES, T0, WAIT_MS, type World, makeRow, world } from '../support/accounts';
@@ -252,5 +253,30 @@ describe('a change of the list of accounts', () => {
       if (end === 'done') break;
     }
     expect(calls).toBeGreaterThan(40);
+  });
+});
+
+describe('a record that is copied alone', () => {
+  it('has its summary, although the first page of the listing is empty', async () => {
+    const [job, key] = ['j' as JobName, '8231526400000-s'];
+    const summary = { outcome: 'open' };
+    const copies: unknown[] = [];
+    const from = {
+      readRecord: () => Promise.resolve({ body: '{}', etag: '"1"' }),
+      listRecords: (_job: JobName, { continuation }: { readonly continuation?: string }) =>
+        Promise.resolve(
+          continuation === undefined
+            ? { records: [], continuation: 'next' }
+            : { records: [{ key, etag: '"1"', summary }], continuation: undefined },
+        ),
+    } as unknown as LeaseStore;
+    const to = {
+      createRecord: (...args: readonly unknown[]) => {
+        copies.push(args[2]);
+        return Promise.resolve({ kind: 'created' });
+      },
+    } as unknown as LeaseStore;
+    expect(await copyRecord({ job, from: { store: from }, to: { store: to } }, key)).toBe(true);
+    expect(copies).toEqual([{ body: '{}', summary }]);
   });
 });

@@ -48,3 +48,17 @@ describe('an identity without a token', () => {
     expect(message).not.toContain('az login');
   });
 });
+
+describe('a token service that is down', () => {
+  it.each([
+    ['blobs', failureOfBlobs],
+    ['PostgreSQL', failureOfPostgres],
+    ['Redis', failureOfRedis],
+  ])('is no refusal of the caller: %s', (_store, failure) => {
+    const error = (statusCode: number): Error =>
+      Object.assign(new Error('token service'), { name: 'AuthenticationError', statusCode });
+    expect(failure(error(503), 'list jobs').code).toBe('StoreUnavailable');
+    expect(failure(error(429), 'list jobs').code).toBe('StoreUnavailable');
+    expect(failure(error(400), 'list jobs').code).toBe('StoreDenied');
+  });
+});

@@ -75,8 +75,11 @@ export async function copyPieces({ job, from, to }: Copy<PieceStore>, key: strin
 }
 
 async function summaryOf(store: LedgerStore, job: JobName, key: string): Promise<Metadata> {
-  const { records } = await store.listRecords(job, { prefix: key, limit: 1 });
-  return records[0]?.summary ?? {};
+  // A page may be empty and not the last one.
+  for await (const { records } of pagesOf((next) => store.listRecords(job, { prefix: key, limit: 1, ...next }))) {
+    if (records[0] !== undefined) return records[0].summary;
+  }
+  return {};
 }
 
 /** Of the records of runs that are over. */
