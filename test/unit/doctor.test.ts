@@ -236,6 +236,19 @@ describe('doctor', () => {
     ]);
   });
 
+  it('finds the records of a deleted row behind a page that is empty and not the last one', async () => {
+    const besides = async (store: LeaseStore): Promise<void> => {
+      await store.createRecord(JOB.name, '8232702800000-s', { body: '{}', summary: { state: 'final', token: '7' } });
+      const { listRecords } = store;
+      const listed: LeaseStore['listRecords'] = async (job, page) =>
+        page.continuation === undefined
+          ? { records: [], continuation: 'next' }
+          : listRecords(job, { limit: page.limit });
+      Object.assign(store, { listRecords: listed });
+    };
+    expect(await found({ rows: {}, besides }, 'unseen')).toMatchObject([{ status: 'problem', subject: 'a' }]);
+  });
+
   it('tells a job that is new from one whose row was deleted', async () => {
     const besides = (store: LeaseStore): Promise<unknown> =>
       store.createRecord(JOB.name, '8232702800000-s', { body: '{}', summary: { state: 'final', token: '7' } });
