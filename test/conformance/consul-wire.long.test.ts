@@ -7,6 +7,7 @@ import { agentsOf } from '../../src/stores/consul/settings';
 import { consul } from '../../src/stores/consul/store';
 import { systemClock } from '../../src/system-clock';
 import { canRun, canStart, type Client, clientAt, storeAt, testConsul } from '../support/consul';
+import { keepOf } from '../support/keep';
 import { acquire, createRow, JOB, jobName, LEASE_MS, readRow } from './cases/support';
 import { writeRowElsewhere } from './elsewhere';
 import { lostAnswerConformance } from './lost-answers';
@@ -133,11 +134,11 @@ describe.runIf(canRun('what Consul is asked, and what it answers'))('Consul', ()
         [short, HOUR],
         [long, 3 * HOUR],
       ]);
-      expect(await store.purge(keep)).toBe('done');
+      expect(await store.purge(keepOf(keep))).toBe('done');
       expect(await store.readRecord(short, KEY)).toBeDefined();
       for (const kind of ['records/', 'logs/', 'requests/']) await age(container, kind, 2 * HOUR);
       await store.createRecord(short, '2-s', RECORD);
-      expect(await store.purge(keep)).toBe('done');
+      expect(await store.purge(keepOf(keep))).toBe('done');
       expect(await store.readRecord(short, KEY)).toBeUndefined();
       expect(await store.readLog(short, KEY, '1', { from: 0, limit: 10 })).toBeUndefined();
       const left = (await client.keys(`${container}/`)).filter((key) => key.includes('/short/'));
@@ -151,7 +152,7 @@ describe.runIf(canRun('what Consul is asked, and what it answers'))('Consul', ()
         await Promise.all(many.slice(from, from + 50).map((key) => store.createRecord(short, key, RECORD)));
       }
       await age(container, 'records/short/', 2 * HOUR);
-      expect([await store.purge(keep), await store.purge(keep)]).toEqual(['more', 'done']);
+      expect([await store.purge(keepOf(keep)), await store.purge(keepOf(keep))]).toEqual(['more', 'done']);
       expect((await store.listRecords(short, { limit: 10 })).records).toEqual([]);
     });
 
@@ -165,10 +166,10 @@ describe.runIf(canRun('what Consul is asked, and what it answers'))('Consul', ()
       expect(await client.keys(`${container}/uploads/`)).toHaveLength(1);
       expect((await client.keys(`${container}/bodies/`)).length).toBeGreaterThan(10);
       const keep = new Map([[JOB, 100 * HOUR]]);
-      expect(await store.purge(keep)).toBe('done');
+      expect(await store.purge(keepOf(keep))).toBe('done');
       expect(await client.keys(`${container}/uploads/`)).toHaveLength(1);
       await age(container, 'uploads/', 2 * HOUR);
-      expect(await store.purge(keep)).toBe('done');
+      expect(await store.purge(keepOf(keep))).toBe('done');
       expect(await client.keys(`${container}/uploads/`)).toEqual([]);
       expect(await client.keys(`${container}/bodies/`)).toHaveLength(1);
       expect((await store.readRecord(JOB, KEY))?.body).toBe(RECORD.body);

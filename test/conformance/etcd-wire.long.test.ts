@@ -13,6 +13,7 @@ import { etcd } from '../../src/stores/etcd/store';
 import { systemClock } from '../../src/system-clock';
 import { type Client, clientAt, encoded, storeAt, urlAt } from '../support/etcd';
 import { acquire, createRow, JOB, jobName, LEASE_MS } from './cases/support';
+import { keepOf } from '../support/keep';
 import { rewritingRelay } from '../support/listen';
 import { lostAnswerConformance } from './lost-answers';
 import { stoppingServerConformance } from './stopping-server';
@@ -78,14 +79,14 @@ describe('a call to etcd', () => {
       [short, HOUR],
       [long, 3 * HOUR],
     ]);
-    expect(await store.purge(keep)).toBe('done');
+    expect(await store.purge(keepOf(keep))).toBe('done');
     expect(await store.readRecord(short, KEY)).toBeDefined();
     /** As if the revision of this moment had been the newest two hours ago. */
     const age = (): Promise<void> =>
       client.put(`/${container}/marks/${String(Date.now() - 2 * HOUR).padStart(15, '0')}`, '');
     await age();
     await store.createRecord(short, '2-s', RECORD);
-    expect(await store.purge(keep)).toBe('done');
+    expect(await store.purge(keepOf(keep))).toBe('done');
     expect(await store.readRecord(short, KEY)).toBeUndefined();
     expect(await store.readLog(short, KEY, '1', { from: 0, limit: 10 })).toBeUndefined();
     const left = (await client.keys(`/${container}/`)).filter((key) => key.includes('/short/'));
@@ -96,7 +97,7 @@ describe('a call to etcd', () => {
     // Each call deletes some.
     await Promise.all(Array.from({ length: 1_010 }, (_, i) => store.createRecord(short, `${i}-m`, RECORD)));
     await age();
-    expect([await store.purge(keep), await store.purge(keep)]).toEqual(['more', 'done']);
+    expect([await store.purge(keepOf(keep)), await store.purge(keepOf(keep))]).toEqual(['more', 'done']);
     expect((await store.listRecords(short, { limit: 10 })).records).toEqual([]);
   });
 
@@ -109,10 +110,10 @@ describe('a call to etcd', () => {
     const dayAgo = Math.floor(Date.now() / DAY - 5) * DAY;
     const marks = [dayAgo + HOUR, dayAgo + 2 * HOUR, Date.now() - 50 * HOUR, Date.now() - 2 * HOUR];
     for (const at of marks) await client.put(`/${container}/marks/${String(at).padStart(15, '0')}`, '');
-    await store.purge(new Map([[jobName('short'), HOUR]]));
-    // One of a day, and a new one.
+    await store.purge({ jobs: new Map([[jobName('short'), HOUR]]), longestMs: 3 * DAY });
+    // The last one before that time, the later ones, and a new one.
     expect(await client.keys(`/${container}/marks/`)).toHaveLength(4);
-    await store.purge(new Map([[long, 3 * DAY]]));
+    await store.purge(keepOf(new Map([[long, 3 * DAY]])));
     expect(await store.readRecord(long, KEY)).toBeUndefined();
   });
 

@@ -9,6 +9,7 @@ import { startPostgres } from '../../src/local/servers/postgres';
 import type { StorageServer } from '../../src/local/servers/server';
 import { openStore } from '../../src/stores/open';
 import { systemClock } from '../../src/system-clock';
+import { keepOf } from '../support/keep';
 import { describeWith } from '../support/needs';
 import { storeAt, testPostgres, urlAt } from '../support/postgres';
 import { acquire, createRow, JOB, jobName, readRow } from './cases/support';
@@ -142,7 +143,7 @@ onPostgres('a call to PostgreSQL', () => {
       [short, 3_600_000],
       [long, 3 * 3_600_000],
     ]);
-    expect(await store.purge(keep)).toBe('done');
+    expect(await store.purge(keepOf(keep))).toBe('done');
     expect(await store.readRecord(short, KEY)).toBeDefined();
     const owner = new Client(server.url);
     await owner.connect();
@@ -153,8 +154,8 @@ onPostgres('a call to PostgreSQL', () => {
     await store.createRecord(short, '9999999999999-s', RECORD);
     await owner.query(`insert into "${schema}".records (job, id, metadata, body, written_at)
       select 'short', n || '-s', '{}', '', now() - interval '2 hours' from generate_series(1, 6000) n`);
-    expect(await store.purge(keep)).toBe('more');
-    expect(await store.purge(keep)).toBe('done');
+    expect(await store.purge(keepOf(keep))).toBe('more');
+    expect(await store.purge(keepOf(keep))).toBe('done');
     expect((await store.listRecords(short, { limit: 10 })).records.map(({ key }) => key)).toEqual(['9999999999999-s']);
     expect(await store.readLog(short, KEY, '1', { from: 0, limit: 10 })).toBeUndefined();
     const { rows } = await owner.query(`select job from "${schema}".log_texts`);

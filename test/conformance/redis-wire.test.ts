@@ -13,6 +13,7 @@ import { openStore } from '../../src/stores/open';
 import { serverOf } from '../../src/stores/redis/settings';
 import { redis } from '../../src/stores/redis/store';
 import { systemClock } from '../../src/system-clock';
+import { keepOf } from '../support/keep';
 import { describeWith } from '../support/needs';
 import { clientAt, storeAt, testRedis, urlAt } from '../support/redis';
 import { acquire, createRow, JOB, jobName, readRow } from './cases/support';
@@ -163,14 +164,14 @@ onRedis('a call to Redis', () => {
       [short, 3_600_000],
       [long, 3 * 3_600_000],
     ]);
-    expect(await store.purge(keep)).toBe('done');
+    expect(await store.purge(keepOf(keep))).toBe('done');
     expect(await store.readRecord(short, KEY)).toBeDefined();
     const written = await client.keys(`{${container}}:*:written`);
     expect(written).toHaveLength(5);
     for (const key of written) {
       for (const id of await client.zrange(key, '0', '-1')) await client.zincrby(key, 2 * -3_600_000, id);
     }
-    expect(await store.purge(keep)).toBe('done');
+    expect(await store.purge(keepOf(keep))).toBe('done');
     expect(await store.readRecord(short, KEY)).toBeUndefined();
     expect(await store.readLog(short, KEY, '1', { from: 0, limit: 10 })).toBeUndefined();
     expect((await client.keys(`{${container}}:*:short*`)).toSorted()).toEqual([]);
@@ -184,7 +185,7 @@ onRedis('a call to Redis', () => {
     expect(many).toHaveLength(1_200);
     const key = `{${container}}:records:short:written`;
     await client.call('ZUNIONSTORE', key, 1, key, 'WEIGHTS', '0.5');
-    expect([await store.purge(keep), await store.purge(keep)]).toEqual(['more', 'done']);
+    expect([await store.purge(keepOf(keep)), await store.purge(keepOf(keep))]).toEqual(['more', 'done']);
     expect((await store.listRecords(short, { limit: 10 })).records).toEqual([]);
   });
 });

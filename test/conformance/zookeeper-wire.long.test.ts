@@ -13,6 +13,7 @@ import { checkStorage } from '../../src/operator/doctor/storage';
 import { ensembleOf } from '../../src/stores/zookeeper/settings';
 import { zooKeeper } from '../../src/stores/zookeeper/store';
 import { systemClock } from '../../src/system-clock';
+import { keepOf } from '../support/keep';
 import { listen } from '../support/listen';
 import { sessionAt, storeAt, testZooKeeper } from '../support/zookeeper';
 import { acquire, createRow, JOB, jobName, LEASE_MS, leaseOf, newLeaseId, readRow } from './cases/support';
@@ -211,7 +212,7 @@ describe('a call to ZooKeeper', () => {
       [long, 3_600_000],
     ]);
     await pause(100);
-    expect(await store.purge(keep)).toBe('done');
+    expect(await store.purge(keepOf(keep))).toBe('done');
     expect(await store.readRecord(short, KEY)).toBeUndefined();
     expect(await store.readLog(short, KEY, '1', { from: 0, limit: 10 })).toBeUndefined();
     expect((await store.readRecord(long, KEY))?.body === LARGE).toBe(true);
@@ -224,7 +225,7 @@ describe('a call to ZooKeeper', () => {
       ),
     );
     await pause(100);
-    expect([await store.purge(keep), await store.purge(keep)]).toEqual(['more', 'done']);
+    expect([await store.purge(keepOf(keep)), await store.purge(keepOf(keep))]).toEqual(['more', 'done']);
     expect((await store.listRecords(short, { limit: 10 })).records).toEqual([]);
   });
 
@@ -244,7 +245,7 @@ describe('a call to ZooKeeper', () => {
     try {
       const url = `zk://127.0.0.1:${String(relay.port)}`;
       const far = storeAt({ url, container, callTimeoutMs: 1_500 });
-      expect(await far.purge(new Map([[JOB, 3_600_000]]))).toBe('done');
+      expect(await far.purge(keepOf(new Map([[JOB, 3_600_000]])))).toBe('done');
     } finally {
       relay.close();
     }

@@ -8,6 +8,7 @@ import { connectContainer } from '../../src/stores/azure-blob/connection';
 import { azureBlobStore } from '../../src/stores/azure-blob/store';
 import { type Azurite, startAzurite } from '../support/azurite';
 import { settableClock } from '../support/clock';
+import { keepOf } from '../support/keep';
 
 const DAY = 86_400_000;
 /** The first of the five folders has its turn on this day. */
@@ -48,7 +49,7 @@ async function world({ pageSize = 100 } = {}) {
     for (const name of blobs) await blob(name).upload('', 0);
   };
   const purge = (keep: Readonly<Record<string, Millis>>) =>
-    store.purge(new Map(Object.entries(keep) as [JobName, Millis][]));
+    store.purge(keepOf(new Map(Object.entries(keep) as [JobName, Millis][])));
   return { clock, listings, names, put, purge, blob };
 }
 
@@ -146,7 +147,7 @@ describe('an account with a hierarchical namespace', () => {
     const { jobs, strays } = await store.list();
     expect([...jobs.keys()]).toEqual(['a']);
     expect(strays).toBeUndefined();
-    expect(await store.purge(new Map([['a' as JobName, YOUNG]]))).toBe('done');
+    expect(await store.purge(keepOf(new Map([['a' as JobName, YOUNG]])))).toBe('done');
     expect(deleted).toEqual(['runs/a/1']);
   });
 });

@@ -1,22 +1,35 @@
 import { describe, expect, it } from 'vitest';
+import type { ETag, JobName, Millis } from '../../src/core/brand';
 import { defineJob } from '../../src/handler/handler';
 import { type Coordinator, Health, type Report } from '../../src/coordinator/coordinator';
 import { recordPurger } from '../../src/coordinator/tick/purge-records';
-import { type LeaseStore, StoreUnavailableError } from '../../src/lease/store';
+import {
+  type LeaseStore,
+  type ListedJob,
+  type ListedRow,
+  type Listing,
+  type Metadata,
+  StoreUnavailableError,
+} from '../../src/lease/store';
 import { serviceTime } from '../../src/lease/service-time';
 import { memoryService } from '../../src/stores/memory/store';
 import { settableClock } from '../support/clock';
 import { jobSpec } from '../support/job';
 
+const rowWith = (metadata: Metadata): ListedRow => ({ etag: '"1"' as ETag, lease: 'available', metadata });
+const EMPTY: Listing = { jobs: new Map(), date: 0 };
+
 function world(answer: () => Promise<'done' | 'more'>, facts: Partial<LeaseStore> = {}) {
   const clock = settableClock();
   const events: string[] = [];
   const kept: unknown[] = [];
+  const longest: Millis[] = [];
   const store: LeaseStore = {
     ...memoryService(clock).open(),
     ...facts,
     purge: (keep) => {
-      kept.push(Object.fromEntries(keep));
+      kept.push(Object.fromEntries(keep.jobs));
+      longest.push(keep.longestMs);
       return answer();
     },
   };
@@ -27,7 +40,7 @@ function world(answer: () => Promise<'done' | 'more'>, facts: Partial<LeaseStore
   const parts = { store, clock, jobs, health: new Health(), serviceTime: serviceTime(clock) };
   const report = { event: ({ event, reason }) => void events.push(`${event} ${reason ?? ''}`) } as Report;
   const retention = recordPurger(parts as Partial<Coordinator> as Coordinator);
-  return { clock, events, kept, purge: () => retention(report) };
+  return { clock, events, kept, longest, purge: (listing = EMPTY) => retention(listing, report) };
 }
 
 describe('retention', () => {
@@ -40,6 +53,17 @@ describe('retention', () => {
     await clock.advance(1_000);
     await purge();
     expect(kept).toEqual([{ nightly: 90 }, { nightly: 90 }]);
+  });
+
+  it('keeps what all deployments share for as long as any job is kept, also one of another jobs file', async () => {
+    const { longest, clock, purge } = world(async () => 'done');
+    const jobOf = (keepms: string): ListedJob => ({ row: rowWith({ keepms }), date: 0 });
+    const yearly = ['yearly' as JobName, jobOf('31536000000')] as const;
+    const foreign = ['foreign' as JobName, jobOf('for ever')] as const;
+    await purge();
+    await clock.advance(3_600_000);
+    await purge({ ...EMPTY, jobs: new Map([yearly, foreign]) });
+    expect(longest).toEqual([90, 31_536_000_000]);
   });
 
   it('deletes once in each new day where the store asks for no more, and not on the day of the start', async () => {
@@ -80,6 +104,6 @@ describe('retention', () => {
     const clock = settableClock();
     const parts = { store: memoryService(clock).open(), clock, jobs: new Map() };
     const report = { event: () => undefined } as Partial<Report> as Report;
-    expect(recordPurger(parts as Partial<Coordinator> as Coordinator)(report)).toBeUndefined();
+    expect(recordPurger(parts as Partial<Coordinator> as Coordinator)(EMPTY, report)).toBeUndefined();
   });
 });

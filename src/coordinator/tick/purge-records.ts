@@ -1,5 +1,5 @@
 import type { Millis } from '../../core/brand';
-import { StoreError } from '../../lease/store';
+import { type Listing, StoreError } from '../../lease/store';
 import type { Coordinator, Report } from '../coordinator';
 import { storageTroubled, troubleOver } from '../reachability';
 
@@ -11,7 +11,9 @@ const TROUBLE = 'retention';
  * Deletes old records where the store must do so by calls: once an hour or a day, and again at the next sweep while there
  * are more. The returned function does so at most that often, however often it is called.
  */
-export function recordPurger(coordinator: Coordinator): (report: Report) => Promise<void> | undefined {
+export function recordPurger(
+  coordinator: Coordinator,
+): (listing: Listing, report: Report) => Promise<void> | undefined {
   const { store, clock, jobs } = coordinator;
   let last: Millis | undefined;
   let day: number | undefined;
@@ -28,19 +30,25 @@ export function recordPurger(coordinator: Coordinator): (report: Report) => Prom
     last = clock.monotonic();
     return true;
   };
-  const purge = async (report: Report): Promise<void> => {
+  const purge = async (listing: Listing, report: Report): Promise<void> => {
     const keep = new Map([...jobs].map(([name, { spec }]) => [name, spec.keepMs]));
+    const longestMs = Math.max(...keep.values(), ...claimedKeeps(listing));
     try {
-      hasMore = (await store.purge?.(keep)) === 'more';
+      hasMore = (await store.purge?.({ jobs: keep, longestMs })) === 'more';
       troubleOver(coordinator, TROUBLE, 'old records are deleted again', report);
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
       storageTroubled(coordinator, TROUBLE, error, report);
     }
   };
-  return (report) => {
+  return (listing, report) => {
     if (store.purge === undefined || !isDue()) return undefined;
     hasMore = false;
-    return purge(report);
+    return purge(listing, report);
   };
+}
+
+/** The `keep` of each job at its last claim: deployments with other jobs files share the audit. */
+function claimedKeeps({ jobs }: Listing): readonly Millis[] {
+  return [...jobs.values()].map(({ row }) => Number(row?.metadata['keepms'])).filter((ms) => ms > 0);
 }

@@ -176,7 +176,7 @@ export function createSurvey(state: TickState): Survey {
     sweepTells(state, whole, fire);
     coordinator.telemetry?.swept(whole);
     if (claimsOf(coordinator) !== 'all') return;
-    for (const work of [purge(fire.report), markLeft(whole, fire.report)]) startIf(state, work);
+    for (const work of [purge(whole, fire.report), markLeft(whole, fire.report)]) startIf(state, work);
     firstSight.lacking(whole);
     const overdue = state.overdue.check(whole, fire.report);
     // A notice that a job is overdue needs the ledger's answer.

@@ -50,13 +50,20 @@ export interface ListedRecord {
   readonly summary: Metadata;
 }
 
+/** How long entries are kept. */
+export interface Keep {
+  /** The records and logs of the jobs of this deployment. */
+  readonly jobs: ReadonlyMap<JobName, Millis>;
+  /** Inputs of manual runs, audit entries and notices. */
+  readonly longestMs: Millis;
+}
+
 /** Retention by calls. */
 export interface Retention {
   /**
-   * Deletes some of what was last written longer ago than it is kept: records and logs of each job by its own length,
-   * and inputs of manual runs, audit entries and notices by the longest. `more`: a further call deletes further ones.
+   * Deletes some of what was last written longer ago than it is kept. `more`: a further call deletes further ones.
    */
-  purge(keep: ReadonlyMap<JobName, Millis>, options?: CallOptions): Promise<'done' | 'more'>;
+  purge(keep: Keep, options?: CallOptions): Promise<'done' | 'more'>;
   /** One call a day is enough. Otherwise, one an hour is. */
   readonly purgesDaily?: true;
 }

@@ -3,7 +3,7 @@ import type { EpochMs, JobName, Millis } from '../../core/brand';
 import type { Clock } from '../../core/clock';
 import { inParallel } from '../../core/in-parallel';
 import { invertedTime } from '../../core/key';
-import type { CallOptions, Retention } from '../../lease/store';
+import type { CallOptions, Keep, Retention } from '../../lease/store';
 import type { Ask } from './ask';
 import { NO } from './errors';
 import { AUDIT_PREFIX, LOGS_PREFIX, NOTICES_PREFIX, quoted, REQUESTS_PREFIX, RUNS_PREFIX } from './layout';
@@ -60,7 +60,7 @@ export function retentionIn(container: ContainerClient, ask: Ask, askPage: AskPa
   return {
     purgesDaily: true,
     async purge(keep, options) {
-      if (keep.size === 0) return 'done';
+      if (keep.jobs.size === 0) return 'done';
       const folder = FOLDERS[Math.floor(clock.now() / DAY_MS) % FOLDERS.length] ?? RUNS_PREFIX;
       if (place?.folder !== folder) place = undefined;
       const { value, date } = await nextPage(folder, options);
@@ -76,15 +76,15 @@ export function retentionIn(container: ContainerClient, ask: Ask, askPage: AskPa
   };
 }
 
-function isOld({ name, lastModified }: ListedBlob, keep: ReadonlyMap<JobName, Millis>, now: EpochMs): boolean {
+function isOld({ name, lastModified }: ListedBlob, keep: Keep, now: EpochMs): boolean {
   const keepMs = keepOf(name, keep);
   return keepMs !== undefined && Date.parse(lastModified) < now - keepMs;
 }
 
 /** @returns undefined for a job that is in another deployment's file, perhaps with a longer time */
-function keepOf(name: string, keep: ReadonlyMap<JobName, Millis>): Millis | undefined {
+function keepOf(name: string, keep: Keep): Millis | undefined {
   const job = jobIn(name);
-  return job === undefined ? Math.max(...keep.values()) : keep.get(job);
+  return job === undefined ? keep.longestMs : keep.jobs.get(job);
 }
 
 /** The job of a record or a log. */
@@ -93,11 +93,11 @@ function jobIn(name: string): JobName | undefined {
 }
 
 /** Where the old blobs of this one's job begin, or the next job; undefined: right after it. Keys count down in time. */
-function afterYoung(name: string, keep: ReadonlyMap<JobName, Millis>, now: EpochMs): string | undefined {
+function afterYoung(name: string, keep: Keep, now: EpochMs): string | undefined {
   const job = jobIn(name);
   if (job === undefined) return undefined;
   const folder = name.slice(0, name.indexOf('/') + 1);
-  const keepMs = keep.get(job);
+  const keepMs = keep.jobs.get(job);
   // The character after "/".
   if (keepMs === undefined) return `${folder}${job}0`;
   const start = `${folder}${job}/${invertedTime(now - keepMs)}`;

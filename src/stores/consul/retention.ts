@@ -1,5 +1,5 @@
-import type { EpochMs, JobName, Millis } from '../../core/brand';
-import type { CallOptions, Retention } from '../../lease/store';
+import type { EpochMs, Millis } from '../../core/brand';
+import type { CallOptions, Keep, Retention } from '../../lease/store';
 import type { Ask, Calls } from './ask';
 import { abandoned } from './bodies';
 import { divisionsOf, removalOf } from './entries';
@@ -26,7 +26,7 @@ interface KeptKind {
 export function retentionIn(ask: Ask, keys: Keys): Retention {
   return {
     async purge(keep, options) {
-      if (keep.size === 0) return 'done';
+      if (keep.jobs.size === 0) return 'done';
       let left = BATCH;
       for (const kept of keptIn(keys, keep)) {
         left -= await purgeKind(ask, kept, left, options);
@@ -41,14 +41,13 @@ export function retentionIn(ask: Ask, keys: Keys): Retention {
   };
 }
 
-function keptIn({ records, logs, requests, audits, notices }: Keys, keep: ReadonlyMap<JobName, Millis>): KeptKind[] {
-  const longest = Math.max(...keep.values());
+function keptIn({ records, logs, requests, audits, notices }: Keys, { jobs, longestMs }: Keep): KeptKind[] {
   return [
-    ...[...keep].flatMap(([job, keepMs]) =>
+    ...[...jobs].flatMap(([job, keepMs]) =>
       [records(job), logs(job)].map((keys) => ({ keys, keepMs, isInOrder: true })),
     ),
-    { keys: audits, keepMs: longest, isInOrder: true },
-    ...[requests, notices].map((keys) => ({ keys, keepMs: longest, isInOrder: false })),
+    { keys: audits, keepMs: longestMs, isInOrder: true },
+    ...[requests, notices].map((keys) => ({ keys, keepMs: longestMs, isInOrder: false })),
   ];
 }
 

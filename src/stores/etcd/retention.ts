@@ -1,5 +1,5 @@
-import type { JobName, Millis } from '../../core/brand';
-import type { CallOptions, Retention } from '../../lease/store';
+import type { Millis } from '../../core/brand';
+import type { CallOptions, Keep, Retention } from '../../lease/store';
 import type { Ask } from './ask';
 import { removalOf } from './entries';
 import type { EntryKeys, Keys, LogKeys } from './keys';
@@ -13,10 +13,6 @@ const RANGES = 100;
 const REMOVALS = 40;
 /** A mark this young is enough. */
 const MARK_EVERY_MS = 10 * 60_000;
-/** Of the marks that only another deployment may need, which keeps its entries longer, one of a day is enough. */
-const OLD_MARK_EVERY_MS = 24 * 3_600_000;
-/** At most so many marks are removed in one call. */
-const OLD_MARKS = 100;
 
 /** Entries of one kind or job that are kept equally long. */
 interface KeptKind {
@@ -34,16 +30,14 @@ interface Old {
 
 /**
  * What a lifecycle rule does for blobs. etcd finds keys by the revision of their last write, and has no time: each call
- * marks which revision was the newest at its time, so an entry is deleted up to an hour after its time, or a day where
- * the marks of that time are those of {@link OLD_MARK_EVERY_MS}.
+ * marks which revision was the newest at its time, so an entry is deleted up to an hour after its time.
  */
 export function retentionIn(ask: Ask, keys: Keys): Retention {
   return {
     async purge(keep, options) {
-      if (keep.size === 0) return 'done';
-      const longest = Math.max(...keep.values());
-      const revisionBefore = await mark(ask, keys.marks, longest, options);
-      const kept = keptIn(keys, keep, longest);
+      if (keep.jobs.size === 0) return 'done';
+      const revisionBefore = await mark(ask, keys.marks, keep.longestMs, options);
+      const kept = keptIn(keys, keep);
       const old: Old[] = [];
       for (let from = 0; from < kept.length && old.length <= BATCH; from += RANGES) {
         old.push(...(await oldAmong(ask, kept.slice(from, from + RANGES), revisionBefore, options)));
@@ -81,15 +75,13 @@ async function mark(
   const before = (keepMs: Millis) => seen.findLast(({ at }) => at <= now - keepMs);
   const needed = before(longest)?.at ?? 0;
   if ((seen.at(-1)?.at ?? 0) <= now - MARK_EVERY_MS) {
-    const dayOf = (at: number): number => Math.floor(at / OLD_MARK_EVERY_MS);
-    const surplus = seen.filter(({ at }, index) => at < needed && dayOf(at) === dayOf(seen[index - 1]?.at ?? -1));
-    const removals = surplus.slice(0, OLD_MARKS).map(({ at }) => remove(keyAt(at)));
-    await ask.transact({ ...question, kind: 'write' }, { success: [put(keyAt(now), ''), ...removals] });
+    const success = [put(keyAt(now), ''), removeRange(marks, keyAt(Math.min(needed, now)))];
+    await ask.transact({ ...question, kind: 'write' }, { success });
   }
   return (keepMs) => before(keepMs)?.mod;
 }
 
-function keptIn(keys: Keys, keep: ReadonlyMap<JobName, Millis>, longest: Millis): KeptKind[] {
+function keptIn(keys: Keys, { jobs, longestMs }: Keep): KeptKind[] {
   const entries = (kind: EntryKeys, keepMs: Millis): KeptKind => ({
     heads: kind.heads,
     keepMs,
@@ -101,8 +93,8 @@ function keptIn(keys: Keys, keep: ReadonlyMap<JobName, Millis>, longest: Millis)
     removal: (id) => [remove(`${heads}${id}`), removeRange(`${texts}${id}/`, afterPrefix(`${texts}${id}/`))],
   });
   return [
-    ...[...keep].flatMap(([job, keepMs]) => [entries(keys.records(job), keepMs), logs(keys.logs(job), keepMs)]),
-    ...[keys.requests, keys.audits, keys.notices].map((kind) => entries(kind, longest)),
+    ...[...jobs].flatMap(([job, keepMs]) => [entries(keys.records(job), keepMs), logs(keys.logs(job), keepMs)]),
+    ...[keys.requests, keys.audits, keys.notices].map((kind) => entries(kind, longestMs)),
   ];
 }
 

@@ -16,11 +16,9 @@ export function retentionIn(
        and o.written_at < clock_timestamp() - ${keep} * interval '1 ms' limit ${String(BATCH)}`;
   const ofJobs = `join (select key as name, value::float8 as keep from jsonb_each_text($2::jsonb)) k on k.name = o.job`;
   return {
-    async purge(keep, options) {
-      const lengths = [...keep.values()];
-      const [shortest, longest] = [Math.min(...lengths), Math.max(...lengths)];
-      if (lengths.length === 0) return 'done';
-      const jobs = [shortest, JSON.stringify(Object.fromEntries(keep))];
+    async purge({ jobs: keep, longestMs }, options) {
+      if (keep.size === 0) return 'done';
+      const jobs = [Math.min(...keep.values()), JSON.stringify(Object.fromEntries(keep))];
       const question = { kind: 'delete', options } as const;
       const gone = [
         await ask({
@@ -42,7 +40,7 @@ export function retentionIn(
       ];
       for (const table of [requests, audits, notices]) {
         const sql = `delete from ${table} where ctid = any(array(${old(table, '$1::float8')})) returning 1`;
-        gone.push(await ask({ ...question, what: 'delete old entries', values: [longest], sql }));
+        gone.push(await ask({ ...question, what: 'delete old entries', values: [longestMs], sql }));
       }
       return gone.some(({ length }) => length >= BATCH) ? 'more' : 'done';
     },

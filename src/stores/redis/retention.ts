@@ -32,9 +32,8 @@ return 0`,
 /** What a lifecycle rule does for blobs. */
 export function retentionIn(ask: Ask, { records, logs, requests, audits, notices }: Keys): Retention {
   return {
-    async purge(keep, options) {
+    async purge({ jobs: keep, longestMs }, options) {
       if (keep.size === 0) return 'done';
-      const longest = Math.max(...keep.values());
       const jobs = [...keep.keys()];
       const purge = (what: string, keys: readonly EntryKeys[], lengths: readonly number[]): Promise<unknown> => {
         const kind = what === 'delete old logs' ? 'logs' : 'entries';
@@ -44,7 +43,7 @@ export function retentionIn(ask: Ask, { records, logs, requests, audits, notices
       const more = [
         await purge('delete old records', jobs.map(records), [...keep.values()]),
         await purge('delete old logs', jobs.map(logs), [...keep.values()]),
-        await purge('delete old entries', [requests, audits, notices], [longest, longest, longest]),
+        await purge('delete old entries', [requests, audits, notices], [longestMs, longestMs, longestMs]),
       ];
       return more.includes(1) ? 'more' : 'done';
     },

@@ -17,15 +17,14 @@ const ORPHAN_MS = 3_600_000;
 export function retentionIn(ask: Ask, paths: Paths): Retention {
   const { records, logs, requests, audits, notices } = paths;
   return {
-    async purge(keep, options) {
+    async purge({ jobs: keep, longestMs }, options) {
       if (keep.size === 0) return 'done';
-      const longest = Math.max(...keep.values());
       const folders = [
         ...[...keep].flatMap(([job, ms]) => [
           { folder: records(job), ms },
           { folder: logs(job), ms },
         ]),
-        ...[requests, audits, notices].map((folder) => ({ folder, ms: longest })),
+        ...[requests, audits, notices].map((folder) => ({ folder, ms: longestMs })),
       ];
       let deleted = 0;
       for (const { folder, ms } of folders) {

@@ -1,6 +1,7 @@
 import type { ETag } from '../../../src/core/brand';
 import type { CallOptions, LeaseBreaking, LeaseStore, Retention } from '../../../src/lease/store';
 import { JOB, LEASE_MS, newLeaseId } from './support';
+import { keepOf } from '../../support/keep';
 
 type Method = Exclude<
   keyof LeaseStore,
@@ -59,6 +60,6 @@ export function callsOf({ breakLease, purge }: LeaseStore): Readonly<Record<stri
     ...(breakLease && {
       breakLease: async (store, options) => store.breakLease?.(JOB, '"0x1"' as ETag, options),
     }),
-    ...(purge && { purge: async (store, options) => store.purge?.(new Map([[JOB, 1_000]]), options) }),
+    ...(purge && { purge: async (store, options) => store.purge?.(keepOf(new Map([[JOB, 1_000]])), options) }),
   };
 }
