@@ -179,6 +179,10 @@ interface AppSettings {
   readonly WEBSITE_SITE_NAME?: string | undefined;
   /** The slot, joined to the name of the app unless it is `Production`. Azure sets it. Default: none. */
   readonly WEBSITE_SLOT_NAME?: string | undefined;
+  /** The plan. With `Dynamic`, Consumption, a missing `functionTimeout` is 5 minutes. Azure sets it. Default: none. */
+  readonly WEBSITE_SKU?: string | undefined;
+  /** The container of an app on Linux, which may be on Consumption too. Azure sets it. Default: none. */
+  readonly CONTAINER_NAME?: string | undefined;
   /**
    * The id of the host, and with it the lock of its timer. Deployments that share a host storage account need one each.
    * Default: made by the host.

@@ -17,6 +17,8 @@ const ACTIVITIES_PER_CORE = 10;
 /** The default of `CRONLEASE_TICK`: six fields, as in Azure's timers. */
 export const DEFAULT_TICK = '10,25,40,55 * * * * *';
 const DEFAULT_FUNCTION_TIMEOUT_MS = 30 * 60_000;
+/** The host's default on the Consumption plan, but not on Flex Consumption. */
+const CONSUMPTION_TIMEOUT_MS = 5 * 60_000;
 
 /** An app setting that cannot be used. The message has its name, its value and the remedy. */
 export class SettingError extends Error {
@@ -177,15 +179,30 @@ export function maxConcurrentRuns(env: Environment): number | undefined {
   return Number(text);
 }
 
-/** host.json's functionTimeout, as the host enforces it; 30 minutes if it is missing or unlimited. */
+/** host.json's functionTimeout, as the host enforces it; that of the plan if it is missing, 30 minutes if unlimited. */
 export function functionTimeout(env: Environment, appFolder: string): Millis {
   const text = env['AzureFunctionsJobHost__functionTimeout'] ?? fromHostJson(appFolder, 'functionTimeout');
-  if (text === undefined || isUnlimited(text)) return DEFAULT_FUNCTION_TIMEOUT_MS;
+  if (text === undefined) return isConsumption(env) ? CONSUMPTION_TIMEOUT_MS : DEFAULT_FUNCTION_TIMEOUT_MS;
+  if (isUnlimited(text)) return DEFAULT_FUNCTION_TIMEOUT_MS;
   const limit = parseTimeSpan(text);
   if (limit === undefined || limit === 0) {
     throw new SettingError('functionTimeout (host.json)', text, 'use hh:mm:ss, such as "00:30:00"');
   }
   return limit;
+}
+
+/**
+ * Whether the host takes the app for one on the Consumption plan: on Windows by the plan's name, on Linux by its
+ * container, which has none of the marks of other plans.
+ *
+ * @see https://github.com/Azure/azure-functions-host `EnvironmentExtensions.IsConsumptionSku`
+ */
+function isConsumption(env: Environment): boolean {
+  const sku = env['WEBSITE_SKU']?.toLowerCase() ?? '';
+  if (sku === 'dynamic') return true;
+  const others = ['WEBSITE_INSTANCE_ID', 'LEGION_SERVICE_HOST', 'MANAGED_ENVIRONMENT'];
+  const isContainer = (env['CONTAINER_NAME'] ?? '') !== '' && others.every((name) => (env[name] ?? '') === '');
+  return isContainer && sku !== 'flexconsumption';
 }
 
 /**
