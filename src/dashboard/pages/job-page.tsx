@@ -1,10 +1,12 @@
 import type { JSX } from 'preact';
+import { useMemo } from 'preact/hooks';
 import { pathOf } from '../../client/operations';
 import { shownState } from '../../core/shown-state';
 import { confirm } from '../data/action';
 import { acknowledge, pauseJob, resumeJob, runJob, unacknowledge } from '../data/actions';
 import { pageOf } from '../data/address';
 import type { Failure } from '../data/api';
+import { useBegun } from '../data/begun';
 import { now } from '../data/clock';
 import { BackfillPanel } from '../parts/backfill-panel';
 import { DueTimes } from '../parts/due-times';
@@ -56,11 +58,12 @@ function Crumbs(): JSX.Element {
   );
 }
 
-function Loaded({ job }: { readonly job: OneJob }): JSX.Element {
+function Loaded({ job: answered }: { readonly job: OneJob }): JSX.Element {
+  const [job = answered] = useBegun(useMemo(() => [answered], [answered]));
   const { name, timeZone } = job;
-  const runs = useRead<Runs>(runsPath(name, RUNS), job);
+  const runs = useRead<Runs>(runsPath(name, RUNS), answered);
   const inFile = job.settings !== null;
-  const next = useRead<Due>(inFile ? pathOf('listDueTimes', [], { job: name, count: DUE_TIMES }) : undefined, job);
+  const next = useRead<Due>(inFile ? pathOf('listDueTimes', [], { job: name, count: DUE_TIMES }) : undefined, answered);
   const due = next.body?.jobs[0];
   const hasCome = [runs, ...(inFile ? [next] : [])].every(({ body, failure }) => (body ?? failure) !== undefined);
   return (

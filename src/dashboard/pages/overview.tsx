@@ -2,6 +2,7 @@ import type { JSX } from 'preact';
 import { pathOf } from '../../client/operations';
 import { SHOWN_STATES, type ShownState, needsAttention, shownState } from '../../core/shown-state';
 import { changed, go, param } from '../data/address';
+import { useBegun } from '../data/begun';
 import { Deployments } from '../parts/deployments';
 import { JobsTable } from '../parts/jobs-table';
 import type { Job, Jobs } from '../data/model';
@@ -29,7 +30,8 @@ export function Overview(): JSX.Element {
 }
 
 function Loaded({ all }: { readonly all: Jobs }): JSX.Element {
-  const { jobs, deployments, maintenance, problems } = all;
+  const { deployments, maintenance, problems } = all;
+  const jobs = useBegun(all.jobs);
   const listed = listedOf(searchedOf(jobs));
   const attention = jobs.filter((job) => needsAttention(job)).length;
   return (

@@ -3,6 +3,7 @@ import { pathOf } from '../../client/operations';
 import { useState } from 'preact/hooks';
 import { shownState } from '../../core/shown-state';
 import { changed, go, pageOf, param } from '../data/address';
+import { useBegun } from '../data/begun';
 import { coarseNow } from '../data/clock';
 import { useHeldOrder } from '../data/held-order';
 import { AtOnce, Hatching, JobRuns } from '../parts/timeline-job';
@@ -103,7 +104,8 @@ function TagSelect({ timeline }: { readonly timeline: Timeline | undefined }): J
 }
 
 function Loaded({ body, hours }: { readonly body: Timeline; readonly hours: number }): JSX.Element {
-  const { jobs, busy } = body;
+  const { busy } = body;
+  const jobs = useBegun(body.jobs);
   if (jobs.length === 0) return <Nothing body={body} hours={hours} />;
   return (
     <>
