@@ -78,7 +78,8 @@ function slackCut(text: string, most: number): string {
 }
 
 export function slackMessage({ title, facts, error, link }: Words): object {
-  const section = (text: string): object => ({ type: 'section', text: { type: 'mrkdwn', text } });
+  // Otherwise Slack makes links and mentions of plain text, such as "@here" in the description of a job.
+  const section = (text: string): object => ({ type: 'section', text: { type: 'mrkdwn', text, verbatim: true } });
   const lines = facts.map(([label, value]) => slackCut(`${label}: ${value}`, SLACK.section));
   // The marks of a block of code, in an error, would end the block.
   const fence = '```';
