@@ -202,6 +202,8 @@ interface AppSettings {
    * Default: required by the host.
    */
   readonly AzureWebJobsStorage?: string | undefined;
+  /** How many Node processes a host has. Several tick in turn: leave it out. Default: `1`. */
+  readonly FUNCTIONS_WORKER_PROCESS_COUNT?: string | undefined;
   /** `node` for `func start`. Leave it out on Flex Consumption. Default: none. */
   readonly FUNCTIONS_WORKER_RUNTIME?: string | undefined;
 }

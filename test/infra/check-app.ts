@@ -75,6 +75,7 @@ const LEFT_OUT = new Map([
   ['CRONLEASE_METRICS_JOBS', 'has a default for most apps'],
   ['CRONLEASE_LOG_FORMAT', 'has a default for Application Insights, which shows lines as they are'],
   ['CONTAINER_NAME', 'is set by Azure'],
+  ['FUNCTIONS_WORKER_PROCESS_COUNT', 'is refused by Flex Consumption'],
   ['REGION_NAME', 'is set by Azure'],
   ['WEBSITE_AUTH_ENABLED', 'is set by Azure'],
   ['AZURE_FUNCTIONS_ENVIRONMENT', 'is set by the host'],

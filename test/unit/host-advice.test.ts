@@ -145,3 +145,19 @@ describe('the advice on a limit of handlers', () => {
     expect(warning).toContain('must be less than 20');
   });
 });
+
+describe('the advice on worker processes', () => {
+  const warningsOf = (count: string | undefined) => {
+    const env = { WEBSITE_HOSTNAME: 'localhost:7071', FUNCTIONS_WORKER_PROCESS_COUNT: count };
+    return functionsHost(env, folderWith({ extensions: { durableTask: { storageProvider: GOOD } } })).warnings;
+  };
+
+  it('warns of several, because the host gives the ticks to them in turn', () => {
+    for (const one of [undefined, '', '1']) expect(warningsOf(one)).toEqual([]);
+    expect(warningsOf('4').map(formatIssue)).toEqual([
+      'FUNCTIONS_WORKER_PROCESS_COUNT = "4": the host gives each tick to another of its 4 processes, so that each lists ' +
+        'the jobs by itself, and "cronlease doctor" takes them for deployments that share a name; set it to 1, or ' +
+        'leave it out',
+    ]);
+  });
+});
