@@ -251,7 +251,10 @@ describe('the calendar of a job', () => {
       ],
     });
     const later = await made.send({ path: 'jobs/hourly/calendar?from=2026-01-02T00:00:00Z', as: 'viewer' });
-    expect(later.json).toMatchObject({ days: [{ day: '2026-01-02' }] });
+    // The whole of the first day, which began an hour before in Paris, and nothing of the day before.
+    expect((later.json as { days: unknown }).days).toEqual([
+      { day: '2026-01-02', outcomes: { succeeded: 10, paused: 2 } },
+    ]);
     expect(made.calls.get('readRecord')).toBeUndefined();
   });
 });
