@@ -63,7 +63,7 @@ function Plot({ points, zone }: { readonly points: readonly Point[]; readonly zo
     return () => drawn.destroy();
   }, [width, zone, colors, JSON.stringify(points)]);
   return (
-    <div class="panel plot" ref={element} role="img" aria-label="Durations of the runs in the table below">
+    <div class="panel plot" ref={element} role="img" aria-label="Durations of the latest runs">
       <div ref={plot} />
     </div>
   );
