@@ -3,7 +3,7 @@ import { pathOf } from '../../client/operations';
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { AuditQuery } from '../../client';
-import { changed, pageOf, param } from '../data/address';
+import { changed, hoursIn, pageOf, param } from '../data/address';
 import { now } from '../data/clock';
 import type { Audit } from '../data/model';
 import { Badge, Exact, Link, Notice, SearchBox, sentence } from '../parts/parts';
@@ -42,12 +42,12 @@ const LABELS: Readonly<Record<Entry['state'], Label>> = {
 export function AuditPage(): JSX.Element {
   const [openedAt] = useState(() => now.peek());
   const cursor = param('cursor');
-  const hours = Number(param('hours'));
+  const hours = hoursIn();
   const wanted = given({
     q: useSettled(param('q')),
     action: param('action'),
     channel: param('channel'),
-    since: hours > 0 ? new Date(openedAt - hours * 3_600_000).toISOString() : undefined,
+    since: hours === undefined ? undefined : new Date(openedAt - hours * 3_600_000).toISOString(),
   });
   const query = new URLSearchParams({ limit: '50', ...wanted, ...given({ cursor }) });
   const { body, failure } = useLive(`${pathOf('listAudit')}?${query.toString()}`);

@@ -1,7 +1,7 @@
 import { given } from '../../core/given';
 import { pathOf } from '../../client/operations';
 import type { JSX } from 'preact';
-import { changed, pageOf, param } from '../data/address';
+import { changed, hoursIn, pageOf, param } from '../data/address';
 import { now } from '../data/clock';
 import type { Failure } from '../data/api';
 import { type HeldOrder, useHeldRuns } from '../data/held-order';
@@ -42,11 +42,10 @@ export function runsPath(job: string | undefined, limit: number, until = now.pee
 }
 
 function addScope(query: URLSearchParams, until: number): void {
-  const [of, tag, hours] = [param('of'), param('tag'), Number(param('hours'))];
+  const [of, tag, hours] = [param('of'), param('tag'), hoursIn()];
   if (of !== undefined) query.set('job', of);
   if (tag !== undefined) query.set('tag', tag);
-  if (!(hours > 0)) return;
-  query.set('since', new Date(until - hours * 3_600_000).toISOString());
+  if (hours !== undefined) query.set('since', new Date(until - hours * 3_600_000).toISOString());
 }
 
 /** A job's page begins with so many of its runs. */
