@@ -150,7 +150,7 @@ function Loaded({
 
 function Row({ entry }: { readonly entry: Entry }): JSX.Element {
   const { at, actor, identity, proven, channel, note, action, target, state, before, after } = entry;
-  const isOfJob = !action.includes('cordon');
+  const isOfJob = !action.includes('cordon') && action !== 'shards';
   return (
     <tr role="row">
       <td role="cell">
