@@ -1,7 +1,20 @@
-import { afterEach, describe, expect, it, vi } from 'vitest';
-import { ApiError, change, read } from '../../src/dashboard/data/api';
+import path from 'node:path';
+import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 
-function answer(body: BodyInit, { status = 200, type = 'application/json' } = {}): void {
+/** It is code of a browser, whose types this folder lacks. */
+interface Api {
+  readonly ApiError: new () => Error & { readonly failure: object };
+  read(path: string): Promise<unknown>;
+  change(id: string, names: readonly string[], body: object): Promise<unknown>;
+}
+
+let api: Api;
+
+beforeAll(async () => {
+  api = (await import(/* @vite-ignore */ path.join(__dirname, '../../src/dashboard/data/api.ts'))) as Api;
+});
+
+function answer(body: string | ReadableStream<Uint8Array>, { status = 200, type = 'application/json' } = {}): void {
   vi.stubGlobal('location', { href: 'https://app.example/api/manage/?view=runs' });
   vi.stubGlobal('fetch', () => Promise.resolve(new Response(body, { status, headers: { 'content-type': type } })));
 }
@@ -18,8 +31,8 @@ function broken(): ReadableStream<Uint8Array> {
 
 async function failureOf(asked: Promise<unknown>): Promise<unknown> {
   const error: unknown = await asked.catch((caught: unknown) => caught);
-  expect(error).toBeInstanceOf(ApiError);
-  return (error as ApiError).failure;
+  expect(error).toBeInstanceOf(api.ApiError);
+  return (error as InstanceType<Api['ApiError']>).failure;
 }
 
 afterEach(() => vi.unstubAllGlobals());
@@ -39,12 +52,12 @@ describe('an answer that a page cannot read', () => {
     ],
   ])('is a failure, after which the page asks again: it %s', async (_, send, detail) => {
     send();
-    expect(await failureOf(read('jobs'))).toMatchObject({ code: 'Unreachable', detail });
+    expect(await failureOf(api.read('jobs'))).toMatchObject({ code: 'Unreachable', detail });
   });
 
   it('leaves open what became of a change', async () => {
     answer(broken());
-    expect(await failureOf(change('pauseJob', ['nightly'], { note: 'a' }))).toMatchObject({
+    expect(await failureOf(api.change('pauseJob', ['nightly'], { note: 'a' }))).toMatchObject({
       code: 'Unreachable',
       detail: 'the app does not answer: the change may or may not have taken effect',
     });

@@ -1,9 +1,6 @@
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { dueAtOf, timeAt } from '../../src/dashboard/data/asked-time';
 import type { RunSummary } from '../../src/dashboard/data/model';
-
-// As its modules find it in a page.
-vi.stubGlobal('location', { search: '', hash: '' });
-const { dueAtOf, timeAt } = await import('../../src/dashboard/data/asked-time');
 
 const T0 = Date.UTC(2026, 0, 1, 12);
 const MINUTE = 60_000;
@@ -18,7 +15,15 @@ function at(minutes: number): string {
 function run(due: number, { spread = 0, late = 0, tookMs = 0 } = {}): RunSummary {
   const startedAt = Date.parse(at(due + spread + late));
   return {
-    ...{ runId: `a-${String(due)}`, job: 'a', scheduledFor: at(due), through: null, count: 1, outcome: 'succeeded' },
+    ...{
+      runId: `a-${String(due)}`,
+      job: 'a',
+      timeZone: 'UTC',
+      scheduledFor: at(due),
+      through: null,
+      count: 1,
+      outcome: 'succeeded',
+    },
     ...{ reason: null, trigger: 'schedule', token: 1, startedAt: new Date(startedAt).toISOString() },
     ...{ endedAt: new Date(startedAt + tookMs).toISOString(), origin: null, rerunOf: null, waitedMs: 0, error: null },
     ...{ latenessMs: late * MINUTE, durationMs: tookMs },

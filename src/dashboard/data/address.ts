@@ -18,15 +18,6 @@ export function param(name: string): string | undefined {
   return params.value.get(name) ?? undefined;
 }
 
-/** The longest time back that a page looks: ten years. */
-const MOST_HOURS = 24 * 366 * 10;
-
-/** The hours in the address; undefined: there are none, or no instant lies as far back. */
-export function hoursIn(): number | undefined {
-  const hours = Number(param('hours'));
-  return hours > 0 && hours <= MOST_HOURS ? hours : undefined;
-}
-
 /** The address of a page, without the parameters of the page that is open. */
 export function pageOf(page: Params): string {
   const kept = Object.fromEntries(KEPT.map((name) => [name, param(name)]));

@@ -1,5 +1,5 @@
 import type { DueTimes, RunSummary } from './model';
-import { type Scale, instantAt, positionOf } from './scale';
+import { type Scale, instantAt, positionOf } from './place';
 
 /** A run of a moment can still be seen, and hit. */
 export const LEAST = 3;

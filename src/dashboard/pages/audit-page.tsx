@@ -3,8 +3,9 @@ import { pathOf } from '../../client/operations';
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { AuditQuery } from '../../client';
-import { changed, hoursIn, pageOf, param } from '../data/address';
+import { changed, pageOf, param } from '../data/address';
 import { now } from '../data/clock';
+import { hoursOf } from '../data/hours';
 import type { Audit } from '../data/model';
 import { Badge, Exact, Link, Notice, SearchBox, sentence } from '../parts/parts';
 import { NotYet } from '../parts/failure-notice';
@@ -42,7 +43,7 @@ const LABELS: Readonly<Record<Entry['state'], Label>> = {
 export function AuditPage(): JSX.Element {
   const [openedAt] = useState(() => now.peek());
   const cursor = param('cursor');
-  const hours = hoursIn();
+  const hours = hoursOf(param('hours'));
   const wanted = given({
     q: useSettled(param('q')),
     action: param('action'),

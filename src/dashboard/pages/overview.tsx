@@ -2,7 +2,6 @@ import type { JSX } from 'preact';
 import { pathOf } from '../../client/operations';
 import { SHOWN_STATES, type ShownState, needsAttention, shownState } from '../../core/shown-state';
 import { changed, go, param } from '../data/address';
-import { useBegun } from '../data/begun';
 import { Deployments } from '../parts/deployments';
 import { JobsTable } from '../parts/jobs-table';
 import type { Job, Jobs } from '../data/model';
@@ -13,7 +12,7 @@ import { NotYet } from '../parts/failure-notice';
 import { ProblemsNotice } from '../parts/problems-notice';
 import { FailedLately } from './runs-page';
 import { plural, STATE_LABELS } from '../data/words';
-import { useLive } from '../data/use-live';
+import { useBegun, useLive } from '../data/use-live';
 
 const PAGE = 100;
 const FOLDED_ROWS = 12;

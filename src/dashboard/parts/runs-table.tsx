@@ -1,7 +1,8 @@
 import { given } from '../../core/given';
 import { pathOf } from '../../client/operations';
 import type { JSX } from 'preact';
-import { changed, hoursIn, pageOf, param } from '../data/address';
+import { changed, pageOf, param } from '../data/address';
+import { hoursOf } from '../data/hours';
 import { now } from '../data/clock';
 import type { Failure } from '../data/api';
 import { type HeldOrder, useHeldRuns } from '../data/held-order';
@@ -42,7 +43,7 @@ export function runsPath(job: string | undefined, limit: number, until = now.pee
 }
 
 function addScope(query: URLSearchParams, until: number): void {
-  const [of, tag, hours] = [param('of'), param('tag'), hoursIn()];
+  const [of, tag, hours] = [param('of'), param('tag'), hoursOf(param('hours'))];
   if (of !== undefined) query.set('job', of);
   if (tag !== undefined) query.set('tag', tag);
   if (hours !== undefined) query.set('since', new Date(until - hours * 3_600_000).toISOString());
