@@ -155,7 +155,7 @@ function Row({ entry }: { readonly entry: Entry }): JSX.Element {
   return (
     <tr role="row">
       <td role="cell">
-        <Exact at={at} />
+        <Exact at={at} zone={null} />
         <span class="second">
           <Badge label={LABELS[state]} />
         </span>

@@ -59,7 +59,7 @@ function Crumbs(): JSX.Element {
 
 function Loaded({ job: answered }: { readonly job: OneJob }): JSX.Element {
   const [job = answered] = useBegun(useMemo(() => [answered], [answered]));
-  const { name, timeZone } = job;
+  const { name } = job;
   const runs = useRead<Runs>(runsPath(name, RUNS), answered);
   const inFile = job.settings !== null;
   const next = useRead<Due>(inFile ? pathOf('listDueTimes', [], { job: name, count: DUE_TIMES }) : undefined, answered);
@@ -69,7 +69,7 @@ function Loaded({ job: answered }: { readonly job: OneJob }): JSX.Element {
     <>
       <Head job={job} />
       <Facts job={job} />
-      <RunsTable runs={runs.body} failure={runs.failure} zone={timeZone} job={name} />
+      <RunsTable runs={runs.body} failure={runs.failure} job={name} />
       {/* Nothing stands below what has not its height yet. */}
       {hasCome && <Below job={job} listed={runs.body} due={due} failure={next.failure} />}
     </>

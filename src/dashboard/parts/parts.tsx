@@ -94,11 +94,11 @@ export function Time({ at, zone }: TimeProps): JSX.Element {
 }
 
 /** As {@link Time}, with seconds. */
-export function Exact({ at }: Pick<TimeProps, 'at'>): JSX.Element {
+export function Exact({ at, zone }: TimeProps): JSX.Element {
   const instant = Date.parse(at);
   return (
-    <time dateTime={at} title={fullTime(instant, 'UTC')}>
-      {exactTime(instant, zoneOf(null), now.value)}
+    <time dateTime={at} title={inBothZones(instant, zone)}>
+      {exactTime(instant, zoneOf(zone), now.value)}
     </time>
   );
 }
