@@ -97,7 +97,8 @@ function optionsOf(width: number, zone: string, element: HTMLElement): uPlot.Opt
     height: HEIGHT,
     legend: { show: false },
     cursor: { show: false },
-    scales: { y: { range: (_, __, most) => [0, most * 1.1] } },
+    // Runs may all take less than a millisecond.
+    scales: { y: { range: (_, __, most) => [0, Math.max(1, most * 1.1)] } },
     axes: [
       {
         ...axis,
