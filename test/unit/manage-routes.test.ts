@@ -255,6 +255,7 @@ describe('a request that cannot be carried out', () => {
       const answer = await send({ path: 'jobs', as: 'viewer' });
       expect(answer.status).toBe(status);
       expect(answer.text).not.toContain('secret');
+      expect(answer.headers['retry-after']).toBe(status === 503 ? '5' : undefined);
       expect(bugs).toHaveLength(status === 500 ? 1 : 0);
     }
   });
