@@ -22,9 +22,12 @@ const ORCHESTRATORS: Readonly<Partial<Record<OrchestrationInput['kind'], string>
   continued: CONTINUED,
 };
 
-/** The client reports "not found" by an error that has the status only in its text. */
+/**
+ * The client reports "not found" by an error that has the status only in its text: in the first sentence. The details
+ * after it may mention another one, such as that of the hub's storage.
+ */
 function isNotFound(error: unknown): boolean {
-  return error instanceof Error && /\b404\b/.test(error.message);
+  return error instanceof Error && /^[^.]*\b404\b/.test(error.message);
 }
 
 /** This app's task hub, for ticks and attempts. */
