@@ -211,11 +211,11 @@ function isConsumption(env: Environment): boolean {
  * @param machine the name of this machine, because an emulator's account has the same name everywhere
  */
 export function hubAccount(env: Environment, appFolder: string, machine: string): string | undefined {
-  const provider = ['extensions', 'durableTask', 'storageProvider'];
-  const connection =
-    fromHostJson(appFolder, ...provider, 'connectionName') ??
-    fromHostJson(appFolder, ...provider, 'connectionStringName') ??
-    'AzureWebJobsStorage';
+  const provider = (member: string): string | undefined => {
+    const path = ['extensions', 'durableTask', 'storageProvider', member];
+    return env[['AzureFunctionsJobHost', ...path].join('__')] ?? fromHostJson(appFolder, ...path);
+  };
+  const connection = provider('connectionName') ?? provider('connectionStringName') ?? 'AzureWebJobsStorage';
   const member = (name: string): string | undefined => {
     const part = (env[connection] ?? '').split(';').find((text) => text.toLowerCase().startsWith(`${name}=`));
     return part?.slice(name.length + 1).trim();
