@@ -82,10 +82,12 @@ function Lines({ runId, zone, log, isOpen, items = [] }: LinesProps): JSX.Elemen
   const hits = wanted === '' ? [] : entries.filter((entry) => textOf(entry).toLowerCase().includes(wanted));
   const chosen = hits[hit % Math.max(1, hits.length)];
   const linked = param('line');
+  // It may come with a later page of the log.
+  const hasCome = linked !== undefined && entries.some((entry) => idOf(entry) === linked);
   useEffect(() => {
     const id = chosen === undefined ? linked : idOf(chosen);
     if (id !== undefined) document.getElementById(`line-${id}`)?.scrollIntoView({ block: 'nearest' });
-  }, [chosen, linked]);
+  }, [chosen, linked, hasCome]);
   return (
     <>
       <div class="section-head">
