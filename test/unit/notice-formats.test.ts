@@ -236,6 +236,11 @@ describe('PagerDuty', () => {
     });
   });
 
+  it('opens an incident for each test: one that is still open would swallow the next', () => {
+    const keyOfTest = (id: string): unknown => event({ id, change: 'test', job: '', at: 0 })['dedup_key'];
+    expect(keyOfTest('test_a')).not.toBe(keyOfTest('test_b'));
+  });
+
   it('stays in its limits, whatever a notice contains', () => {
     fc.assert(
       fc.property(anyNotice, fc.constantFrom('s', 's'.repeat(400)), (notice, source) => {
