@@ -143,8 +143,8 @@ interface AppSettings {
    */
   readonly CRONLEASE_PINGS?: string | undefined;
   /**
-   * The hosts to which notices and pings may go, separated by commas: `hooks.slack.com, *.logic.azure.com`. A host in a
-   * private network needs that network too: `alerts.corp.example=10.0.0.0/8`. Default: none.
+   * The hosts to which notices and pings may go, separated by commas: `hooks.slack.com, *.api.powerplatform.com`. A host
+   * in a private network needs that network too: `alerts.corp.example=10.0.0.0/8`. Default: none.
    */
   readonly CRONLEASE_NOTIFY_HOSTS?: string | undefined;
   /**
