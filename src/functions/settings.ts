@@ -254,8 +254,14 @@ export function hostMember(appFolder: string, ...members: readonly string[]): un
   } catch (cause) {
     throw new SettingError(`${members.join('.')} (host.json)`, file, `the file cannot be read: ${String(cause)}`);
   }
-  for (const member of members) value = isObject(value) ? value[member] : undefined;
+  for (const member of members) value = isObject(value) ? anyCase(value, member) : undefined;
   return value;
+}
+
+/** A member by its name in any case: the host's configuration does not tell them apart. */
+function anyCase(value: Readonly<Record<string, unknown>>, name: string): unknown {
+  if (Object.hasOwn(value, name)) return value[name];
+  return Object.entries(value).find(([other]) => other.toLowerCase() === name.toLowerCase())?.[1];
 }
 
 /** The host allows comments in this file. Most have none, and each start of an app reads it many times. */

@@ -146,6 +146,16 @@ describe('the advice on a limit of handlers', () => {
   });
 });
 
+describe('the names of members of host.json', () => {
+  it('may be in any case, as for the host', () => {
+    const StorageProvider = Object.fromEntries(
+      Object.entries(GOOD).map(([name, value]) => [name.toUpperCase(), value] as const),
+    );
+    const folder = folderWith({ Extensions: { durabletask: { HubName: '%TASKHUB_NAME%', StorageProvider } } });
+    expect(hostAdvice({ TASKHUB_NAME: 'hub' }, folder)).toEqual(WELL);
+  });
+});
+
 describe('the advice on worker processes', () => {
   const warningsOf = (count: string | undefined) => {
     const env = { WEBSITE_HOSTNAME: 'localhost:7071', FUNCTIONS_WORKER_PROCESS_COUNT: count };
