@@ -268,6 +268,19 @@ describe('a request that cannot be carried out', () => {
   });
 });
 
+describe('the OpenAPI document', () => {
+  it('names where keys work on Azure, and where logins do', async () => {
+    const { send } = await bench();
+    const { json } = await send({ path: 'openapi.json', as: 'viewer' });
+    expect(json).toMatchObject({
+      servers: [
+        { url: '{origin}/{routePrefix}/manage', description: expect.stringContaining('login') as string },
+        { url: '{origin}/{routePrefix}/manage/keyed', description: 'With a key' },
+      ],
+    });
+  });
+});
+
 describe('a page that follows', () => {
   it('gets 304 until there is news, and the time between two polls', async () => {
     const { send, sim } = await bench();
