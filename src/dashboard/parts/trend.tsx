@@ -3,7 +3,7 @@ import { useLayoutEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
 import { isBad } from '../../core/shown-state';
 import type { RunSummary } from '../data/model';
-import { theme } from '../data/theme';
+import { shownTheme } from '../data/theme';
 import { duration, shortTime, zoneOf } from '../data/time';
 import { useWidth } from '../data/use-live';
 
@@ -56,7 +56,7 @@ function Plot({ points, zone }: { readonly points: readonly Point[]; readonly zo
   const [element, width] = useWidth();
   const plot = useRef<HTMLDivElement>(null);
   // A canvas does not follow the theme by itself.
-  const colors = theme.value;
+  const colors = shownTheme.value;
   useLayoutEffect(() => {
     if (plot.current === null || width === 0) return undefined;
     const drawn = new uPlot(optionsOf(width, zone, plot.current), dataOf(points), plot.current);
