@@ -147,8 +147,8 @@ interface AppSettings {
    */
   readonly CRONLEASE_PINGS?: string | undefined;
   /**
-   * The hosts to which notices and pings may go, separated by commas: `hooks.slack.com, *.logic.azure.com`. A host in a
-   * private network needs that network too: `alerts.corp.example=10.0.0.0/8`. Default: none.
+   * The hosts to which notices and pings may go, separated by commas: `hooks.slack.com, *.api.powerplatform.com`. A host
+   * in a private network needs that network too: `alerts.corp.example=10.0.0.0/8`. Default: none.
    */
   readonly CRONLEASE_NOTIFY_HOSTS?: string | undefined;
   /**
@@ -183,6 +183,10 @@ interface AppSettings {
   readonly WEBSITE_SITE_NAME?: string | undefined;
   /** The slot, joined to the name of the app unless it is `Production`. Azure sets it. Default: none. */
   readonly WEBSITE_SLOT_NAME?: string | undefined;
+  /** The plan. With `Dynamic`, Consumption, a missing `functionTimeout` is 5 minutes. Azure sets it. Default: none. */
+  readonly WEBSITE_SKU?: string | undefined;
+  /** The container of an app on Linux, which may be on Consumption too. Azure sets it. Default: none. */
+  readonly CONTAINER_NAME?: string | undefined;
   /**
    * The id of the host, and with it the lock of its timer. Deployments that share a host storage account need one each.
    * Default: made by the host.
@@ -202,6 +206,8 @@ interface AppSettings {
    * Default: required by the host.
    */
   readonly AzureWebJobsStorage?: string | undefined;
+  /** How many Node processes a host has. Several tick in turn: leave it out. Default: `1`. */
+  readonly FUNCTIONS_WORKER_PROCESS_COUNT?: string | undefined;
   /** `node` for `func start`. Leave it out on Flex Consumption. Default: none. */
   readonly FUNCTIONS_WORKER_RUNTIME?: string | undefined;
 }

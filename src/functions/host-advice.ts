@@ -139,6 +139,20 @@ export function limitAdvice(limit: number | undefined, atOnce: number): readonly
   ];
 }
 
+/**
+ * Warns of several processes for one host, which gives each call, and so each tick, to another of them.
+ *
+ * @see https://github.com/Azure/azure-functions-host `RpcFunctionInvocationDispatcherLoadBalancer`
+ */
+export function workerAdvice(env: Environment): readonly ConfigIssue[] {
+  const value = env['FUNCTIONS_WORKER_PROCESS_COUNT'] ?? '';
+  if (!(Number(value) > 1)) return [];
+  const message =
+    `the host gives each tick to another of its ${value} processes, so that each lists the jobs by itself, and ` +
+    '"cronlease doctor" takes them for deployments that share a name';
+  return [{ path: 'FUNCTIONS_WORKER_PROCESS_COUNT', value, message, remedy: 'set it to 1, or leave it out' }];
+}
+
 /** The place of a member of host.json, or of what it is missing in. An app setting goes before the file. */
 function placeOf(env: Environment, appFolder: string, member: readonly string[]): Pick<ConfigIssue, 'path' | 'place'> {
   const isInFile = env[settingName(member)] === undefined;

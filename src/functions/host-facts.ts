@@ -2,7 +2,7 @@ import { hostname } from 'node:os';
 import type { ConfigIssue } from '../config/config-error';
 import type { Millis } from '../core/brand';
 import type { Environment } from './app-settings';
-import { hostAdvice, hubAdvice, limitAdvice } from './host-advice';
+import { hostAdvice, hubAdvice, limitAdvice, workerAdvice } from './host-advice';
 import { attemptsAtOnce, functionTimeout, hubAccount, maxConcurrentRuns } from './settings';
 
 /** What coordinators have to know about the host of their process. */
@@ -28,6 +28,11 @@ export function functionsHost(env: Environment, appFolder: string): HostFacts {
     attemptsAtOnce: atOnce,
     maxConcurrentRuns: limit,
     hubAccount: hubAccount(env, appFolder, hostname()),
-    warnings: [...hubAdvice(env), ...hostAdvice(env, appFolder).warnings, ...limitAdvice(limit, atOnce)],
+    warnings: [
+      ...hubAdvice(env),
+      ...workerAdvice(env),
+      ...hostAdvice(env, appFolder).warnings,
+      ...limitAdvice(limit, atOnce),
+    ],
   };
 }

@@ -16,15 +16,26 @@ const FINISHED = [
   OrchestrationRuntimeStatus.Terminated,
 ];
 
+/**
+ * Inputs may be large, and then lie in blobs, which a listing would read one by one. The extension has this parameter, and the
+ * client passes it on, but its types lack it. As `false` it would be left out.
+ *
+ * @see https://github.com/Azure/azure-functions-durable-extension `OrchestrationStatusQueryCondition.ShowInput`
+ */
+const NO_INPUTS: object = { showInput: 'false' };
+
 /** By the kind of the input. */
 const ORCHESTRATORS: Readonly<Partial<Record<OrchestrationInput['kind'], string>>> = {
   batch: BATCH,
   continued: CONTINUED,
 };
 
-/** The client reports "not found" by an error that has the status only in its text. */
+/**
+ * The client reports "not found" by an error that has the status only in its text: in the first sentence. The details
+ * after it may mention another one, such as that of the hub's storage.
+ */
 function isNotFound(error: unknown): boolean {
-  return error instanceof Error && /\b404\b/.test(error.message);
+  return error instanceof Error && /^[^.]*\b404\b/.test(error.message);
 }
 
 /** This app's task hub, for ticks and attempts. */
@@ -65,7 +76,7 @@ export function durableHub(client: DurableClient): Hub {
     orchestrations: appOrchestrations(client),
     async purge({ from, to }) {
       const span = { createdTimeFrom: from, createdTimeTo: to };
-      const found = await client.getStatusBy(span);
+      const found = await client.getStatusBy({ ...span, ...NO_INPUTS });
       // Those of jobs too, by their ids.
       const own = found.filter(
         ({ name, instanceId }) => OWN.includes(name) || parseInstanceId(instanceId) !== undefined,
@@ -93,7 +104,7 @@ const REFUSED_ID = '@cronlease';
 const LISTED_FOR_MS: Millis = 2_000;
 
 async function listRunning(client: DurableClient): ReturnType<AppOrchestrations['running']> {
-  const listed = await client.getStatusBy({ runtimeStatus: GOES_ON });
+  const listed = await client.getStatusBy({ runtimeStatus: GOES_ON, ...NO_INPUTS });
   return listed.map(({ instanceId, customStatus }) => ({
     id: instanceId,
     ...given({ progress: progressOf(customStatus) }),

@@ -119,7 +119,8 @@ export function allowedHosts(env: Environment, setting: Guard['setting']): reado
       const place = `${setting}, entry ${String(index + 1)}`;
       // It may be a pasted address, which holds a secret.
       if (!/^(\*\.[a-z0-9-]+(\.[a-z0-9-]+)*|[a-z0-9.:-]+)$/.test(pattern)) {
-        const remedy = 'must be only the name of a host, such as hooks.slack.com, or *.logic.azure.com, and no address';
+        const remedy =
+          'must be only the name of a host, such as hooks.slack.com, or *.api.powerplatform.com, and no address';
         throw new SettingError(place, HIDDEN, remedy);
       }
       if (isOpenToAll(pattern)) {

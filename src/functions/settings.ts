@@ -17,6 +17,8 @@ const ACTIVITIES_PER_CORE = 10;
 /** The default of `CRONLEASE_TICK`: six fields, as in Azure's timers. */
 export const DEFAULT_TICK = '10,25,40,55 * * * * *';
 const DEFAULT_FUNCTION_TIMEOUT_MS = 30 * 60_000;
+/** The host's default on the Consumption plan, but not on Flex Consumption. */
+const CONSUMPTION_TIMEOUT_MS = 5 * 60_000;
 
 /** An app setting that cannot be used. The message has its name, its value and the remedy. */
 export class SettingError extends Error {
@@ -177,10 +179,11 @@ export function maxConcurrentRuns(env: Environment): number | undefined {
   return Number(text);
 }
 
-/** host.json's functionTimeout, as the host enforces it; 30 minutes if it is missing or unlimited. */
+/** host.json's functionTimeout, as the host enforces it; that of the plan if it is missing, 30 minutes if unlimited. */
 export function functionTimeout(env: Environment, appFolder: string): Millis {
   const text = env['AzureFunctionsJobHost__functionTimeout'] ?? fromHostJson(appFolder, 'functionTimeout');
-  if (text === undefined || isUnlimited(text)) return DEFAULT_FUNCTION_TIMEOUT_MS;
+  if (text === undefined) return isConsumption(env) ? CONSUMPTION_TIMEOUT_MS : DEFAULT_FUNCTION_TIMEOUT_MS;
+  if (isUnlimited(text)) return DEFAULT_FUNCTION_TIMEOUT_MS;
   const limit = parseTimeSpan(text);
   if (limit === undefined || limit === 0) {
     throw new SettingError('functionTimeout (host.json)', text, 'use hh:mm:ss, such as "00:30:00"');
@@ -189,16 +192,30 @@ export function functionTimeout(env: Environment, appFolder: string): Millis {
 }
 
 /**
+ * Whether the host takes the app for one on the Consumption plan: on Windows by the plan's name, on Linux by its
+ * container, which has none of the marks of other plans.
+ *
+ * @see https://github.com/Azure/azure-functions-host `EnvironmentExtensions.IsConsumptionSku`
+ */
+function isConsumption(env: Environment): boolean {
+  const sku = env['WEBSITE_SKU']?.toLowerCase() ?? '';
+  if (sku === 'dynamic') return true;
+  const others = ['WEBSITE_INSTANCE_ID', 'LEGION_SERVICE_HOST', 'MANAGED_ENVIRONMENT'];
+  const isContainer = (env['CONTAINER_NAME'] ?? '') !== '' && others.every((name) => (env[name] ?? '') === '');
+  return isContainer && sku !== 'flexconsumption';
+}
+
+/**
  * The storage account of the task hub, without secrets; undefined if it is unknown.
  *
  * @param machine the name of this machine, because an emulator's account has the same name everywhere
  */
 export function hubAccount(env: Environment, appFolder: string, machine: string): string | undefined {
-  const provider = ['extensions', 'durableTask', 'storageProvider'];
-  const connection =
-    fromHostJson(appFolder, ...provider, 'connectionName') ??
-    fromHostJson(appFolder, ...provider, 'connectionStringName') ??
-    'AzureWebJobsStorage';
+  const provider = (member: string): string | undefined => {
+    const path = ['extensions', 'durableTask', 'storageProvider', member];
+    return env[['AzureFunctionsJobHost', ...path].join('__')] ?? fromHostJson(appFolder, ...path);
+  };
+  const connection = provider('connectionName') ?? provider('connectionStringName') ?? 'AzureWebJobsStorage';
   const member = (name: string): string | undefined => {
     const part = (env[connection] ?? '').split(';').find((text) => text.toLowerCase().startsWith(`${name}=`));
     return part?.slice(name.length + 1).trim();
@@ -237,8 +254,14 @@ export function hostMember(appFolder: string, ...members: readonly string[]): un
   } catch (cause) {
     throw new SettingError(`${members.join('.')} (host.json)`, file, `the file cannot be read: ${String(cause)}`);
   }
-  for (const member of members) value = isObject(value) ? value[member] : undefined;
+  for (const member of members) value = isObject(value) ? anyCase(value, member) : undefined;
   return value;
+}
+
+/** A member by its name in any case: the host's configuration does not tell them apart. */
+function anyCase(value: Readonly<Record<string, unknown>>, name: string): unknown {
+  if (Object.hasOwn(value, name)) return value[name];
+  return Object.entries(value).find(([other]) => other.toLowerCase() === name.toLowerCase())?.[1];
 }
 
 /** The host allows comments in this file. Most have none, and each start of an app reads it many times. */

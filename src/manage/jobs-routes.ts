@@ -3,7 +3,7 @@ import { leftJob } from '../config/left-job';
 import { currentPause } from '../core/control';
 import { isoOf } from '../core/iso';
 import { type JobSpec, actualTime } from '../core/job';
-import { showTime } from '../core/show-time';
+import { showDay, showTime } from '../core/show-time';
 import { JOB_STATES } from '../core/shown-state';
 import type { LeaseStore } from '../lease/store';
 import { unknownAnywhere } from '../operator/subject';
@@ -44,6 +44,8 @@ export const oneJob = z.strictObject({ job: jobName });
 const DUE_TIMES = 5_000;
 
 const CALENDAR_MS = 90 * 86_400_000;
+/** Clocks may go back during a day. */
+const LONGEST_DAY_MS = 26 * HOUR;
 
 const tag = z.string().min(1).max(100).describe('Jobs with this tag only.');
 
@@ -187,9 +189,12 @@ export const jobsRoutes = [
       const { now, entries } = await entriesOf(office);
       const { name, spec } = entryOf(entries, params.job);
       const timeZone = spec?.timeZone ?? 'UTC';
-      const wanted = { from: from ?? now - CALENDAR_MS, timeZone };
+      const first = from ?? now - CALENDAR_MS;
+      // The first day began before the instant that names it, and counts as a whole.
+      const wanted = { from: first - LONGEST_DAY_MS, timeZone };
       const { days, complete } = await outcomesByDay(office.store, name, wanted, { signal });
-      return { now: isoOf(now), job: name, timeZone, days, complete };
+      const named = days.filter(({ day }) => day >= showDay(first, timeZone));
+      return { now: isoOf(now), job: name, timeZone, days: named, complete };
     },
   }),
   route({

@@ -19,6 +19,11 @@ export function openApiRoute(routes: () => readonly Route[]): Route {
 }
 
 const OPENAPI = '3.1.1';
+/** Of the addresses of an app. */
+const VARIABLES: Json = {
+  origin: { default: 'http://localhost:7071' },
+  routePrefix: { default: 'api', description: 'extensions.http.routePrefix of host.json' },
+};
 
 /** The OpenAPI document, made from the schemas that check requests and answers. */
 export function openApiDocument(routes: readonly Route[], version: string): Json {
@@ -37,14 +42,8 @@ export function openApiDocument(routes: readonly Route[], version: string): Json
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [
-      {
-        url: '{origin}/{routePrefix}/manage',
-        description: 'With a login of Microsoft Entra, or a key',
-        variables: {
-          origin: { default: 'http://localhost:7071' },
-          routePrefix: { default: 'api', description: 'extensions.http.routePrefix of host.json' },
-        },
-      },
+      { url: '{origin}/{routePrefix}/manage', description: 'With a login of Microsoft Entra', variables: VARIABLES },
+      { url: '{origin}/{routePrefix}/manage/keyed', description: 'With a key', variables: VARIABLES },
     ],
     security: [{ entra: [] }, { key: [] }],
     paths,

@@ -165,7 +165,7 @@ export function requestErrorOf(error: unknown): RequestError | undefined {
     // Its text may have parts of the service's answer.
     const problem = 'storage did not answer: the request may or may not have taken effect';
     const issue = { place: 'storage', value: null, problem, remedy: 'try again in a few seconds' };
-    return new RequestError(503, error.code, issue, { 'retry-after': '5' }, options);
+    return new RequestError(503, error.code, issue, {}, options);
   }
   return undefined;
 }

@@ -43,9 +43,13 @@ export const runsRoutes = [
         { signal },
       );
       const errors = await errorLines(office.store, page.runs, office.runErrors, { signal });
+      const zones = new Map(chosen.map(({ name, spec }) => [name, spec?.timeZone]));
       return {
         now: isoOf(now),
-        runs: page.runs.map((run) => showListedRun(run, errors.get(run.runId))),
+        runs: page.runs.map((run) => ({
+          ...showListedRun(run, errors.get(run.runId)),
+          timeZone: zones.get(run.job) ?? null,
+        })),
         problems: [],
         cursor: page.next === undefined ? null : writeCursor([page.next.key, page.next.job]),
       };
@@ -70,9 +74,11 @@ export const runsRoutes = [
         record = found.record;
       }
       if (record === undefined) throw unknownRun(params.run);
-      const wanted = { job, key, spec: jobs.find(({ name }) => name === job), redact };
-      const input = record.trigger === null ? undefined : await inputOfRun(store, wanted, { signal });
-      return { now: isoOf(listing.date), ...showRecord(record, input, caller?.payloads === true) };
+      const spec = jobs.find(({ name }) => name === job);
+      const input =
+        record.trigger === null ? undefined : await inputOfRun(store, { job, key, spec, redact }, { signal });
+      const shown = showRecord(record, input, caller?.payloads === true);
+      return { now: isoOf(listing.date), timeZone: spec?.timeZone ?? null, ...shown };
     },
   }),
   route({
@@ -115,7 +121,7 @@ function requestedRun(id: string): RequestError {
   });
 }
 
-function showListedRun(run: ListedRun, error: string | undefined): z.input<typeof RunSummary> {
+function showListedRun(run: ListedRun, error: string | undefined): Omit<z.input<typeof RunSummary>, 'timeZone'> {
   const { startedAt, endedAt } = run;
   return {
     ...run,
@@ -141,7 +147,7 @@ function showRecord(
   { result, resultChanges, through, ...record }: ShownRecord,
   input: ShownInput | undefined,
   hasPayloads: boolean,
-): Omit<z.input<typeof OneRun>, 'now'> {
+): Omit<z.input<typeof OneRun>, 'now' | 'timeZone'> {
   return {
     ...record,
     through: through ?? null,

@@ -44,6 +44,8 @@ export interface ManageAnswer {
 
 export type Manage = (request: ManageRequest) => Promise<ManageAnswer>;
 
+/** The wait after an answer that the app could not give. */
+const RETRY_AFTER_S = '5';
 /** The most lists and objects in one another. */
 const DEPTH_LIMIT = 64;
 /** A request below this path may come without a login: only keys count there. */
@@ -102,7 +104,12 @@ function bug(): RequestError {
 }
 
 function problemAnswer(error: RequestError): ManageAnswer {
-  const headers = { ...COMMON_HEADERS, 'content-type': 'application/problem+json; charset=utf-8', ...error.headers };
+  const headers = {
+    ...COMMON_HEADERS,
+    'content-type': 'application/problem+json; charset=utf-8',
+    ...(error.status === 503 && { 'retry-after': RETRY_AFTER_S }),
+    ...error.headers,
+  };
   return { status: error.status, headers, body: safeJson(problemBody(error)) };
 }
 

@@ -78,7 +78,8 @@ function slackCut(text: string, most: number): string {
 }
 
 export function slackMessage({ title, facts, error, link }: Words): object {
-  const section = (text: string): object => ({ type: 'section', text: { type: 'mrkdwn', text } });
+  // Otherwise Slack makes links and mentions of plain text, such as "@here" in the description of a job.
+  const section = (text: string): object => ({ type: 'section', text: { type: 'mrkdwn', text, verbatim: true } });
   const lines = facts.map(([label, value]) => slackCut(`${label}: ${value}`, SLACK.section));
   // The marks of a block of code, in an error, would end the block.
   const fence = '```';
@@ -177,10 +178,10 @@ export function pagerDutyEvent(notice: Notice, origin: Origin, routingKey: strin
 
 /**
  * The same for all notices of one trouble of one job, so that its end resolves the incident of its beginning. A job that
- * fails and is overdue has one trouble, and one end of it is told.
+ * fails and is overdue has one trouble, and one end of it is told. A test belongs to no trouble, and has its own.
  */
 export function dedupKey(notice: Notice, { source }: Origin): string {
-  const trouble = troubleOf(notice) ?? notice.change;
+  const trouble = troubleOf(notice) ?? notice.id;
   const key = `cronlease ${source} ${notice.job} ${trouble === 'overdue' ? 'failure' : trouble}`;
   if (key.length <= PAGERDUTY.dedupKey) return key;
   return `cronlease ${createHash('sha256').update(key).digest('hex')}`;

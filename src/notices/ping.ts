@@ -14,7 +14,8 @@ const WAITING = 10;
  * follow one another, so that a late start does not come after its success.
  */
 export function createPings(clock: Clock, addresses: ReadonlyMap<string, URL>, call: Call): Outlet['ping'] {
-  const last = new Map<string, { readonly call: Promise<void>; readonly count: number }>();
+  /** By name, the last call, and how many have not ended. */
+  const last = new Map<string, { call: Promise<void>; count: number }>();
 
   async function once(address: URL): Promise<string | undefined> {
     try {
@@ -38,19 +39,22 @@ export function createPings(clock: Clock, addresses: ReadonlyMap<string, URL>, c
       report.log('warn', `ping "${name}", ${kind}: ${why}`);
     };
     const base = addresses.get(name);
-    const before = last.get(name);
+    const line = last.get(name) ?? { call: Promise.resolve(), count: 0 };
     if (base === undefined) {
       warn('its address is not in CRONLEASE_PINGS');
       return;
     }
-    if (before !== undefined && before.count >= WAITING) {
+    if (line.count >= WAITING) {
       warn('it is left out, because earlier calls have not been answered');
       return;
     }
-    const mine = (before?.call ?? Promise.resolve()).then(() => ping(addressOf(base, kind), warn));
-    last.set(name, { call: mine, count: (before?.count ?? 0) + 1 });
+    const mine = line.call.then(() => ping(addressOf(base, kind), warn));
+    line.call = mine;
+    line.count += 1;
+    last.set(name, line);
     await mine;
-    if (last.get(name)?.call === mine) last.delete(name);
+    line.count -= 1;
+    if (line.count === 0) last.delete(name);
   };
 }
 

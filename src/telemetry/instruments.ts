@@ -170,7 +170,8 @@ export const INSTRUMENTS = {
     name: 'cronlease.due_times.overdue',
     kind: 'gauge',
     unit: '{due_time}',
-    description: 'Due times that have come and were neither claimed nor decided yet, up to 1,000 a job.',
+    description:
+      'Due times that were neither claimed nor decided, up to 1,000 a job, without those of a run in progress.',
     attributes: ['cronlease.job'],
     source: 'rows',
   },

@@ -82,12 +82,19 @@ function lastSuccess(spec: JobSpec | undefined, row: Row, runs: readonly RecentR
   return Math.max(row.lastGoodAt, ...ends);
 }
 
+/** Whether a run is in progress, and its holder or its next attempt is expected to end it. */
+function isAtWork({ phase, notBefore = 0 }: Row, { lease, now }: JobState): boolean {
+  if (phase === 'running') return lease === 'held';
+  return (phase === 'retrying' || phase === 'fanning') && notBefore > now;
+}
+
 /**
  * The due times after the row's cursor that have come. Those of a paused or disabled job wait on purpose, and so do
- * those that wait for another job.
+ * those that wait for another job, or for the end of the run in progress, which decides them.
  */
-function overdueDueTimes(spec: JobSpec, row: Row, { control, now }: JobState): number {
-  if (!spec.enabled || spec.scheduleHash !== row.scheduleHash) return 0;
+function overdueDueTimes(spec: JobSpec, row: Row, state: JobState): number {
+  const { control, now } = state;
+  if (!spec.enabled || spec.scheduleHash !== row.scheduleHash || isAtWork(row, state)) return 0;
   if (control.pauses.some(({ since, until = Infinity }) => since <= now && now < until)) return 0;
   let count = 0;
   const by = now - spec.requireWithinMs;

@@ -44,7 +44,7 @@ describe('the examples of the documents', () => {
     const secret = 'whsec_bm90IGEgc2VjcmV0IGF0IGFsbCwgb25seSBhIHRlc3Q=';
     const env = {
       CRONLEASE_RECEIVERS: example.code.replace('whsec_…', secret),
-      CRONLEASE_NOTIFY_HOSTS: 'hooks.slack.com, *.logic.azure.com, events.pagerduty.com, alerts.example.com',
+      CRONLEASE_NOTIFY_HOSTS: 'hooks.slack.com, *.api.powerplatform.com, events.pagerduty.com, alerts.example.com',
     };
     expect(noticeSettings(env).receivers.size).toBe(1);
   });

@@ -249,4 +249,13 @@ describe('a presence', () => {
   ])('knows the hub’s account by %s', (_, env, account) => {
     expect(hubAccount(env, '/no/such/folder', 'pc')).toBe(account);
   });
+
+  it('is that of the connection which an app setting names in the place of host.json', () => {
+    const env = {
+      AzureWebJobsStorage: 'AccountName=one',
+      Hubs: 'AccountName=two',
+      AzureFunctionsJobHost__extensions__durableTask__storageProvider__connectionName: 'Hubs',
+    };
+    expect(hubAccount(env, '/no/such/folder', 'pc')).toBe('two');
+  });
 });

@@ -145,3 +145,29 @@ describe('the advice on a limit of handlers', () => {
     expect(warning).toContain('must be less than 20');
   });
 });
+
+describe('the names of members of host.json', () => {
+  it('may be in any case, as for the host', () => {
+    const StorageProvider = Object.fromEntries(
+      Object.entries(GOOD).map(([name, value]) => [name.toUpperCase(), value] as const),
+    );
+    const folder = folderWith({ Extensions: { durabletask: { HubName: '%TASKHUB_NAME%', StorageProvider } } });
+    expect(hostAdvice({ TASKHUB_NAME: 'hub' }, folder)).toEqual(WELL);
+  });
+});
+
+describe('the advice on worker processes', () => {
+  const warningsOf = (count: string | undefined) => {
+    const env = { WEBSITE_HOSTNAME: 'localhost:7071', FUNCTIONS_WORKER_PROCESS_COUNT: count };
+    return functionsHost(env, folderWith({ extensions: { durableTask: { storageProvider: GOOD } } })).warnings;
+  };
+
+  it('warns of several, because the host gives the ticks to them in turn', () => {
+    for (const one of [undefined, '', '1']) expect(warningsOf(one)).toEqual([]);
+    expect(warningsOf('4').map(formatIssue)).toEqual([
+      'FUNCTIONS_WORKER_PROCESS_COUNT = "4": the host gives each tick to another of its 4 processes, so that each lists ' +
+        'the jobs by itself, and "cronlease doctor" takes them for deployments that share a name; set it to 1, or ' +
+        'leave it out',
+    ]);
+  });
+});

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { DurableClient } from 'durable-functions';
+import { once } from 'node:events';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { durableHub } from '../../src/functions/hub';
@@ -159,6 +160,30 @@ describe('the client of the real durable-functions', () => {
     hub.stop();
     await client.startNew('ends', { instanceId: 'late' });
     expect((await client.getStatus('late')).runtimeStatus).toBe('Pending');
+  });
+});
+
+describe('the task hub of an app', () => {
+  it('takes no orchestration for gone by an error that only mentions 404', async () => {
+    // As the extension passes on what the storage of its hub has answered.
+    const error = {
+      Message: 'Something went wrong',
+      ExceptionMessage: 'The table does not exist. Status: 404 (Not Found)',
+    };
+    const answers = [500, 404];
+    const broken = http.createServer((_, response) => {
+      response.writeHead(answers.shift() ?? 500, { 'content-type': 'application/json' }).end(JSON.stringify(error));
+    });
+    broken.listen(0, '127.0.0.1');
+    await once(broken, 'listening');
+    const { port } = broken.address() as AddressInfo;
+    const input = durable.input.durableClient();
+    const context = new functions.InvocationContext({ options: { extraInputs: [input] } });
+    context.extraInputs.set(input, JSON.parse(durableClientInput(`http://127.0.0.1:${String(port)}`, 'hub')));
+    const its = durableHub(durable.getClient(context));
+    await expect(its.status('http-404-check-1')).rejects.toThrow(/unexpected status code: 500/);
+    expect(await its.status('http-404-check-1')).toBe('unknown');
+    broken.close();
   });
 });
 

@@ -148,7 +148,9 @@ describe('each change is recorded', () => {
 
   it('before it is made: what cannot be recorded is not changed', async () => {
     const made = await bench({ store: { writeAudit: () => Promise.reject(new StoreUnavailableError('503')) } });
-    expect((await made.send(pause)).json).toMatchObject({ status: 503, code: 'NotRecorded' });
+    const refused = await made.send(pause);
+    expect(refused.json).toMatchObject({ status: 503, code: 'NotRecorded' });
+    expect(refused.headers).toMatchObject({ 'retry-after': '5' });
     expect((await made.send({ path: 'jobs/a', as: 'viewer' })).json).toMatchObject({ pause: null });
   });
 

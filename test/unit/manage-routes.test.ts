@@ -255,6 +255,7 @@ describe('a request that cannot be carried out', () => {
       const answer = await send({ path: 'jobs', as: 'viewer' });
       expect(answer.status).toBe(status);
       expect(answer.text).not.toContain('secret');
+      expect(answer.headers['retry-after']).toBe(status === 503 ? '5' : undefined);
       expect(bugs).toHaveLength(status === 500 ? 1 : 0);
     }
   });
@@ -264,6 +265,19 @@ describe('a request that cannot be carried out', () => {
     const answer = send({ path: 'jobs', as: 'viewer' });
     await sim.clock.advance(31_000);
     expect((await answer).json).toMatchObject({ status: 503, code: 'StoreUnavailable' });
+  });
+});
+
+describe('the OpenAPI document', () => {
+  it('names where keys work on Azure, and where logins do', async () => {
+    const { send } = await bench();
+    const { json } = await send({ path: 'openapi.json', as: 'viewer' });
+    expect(json).toMatchObject({
+      servers: [
+        { url: '{origin}/{routePrefix}/manage', description: expect.stringContaining('login') as string },
+        { url: '{origin}/{routePrefix}/manage/keyed', description: 'With a key' },
+      ],
+    });
   });
 });
 

@@ -150,7 +150,7 @@ describe('Slack', () => {
     readonly text: string;
     readonly blocks: readonly {
       readonly type: string;
-      readonly text: { readonly type: string; readonly text: string };
+      readonly text: { readonly type: string; readonly text: string; readonly verbatim?: boolean };
     }[];
   }
   const message = (notice: Notice): Message => slackMessage(wordsOf(notice, origin)) as Message;
@@ -162,6 +162,13 @@ describe('Slack', () => {
     expect(texts.at(-1)).toBe(
       '<https://acme.azurewebsites.net/api/manage/?run=nightly-20260101T000000Z|Open the dashboard>',
     );
+  });
+
+  it('calls nobody, and links nothing, that a description or a reason names', () => {
+    const { blocks } = message({ ...failed, description: 'Ask @here, see https://wiki.example' });
+    const sections = blocks.filter(({ type }) => type === 'section');
+    expect(sections.some(({ text }) => text.text.includes('@here'))).toBe(true);
+    for (const { text } of sections) expect(text).toMatchObject({ type: 'mrkdwn', verbatim: true });
   });
 
   it('stays in its limits, whatever a notice contains', () => {
@@ -227,6 +234,11 @@ describe('PagerDuty', () => {
       routing_key: 'r'.repeat(32),
       payload: { severity: 'error', component: 'nightly' },
     });
+  });
+
+  it('opens an incident for each test: one that is still open would swallow the next', () => {
+    const keyOfTest = (id: string): unknown => event({ id, change: 'test', job: '', at: 0 })['dedup_key'];
+    expect(keyOfTest('test_a')).not.toBe(keyOfTest('test_b'));
   });
 
   it('stays in its limits, whatever a notice contains', () => {

@@ -49,6 +49,19 @@ describe('a ping', () => {
     expect(warned).toEqual(['ping "nightly", start: host "hc.example" cannot be reached: ECONNRESET']);
   });
 
+  it('is left out only while ten others wait, however many went before it without a pause between them', async () => {
+    const { called, warned, ping } = pings(() => 200);
+    let last = ping('start');
+    for (let index = 0; index < 40; index += 1) {
+      const next = ping('success');
+      await last;
+      last = next;
+    }
+    await last;
+    expect(warned).toEqual([]);
+    expect(called).toHaveLength(41);
+  });
+
   it('does not fill the memory where nobody answers, and names no secret', async () => {
     const { called, warned, ping } = pings(() => 'never');
     for (let index = 0; index < 30; index += 1) void ping('success');

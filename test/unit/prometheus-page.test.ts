@@ -31,6 +31,11 @@ function bench() {
   });
 }
 
+/** Works until it is stopped. */
+function hold(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => signal.addEventListener('abort', () => resolve()));
+}
+
 describe('the page for Prometheus', () => {
   it('shows what the rows have, in the text format', async () => {
     const { sim, send, bugs } = bench();
@@ -61,6 +66,20 @@ describe('the page for Prometheus', () => {
     expect(values.get('cronlease_due_times_overdue{cronlease_job="good"}')).toBe(3);
     expect(values.get('cronlease_due_times_overdue{cronlease_job="off"}')).toBe(0);
   });
+
+  it.each(['skip', 'queue'] as const)(
+    'counts no due time that waits for the end of a run in progress, with overlap %s',
+    async (overlap) => {
+      const jobs = [jobSpec('long', '* * * * *', { overlap, timeoutMs: HOUR })];
+      const { sim, send } = manageBench({
+        ...{ jobs, deployments: 1 },
+        handler: ({ signal }) => hold(signal),
+      });
+      await sim.clock.advance(15 * 60_000);
+      const values = valuesOf((await send({ path: 'metrics', as: 'viewer' })).text);
+      expect(values.get('cronlease_due_times_overdue{cronlease_job="long"}')).toBe(0);
+    },
+  );
 
   it('shares the listings of a sweep with the overview', async () => {
     const { sim, send, calls } = bench();

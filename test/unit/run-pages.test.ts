@@ -233,6 +233,17 @@ describe('pages of runs', () => {
   });
 });
 
+describe('a run', () => {
+  it('has the zone of its job, in a list and by itself', async () => {
+    const made = manageBench({ jobs: [jobSpec('hourly', '0 * * * *', { timeZone: 'Europe/Paris' })], deployments: 1 });
+    await made.sim.clock.advance(2 * 3_600_000);
+    const [listed] = (await page(made, 'job=hourly', 'viewer')).runs;
+    expect(listed).toMatchObject({ timeZone: 'Europe/Paris' });
+    const { json } = await made.send({ path: `runs/${listed?.runId ?? ''}`, as: 'viewer' });
+    expect(json).toMatchObject({ timeZone: 'Europe/Paris' });
+  });
+});
+
 describe('the calendar of a job', () => {
   it('counts its outcomes by day, in its zone', async () => {
     const jobs = [jobSpec('hourly', '0 * * * *', { timeZone: 'Europe/Paris' })];
@@ -251,7 +262,10 @@ describe('the calendar of a job', () => {
       ],
     });
     const later = await made.send({ path: 'jobs/hourly/calendar?from=2026-01-02T00:00:00Z', as: 'viewer' });
-    expect(later.json).toMatchObject({ days: [{ day: '2026-01-02' }] });
+    // The whole of the first day, which began an hour before in Paris, and nothing of the day before.
+    expect((later.json as { days: unknown }).days).toEqual([
+      { day: '2026-01-02', outcomes: { succeeded: 10, paused: 2 } },
+    ]);
     expect(made.calls.get('readRecord')).toBeUndefined();
   });
 });

@@ -39,7 +39,7 @@ export async function read(path: string, etag?: string): Promise<Answered> {
   const response = await send(path, { headers });
   const leastPollMs = Number(response.headers.get('x-cronlease-poll-ms') ?? Number.NaN);
   return {
-    body: response.status === 304 ? undefined : await response.json(),
+    body: response.status === 304 ? undefined : await jsonOf(response, NO_ANSWER),
     etag: response.headers.get('etag') ?? undefined,
     leastPollMs: Number.isFinite(leastPollMs) ? leastPollMs : undefined,
   };
@@ -60,7 +60,7 @@ export async function change<Id extends Operation>(
   { version, key }: ChangeOptions = {},
 ): Promise<Awaited<ReturnType<Client[Id]>>> {
   const [method, path] = routeOf(id, names);
-  const response = await send(path, {
+  const init = {
     method,
     headers: {
       'content-type': 'application/json',
@@ -70,11 +70,13 @@ export async function change<Id extends Operation>(
       ...given({ 'idempotency-key': key }),
     },
     ...(method === 'POST' && { body: JSON.stringify(body) }),
-  });
-  return response.json() as Promise<Awaited<ReturnType<Client[Id]>>>;
+  };
+  const response = await send(path, init, NO_ANSWER_TO_CHANGE);
+  return (await jsonOf(response, NO_ANSWER_TO_CHANGE)) as Awaited<ReturnType<Client[Id]>>;
 }
 
-async function send(path: string, init: RequestInit): Promise<Response> {
+/** @param lost the failure if no answer comes */
+async function send(path: string, init: RequestInit, lost = NO_ANSWER): Promise<Response> {
   let response: Response;
   try {
     response = await fetch(new URL(path, new URL('.', location.href)), {
@@ -85,20 +87,47 @@ async function send(path: string, init: RequestInit): Promise<Response> {
       signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
     });
   } catch (error) {
-    throw new ApiError(
-      {
-        status: undefined,
-        code: 'Unreachable',
-        detail: 'the app does not answer',
-        remedy: 'wait: this page tries again by itself',
-      },
-      { cause: error },
-    );
+    throw new ApiError(lost, { cause: error });
   }
   if (response.type === 'opaqueredirect') throw new ApiError(LOGIN_ENDED);
   if (response.ok || response.status === 304) return response;
   throw new ApiError(await failureOf(response));
 }
+
+/** The body of an answer. A connection may end in the middle of it, and a proxy may answer with its own page. */
+async function jsonOf(response: Response, lost: Failure): Promise<unknown> {
+  let text: string;
+  try {
+    text = await response.text();
+  } catch (error) {
+    throw new ApiError(lost, { cause: error });
+  }
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new ApiError(FOREIGN, { cause: error });
+  }
+}
+
+const NO_ANSWER: Failure = {
+  status: undefined,
+  code: 'Unreachable',
+  detail: 'the app does not answer',
+  remedy: 'wait: this page tries again by itself',
+};
+
+const NO_ANSWER_TO_CHANGE: Failure = {
+  ...NO_ANSWER,
+  detail: 'the app does not answer: the change may or may not have taken effect',
+  remedy: 'look at the page once the app answers again, and repeat the change if it is missing',
+};
+
+const FOREIGN: Failure = {
+  status: undefined,
+  code: 'Unreachable',
+  detail: 'something other than the app has answered',
+  remedy: 'load the page again, and look at what stands in front of the app',
+};
 
 const LOGIN_ENDED: Failure = {
   status: 401,
@@ -111,7 +140,7 @@ async function failureOf(response: Response): Promise<Failure> {
   const { status } = response;
   const type = response.headers.get('content-type') ?? '';
   if (type.startsWith('application/problem+json')) {
-    const { code, detail, remedy } = (await response.json()) as Problem;
+    const { code, detail, remedy } = (await jsonOf(response, NO_ANSWER)) as Problem;
     return { status, code, detail, remedy };
   }
   return { status, code: 'NoProblem', detail: `the app answered ${String(status)}`, remedy: 'read the log of the app' };

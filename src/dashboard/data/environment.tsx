@@ -5,5 +5,10 @@ import { environment } from './session';
 export function EnvironmentChip(): JSX.Element | null {
   const shown = environment.value;
   if (shown === undefined) return null;
-  return <span class={`environment ${shown.color}`}>{shown.name}</span>;
+  // A long name is cut off.
+  return (
+    <span class={`environment ${shown.color}`} title={shown.name}>
+      {shown.name}
+    </span>
+  );
 }

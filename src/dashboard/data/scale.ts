@@ -1,3 +1,4 @@
+import { type Scale, positionOf } from './place';
 import { dayOf, offsetAt, shortTime } from './time';
 
 const MINUTE = 60_000;
@@ -6,21 +7,6 @@ const STEPS = [
   ...[1, 2, 5, 10, 15, 30].map((count) => count * MINUTE),
   ...[1, 2, 3, 6, 12, 24, 48, 168].map((count) => count * HOUR),
 ];
-
-/** A stretch of time, drawn from left to right. */
-export interface Scale {
-  readonly from: number;
-  readonly until: number;
-  readonly width: number;
-}
-
-export function positionOf({ from, until, width }: Scale, at: number): number {
-  return ((at - from) / (until - from)) * width;
-}
-
-export function instantAt({ from, until, width }: Scale, x: number): number {
-  return from + (x / width) * (until - from);
-}
 
 interface Tick {
   readonly at: number;

@@ -25,9 +25,13 @@ export const isSettled = computed(() => session.value !== undefined || sessionFa
 
 let loading = false;
 
-/** Asks who the caller is, once. Until that succeeds, no action is shown. */
-export async function loadSession(): Promise<void> {
-  if (loading || session.peek() !== undefined) return;
+/**
+ * Asks who the caller is, once. Until that succeeds, no action is shown.
+ *
+ * @param again whether the login had ended: it may be another person's now
+ */
+export async function loadSession(again = false): Promise<void> {
+  if (loading || (session.peek() !== undefined && !again)) return;
   loading = true;
   try {
     const [me, version] = await Promise.all([read(pathOf('getMe')), read(pathOf('getVersion'))]);

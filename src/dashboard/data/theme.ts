@@ -1,4 +1,4 @@
-import { signal } from '@preact/signals';
+import { computed, signal } from '@preact/signals';
 
 const THEMES = ['Auto', 'Light', 'Dark'] as const;
 type Theme = (typeof THEMES)[number];
@@ -6,6 +6,16 @@ type Theme = (typeof THEMES)[number];
 const KEY = 'cronlease-theme';
 
 export const theme = signal<Theme>(stored());
+
+const system = matchMedia('(prefers-color-scheme: dark)');
+const isSystemDark = signal(system.matches);
+system.addEventListener('change', ({ matches }) => (isSystemDark.value = matches));
+
+/** The colours that are shown: the system may change them in the evening. */
+export const shownTheme = computed(() => {
+  if (theme.value !== 'Auto') return theme.value;
+  return isSystemDark.value ? 'Dark' : 'Light';
+});
 
 /** A browser may forbid pages to store anything. */
 function stored(): Theme {

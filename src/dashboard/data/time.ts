@@ -6,10 +6,20 @@ export type ZoneChoice = (typeof ZONES)[number];
 
 export const zoneChoice = computed<ZoneChoice>(() => ZONES.find((one) => one === param('zone')) ?? 'mine');
 
-const MINE = new Intl.DateTimeFormat().resolvedOptions().timeZone;
+/** The viewer's zone. A browser that does not know it has a name for that, which it does not take back. */
+export const MINE = knownZone(new Intl.DateTimeFormat().resolvedOptions().timeZone);
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
+
+function knownZone(name: string): string {
+  try {
+    return new Intl.DateTimeFormat('en-GB', { timeZone: name }).resolvedOptions().timeZone;
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    return 'UTC';
+  }
+}
 
 /** The zone to show a job's times in. */
 export function zoneOf(timeZone: string | null | undefined): string {

@@ -1,6 +1,9 @@
+import { computed } from '@preact/signals';
 import type { RefObject } from 'preact';
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { ApiError, type Failure, read } from './api';
+import { asOf, type Claimed, hasBegun } from './begun';
+import { now } from './clock';
 import { type Live, follow, live } from './live';
 import { isSettled } from './session';
 
@@ -13,6 +16,12 @@ export function useLive(path: string): Live {
   return state.path === path && (isSettled.value || state.failure !== undefined)
     ? state
     : { path, body: undefined, failure: undefined, retryAt: undefined };
+}
+
+/** The jobs of an answer {@link asOf} now. The page is drawn again only when one of them begins. */
+export function useBegun<J extends Claimed>(jobs: readonly J[]): readonly J[] {
+  const begun = useMemo(() => computed(() => jobs.filter((job) => hasBegun(job, now.value)).length), [jobs]);
+  return useMemo(() => (begun.value === 0 ? jobs : jobs.map((job) => asOf(job, now.peek()))), [jobs, begun.value]);
 }
 
 /** The width of an element in pixels, for pictures that are drawn to fit; 0 until it is known. */

@@ -61,8 +61,13 @@ export function App(): JSX.Element {
     scrollTo(0, 0);
   }, [title, name]);
   useEffect(() => void loadSession(), []);
+  const wasOut = useRef(false);
   useEffect(() => {
-    if (live.value.failure === undefined) void loadSession();
+    const { failure } = live.value;
+    if (failure?.status === 401) wasOut.current = true;
+    if (failure !== undefined) return;
+    void loadSession(wasOut.current);
+    wasOut.current = false;
   }, [live.value]);
   return (
     <>

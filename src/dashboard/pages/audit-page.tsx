@@ -5,6 +5,7 @@ import { useEffect, useState } from 'preact/hooks';
 import type { AuditQuery } from '../../client';
 import { changed, pageOf, param } from '../data/address';
 import { now } from '../data/clock';
+import { hoursOf } from '../data/hours';
 import type { Audit } from '../data/model';
 import { Badge, Exact, Link, Notice, SearchBox, sentence } from '../parts/parts';
 import { NotYet } from '../parts/failure-notice';
@@ -42,12 +43,12 @@ const LABELS: Readonly<Record<Entry['state'], Label>> = {
 export function AuditPage(): JSX.Element {
   const [openedAt] = useState(() => now.peek());
   const cursor = param('cursor');
-  const hours = Number(param('hours'));
+  const hours = hoursOf(param('hours'));
   const wanted = given({
     q: useSettled(param('q')),
     action: param('action'),
     channel: param('channel'),
-    since: hours > 0 ? new Date(openedAt - hours * 3_600_000).toISOString() : undefined,
+    since: hours === undefined ? undefined : new Date(openedAt - hours * 3_600_000).toISOString(),
   });
   const query = new URLSearchParams({ limit: '50', ...wanted, ...given({ cursor }) });
   const { body, failure } = useLive(`${pathOf('listAudit')}?${query.toString()}`);
@@ -150,11 +151,11 @@ function Loaded({
 
 function Row({ entry }: { readonly entry: Entry }): JSX.Element {
   const { at, actor, identity, proven, channel, note, action, target, state, before, after } = entry;
-  const isOfJob = !action.includes('cordon');
+  const isOfJob = !action.includes('cordon') && action !== 'shards';
   return (
     <tr role="row">
       <td role="cell">
-        <Exact at={at} />
+        <Exact at={at} zone={null} />
         <span class="second">
           <Badge label={LABELS[state]} />
         </span>

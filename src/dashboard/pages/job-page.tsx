@@ -1,4 +1,5 @@
 import type { JSX } from 'preact';
+import { useMemo } from 'preact/hooks';
 import { pathOf } from '../../client/operations';
 import { shownState } from '../../core/shown-state';
 import { confirm } from '../data/action';
@@ -20,7 +21,7 @@ import { SettingsInWords } from '../data/settings-words';
 import { duration, span } from '../data/time';
 import { runHref, RunsOverTime } from '../parts/runs-over-time';
 import { Trend } from '../parts/trend';
-import { useLive, useRead } from '../data/use-live';
+import { useBegun, useLive, useRead } from '../data/use-live';
 import { outcomeLabel, plural, STATE_LABELS } from '../data/words';
 import { WhyPanel } from '../parts/why-panel';
 import { IncidentFact } from '../parts/incident-fact';
@@ -56,18 +57,19 @@ function Crumbs(): JSX.Element {
   );
 }
 
-function Loaded({ job }: { readonly job: OneJob }): JSX.Element {
-  const { name, timeZone } = job;
-  const runs = useRead<Runs>(runsPath(name, RUNS), job);
+function Loaded({ job: answered }: { readonly job: OneJob }): JSX.Element {
+  const [job = answered] = useBegun(useMemo(() => [answered], [answered]));
+  const { name } = job;
+  const runs = useRead<Runs>(runsPath(name, RUNS), answered);
   const inFile = job.settings !== null;
-  const next = useRead<Due>(inFile ? pathOf('listDueTimes', [], { job: name, count: DUE_TIMES }) : undefined, job);
+  const next = useRead<Due>(inFile ? pathOf('listDueTimes', [], { job: name, count: DUE_TIMES }) : undefined, answered);
   const due = next.body?.jobs[0];
   const hasCome = [runs, ...(inFile ? [next] : [])].every(({ body, failure }) => (body ?? failure) !== undefined);
   return (
     <>
       <Head job={job} />
       <Facts job={job} />
-      <RunsTable runs={runs.body} failure={runs.failure} zone={timeZone} job={name} />
+      <RunsTable runs={runs.body} failure={runs.failure} job={name} />
       {/* Nothing stands below what has not its height yet. */}
       {hasCome && <Below job={job} listed={runs.body} due={due} failure={next.failure} />}
     </>

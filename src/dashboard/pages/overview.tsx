@@ -12,7 +12,7 @@ import { NotYet } from '../parts/failure-notice';
 import { ProblemsNotice } from '../parts/problems-notice';
 import { FailedLately } from './runs-page';
 import { plural, STATE_LABELS } from '../data/words';
-import { useLive } from '../data/use-live';
+import { useBegun, useLive } from '../data/use-live';
 
 const PAGE = 100;
 const FOLDED_ROWS = 12;
@@ -29,7 +29,8 @@ export function Overview(): JSX.Element {
 }
 
 function Loaded({ all }: { readonly all: Jobs }): JSX.Element {
-  const { jobs, deployments, maintenance, problems } = all;
+  const { deployments, maintenance, problems } = all;
+  const jobs = useBegun(all.jobs);
   const listed = listedOf(searchedOf(jobs));
   const attention = jobs.filter((job) => needsAttention(job)).length;
   return (

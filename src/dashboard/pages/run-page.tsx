@@ -50,7 +50,7 @@ function Crumbs({ job }: { readonly job: string | undefined }): JSX.Element {
 }
 
 function Loaded({ run }: { readonly run: OneRun }): JSX.Element {
-  const { job, scheduledFor, outcome, reason, runId, attempts, count } = run;
+  const { job, timeZone, scheduledFor, outcome, reason, runId, attempts, count } = run;
   const isOpen = outcome === 'running' || outcome === 'retrying';
   const ran = run.trigger !== null;
   return (
@@ -59,7 +59,7 @@ function Loaded({ run }: { readonly run: OneRun }): JSX.Element {
         <Crumbs job={job} />
         <div class="title">
           <h1>
-            {ran ? 'Run of' : 'Due time'} {exactTime(Date.parse(scheduledFor), zoneOf(null), now.value)}
+            {ran ? 'Run of' : 'Due time'} {exactTime(Date.parse(scheduledFor), zoneOf(timeZone), now.value)}
           </h1>
           <Badge label={OUTCOME_LABELS[outcome]} />
           {mayAct.value && (
@@ -89,7 +89,7 @@ function Loaded({ run }: { readonly run: OneRun }): JSX.Element {
           <h2>Attempts</h2>
           <ol class="attempts">
             {attempts.toReversed().map((attempt) => (
-              <Attempt key={attempt.token} attempt={attempt} isOrchestration={run.orchestration !== undefined} />
+              <Attempt key={attempt.token} attempt={attempt} run={run} />
             ))}
           </ol>
         </section>
@@ -97,7 +97,13 @@ function Loaded({ run }: { readonly run: OneRun }): JSX.Element {
       {ran && attempts.length === 0 && <Notice title="No attempt has ended yet" />}
       {run.items !== undefined && <ItemsOf items={run.items} isOpen={isOpen} />}
       {ran && (
-        <Log runId={runId} isOpen={isOpen} progress={run.progress} items={run.items?.lines.map(({ index }) => index)} />
+        <Log
+          runId={runId}
+          zone={timeZone}
+          isOpen={isOpen}
+          progress={run.progress}
+          items={run.items?.lines.map(({ index }) => index)}
+        />
       )}
       <Input run={run} />
       <Result run={run} />
@@ -106,7 +112,8 @@ function Loaded({ run }: { readonly run: OneRun }): JSX.Element {
 }
 
 function Facts({ run }: { readonly run: OneRun }): JSX.Element {
-  const { scheduledFor, through, startedAt, endedAt, latenessMs, durationMs, trigger, token, overlappedRunId } = run;
+  const { timeZone: zone, scheduledFor, through, startedAt, endedAt, latenessMs, durationMs, trigger, token } = run;
+  const { overlappedRunId } = run;
   const isOpen = run.outcome === 'running' || run.outcome === 'retrying';
   const first = run.attempts.find((attempt) => attempt.startedAt !== null);
   const waitedMs = first?.waitedForConcurrencyMs ?? 0;
@@ -116,16 +123,16 @@ function Facts({ run }: { readonly run: OneRun }): JSX.Element {
   return (
     <dl class="facts panel">
       <Fact name={trigger === 'manual' ? 'Requested' : 'Due'}>
-        <Exact at={scheduledFor} />
+        <Exact at={scheduledFor} zone={zone} />
         {through !== null && (
           <span class="second">
-            up to <Time at={through} zone={null} />
+            up to <Time at={through} zone={zone} />
           </span>
         )}
       </Fact>
       {startedAt !== null && (
         <Fact name="Started">
-          <Exact at={startedAt} />
+          <Exact at={startedAt} zone={zone} />
           {latenessMs !== null && latenessMs >= 1_000 && (
             <span class="second warn">
               {duration(latenessMs)} late
@@ -137,7 +144,7 @@ function Facts({ run }: { readonly run: OneRun }): JSX.Element {
       )}
       {endedAt !== null && trigger !== null && (
         <Fact name="Ended">
-          <Exact at={endedAt} />
+          <Exact at={endedAt} zone={zone} />
         </Fact>
       )}
       {spent !== null && (
@@ -148,7 +155,7 @@ function Facts({ run }: { readonly run: OneRun }): JSX.Element {
       {run.origin !== null && <OriginFact origin={run.origin} />}
       {run.rerunOf !== null && (
         <Fact name="Repeats">
-          <Exact at={run.rerunOf} />
+          <Exact at={run.rerunOf} zone={zone} />
         </Fact>
       )}
       {token !== null && <TokenFacts token={token} orchestration={run.orchestration} />}
@@ -253,10 +260,10 @@ function labelOf(outcome: AttemptOf['outcome'], isOrchestration: boolean): Label
 
 interface AttemptProps {
   readonly attempt: AttemptOf;
-  readonly isOrchestration: boolean;
+  readonly run: OneRun;
 }
 
-function Attempt({ attempt, isOrchestration }: AttemptProps): JSX.Element {
+function Attempt({ attempt, run }: AttemptProps): JSX.Element {
   const { deployment, startedAt, endedAt, outcome, error, claimedAt, waitedForConcurrencyMs, waitedForGroupMs } =
     attempt;
   const start = startedAt ?? claimedAt;
@@ -266,12 +273,12 @@ function Attempt({ attempt, isOrchestration }: AttemptProps): JSX.Element {
       <p class="attempt">
         <b>Attempt {attempt.attempt}</b>{' '}
         <HelpLink topic={ATTEMPT_TOPICS[outcome] ?? outcome}>
-          <Badge label={labelOf(outcome, isOrchestration)} />
+          <Badge label={labelOf(outcome, run.orchestration !== undefined)} />
         </HelpLink>
         <span class="muted">
           on {deployment}
           {start !== undefined && ', '}
-          {start !== undefined && <Exact at={start} />}
+          {start !== undefined && <Exact at={start} zone={run.timeZone} />}
           {took !== undefined && `, took ${duration(took)}`}
           {waitedForGroupMs !== undefined && `, after ${duration(waitedForGroupMs)} for a place in its group`}
           {waitedForConcurrencyMs !== undefined &&

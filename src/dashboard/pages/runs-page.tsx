@@ -60,11 +60,7 @@ function Chosen({ runs: newest }: { readonly runs: Runs }): JSX.Element {
         </p>
       )}
       <ListChanged order={order} />
-      <Listed
-        runs={{ ...newest, runs }}
-        zone={null}
-        selection={{ chosen, choose: mayAct.value ? choose : undefined }}
-      />
+      <Listed runs={{ ...newest, runs }} selection={{ chosen, choose: mayAct.value ? choose : undefined }} />
     </>
   );
 }

@@ -11,9 +11,10 @@ import type { Timeline } from '../data/model';
 import { pageNumber, Pages } from '../parts/pages';
 import { Badge, Link, Notice, OrderChanged, SearchBox } from '../parts/parts';
 import { NotYet } from '../parts/failure-notice';
-import { type Scale, ticksOf } from '../data/scale';
+import type { Scale } from '../data/place';
+import { ticksOf } from '../data/scale';
 import { zoneOf } from '../data/time';
-import { useLive, useWidth } from '../data/use-live';
+import { useBegun, useLive, useWidth } from '../data/use-live';
 import { plural, STATE_LABELS } from '../data/words';
 const PAGE = 50;
 const HOUR = 3_600_000;
@@ -103,7 +104,8 @@ function TagSelect({ timeline }: { readonly timeline: Timeline | undefined }): J
 }
 
 function Loaded({ body, hours }: { readonly body: Timeline; readonly hours: number }): JSX.Element {
-  const { jobs, busy } = body;
+  const { busy } = body;
+  const jobs = useBegun(body.jobs);
   if (jobs.length === 0) return <Nothing body={body} hours={hours} />;
   return (
     <>

@@ -49,9 +49,10 @@ function Cells({ calendar: { days, timeZone, now: at } }: { readonly calendar: C
   const today = Date.UTC(year ?? 0, (month ?? 1) - 1, date, 12);
   const monday = today - ((new Date(today).getUTCDay() + 6) % 7) * DAY - (WEEKS - 1) * 7 * DAY;
   const all = Array.from({ length: WEEKS * 7 }, (_, index) => monday + index * DAY).filter((noon) => noon <= today);
-  const bad = days.filter((day) => badOf(day) > 0).length;
+  const shown = days.filter(({ day }) => day >= isoDay(monday));
+  const bad = shown.filter((day) => badOf(day) > 0).length;
   return (
-    <svg {...SIZE} role="img" aria-label={`${String(bad)} of ${String(days.length)} days with outcomes had a failure`}>
+    <svg {...SIZE} role="img" aria-label={`${String(bad)} of ${String(shown.length)} days with outcomes had a failure`}>
       {monthsOf(monday).map(({ name, week }) => (
         <text key={week} x={LEFT + week * (CELL + 3)} y={11}>
           {name}
@@ -63,10 +64,14 @@ function Cells({ calendar: { days, timeZone, now: at } }: { readonly calendar: C
         </text>
       ))}
       {all.map((noon, index) => (
-        <Cell key={noon} day={new Date(noon).toISOString().slice(0, 10)} found={byDay} index={index} />
+        <Cell key={noon} day={isoDay(noon)} found={byDay} index={index} />
       ))}
     </svg>
   );
+}
+
+function isoDay(noon: number): string {
+  return new Date(noon).toISOString().slice(0, 10);
 }
 
 /** The weeks in which a month begins to be shown. One that the next month leaves no room for has no name. */

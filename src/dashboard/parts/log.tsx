@@ -15,6 +15,7 @@ const COLORS = /^ansi-(bright-)?(black|red|green|yellow|blue|magenta|cyan|white)
 
 interface LogProps {
   readonly runId: string;
+  readonly zone: string | null;
   /** Whether the run is in progress. */
   readonly isOpen: boolean;
   /** The progress of its orchestration. */
@@ -23,7 +24,7 @@ interface LogProps {
   readonly items?: readonly number[] | undefined;
 }
 
-export function Log({ runId, isOpen, progress, items = [] }: LogProps): JSX.Element {
+export function Log({ runId, zone, isOpen, progress, items = [] }: LogProps): JSX.Element {
   const item = chosenItem();
   const log = useLog(runId, item);
   const latest = log.progress ?? progress ?? null;
@@ -49,7 +50,7 @@ export function Log({ runId, isOpen, progress, items = [] }: LogProps): JSX.Elem
           </Notice>
         </>
       ) : (
-        <Lines runId={runId} log={log} isOpen={isOpen} items={items} />
+        <Lines runId={runId} zone={zone} log={log} isOpen={isOpen} items={items} />
       )}
     </section>
   );
@@ -70,7 +71,7 @@ interface LinesProps extends LogProps {
   readonly log: FollowedLog;
 }
 
-function Lines({ runId, log, isOpen, items = [] }: LinesProps): JSX.Element {
+function Lines({ runId, zone, log, isOpen, items = [] }: LinesProps): JSX.Element {
   const [query, setQuery] = useState('');
   const [wrap, setWrap] = useState(true);
   const [hit, setHit] = useState(0);
@@ -81,10 +82,12 @@ function Lines({ runId, log, isOpen, items = [] }: LinesProps): JSX.Element {
   const hits = wanted === '' ? [] : entries.filter((entry) => textOf(entry).toLowerCase().includes(wanted));
   const chosen = hits[hit % Math.max(1, hits.length)];
   const linked = param('line');
+  // It may come with a later page of the log.
+  const hasCome = linked !== undefined && entries.some((entry) => idOf(entry) === linked);
   useEffect(() => {
     const id = chosen === undefined ? linked : idOf(chosen);
     if (id !== undefined) document.getElementById(`line-${id}`)?.scrollIntoView({ block: 'nearest' });
-  }, [chosen, linked]);
+  }, [chosen, linked, hasCome]);
   return (
     <>
       <div class="section-head">
@@ -122,7 +125,11 @@ function Lines({ runId, log, isOpen, items = [] }: LinesProps): JSX.Element {
               {index > 0 && entry.token !== entries[index - 1]?.token && (
                 <li class="next-attempt">{entry.item === undefined ? `Attempt ${String(entry.attempt)}` : 'Items'}</li>
               )}
-              <Line entry={entry} mark={entry === chosen || (linked !== undefined && idOf(entry) === linked)} />
+              <Line
+                entry={entry}
+                zone={zone}
+                mark={entry === chosen || (linked !== undefined && idOf(entry) === linked)}
+              />
             </Fragment>
           ))}
         </ol>
@@ -233,7 +240,12 @@ function itemOf({ item }: LogEntry): string {
   return item === undefined ? '' : `item ${String(item)}: `;
 }
 
-function Line({ entry, mark }: { readonly entry: LogEntry; readonly mark: boolean }): JSX.Element {
+interface LineProps extends Pick<LogProps, 'zone'> {
+  readonly entry: LogEntry;
+  readonly mark: boolean;
+}
+
+function Line({ entry, zone, mark }: LineProps): JSX.Element {
   const { n, at, text, attempt, item, error } = entry;
   const level = error === undefined ? entry.level : 'error';
   const id = idOf(entry);
@@ -259,7 +271,7 @@ function Line({ entry, mark }: { readonly entry: LogEntry; readonly mark: boolea
         </a>
       )}
       <time dateTime={at} title={Number.isNaN(instant) ? at : fullTime(instant, 'UTC')}>
-        {Number.isNaN(instant) ? '' : exactTime(instant, zoneOf(null), now.peek())}
+        {Number.isNaN(instant) ? '' : exactTime(instant, zoneOf(zone), now.peek())}
       </time>
       <span class="level">{level === undefined || level === 'info' ? '' : level}</span>
       <span class="said foreign">

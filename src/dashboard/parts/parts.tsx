@@ -3,7 +3,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { changed, go, param } from '../data/address';
 import { now } from '../data/clock';
 import type { HeldOrder } from '../data/held-order';
-import { exactTime, fullTime, relative, shortTime, span, zoneOf } from '../data/time';
+import { MINE, exactTime, fullTime, relative, shortTime, span, zoneOf } from '../data/time';
 import type { IconName, Label } from '../data/words';
 
 const PATHS: Readonly<Record<IconName, string>> = {
@@ -94,11 +94,11 @@ export function Time({ at, zone }: TimeProps): JSX.Element {
 }
 
 /** As {@link Time}, with seconds. */
-export function Exact({ at }: Pick<TimeProps, 'at'>): JSX.Element {
+export function Exact({ at, zone }: TimeProps): JSX.Element {
   const instant = Date.parse(at);
   return (
-    <time dateTime={at} title={fullTime(instant, 'UTC')}>
-      {exactTime(instant, zoneOf(null), now.value)}
+    <time dateTime={at} title={inBothZones(instant, zone)}>
+      {exactTime(instant, zoneOf(zone), now.value)}
     </time>
   );
 }
@@ -131,8 +131,7 @@ export function InHowLong({ at, zone }: TimeProps): JSX.Element {
 }
 
 function inBothZones(at: number, zone: string | null | undefined): string {
-  const mine = new Intl.DateTimeFormat().resolvedOptions().timeZone;
-  const zones = new Set([mine, zone ?? 'UTC', 'UTC']);
+  const zones = new Set([MINE, zone ?? 'UTC', 'UTC']);
   return [...zones].map((one) => fullTime(at, one)).join('\n');
 }
 

@@ -1,9 +1,11 @@
 import type { JSX, TargetedMouseEvent } from 'preact';
 import { isBad } from '../../core/shown-state';
 import { changed, go, pageOf, param } from '../data/address';
+import { LEAST, dueAtOf, timeAt } from '../data/asked-time';
 import { now } from '../data/clock';
 import type { DueTimes, RunSummary } from '../data/model';
-import { type Scale, instantAt, positionOf, ticksOf } from '../data/scale';
+import { type Scale, positionOf } from '../data/place';
+import { ticksOf } from '../data/scale';
 import { barWidth, Hatching } from './timeline-job';
 import { duration, exactTime, fullTime, zoneOf } from '../data/time';
 import { useWidth } from '../data/use-live';
@@ -12,9 +14,6 @@ import { reasonText } from '../../core/guide';
 const HEIGHT = 96;
 const BASE = 64;
 const BAR = 36;
-/** A run of a moment can still be seen, and hit. */
-const LEAST = 3;
-const NEAR = 6;
 const LABEL = 84;
 const HOUR = 3_600_000;
 const RANGES: readonly (readonly [name: string, ms: number])[] = [
@@ -96,7 +95,7 @@ function Picture({ runs, isPart, due, zone, width, lengthMs }: PictureProps): JS
       width={width}
       height={HEIGHT}
       role="img"
-      aria-label={`${plural(shown.length, 'record')} of runs and gaps. The table below has them all.`}
+      aria-label={`${plural(shown.length, 'record')} of runs and gaps. The table of runs leads to all.`}
       onClick={(event) => askWhy(event, scale, runs, due)}
     >
       <rect class="ahead" x={today} y={0} width={width - today} height={BASE} />
@@ -160,8 +159,8 @@ interface ItemProps {
 }
 
 function Item({ run, scale, at, zone }: ItemProps): JSX.Element {
-  const { outcome, scheduledFor, startedAt, trigger } = run;
-  const due = positionOf(scale, Date.parse(scheduledFor));
+  const { outcome, startedAt, trigger } = run;
+  const due = positionOf(scale, dueAtOf(run));
   const end = positionOf(scale, endOf(run, at));
   const title = <title>{titleOf(run, zone)}</title>;
   if (trigger === null) {
@@ -214,19 +213,7 @@ function askWhy(
   due: RunsOverTimeProps['due'],
 ): void {
   const x = event.clientX - event.currentTarget.getBoundingClientRect().left;
-  const times = [...runs.map(({ scheduledFor }) => scheduledFor), ...due.map(({ scheduledFor }) => scheduledFor)];
-  const hit = runs.find(({ scheduledFor, startedAt, endedAt }) => {
-    if (startedAt === null) return false;
-    const start = positionOf(scale, Date.parse(scheduledFor));
-    const end = endedAt === null ? positionOf(scale, now.value) : positionOf(scale, Date.parse(endedAt));
-    return x >= start && x <= Math.max(end, start + LEAST);
-  });
-  const nearest = times
-    .map((time) => ({ time, distance: Math.abs(positionOf(scale, Date.parse(time)) - x) }))
-    .toSorted((a, b) => a.distance - b.distance)[0];
-  const near = nearest !== undefined && nearest.distance <= NEAR ? nearest.time : undefined;
-  const minute = new Date(Math.round(instantAt(scale, x) / 60_000) * 60_000).toISOString();
-  go(changed({ at: hit?.scheduledFor ?? near ?? minute }), 'replace');
+  go(changed({ at: timeAt(x, scale, { runs, due, now: now.value }) }), 'replace');
 }
 
 /** The name of a run for people: its due time. */

@@ -2,6 +2,7 @@ import { given } from '../../core/given';
 import { pathOf } from '../../client/operations';
 import type { JSX } from 'preact';
 import { changed, pageOf, param } from '../data/address';
+import { hoursOf } from '../data/hours';
 import { now } from '../data/clock';
 import type { Failure } from '../data/api';
 import { type HeldOrder, useHeldRuns } from '../data/held-order';
@@ -42,11 +43,10 @@ export function runsPath(job: string | undefined, limit: number, until = now.pee
 }
 
 function addScope(query: URLSearchParams, until: number): void {
-  const [of, tag, hours] = [param('of'), param('tag'), Number(param('hours'))];
+  const [of, tag, hours] = [param('of'), param('tag'), hoursOf(param('hours'))];
   if (of !== undefined) query.set('job', of);
   if (tag !== undefined) query.set('tag', tag);
-  if (!(hours > 0)) return;
-  query.set('since', new Date(until - hours * 3_600_000).toISOString());
+  if (hours !== undefined) query.set('since', new Date(until - hours * 3_600_000).toISOString());
 }
 
 /** A job's page begins with so many of its runs. */
@@ -56,10 +56,9 @@ interface RunsTableProps {
   readonly job: string;
   readonly runs: Runs | undefined;
   readonly failure: Failure | undefined;
-  readonly zone: string | null;
 }
 
-export function RunsTable({ job, runs, failure, zone }: RunsTableProps): JSX.Element {
+export function RunsTable({ job, runs, failure }: RunsTableProps): JSX.Element {
   const isPart = runs !== undefined && runs.runs.length > LATEST && !isAsked();
   return (
     <section>
@@ -67,11 +66,7 @@ export function RunsTable({ job, runs, failure, zone }: RunsTableProps): JSX.Ele
         <h2>{isPart ? 'Latest runs' : 'Runs'}</h2>
         <RunFilters />
       </div>
-      {runs === undefined ? (
-        <NotYet failure={failure} what="runs" rows={8} />
-      ) : (
-        <Held newest={runs} isPart={isPart} zone={zone} />
-      )}
+      {runs === undefined ? <NotYet failure={failure} what="runs" rows={8} /> : <Held newest={runs} isPart={isPart} />}
       {isPart && (
         <nav class="pages" aria-label="More runs">
           <Link href={changed({ all: '1' })}>More runs of this job</Link>
@@ -82,18 +77,18 @@ export function RunsTable({ job, runs, failure, zone }: RunsTableProps): JSX.Ele
   );
 }
 
-interface HeldProps extends Pick<RunsTableProps, 'zone'> {
+interface HeldProps {
   readonly newest: Runs;
   readonly isPart: boolean;
 }
 
-function Held({ newest, isPart, zone }: HeldProps): JSX.Element {
+function Held({ newest, isPart }: HeldProps): JSX.Element {
   const { runs, order } = useHeldRuns(newest.runs);
   const shown = isPart ? { runs: runs.slice(0, LATEST), cursor: null } : { runs };
   return (
     <>
       <ListChanged order={order} />
-      <Listed runs={{ ...newest, ...shown }} zone={zone} />
+      <Listed runs={{ ...newest, ...shown }} />
     </>
   );
 }
@@ -113,7 +108,6 @@ function isAsked(): boolean {
 
 interface ListedProps {
   readonly runs: Runs;
-  readonly zone: string | null;
   /** The runs that a person has chosen. Undefined: none can be. The runs are then those of one job. */
   readonly selection?: Selection;
 }
@@ -124,7 +118,7 @@ export interface Selection {
   readonly choose: ((runId: string, isChosen: boolean) => void) | undefined;
 }
 
-export function Listed({ runs: { runs, problems, cursor }, zone, selection }: ListedProps): JSX.Element {
+export function Listed({ runs: { runs, problems, cursor }, selection }: ListedProps): JSX.Element {
   const isFirst = param('cursor') === undefined;
   const isChosen = FILTERS.some((name) => param(name) !== undefined);
   return (
@@ -145,7 +139,7 @@ export function Listed({ runs: { runs, problems, cursor }, zone, selection }: Li
           )}
         </Notice>
       ) : (
-        <Rows runs={runs} zone={zone} selection={selection} />
+        <Rows runs={runs} selection={selection} />
       )}
       {(cursor !== null || !isFirst) && (
         <nav class="pages" aria-label="Pages of runs">
@@ -165,12 +159,12 @@ const COLUMNS = [
   ['Took', 'r-took'],
 ] as const;
 
-interface RowsProps extends Pick<ListedProps, 'zone'> {
+interface RowsProps {
   readonly runs: readonly RunSummary[];
   readonly selection: Selection | undefined;
 }
 
-function Rows({ runs, zone, selection }: RowsProps): JSX.Element {
+function Rows({ runs, selection }: RowsProps): JSX.Element {
   const columns = [
     ...(selection?.choose === undefined ? [] : ([['Choose', 'r-choose']] as const)),
     ...(selection === undefined ? [] : ([['Job', 'r-job']] as const)),
@@ -190,7 +184,7 @@ function Rows({ runs, zone, selection }: RowsProps): JSX.Element {
         </thead>
         <tbody role="rowgroup">
           {runs.map((run) => (
-            <RunRow key={run.runId} run={run} zone={zone} selection={selection} />
+            <RunRow key={run.runId} run={run} selection={selection} />
           ))}
         </tbody>
       </table>
@@ -236,13 +230,14 @@ function OfAllJobs({
   );
 }
 
-function RunRow({ run, zone, selection }: RunRowProps): JSX.Element {
+function RunRow({ run, selection }: RunRowProps): JSX.Element {
+  const { timeZone: zone } = run;
   const { runId, scheduledFor, through, outcome, reason, trigger, latenessMs, durationMs, count, origin, error } = run;
   const isPlain = reason === null || reason === 'completed';
   const late = latenessMs === null || latenessMs < 1_000 ? undefined : duration(latenessMs);
   return (
     <tr role="row">
-      {selection !== undefined && <OfAllJobs run={run} zone={zone} selection={selection} />}
+      {selection !== undefined && <OfAllJobs run={run} selection={selection} />}
       <td role="cell" class="r-due">
         <Link href={runHref(runId)} class="job">
           <time dateTime={scheduledFor} title={fullTime(Date.parse(scheduledFor), zoneOf(zone))}>

@@ -3,7 +3,7 @@ import { isBad } from '../../core/shown-state';
 import { pageOf } from '../data/address';
 import { type TimelineJob, type Past, type PlannedMark, atOnce, listedUntil, marksOf } from '../data/timeline-marks';
 import { SvgLink } from './parts';
-import { type Scale, instantAt, positionOf } from '../data/scale';
+import { type Scale, instantAt, positionOf } from '../data/place';
 import { duration, shortTime, zoneOf } from '../data/time';
 import { reasonText } from '../../core/guide';
 import { outcomeLabel, plural } from '../data/words';

@@ -3,7 +3,7 @@ import { useLayoutEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
 import { isBad } from '../../core/shown-state';
 import type { RunSummary } from '../data/model';
-import { theme } from '../data/theme';
+import { shownTheme } from '../data/theme';
 import { duration, shortTime, zoneOf } from '../data/time';
 import { useWidth } from '../data/use-live';
 
@@ -56,14 +56,14 @@ function Plot({ points, zone }: { readonly points: readonly Point[]; readonly zo
   const [element, width] = useWidth();
   const plot = useRef<HTMLDivElement>(null);
   // A canvas does not follow the theme by itself.
-  const colors = theme.value;
+  const colors = shownTheme.value;
   useLayoutEffect(() => {
     if (plot.current === null || width === 0) return undefined;
     const drawn = new uPlot(optionsOf(width, zone, plot.current), dataOf(points), plot.current);
     return () => drawn.destroy();
   }, [width, zone, colors, JSON.stringify(points)]);
   return (
-    <div class="panel plot" ref={element} role="img" aria-label="Durations of the runs in the table below">
+    <div class="panel plot" ref={element} role="img" aria-label="Durations of the latest runs">
       <div ref={plot} />
     </div>
   );
@@ -97,7 +97,8 @@ function optionsOf(width: number, zone: string, element: HTMLElement): uPlot.Opt
     height: HEIGHT,
     legend: { show: false },
     cursor: { show: false },
-    scales: { y: { range: (_, __, most) => [0, most * 1.1] } },
+    // Runs may all take less than a millisecond.
+    scales: { y: { range: (_, __, most) => [0, Math.max(1, most * 1.1)] } },
     axes: [
       {
         ...axis,

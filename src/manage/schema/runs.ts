@@ -49,6 +49,7 @@ const Attempt = named(
 const runSummary = {
   runId: z.string(),
   job: z.string(),
+  timeZone: z.string().nullable().describe("Of the job. Null: the job is not in this app's jobs file."),
   scheduledFor: Instant.describe(
     'The due time, or the oldest one of several. For a manual run: when it was asked for.',
   ),

@@ -1,0 +1,49 @@
+import { describe, expect, it } from 'vitest';
+import { dueAtOf, timeAt } from '../../src/dashboard/data/asked-time';
+import type { RunSummary } from '../../src/dashboard/data/model';
+
+const T0 = Date.UTC(2026, 0, 1, 12);
+const MINUTE = 60_000;
+/** A pixel a minute. */
+const SCALE = { from: T0, until: T0 + 600 * MINUTE, width: 600 };
+
+function at(minutes: number): string {
+  return new Date(T0 + minutes * MINUTE).toISOString();
+}
+
+/** A run of a moment, which `spread` has started later than its due time. */
+function run(due: number, { spread = 0, late = 0, tookMs = 0 } = {}): RunSummary {
+  const startedAt = Date.parse(at(due + spread + late));
+  return {
+    ...{
+      runId: `a-${String(due)}`,
+      job: 'a',
+      timeZone: 'UTC',
+      scheduledFor: at(due),
+      through: null,
+      count: 1,
+      outcome: 'succeeded',
+    },
+    ...{ reason: null, trigger: 'schedule', token: 1, startedAt: new Date(startedAt).toISOString() },
+    ...{ endedAt: new Date(startedAt + tookMs).toISOString(), origin: null, rerunOf: null, waitedMs: 0, error: null },
+    ...{ latenessMs: late * MINUTE, durationMs: tookMs },
+  };
+}
+
+describe('the picture of runs over time', () => {
+  it('draws no run as late that "spread" has started later', () => {
+    expect(dueAtOf(run(60, { spread: 20 }))).toBe(T0 + 80 * MINUTE);
+    expect(dueAtOf(run(60, { spread: 20, late: 3 }))).toBe(T0 + 80 * MINUTE);
+    expect(dueAtOf({ ...run(60, { spread: 20 }), startedAt: null })).toBe(T0 + 60 * MINUTE);
+  });
+
+  it('means by a click on a run, or on a due time to come, its due time', () => {
+    const runs = [run(60, { spread: 20 }), run(120, { spread: 20, late: 5 })];
+    const due = [{ scheduledFor: at(180), startsAt: at(200) }];
+    const asked = (x: number): string => timeAt(x, SCALE, { runs, due, now: T0 + 170 * MINUTE });
+    expect([80, 82, 83].map(asked)).toEqual([at(60), at(60), at(60)]);
+    expect([141, 147].map(asked)).toEqual([at(120), at(120)]);
+    expect(asked(198)).toBe(at(180));
+    expect(asked(100)).toBe(at(100));
+  });
+});
