@@ -1,8 +1,15 @@
 import type { EpochMs } from './brand';
 import { zoneOf } from './schedule/zone';
 
+/** The zone of this machine; UTC where its setting, such as `TZ=:/etc/localtime`, names none that is known. */
 export function machineZone(): string {
-  return Intl.DateTimeFormat().resolvedOptions().timeZone;
+  // Undefined, or "Etc/Unknown", which no zone can be made of.
+  const name = Intl.DateTimeFormat().resolvedOptions().timeZone as string | undefined;
+  try {
+    return name === undefined ? 'UTC' : zoneOf(name).name;
+  } catch {
+    return 'UTC';
+  }
 }
 
 export function isUtc(timeZone: string): boolean {
