@@ -25,7 +25,6 @@ export class ForbiddenAddressError extends Error {
 
 /** Networks that are not part of the public internet. Outsiders must not make an app call them. */
 const PRIVATE: readonly (readonly [network: string, prefix: number, family: 'ipv4' | 'ipv6'])[] = [
-  ['0.0.0.0', 8, 'ipv4'],
   ['10.0.0.0', 8, 'ipv4'],
   ['100.64.0.0', 10, 'ipv4'],
   ['172.16.0.0', 12, 'ipv4'],
@@ -55,6 +54,12 @@ const NEVER: typeof PRIVATE = [
   ['168.63.129.16', 32, 'ipv4'],
   ['fe80::', 10, 'ipv6'],
   ['fd00:ec2::254', 128, 'ipv6'],
+  // Those of Google, Alibaba and Oracle that lie in networks which a setting may allow.
+  ['fd20:ce::254', 128, 'ipv6'],
+  ['100.100.100.200', 32, 'ipv4'],
+  ['192.0.0.192', 32, 'ipv4'],
+  // Linux connects them to this machine.
+  ['0.0.0.0', 8, 'ipv4'],
   // Old forms of IPv4 addresses, `::127.0.0.1` and `::ffff:0:127.0.0.1`: nothing on the internet has one.
   ['::', 96, 'ipv6'],
   ['::ffff:0:0:0', 96, 'ipv6'],

@@ -90,7 +90,7 @@ describe('the guard', () => {
         checkResolved('a.example', ip, allowed('a.example', ...networks), guard());
       };
     for (const open of ['52.1.2.3', '2606:4700::1111', '172.15.0.1', '172.32.0.1']) expect(check(open)).not.toThrow();
-    const inner = ['10.1.2.3', '172.16.0.1', '192.168.1.1', '100.64.0.1', '0.0.0.0', '224.0.0.1', '255.255.255.255'];
+    const inner = ['10.1.2.3', '172.16.0.1', '192.168.1.1', '100.64.0.1', '224.0.0.1', '255.255.255.255'];
     for (const ip of [...inner, 'fd12::1', 'ff02::1', '64:ff9b::a00:1', '2002:a00:1::', '::ffff:10.0.0.1']) {
       expect(check(ip), ip).toThrow(/private/);
     }
@@ -103,7 +103,10 @@ describe('the guard', () => {
     const never = ['169.254.169.254', '168.63.129.16', 'fe80::1', 'fd00:ec2::254', '::ffff:169.254.169.254', '::'];
     const old = ['::127.0.0.1', '::7f00:1', '::a9fe:a9fe', '::ffff:0:a9fe:a9fe', '::ffff:0:10.0.0.1'];
     const translated = ['64:ff9b::a9fe:a9fe', '64:ff9b::168.63.129.16', '2002:a9fe:a9fe::1', '2002:a83f:8110::'];
-    for (const ip of [...never, ...old, ...translated]) {
+    const elsewhere = ['fd20:ce::254', '100.100.100.200', '192.0.0.192', '::ffff:100.100.100.200'];
+    // Another way to this machine.
+    const here = ['0.0.0.0', '::ffff:0.0.0.0', '0.1.2.3'];
+    for (const ip of [...never, ...old, ...translated, ...elsewhere, ...here]) {
       expect(check(ip, '0.0.0.0/0', '::/0'), ip).toThrow(/must never be called/);
     }
     for (const wrong of ['10.0.0.0', '10.0.0.0/33', 'x/8', '10.0.0.0/-1', '::/129', '10.0.0.0/8/8x']) {
