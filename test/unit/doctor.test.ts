@@ -337,6 +337,15 @@ describe('doctor', () => {
     ]);
   });
 
+  it('lets a job of a group hold its lease while it may wait for its place', async () => {
+    const group = { name: 'db', maxParallel: 1 };
+    const grouped = jobSpec('a', '@hourly', { group, catchUpWindowMs: 30 * MINUTE, timeoutMs: 10 * MINUTE });
+    const after = (minutes: number) =>
+      found({ file: fileOf([grouped]), rows: { a: running(minutes * MINUTE) }, held: ['a'] }, 'leases');
+    expect(await after(38)).toMatchObject([{ status: 'ok' }]);
+    expect(await after(42)).toMatchObject([{ status: 'problem', subject: 'a' }]);
+  });
+
   it('finds runs that wait for too long, and due times that nobody takes', async () => {
     const waiting = (ago: number): Row => running(600_000, { phase: 'retrying', notBefore: T0 - ago });
     expect(await found({ rows: { a: waiting(2 * MINUTE) } })).toEqual([]);

@@ -188,7 +188,9 @@ async function checkLease(store: LeaseStore, job: SeenJob, now: EpochMs): Promis
 /** When the row's attempt must be over; undefined if that is unknown. */
 function longest({ spec, row }: SeenJob): EpochMs | undefined {
   if (spec?.timeoutMs === undefined || row.started === undefined || row.phase !== 'running') return undefined;
-  return row.started + spec.timeoutMs + spec.graceMs + spec.leaseMs;
+  // A run waits for its place in a group under its lease, and the row does not show when it got one.
+  const waitsMs = spec.group === undefined ? 0 : spec.catchUpWindowMs;
+  return row.started + waitsMs + spec.timeoutMs + spec.graceMs + spec.leaseMs;
 }
 
 function brokenLease({ name, spec, listed }: SeenJob): Finding {
