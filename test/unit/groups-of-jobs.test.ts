@@ -6,6 +6,7 @@ import type { JobSpec } from '../../src/core/job';
 import { recordKey, runIdOf } from '../../src/core/key';
 import { defineFanOut } from '../../src/handler/define-fan-out';
 import type { JobContext } from '../../src/handler/handler';
+import { pauseJob, stillRuns } from '../../src/operator/operations/pause';
 import { describe as describeOutcome } from '../../src/operator/views/describe';
 import { explainTime } from '../../src/operator/views/explain';
 import { readOverview } from '../../src/operator/views/overview';
@@ -249,6 +250,17 @@ describe('an attempt that waits for its group', () => {
     expect(started()).toEqual(['blocker']);
     expect(await sim.records('waiter')).toMatchObject([{ outcome: 'paused' }]);
     expect(await groupOf(sim)).toEqual({ running: [], waiting: [] });
+  });
+
+  it('does not start if its job is paused meanwhile, and the command says so', async () => {
+    const job = waiter();
+    const { sim } = setUp({ blocker: 5 * MINUTE, waiter: SECOND }, [blocker(), job]);
+    await sim.clock.advanceTo(DUE + MINUTE);
+    const subject = { name: job.name, spec: job };
+    await pauseJob(sim.store, subject, { by: 'ann', note: 'wait' });
+    expect(await stillRuns(sim.store, subject)).toMatchObject({ how: 'claimedEarly' });
+    await sim.clock.advanceTo(DUE + 6 * MINUTE);
+    expect(await sim.records('waiter')).toMatchObject([{ outcome: 'paused', trigger: 'schedule' }]);
   });
 
   it('goes on elsewhere when its instance is shut down', async () => {

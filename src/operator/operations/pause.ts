@@ -6,6 +6,7 @@ import { isoOf, isoOrNull } from '../../core/iso';
 import { type JobSpec, actualTime, nextDue } from '../../core/job';
 import { recordKey, runIdOf } from '../../core/key';
 import { UNRUN_OUTCOMES } from '../../core/outcome';
+import type { Row } from '../../core/row';
 import type { CallOptions, LeaseStore } from '../../lease/store';
 import type { Paused, PausedMany } from '../../manage/schema/actions';
 import type { Pause as ShownPause } from '../../manage/schema/jobs';
@@ -15,6 +16,7 @@ import { currentRun, readState } from '../job-state';
 import { OperatorError } from '../operator-error';
 import { orRefusal } from './refusal';
 import type { Subject } from '../subject';
+import { placeInGroup } from '../views/explain';
 import { recordOf } from '../views/find-record';
 import { endMaintenance, startMaintenance } from './fleet';
 
@@ -225,7 +227,8 @@ export interface StillRuns {
   /** When its attempt starts; 0 if unknown. */
   readonly startsAt: number;
   /**
-   * `claimed`: it waits for its due time. `claimedEarly`: so it does, and it reads the pause before its handler starts.
+   * `claimed`: it waits for its due time. `claimedEarly`: it waits for that, or for a place in its group, and reads the
+   * pause before its handler starts.
    * `reading`: it reads its control at about this moment, and may miss the pause. `running`: an attempt is running.
    * `waiting`: it waits for its next attempt.
    */
@@ -235,7 +238,7 @@ export interface StillRuns {
 /** The run of a paused job that the pause does not stop, because it was claimed before. */
 export async function stillRuns(
   store: LeaseStore,
-  { name }: Subject,
+  { name, spec }: Subject,
   options?: CallOptions,
 ): Promise<StillRuns | undefined> {
   const state = await readState(store, name, options);
@@ -247,8 +250,20 @@ export async function stillRuns(
   const { phase, started = 0, claimedAt = started, notBefore = 0, incumbent } = row ?? { phase: 'idle' };
   if (phase !== 'running') return { runId, deployment: incumbent, startsAt: notBefore, how: 'waiting' };
   const claim = { runId, deployment: incumbent, startsAt: started };
-  if (started <= now) return { ...claim, how: 'running' };
+  if (started <= now) {
+    const waits =
+      isHeldBack(row) && typeof (await placeInGroup(store, { name, group: spec?.group }, row, options)) === 'object';
+    return { ...claim, how: !waits ? 'running' : now - started > READS_CONTROL_AFTER_MS ? 'claimedEarly' : 'reading' };
+  }
   return { ...claim, how: beforeDue(started - claimedAt, started - now) };
+}
+
+/** A run that has waited in its group for longer than this reads the pause before its handler starts. */
+const READS_CONTROL_AFTER_MS: Millis = 6_000;
+
+/** Whether a pause holds the row's run back if its handler has not started: see `wait-for-permit.ts`. */
+function isHeldBack(row: Row | undefined): boolean {
+  return row?.run !== undefined && row.run.trigger !== 'manual' && row.past.length === 0;
 }
 
 /** How early the control is read depends on how many jobs the claiming process has, which is not known here. */

@@ -95,9 +95,9 @@ export interface PlaceInGroup {
 }
 
 /** The run's place in the queue of its group, or the reason why it is not known. Undefined: the run does not wait. */
-async function placeInGroup(
+export async function placeInGroup(
   store: LeaseStore,
-  { name, group }: JobSpec,
+  { name, group }: Pick<JobSpec, 'name' | 'group'>,
   row: Row | undefined,
   options: CallOptions | undefined,
 ): Promise<PlaceInGroup | string | undefined> {
