@@ -63,13 +63,18 @@ const retry = z
 const REQUIRES_AT_MOST = 16;
 /** More runs at once need no limit. */
 const MAX_PARALLEL = 1_000;
+/** A notice has the state of each receiver in its metadata, of 8 KB. */
+export const RECEIVERS_AT_MOST = 40;
 const receiver = z.string().regex(JOB_NAME);
 
 const notifyShape = {
   to: z
     .array(receiver)
     .min(1)
-    .meta({ description: 'The receivers by name. Their addresses are in the app setting `CRONLEASE_RECEIVERS`.' })
+    .max(RECEIVERS_AT_MOST)
+    .meta({
+      description: 'The receivers by name, 40 at most. Their addresses are in the app setting `CRONLEASE_RECEIVERS`.',
+    })
     .optional(),
   on: z
     .array(z.enum(NOTICE_TOPICS))

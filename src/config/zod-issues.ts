@@ -29,7 +29,7 @@ const REMEDIES: Readonly<Record<JobMember | keyof typeof topSchema.shape, string
   'groups.*': 'must be an object such as {"maxParallel": 3}',
   'groups.*.maxParallel': 'must be a whole number from 1 to 1000',
   notify: 'must be an object such as {"to": ["ops"], "after": 3, "remind": "4h"}, or some of it; for a job also false',
-  'notify.to': 'must be a list of names of receivers, such as ["ops"]',
+  'notify.to': 'must be a list of at most 40 names of receivers, such as ["ops"]',
   'notify.to[]': 'must be 1 to 63 characters of a-z 0-9 -, such as "ops"',
   'notify.on': 'must be a list of "failure", "recovery", "overdue", "unreadable" and "pause", or left out for all',
   'notify.on[]': 'must be "failure", "recovery", "overdue", "unreadable" or "pause"',

@@ -1,5 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { loadJobs } from '../../src/config/load';
+import { RECEIVERS_AT_MOST } from '../../src/config/schema';
 import type { ETag, JobName } from '../../src/core/brand';
 import { NO_CONTROL } from '../../src/core/control';
 import {
@@ -25,6 +27,7 @@ import { readOwedNotices } from '../../src/core/owed-notice';
 import { withRun } from '../../src/core/recent';
 import type { Row } from '../../src/core/row';
 import { failuresAfter } from '../../src/core/run';
+import { checkMetadata } from '../../src/stores/limits';
 import { jobSpec } from '../support/job';
 import { ranRow, T0 } from '../support/situation';
 
@@ -212,6 +215,19 @@ describe('a delivery', () => {
     expect(whole.doneAt).toBe(T0 + 5);
     expect(mayTakeOver(whole, T0 + DAY)).toBe(false);
     expect(decodeDelivery(encodeDelivery(whole))).toEqual(whole);
+  });
+
+  it('has room for the states of as many receivers as a jobs file may name', () => {
+    const to = Array.from({ length: RECEIVERS_AT_MOST }, (_, index) => `${'r'.repeat(61)}${String(index + 10)}`);
+    const notify = { jobs: { a: { schedule: '@daily', notify: { to } } } };
+    const more = { jobs: { a: { schedule: '@daily', notify: { to: [...to, 'more'] } } } };
+    expect(loadJobs(notify, { handlersUnknown: true }).jobsFile.jobs).toHaveLength(1);
+    expect(() => loadJobs(more, { handlersUnknown: true })).toThrow('must be a list of at most 40 names of receivers');
+    const tried = newDelivery({ at: T0 }, to, 'a'.repeat(36), T0).to.map((state): Delivery['to'][number] => {
+      return { ...state, tries: 10, next: T0, end: 'givenUp' };
+    });
+    const delivery = { ...newDelivery({ at: T0 }, to, 'a'.repeat(36), T0), to: tried, doneAt: T0 };
+    expect(() => checkMetadata(encodeDelivery(delivery))).not.toThrow();
   });
 });
 
