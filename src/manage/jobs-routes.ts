@@ -192,7 +192,7 @@ export const jobsRoutes = [
       const first = from ?? now - CALENDAR_MS;
       // The first day began before the instant that names it, and counts as a whole.
       const wanted = { from: first - LONGEST_DAY_MS, timeZone };
-      const { days, complete } = await outcomesByDay(office.store, name, wanted, { signal });
+      const { days, complete } = await outcomesByDay(office.store, { name, spec }, wanted, { signal });
       const named = days.filter(({ day }) => day >= showDay(first, timeZone));
       return { now: isoOf(now), job: name, timeZone, days: named, complete };
     },

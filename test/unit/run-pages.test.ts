@@ -268,6 +268,31 @@ describe('the calendar of a job', () => {
     ]);
     expect(made.calls.get('readRecord')).toBeUndefined();
   });
+
+  it('counts the due times of one record on their own days, those before the span left out', async () => {
+    const jobs = [jobSpec('hourly', '0 * * * *')];
+    const made = manageBench({ jobs, deployments: 1, sweepIntervalMs: 60_000 });
+    await made.sim.clock.advance(20 * 3_600_000 + 60_000);
+    await made.send({ method: 'POST', path: 'jobs/hourly/pause', body: { note: 'x' }, as: 'operator' });
+    await made.sim.clock.advance(30 * 3_600_000);
+    await made.send({ method: 'POST', path: 'jobs/hourly/resume', as: 'operator' });
+    await made.sim.clock.advance(3_600_000);
+    const { json } = await made.send({ path: 'jobs/hourly/calendar', as: 'viewer' });
+    expect(json).toMatchObject({
+      days: [
+        { day: '2026-01-03', outcomes: { succeeded: 1, paused: 3 } },
+        { day: '2026-01-02', outcomes: { paused: 24 } },
+        { day: '2026-01-01', outcomes: { succeeded: 20, paused: 3 } },
+      ],
+    });
+    const later = await made.send({ path: 'jobs/hourly/calendar?from=2026-01-02T00:00:00Z', as: 'viewer' });
+    expect(later.json).toMatchObject({
+      days: [
+        { day: '2026-01-03', outcomes: { paused: 3 } },
+        { day: '2026-01-02', outcomes: { paused: 24 } },
+      ],
+    });
+  });
 });
 
 /** The least CPU time of several tries, in milliseconds: other programs and the first try take longer. */
