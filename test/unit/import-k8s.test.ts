@@ -176,6 +176,19 @@ describe('a manifest', () => {
   it('is refused whole if it is no YAML', () => {
     expect(() => read('kind: CronJob\nspec: [1, 2\n')).toThrow(/jobs\.yaml:\d: this is not YAML/);
   });
+
+  it('is refused whole if a schedule without quotes is an alias of nothing', () => {
+    const text = 'kind: CronJob\nspec:\n  schedule: *nightly\n';
+    expect(() => read(text)).toThrow(/jobs\.yaml:3: this is not YAML: the alias \*nightly has no anchor before it/);
+  });
+
+  it('is refused whole if its aliases multiply', () => {
+    const lists = Array.from(
+      { length: 9 },
+      (_, at) => `l${at}: &l${at} [${`*l${at - 1}, `.repeat(at === 0 ? 0 : 9)}x]`,
+    );
+    expect(() => read(lists.join('\n'))).toThrow(/jobs\.yaml:1: this is not YAML: Excessive alias count/);
+  });
 });
 
 /** An object with CronJobs in it, each at this indentation. */
