@@ -3,9 +3,10 @@ import type { EpochMs, Millis } from '../core/brand';
 import { type Clock, sleep } from '../core/clock';
 import { CANCEL_EVENT, type OrchestrationRun, instanceIdOf, progressOf } from '../core/orchestration';
 import type { JobContext } from '../handler/handler';
-import type { Progress } from '../core/log-entry';
+import type { LogLevel, Progress } from '../core/log-entry';
 import type { Aborter } from '../coordinator/bounded';
 import type { HeldRow } from '../coordinator/held';
+import type { Report } from '../coordinator/report';
 import type { ClosableFence } from '../lease/fence';
 
 /** What a job that is an orchestration needs in a test. */
@@ -78,9 +79,15 @@ interface Attempt {
   readonly fence: ClosableFence;
   readonly aborter: Aborter;
   readonly said: { progress: Progress | undefined };
+  readonly report: Report;
 }
 
-export function playedOrchestration(attempt: Attempt, options: OrchestrationTestOptions): PlayedOrchestration {
+/** @param functionName the orchestrator's */
+export function playedOrchestration(
+  attempt: Attempt,
+  functionName: string,
+  options: OrchestrationTestOptions,
+): PlayedOrchestration {
   const { orchestrator } = options;
   if (orchestrator === undefined) {
     throw new TypeError('runJob: an orchestration needs the option "orchestrator", its generator function');
@@ -103,6 +110,7 @@ export function playedOrchestration(attempt: Attempt, options: OrchestrationTest
       const cronlease: OrchestrationRun = { job, runId, scheduledFor: due, attempt: number, token };
       const df = {
         ...tasksOf(work),
+        newGuid: guids(),
         instanceId: instanceIdOf(job, scheduledFor.getTime(), token),
         isReplaying: false,
         get currentUtcDateTime() {
@@ -114,12 +122,36 @@ export function playedOrchestration(attempt: Attempt, options: OrchestrationTest
       const check = (): Promise<void> => Promise.resolve().then(() => fence.check());
       const before = serveFences(() => ({ token, check, write: fence.write }));
       try {
-        return await play(orchestrator({ df } as never));
+        return await play(orchestrator({ ...invocationOf(functionName, attempt.report), df } as never));
       } finally {
         serveFences(before);
       }
     },
   };
+}
+
+/** The part of the context that any function has. */
+function invocationOf(functionName: string, { log }: Report): object {
+  const at =
+    (level: LogLevel) =>
+    (...message: unknown[]): void =>
+      log(level, ...message);
+  return {
+    functionName,
+    invocationId: guids()(),
+    log: at('info'),
+    trace: at('debug'),
+    debug: at('debug'),
+    info: at('info'),
+    warn: at('warn'),
+    error: at('error'),
+  };
+}
+
+/** The same ones in each test. */
+function guids(): () => string {
+  let count = 0;
+  return () => `00000000-0000-5000-8000-${(count += 1).toString(16).padStart(12, '0')}`;
 }
 
 /** What an orchestrator waits for, and how. */

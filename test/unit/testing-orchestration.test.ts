@@ -108,6 +108,28 @@ describe('runJob with an orchestration', () => {
     expect(run.result).toBe(3);
   });
 
+  it('gives the orchestrator the log of its invocation, and ids', async () => {
+    function* talking(context: OrchestrationContext) {
+      if (!context.df.isReplaying) context.log('begins', 1);
+      context.warn('slow');
+      const ids = [context.df.newGuid(context.df.instanceId), context.df.newGuid(context.df.instanceId)];
+      yield context.df.callActivity('work');
+      return { ids, named: context.functionName };
+    }
+    const play = () => runJob(closeMonth, { settings, orchestrator: talking, activities: { work: () => undefined } });
+    const run = await play();
+    expect(run.error).toBeNull();
+    expect(run.logs).toEqual([
+      { level: 'info', message: ['begins', 1] },
+      { level: 'warn', message: ['slow'] },
+    ]);
+    const { ids, ...rest } = run.result as { readonly ids: readonly string[] };
+    expect(rest).toEqual({ named: 'closeMonth' });
+    expect(new Set(ids).size).toBe(2);
+    for (const id of ids) expect(id).toMatch(/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/);
+    expect((await play()).result).toEqual(run.result);
+  });
+
   it('is cancelled with its event', async () => {
     const seen: unknown[] = [];
     function* stuck({ df }: OrchestrationContext) {
