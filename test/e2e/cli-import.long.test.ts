@@ -155,6 +155,13 @@ describe.concurrent('cronlease import', () => {
     ]);
   });
 
+  it('writes no time zone for timers of an app that sets none', async () => {
+    const { jobsFile } = await folder.json<{ jobsFile: { jobs: object } }>(
+      folder.run(['import', 'timers', 'app/timers.ts', '--json']),
+    );
+    expect(jobsFile.jobs).toEqual({ new: { schedule: '0 0 3 * * *' } });
+  });
+
   it('numbers jobs of one name, over several files', async () => {
     const { jobsFile } = await folder.json<{ jobsFile: { jobs: object } }>(
       folder.run(['import', 'crontab', 'crontab', 'crontab', '--json']),

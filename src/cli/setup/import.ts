@@ -143,7 +143,8 @@ async function readerOf(format: Format, options: ImportOptions, sources: readonl
       const { readTimers } = await import('../../import/timers.js');
       const settings = settingsOf(options.settings ?? settingsBeside(sources));
       const named = options.timeZone ?? settings?.get('WEBSITE_TIME_ZONE') ?? 'UTC';
-      const zone = windowsZone(named) ?? named;
+      // It is a name of Windows too.
+      const zone = named === 'UTC' ? named : (windowsZone(named) ?? named);
       checkZone(zone, 'WEBSITE_TIME_ZONE');
       return (file, text) => readTimers(file, text, { now, timeZone: zone, settings });
     }
