@@ -242,10 +242,18 @@ function tasksOf({ call, callWithRetry, wait, event }: Works): object {
       );
     },
     Task: {
-      all: (tasks: readonly PlayedTask[]) => new PlayedTask(() => Promise.all(tasks.map((task) => task.start()))),
-      any: (tasks: readonly PlayedTask[]) => new PlayedTask(() => Promise.race(tasks.map(ended))),
+      all: (tasks: readonly PlayedTask[]) => compound(tasks, () => Promise.all(tasks.map((task) => task.start()))),
+      any: (tasks: readonly PlayedTask[]) => compound(tasks, () => Promise.race(tasks.map(ended))),
     },
   };
+}
+
+/** The error of durable-functions: an orchestrator that fans out over an empty list must not ask for its tasks. */
+function compound(tasks: readonly PlayedTask[], begin: () => Promise<unknown>): PlayedTask {
+  if (tasks.length > 0) return new PlayedTask(begin);
+  throw new Error(
+    'When constructing a CompoundTask (such as Task.all() or Task.any()), you must specify at least one Task.',
+  );
 }
 
 async function ended(task: PlayedTask): Promise<PlayedTask> {

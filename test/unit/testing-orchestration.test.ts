@@ -130,6 +130,17 @@ describe('runJob with an orchestration', () => {
     expect((await play()).result).toEqual(run.result);
   });
 
+  it.each(['all', 'any'] as const)('fails at Task.%s of no task, as with Durable', async (which) => {
+    function* none({ df }: OrchestrationContext) {
+      return (yield df.Task[which]([])) as unknown;
+    }
+    const run = await runJob(closeMonth, { settings, orchestrator: none });
+    expect(run).toMatchObject({
+      outcome: 'failed',
+      error: { message: expect.stringContaining('at least one Task') as unknown },
+    });
+  });
+
   it('is cancelled with its event', async () => {
     const seen: unknown[] = [];
     function* stuck({ df }: OrchestrationContext) {
