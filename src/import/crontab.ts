@@ -29,8 +29,8 @@ export interface CrontabOptions {
 const ENVIRONMENT = /^(?<quote>["']?)(?<name>\w+)\k<quote>\s*=\s*(?<value>.*)$/;
 /** A comment that is an entry switched off describes nothing. */
 const ENTRY_IN_COMMENT = /^(@\w+\s|[-*\d][\d*,/-]*(\s+[\w*,/-]+){4}\s+\S)/;
-/** The last line of the comment with which Debian's crontabs begin. */
-const FIELD_NAMES = /\bdom\b.*\bdow\b/i;
+/** The last line of the comment with which the crontabs of Debian, Alpine and the BSDs begin. */
+const FIELD_NAMES = /\bdom\b.*\bdow\b|\bmin(?:ute)?\s+hour\s+m?day\s+month\b/i;
 
 /** A line about the whole file, as packages and tools write it. */
 const HEADER =
