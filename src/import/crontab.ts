@@ -47,7 +47,8 @@ const PROGRAM = /^(?:\/\S+\/s?bin\/\S+|\/\S+\.(?:sh|bash|py|pl|php|rb|m?js)|\[|c
 /** Whether the entries of a file name users, as its heading or its entries tell. */
 export function hasUserColumn(text: string): boolean {
   const lines = text.split(/\r?\n/).map((line) => line.trim());
-  if (lines.some((line) => line.startsWith('#') && /\bdow\s+user(?:-name)?\b/i.test(line))) return true;
+  if (lines.some((line) => line.startsWith('#') && /\b(?:dow|w(?:eek)?day)\s+(?:user(?:-name)?|who)\b/i.test(line)))
+    return true;
   const entries = lines.filter((line) => /^-?[\d*@]/.test(line) && !line.startsWith('@reboot'));
   const begins = entries.map((line) => {
     const [user = '', program = '-'] = line.split(/\s+/).slice(line.startsWith('@') ? 1 : 5);

@@ -195,6 +195,8 @@ describe('the entries of a crontab', () => {
     expect(hasUserColumn('17 * * * * root cd / && run-parts\n@daily www-data /opt/a.sh\n')).toBe(true);
     expect(hasUserColumn('# m h dom mon dow user  command\n17 * * * * jo /opt/a.sh\n')).toBe(true);
     expect(hasUserColumn('# m h dom mon dow command\n17 * * * * rsync /a /b\n')).toBe(false);
+    expect(hasUserColumn('#minute\thour\tmday\tmonth\twday\twho\tcommand\n0 * * * * operator newsyslog\n')).toBe(true);
+    expect(hasUserColumn('# min hour day month weekday command\n0 * * * * run-parts /etc/hourly\n')).toBe(false);
     expect(hasUserColumn('17 * * * * root cd /\n5 * * * * /opt/a.sh x\n')).toBe(false);
     expect(hasUserColumn('')).toBe(false);
   });
