@@ -121,8 +121,13 @@ function readObject(finds: Finds, manifest: Manifest, options: SourceOptions): v
     const why = 'its resources and patches are other files, and it changes them';
     finds.leaveOut(manifest.lineOf([]), 'Kustomization', why, KUSTOMIZE);
   } else if (typeof kind === 'string') {
-    if (typeof at(value, ['spec', 'schedule']) === 'string') {
-      const line = manifest.lineOf(['spec', 'schedule']);
+    // Workflows of Argo may have several.
+    const path = [
+      ['spec', 'schedule'],
+      ['spec', 'schedules', 0],
+    ].find((one) => typeof at(value, one) === 'string');
+    if (path !== undefined) {
+      const line = manifest.lineOf(path);
       finds.leaveOut(line, `${kind} of ${group}`, 'it has a schedule, but is not a CronJob', 'Write the job by hand.');
     }
     const within = { ...manifest, ...contextOf(kind, manifest) };

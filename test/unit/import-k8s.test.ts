@@ -304,10 +304,13 @@ ${policy('MustOnlyHave').replace(/^(?=.)/gm, '        ')}`;
     expect(read(text)).toMatchObject({ drafts: [], notes: [] });
   });
 
-  it('are named if they have a schedule of another kind', () => {
-    const { notes } = read('apiVersion: argoproj.io/v1alpha1\nkind: CronWorkflow\nspec:\n  schedule: "0 1 * * *"\n');
-    expect(notes).toMatchObject([{ line: 4, leftOut: true, what: 'CronWorkflow of argoproj.io/v1alpha1' }]);
-  });
+  it.each(['schedule: "0 1 * * *"', 'schedules: ["0 1 * * *", "0 2 * * *"]'])(
+    'are named if they have a schedule of another kind: %s',
+    (schedule) => {
+      const { notes } = read(`apiVersion: argoproj.io/v1alpha1\nkind: CronWorkflow\nspec:\n  ${schedule}\n`);
+      expect(notes).toMatchObject([{ line: 4, leftOut: true, what: 'CronWorkflow of argoproj.io/v1alpha1' }]);
+    },
+  );
 });
 
 describe('files of kustomize', () => {
