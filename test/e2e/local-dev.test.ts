@@ -231,6 +231,21 @@ describe('cronlease dev', () => {
       expect(await dev.exited()).toBe(0);
     }
   });
+
+  it('deals no jobs over the accounts that the app has elsewhere, unless its caller does', async () => {
+    const settings = { TICK_SCHEDULE: '0 0 0 1 1 *', CRONLEASE_SHARDS: 'CRONLEASE_STORAGE, CRONLEASE_STORAGE_2' };
+    const app = appOf('basic', { 'local.settings.json': JSON.stringify({ Values: settings }) });
+    for (const [env, expected] of [
+      [{}, 'CRONLEASE_STORAGE'],
+      [{ CRONLEASE_SHARDS: 'FIRST, SECOND' }, 'FIRST, SECOND'],
+    ] as const) {
+      const dev = start({ app, instances: 1, ...NO_STORAGE }, env);
+      const seen = (await (await fetchFrom(await dev.ready(), '/api/settings')).json()) as object;
+      expect(seen).toHaveProperty('CRONLEASE_SHARDS', expected);
+      process.kill(dev.pid, 'SIGTERM');
+      expect(await dev.exited()).toBe(0);
+    }
+  });
 });
 
 describe('cronlease dev that cannot start', () => {

@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { given } from '../../core/given';
 import {
   type Cluster,
   type ClusterOptions,
@@ -242,7 +243,9 @@ function clusterOptions({
     restart,
     inspect,
     strict,
-    settings: jobs?.file === undefined ? {} : { CRONLEASE_JOBS_FILE: jobs.file },
+    settings: {
+      ...given({ CRONLEASE_JOBS_FILE: jobs?.file, CRONLEASE_SHARDS: process.env['CRONLEASE_SHARDS'] || undefined }),
+    },
   };
 }
 

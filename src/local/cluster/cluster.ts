@@ -105,6 +105,8 @@ function settingsOf(name: string, storage: string, container: string): Record<st
     CRONLEASE_STORAGE: storage,
     // An identity's settings, such as in local.settings.json, would name a second storage.
     CRONLEASE_STORAGE__blobServiceUri: '',
+    // The code or local.settings.json may name several accounts, of which only this one is here.
+    CRONLEASE_SHARDS: 'CRONLEASE_STORAGE',
     CRONLEASE_CONTAINER: container,
     CRONLEASE_DEPLOYMENT: name,
     // The host and Durable need a storage account on Azure. The embedded host does not.
