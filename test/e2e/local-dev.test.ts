@@ -232,8 +232,13 @@ describe('cronlease dev', () => {
     }
   });
 
-  it('deals no jobs over the accounts that the app has elsewhere, unless its caller does', async () => {
-    const settings = { TICK_SCHEDULE: '0 0 0 1 1 *', CRONLEASE_SHARDS: 'CRONLEASE_STORAGE, CRONLEASE_STORAGE_2' };
+  it('uses no account that the app has elsewhere, except for those over which its caller deals the jobs', async () => {
+    const settings = {
+      TICK_SCHEDULE: '0 0 0 1 1 *',
+      CRONLEASE_SHARDS: 'CRONLEASE_STORAGE, CRONLEASE_STORAGE_2',
+      CRONLEASE_AUDIT__blobServiceUri: 'https://audit.blob.core.windows.net',
+      CRONLEASE_AUDIT__credential: 'managedidentity',
+    };
     const app = appOf('basic', { 'local.settings.json': JSON.stringify({ Values: settings }) });
     for (const [env, expected] of [
       [{}, 'CRONLEASE_STORAGE'],
@@ -241,7 +246,11 @@ describe('cronlease dev', () => {
     ] as const) {
       const dev = start({ app, instances: 1, ...NO_STORAGE }, env);
       const seen = (await (await fetchFrom(await dev.ready(), '/api/settings')).json()) as object;
-      expect(seen).toHaveProperty('CRONLEASE_SHARDS', expected);
+      expect(seen).toMatchObject({
+        CRONLEASE_SHARDS: expected,
+        CRONLEASE_AUDIT__blobServiceUri: '',
+        CRONLEASE_AUDIT__credential: '',
+      });
       process.kill(dev.pid, 'SIGTERM');
       expect(await dev.exited()).toBe(0);
     }

@@ -99,6 +99,11 @@ function places(each: number): (index: number) => Place {
   };
 }
 
+/** What is tried out here is no entry for the audit of the jobs on Azure. */
+const NO_SECOND_AUDIT = Object.fromEntries(
+  ['', '__blobServiceUri', '__credential', '__clientId'].map((part) => [`CRONLEASE_AUDIT${part}`, '']),
+);
+
 /** The settings that make each instance its own deployment, on the shared storage. */
 function settingsOf(name: string, storage: string, container: string): Record<string, string> {
   return {
@@ -107,6 +112,7 @@ function settingsOf(name: string, storage: string, container: string): Record<st
     CRONLEASE_STORAGE__blobServiceUri: '',
     // The code or local.settings.json may name several accounts, of which only this one is here.
     CRONLEASE_SHARDS: 'CRONLEASE_STORAGE',
+    ...NO_SECOND_AUDIT,
     CRONLEASE_CONTAINER: container,
     CRONLEASE_DEPLOYMENT: name,
     // The host and Durable need a storage account on Azure. The embedded host does not.
