@@ -3,7 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { UsageError } from '../../src/cli/cli-error';
-import { changesBetween, devJobs } from '../../src/cli/dev/dev-jobs';
+import { changesBetween, devJobs, fileInSettings } from '../../src/cli/dev/dev-jobs';
 import { codeFiles, watchFiles } from '../../src/cli/dev/watch-files';
 
 let app: string;
@@ -122,6 +122,16 @@ describe('the jobs of cronlease dev', () => {
     const jobs = devJobs({ app, file: undefined, more });
     jobs.write();
     expect(fs.readFileSync(merged(), 'utf8')).toBe(fs.readFileSync(own, 'utf8'));
+  });
+
+  it('are those of the file that the settings of the app name', () => {
+    write('config/other.json', { jobs: { other: { schedule: '@daily' } } });
+    write('local.settings.json', { Values: { CRONLEASE_JOBS_FILE: 'config/other.json' } });
+    expect(fileInSettings(app, {})).toBe('config/other.json');
+    expect(devJobs({ app, file: fileInSettings(app, {}), more: undefined }).jobs(0)).toMatchObject([{ name: 'other' }]);
+    expect(fileInSettings(app, { CRONLEASE_JOBS_FILE: '' })).toBeUndefined();
+    // The app refuses to start without it.
+    expect(fileInSettings(app, { CRONLEASE_JOBS_FILE: 'none.json' })).toBeUndefined();
   });
 
   it('must be there where they are named', () => {

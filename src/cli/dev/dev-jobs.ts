@@ -7,6 +7,7 @@ import { isRecord } from '../../config/readers';
 import { valueAt } from '../../config/value-at';
 import type { EpochMs } from '../../core/brand';
 import { actualTime, type JobsFile } from '../../core/job';
+import { readLocalSettings } from '../../local/host/app-folder';
 import { STORE_LIMITS } from '../../stores/limits';
 import { UsageError } from '../cli-error';
 import { DEFAULT_FILE } from '../jobs-file';
@@ -35,6 +36,12 @@ type Settings = Readonly<Record<string, unknown>>;
 
 /** The checks of the app, except for its handlers. */
 const CHECKS = { leaseMs: STORE_LIMITS.leaseMs };
+
+/** The jobs file that the settings of the app name, in place of the one in its code; undefined: none that exists. */
+export function fileInSettings(app: string, env: NodeJS.ProcessEnv): string | undefined {
+  const file = { ...readLocalSettings(app), ...env }['CRONLEASE_JOBS_FILE'];
+  return file && fs.existsSync(path.resolve(app, file)) ? file : undefined;
+}
 
 /** A member as it stands in a file; empty: the file has none. */
 function membersIn(file: string, member: 'jobs' | 'groups' | 'notify'): Settings {
