@@ -99,7 +99,7 @@ function places(each: number): (index: number) => Place {
   };
 }
 
-/** What is tried out here is no entry for the audit of the jobs on Azure. */
+/** Changes on this machine are no entries for the audit of the jobs on Azure. */
 const NO_SECOND_AUDIT = Object.fromEntries(
   ['', '__blobServiceUri', '__credential', '__clientId'].map((part) => [`CRONLEASE_AUDIT${part}`, '']),
 );
