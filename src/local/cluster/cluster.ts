@@ -99,7 +99,7 @@ function places(each: number): (index: number) => Place {
   };
 }
 
-/** Changes on this machine are no entries for the audit of the jobs on Azure. */
+/** The audit of the jobs on Azure has no place for changes on this machine. */
 const NO_SECOND_AUDIT = Object.fromEntries(
   ['', '__blobServiceUri', '__credential', '__clientId'].map((part) => [`CRONLEASE_AUDIT${part}`, '']),
 );
