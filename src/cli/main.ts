@@ -14,6 +14,8 @@ async function main(): Promise<number> {
   let code = OK;
   let json = false;
   process.stdout.on('error', endUnwritten);
+  // A closed standard error loses messages, and changes neither the answer nor the exit code.
+  process.stderr.on('error', () => undefined);
   const program = createProgram((result) => {
     code = result;
   });
