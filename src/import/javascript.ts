@@ -68,7 +68,9 @@ function withoutTypes(file: string, text: string): JavaScript {
 }
 
 function unparsed(file: string, error: Error): ImportError {
-  return new ImportError({ file, line: 1 }, `it cannot be parsed: ${error.message.trim()}`, { cause: error });
+  // Only the stack has the line, before the piece of source with which it begins.
+  const line = Number(/^[^\n]*:(\d+)\n/.exec(error.stack ?? '')?.[1] ?? 1);
+  return new ImportError({ file, line }, `it cannot be parsed: ${error.message.trim()}`, { cause: error });
 }
 
 function transformed(code: string): JavaScript {
