@@ -1,6 +1,7 @@
 import { serveFences } from '../coordinator/activity-fence';
 import type { EpochMs, Millis } from '../core/brand';
 import { type Clock, sleep } from '../core/clock';
+import { isObject } from '../core/metadata';
 import { CANCEL_EVENT, type OrchestrationRun, instanceIdOf, progressOf } from '../core/orchestration';
 import type { JobContext } from '../handler/handler';
 import type { LogLevel, Progress } from '../core/log-entry';
@@ -122,7 +123,7 @@ export function playedOrchestration(
       const check = (): Promise<void> => Promise.resolve().then(() => fence.check());
       const before = serveFences(() => ({ token, check, write: fence.write }));
       try {
-        return await play(orchestrator({ ...invocationOf(functionName, attempt.report), df } as never));
+        return await play(orchestrator({ ...invocationOf(functionName, attempt.report), df } as never), work);
       } finally {
         serveFences(before);
       }
@@ -223,7 +224,8 @@ function worksOf({ clock, aborter }: Attempt, { activities = {}, events = {} }: 
 }
 
 /** The part of `context.df` that makes tasks. */
-function tasksOf({ call, callWithRetry, wait, event }: Works): object {
+function tasksOf(works: Works): object {
+  const { call, callWithRetry, wait, event } = works;
   const calls = (name: string, input?: unknown) => new PlayedTask(() => call(name, input));
   const callsWithRetry = (name: string, retry: RetryOptions, input?: unknown) =>
     new PlayedTask(() => callWithRetry(name, retry, input));
@@ -242,11 +244,36 @@ function tasksOf({ call, callWithRetry, wait, event }: Works): object {
       );
     },
     Task: {
-      all: (tasks: readonly PlayedTask[]) => compound(tasks, () => Promise.all(tasks.map((task) => task.start()))),
-      any: (tasks: readonly PlayedTask[]) => compound(tasks, () => Promise.race(tasks.map(ended))),
+      all: (given: readonly unknown[]) => {
+        const tasks = given.map((one) => taskOf(one, works));
+        return compound(tasks, () => Promise.all(tasks.map((task) => task.start())));
+      },
+      any: (given: readonly unknown[]) => {
+        const tasks = given.map((one) => taskOf(one, works));
+        return compound(tasks, () => Promise.race(tasks.map(async (task, at) => ended(task, given[at]))));
+      },
     },
   };
 }
+
+/** The task that an orchestrator yields: one of `context.df`, or of what `df.app.activity` and its like return. */
+function taskOf(value: unknown, { call, callWithRetry }: Works): PlayedTask {
+  if (value instanceof PlayedTask) return value;
+  const action: unknown = isObject(value) ? value['actionObj'] : undefined;
+  const name = isObject(action) ? action['functionName'] : undefined;
+  if (!isObject(action) || typeof name !== 'string') {
+    throw new TypeError('the orchestrator yielded no task: yield what context.df.callActivity and the like return');
+  }
+  const { actionType, input: given } = action;
+  // durable-functions has written the texts of activities, and not those of orchestrations, as JSON.
+  const isWritten = typeof given === 'string' && (actionType === ACTIVITY || actionType === ACTIVITY_WITH_RETRY);
+  const input: unknown = isWritten ? JSON.parse(given) : given;
+  const retry = action['retryOptions'] as RetryOptions | undefined;
+  return new PlayedTask(() => (retry === undefined ? call(name, input) : callWithRetry(name, retry, input)));
+}
+
+/** The numbers of durable-functions for the calls of activities. */
+const [ACTIVITY, ACTIVITY_WITH_RETRY] = [0, 1];
 
 /** The error of durable-functions: an orchestrator that fans out over an empty list must not ask for its tasks. */
 function compound(tasks: readonly PlayedTask[], begin: () => Promise<unknown>): PlayedTask {
@@ -256,18 +283,15 @@ function compound(tasks: readonly PlayedTask[], begin: () => Promise<unknown>): 
   );
 }
 
-async function ended(task: PlayedTask): Promise<PlayedTask> {
+async function ended<Given>(task: PlayedTask, given: Given): Promise<Given> {
   await Promise.allSettled([task.start()]);
-  return task;
+  return given;
 }
 
-async function play(generator: Generator<unknown, unknown, never>): Promise<unknown> {
+async function play(generator: Generator<unknown, unknown, never>, works: Works): Promise<unknown> {
   let step = generator.next();
   while (step.done !== true) {
-    const task: unknown = step.value;
-    if (!(task instanceof PlayedTask)) {
-      throw new TypeError('the orchestrator yielded no task: yield what context.df.callActivity and the like return');
-    }
+    const task = taskOf(step.value, works);
     let result: unknown;
     try {
       result = await task.start();
