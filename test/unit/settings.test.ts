@@ -121,8 +121,14 @@ describe("host.json's functionTimeout", () => {
     expect(functionTimeout(env, folderWith('{ "functionTimeout": "00:10:00" }'))).toBe(5 * MINUTE);
   });
 
-  it.each(['{ "functionTimeout": "soon" }', '{ nothing'])('%j is refused', (hostJson) => {
-    expect(() => functionTimeout({}, folderWith(hostJson))).toThrow(/functionTimeout \(host\.json\)/);
+  it('is refused if it is no time', () => {
+    expect(() => functionTimeout({}, folderWith('{ "functionTimeout": "soon" }'))).toThrow(
+      /functionTimeout \(host\.json\)/,
+    );
+  });
+
+  it('is refused with the place of what is wrong with the whole file', () => {
+    expect(() => functionTimeout({}, folderWith('{\n nothing'))).toThrow(/^\S+host\.json is not JSON: .* at 2:\d+$/);
   });
 });
 
