@@ -13,13 +13,15 @@ async function main(): Promise<number> {
   }
   let code = OK;
   let json = false;
-  process.stdout.on('error', endQuietly);
+  process.stdout.on('error', endUnwritten);
+  // A closed standard error loses messages, and changes neither the answer nor the exit code.
+  process.stderr.on('error', () => undefined);
   const program = createProgram((result) => {
     code = result;
   });
   program.hook('preAction', (_program, command) => {
     // The lines of `dev` are its events, and it stops its cluster once they are no longer read.
-    if (command.name() === 'dev') process.stdout.off('error', endQuietly);
+    if (command.name() === 'dev') process.stdout.off('error', endUnwritten);
     else json = command.opts<{ json?: boolean }>().json === true;
   });
   try {
@@ -35,10 +37,11 @@ async function main(): Promise<number> {
   }
 }
 
-/** It is not an error if a reader, such as `head`, closes the pipe. */
-function endQuietly(error: NodeJS.ErrnoException): void {
-  if (error.code !== 'EPIPE') throw error;
-  process.exit(OK);
+/** Ends a command whose output fails, as on a full disk. It is not an error if a reader, such as `head`, closes the pipe. */
+function endUnwritten(error: NodeJS.ErrnoException): void {
+  if (error.code === 'EPIPE') process.exit(OK);
+  printError(`the output cannot be written: ${error.message}`);
+  process.exit(NO);
 }
 
 /** Prints the error of a command. Errors with a code were written for people; any other error is a fault of ours. */
@@ -53,6 +56,7 @@ function refuse(error: unknown, json: boolean): number {
 void main().then((code) => {
   // Open connections would delay the end of the process, and its output must be written before it ends.
   process.stdout.write('', () => {
-    process.stderr.write('', () => process.exit(code));
+    // The error of a write is emitted after the callback of the next one.
+    process.stderr.write('', () => setImmediate(() => process.exit(code)));
   });
 });

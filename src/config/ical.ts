@@ -1,7 +1,8 @@
 import { DAY_SECONDS, dayOf } from '../core/schedule/calendar';
 import { instantOf } from '../core/schedule/moment';
 import { ScheduleError } from '../core/schedule/schedule-error';
-import { zoneOf } from '../core/schedule/zone';
+import { type Zone, zoneOf } from '../core/schedule/zone';
+import { windowsZone } from './windows-zones';
 
 /** An entry of a calendar, as the jobs file has it. */
 export type RawEntry = { readonly name?: string } & (
@@ -143,6 +144,8 @@ function textsOf(value: string): readonly string[] {
 interface Time {
   readonly kind: 'date' | 'local' | 'instant';
   readonly second: number;
+  /** The time on the clocks of the zone that is named, and the instant of any such time. */
+  readonly clock?: { readonly wall: number; readonly secondOf: (wall: number) => number };
 }
 
 function timeOf({ name, value, parameters, line }: Property): Time {
@@ -157,8 +160,15 @@ function timeOf({ name, value, parameters, line }: Property): Time {
   if (utc === 'Z') return { kind: 'instant', second: wall };
   const zone = parameters.get('TZID');
   if (zone === undefined) return { kind: 'local', second: wall };
+  const known = knownZone(zone, { name, line });
+  const secondOf = (local: number): number => instantOf({ kind: 'local', wall: local }, known) / 1000;
+  return { kind: 'instant', second: secondOf(wall), clock: { wall, secondOf } };
+}
+
+/** Outlook and Exchange write the names of Windows. */
+function knownZone(zone: string, { name, line }: Pick<Property, 'name' | 'line'>): Zone {
   try {
-    return { kind: 'instant', second: instantOf({ kind: 'local', wall }, zoneOf(zone)) / 1000 };
+    return zoneOf(windowsZone(zone) ?? zone);
   } catch (error) {
     if (!(error instanceof ScheduleError)) throw error;
     throw new IcalError(
@@ -184,9 +194,15 @@ function endOf(start: Time, end: Property | undefined, duration: Property | unde
     const [weeks = 0, days = 0, hours = 0, minutes = 0, seconds = 0] = (match ?? [])
       .slice(1)
       .map((part) => Number(part ?? 0));
-    const length = (weeks * 7 + days) * DAY_SECONDS + hours * 3600 + minutes * 60 + seconds;
-    if (length > 0 && (start.kind !== 'date' || length % DAY_SECONDS === 0))
-      return { ...start, second: start.second + length };
+    const [inDays, rest] = [(weeks * 7 + days) * DAY_SECONDS, hours * 3600 + minutes * 60 + seconds];
+    const length = inDays + rest;
+    if (length > 0 && (start.kind !== 'date' || length % DAY_SECONDS === 0)) {
+      // A day lasts until the clocks show the same time again.
+      const { clock } = start;
+      const after =
+        clock === undefined ? start.second + inDays : clock.secondOf(Math.min(clock.wall + inDays, LAST + DAY_SECONDS));
+      return { ...start, second: after + rest };
+    }
     throw new IcalError(duration.line, `DURATION ${JSON.stringify(duration.value)} is not read`, REMEDY);
   }
   if (start.kind === 'date') return { ...start, second: start.second + DAY_SECONDS };

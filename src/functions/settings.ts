@@ -237,7 +237,17 @@ function fromHostJson(appFolder: string, ...members: readonly string[]): string 
   return typeof value === 'string' ? value : undefined;
 }
 
-/** A member of host.json; undefined if there is none. Throws {@link SettingError} if the file cannot be read. */
+/** host.json is not what the host can read. */
+class HostFileError extends Error {
+  readonly code = 'InvalidHostFile';
+  override readonly name = 'HostFileError';
+
+  constructor(file: string, cause: unknown) {
+    super(`${file} is not JSON: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+  }
+}
+
+/** A member of host.json; undefined if there is none. Throws {@link HostFileError} if the file cannot be read. */
 export function hostMember(appFolder: string, ...members: readonly string[]): unknown {
   const file = path.join(appFolder, 'host.json');
   let text: string;
@@ -252,7 +262,7 @@ export function hostMember(appFolder: string, ...members: readonly string[]): un
   try {
     value = parseHost(text.replace(/^\uFEFF/, ''));
   } catch (cause) {
-    throw new SettingError(`${members.join('.')} (host.json)`, file, `the file cannot be read: ${String(cause)}`);
+    throw new HostFileError(file, cause);
   }
   for (const member of members) value = isObject(value) ? anyCase(value, member) : undefined;
   return value;

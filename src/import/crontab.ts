@@ -29,8 +29,8 @@ export interface CrontabOptions {
 const ENVIRONMENT = /^(?<quote>["']?)(?<name>\w+)\k<quote>\s*=\s*(?<value>.*)$/;
 /** A comment that is an entry switched off describes nothing. */
 const ENTRY_IN_COMMENT = /^(@\w+\s|[-*\d][\d*,/-]*(\s+[\w*,/-]+){4}\s+\S)/;
-/** The last line of the comment with which Debian's crontabs begin. */
-const FIELD_NAMES = /\bdom\b.*\bdow\b/i;
+/** The last line of the comment with which the crontabs of Debian, Alpine and the BSDs begin. */
+const FIELD_NAMES = /\bdom\b.*\bdow\b|\bmin(?:ute)?\s+hour\s+m?day\s+month\b/i;
 
 /** A line about the whole file, as packages and tools write it. */
 const HEADER =
@@ -47,7 +47,8 @@ const PROGRAM = /^(?:\/\S+\/s?bin\/\S+|\/\S+\.(?:sh|bash|py|pl|php|rb|m?js)|\[|c
 /** Whether the entries of a file name users, as its heading or its entries tell. */
 export function hasUserColumn(text: string): boolean {
   const lines = text.split(/\r?\n/).map((line) => line.trim());
-  if (lines.some((line) => line.startsWith('#') && /\bdow\s+user(?:-name)?\b/i.test(line))) return true;
+  if (lines.some((line) => line.startsWith('#') && /\b(?:dow|w(?:eek)?day)\s+(?:user(?:-name)?|who)\b/i.test(line)))
+    return true;
   const entries = lines.filter((line) => /^-?[\d*@]/.test(line) && !line.startsWith('@reboot'));
   const begins = entries.map((line) => {
     const [user = '', program = '-'] = line.split(/\s+/).slice(line.startsWith('@') ? 1 : 5);

@@ -43,8 +43,12 @@ export class ImportError extends Error {
   readonly code = 'InvalidSource';
   override readonly name = 'ImportError';
 
-  constructor({ file, line }: SourceLine, message: string, options?: ErrorOptions) {
-    super(`${file}:${line}: ${message}`, options);
+  constructor(
+    readonly place: SourceLine,
+    readonly reason: string,
+    options?: ErrorOptions,
+  ) {
+    super(`${place.file}:${place.line}: ${reason}`, options);
   }
 }
 

@@ -23,16 +23,21 @@ export function parseSource(file: string, text: string): Parsed {
   const lineOf = (node: Node): number => lineAt(node.loc?.start.line ?? 1, node.loc?.start.column ?? 0);
   try {
     return { program: parse(code, { ...options, sourceType: 'module' }), lineOf };
-  } catch {
-    // A script may use words that a module reserves. Its error is the one to report.
+  } catch (asModule) {
+    // A script may use words that a module reserves.
     try {
       return { program: parse(code, { ...options, sourceType: 'script' }), lineOf };
-    } catch (error) {
-      const { loc, message } = error as SyntaxError & { readonly loc?: { readonly line: number } };
-      throw new ImportError({ file, line: loc?.line ?? 1 }, `it cannot be parsed: ${message}`, { cause: error });
+    } catch (asScript) {
+      // The reading that came further was the right one: a module fails as a script at its first import.
+      const [one, other] = [asModule as AcornError, asScript as AcornError];
+      const error = (one.pos ?? 0) > (other.pos ?? 0) ? one : other;
+      const reason = `it cannot be parsed: ${error.message}`;
+      throw new ImportError({ file, line: error.loc?.line ?? 1 }, reason, { cause: error });
     }
   }
 }
+
+type AcornError = SyntaxError & { readonly pos?: number; readonly loc?: { readonly line: number } };
 
 interface JavaScript {
   readonly code: string;
@@ -63,7 +68,9 @@ function withoutTypes(file: string, text: string): JavaScript {
 }
 
 function unparsed(file: string, error: Error): ImportError {
-  return new ImportError({ file, line: 1 }, `it cannot be parsed: ${error.message.trim()}`, { cause: error });
+  // Only the stack has the line, before the piece of source with which it begins.
+  const line = Number(/^[^\n]*:(\d+)\n/.exec(error.stack ?? '')?.[1] ?? 1);
+  return new ImportError({ file, line }, `it cannot be parsed: ${error.message.trim()}`, { cause: error });
 }
 
 function transformed(code: string): JavaScript {

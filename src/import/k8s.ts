@@ -1,4 +1,4 @@
-import { type Document, LineCounter, isCollection, isNode, parseAllDocuments, visit } from 'yaml';
+import { type Alias, type Document, LineCounter, isCollection, isNode, parseAllDocuments, visit } from 'yaml';
 import { isObject } from '../core/metadata';
 import { type Finds, type Found, ImportError, type SourceOptions, findsIn } from './draft';
 import { addCronJob } from './k8s-job';
@@ -23,7 +23,7 @@ export function readK8s(file: string, text: string, options: SourceOptions): Fou
     const [error] = document.errors;
     const offset = error?.pos[0] ?? collectionAsKey(document);
     if (offset !== undefined) throw unreadable({ file, text, line: lines.linePos(offset).line }, error);
-    const value: unknown = document.toJS();
+    const value = valueIn(document, lines, { file, text });
     const root: Embedded = { value, lineOf: (path) => lineIn(document, lines, path) };
     if (isPatches(value)) {
       const why = 'it is a list of patches, which change objects of other files';
@@ -31,6 +31,35 @@ export function readK8s(file: string, text: string, options: SourceOptions): Fou
     } else readObject(finds, manifestOf(root), options);
   }
   return finds;
+}
+
+/** The value of a document whose syntax is right. */
+function valueIn(document: Document, lines: LineCounter, { file, text }: Omit<Unreadable, 'line'>): unknown {
+  const dangling = danglingAlias(document);
+  if (dangling !== undefined) {
+    const error = new Error(`the alias *${dangling.source} has no anchor before it`);
+    throw unreadable({ file, text, line: lines.linePos(dangling.range?.[0] ?? 0).line }, error);
+  }
+  try {
+    return document.toJS();
+  } catch (error) {
+    // A small file whose aliases would fill the memory.
+    if (!(error instanceof ReferenceError)) throw error;
+    throw unreadable({ file, text, line: 1 }, error);
+  }
+}
+
+/** A `*` in front of a text that needs quotes makes it an alias. */
+function danglingAlias(document: Document): Alias | undefined {
+  let found: Alias | undefined;
+  visit(document, {
+    Alias(_, alias) {
+      if (alias.resolve(document) !== undefined) return undefined;
+      found = alias;
+      return visit.BREAK;
+    },
+  });
+  return found;
 }
 
 interface Unreadable {
@@ -92,8 +121,13 @@ function readObject(finds: Finds, manifest: Manifest, options: SourceOptions): v
     const why = 'its resources and patches are other files, and it changes them';
     finds.leaveOut(manifest.lineOf([]), 'Kustomization', why, KUSTOMIZE);
   } else if (typeof kind === 'string') {
-    if (typeof at(value, ['spec', 'schedule']) === 'string') {
-      const line = manifest.lineOf(['spec', 'schedule']);
+    // Workflows of Argo may have several.
+    const path = [
+      ['spec', 'schedule'],
+      ['spec', 'schedules', 0],
+    ].find((one) => typeof at(value, one) === 'string');
+    if (path !== undefined) {
+      const line = manifest.lineOf(path);
       finds.leaveOut(line, `${kind} of ${group}`, 'it has a schedule, but is not a CronJob', 'Write the job by hand.');
     }
     const within = { ...manifest, ...contextOf(kind, manifest) };

@@ -30,7 +30,8 @@ export function timersInAttributes(text: string): readonly TimerFind[] {
   const valueOf = valuesOf(tokens);
   return tokens.flatMap((token, at): readonly TimerFind[] => {
     if (!isWord(token, 'TimerTrigger', 'TimerTriggerAttribute') || !isSign(tokens[at + 1], '(')) return [];
-    if (isWord(tokens[at - 1], 'class', 'new')) return [];
+    // Its class has this name, and a method may have it.
+    if (tokens[at - 1]?.kind === 'word') return [];
     const start = startOfMethod(tokens, at);
     const attributes = attributesIn(tokens, start, at, valueOf);
     const trigger = attributeAt(tokens, at, valueOf);

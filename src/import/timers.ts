@@ -30,6 +30,22 @@ export function readTimers(file: string, text: string, options: TimerOptions): F
   return finds;
 }
 
+/**
+ * Reads a file that was found in a folder, which may have other files than sources of an app. Of one that cannot be
+ * read, only its timers are missing.
+ */
+export function orLeftOut(file: string, text: string, read: (file: string, text: string) => Found): Found {
+  try {
+    return read(file, text);
+  } catch (error) {
+    if (!(error instanceof ImportError)) throw error;
+    const finds = findsIn(file);
+    if (LOOKS_LIKE_TIMER.test(text))
+      finds.leaveOut(error.place.line, 'its timers', error.reason, 'Correct the file, or write the job by hand.');
+    return finds;
+  }
+}
+
 function timersIn(file: string, text: string): readonly TimerFind[] {
   switch (path.extname(file)) {
     case '.py':

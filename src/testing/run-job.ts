@@ -116,7 +116,8 @@ export async function runJob<Result>(
   const { clock, trust, aborter } = bench;
   const { spec, input } = bench.held.job;
   const played = spec.call && playedCall({ ...spec, call: spec.call }, clock, options);
-  const orchestrated = 'orchestrator' in handler ? playedOrchestration(bench, options) : undefined;
+  const orchestrated =
+    'orchestrator' in handler ? playedOrchestration(bench, handler.orchestrator, options) : undefined;
   const handlerCall = callAttempt(bench, (context) => {
     if ('run' in handler) return handler.run(context, input as never);
     return orchestrated?.run(context) ?? played?.call(context, input);

@@ -1,11 +1,13 @@
 import { serveFences } from '../coordinator/activity-fence';
 import type { EpochMs, Millis } from '../core/brand';
 import { type Clock, sleep } from '../core/clock';
+import { isObject } from '../core/metadata';
 import { CANCEL_EVENT, type OrchestrationRun, instanceIdOf, progressOf } from '../core/orchestration';
 import type { JobContext } from '../handler/handler';
-import type { Progress } from '../core/log-entry';
+import type { LogLevel, Progress } from '../core/log-entry';
 import type { Aborter } from '../coordinator/bounded';
 import type { HeldRow } from '../coordinator/held';
+import type { Report } from '../coordinator/report';
 import type { ClosableFence } from '../lease/fence';
 
 /** What a job that is an orchestration needs in a test. */
@@ -78,9 +80,15 @@ interface Attempt {
   readonly fence: ClosableFence;
   readonly aborter: Aborter;
   readonly said: { progress: Progress | undefined };
+  readonly report: Report;
 }
 
-export function playedOrchestration(attempt: Attempt, options: OrchestrationTestOptions): PlayedOrchestration {
+/** @param functionName the orchestrator's */
+export function playedOrchestration(
+  attempt: Attempt,
+  functionName: string,
+  options: OrchestrationTestOptions,
+): PlayedOrchestration {
   const { orchestrator } = options;
   if (orchestrator === undefined) {
     throw new TypeError('runJob: an orchestration needs the option "orchestrator", its generator function');
@@ -103,6 +111,7 @@ export function playedOrchestration(attempt: Attempt, options: OrchestrationTest
       const cronlease: OrchestrationRun = { job, runId, scheduledFor: due, attempt: number, token };
       const df = {
         ...tasksOf(work),
+        newGuid: guids(),
         instanceId: instanceIdOf(job, scheduledFor.getTime(), token),
         isReplaying: false,
         get currentUtcDateTime() {
@@ -114,12 +123,36 @@ export function playedOrchestration(attempt: Attempt, options: OrchestrationTest
       const check = (): Promise<void> => Promise.resolve().then(() => fence.check());
       const before = serveFences(() => ({ token, check, write: fence.write }));
       try {
-        return await play(orchestrator({ df } as never));
+        return await play(orchestrator({ ...invocationOf(functionName, attempt.report), df } as never), work);
       } finally {
         serveFences(before);
       }
     },
   };
+}
+
+/** The part of the context that any function has. */
+function invocationOf(functionName: string, { log }: Report): object {
+  const at =
+    (level: LogLevel) =>
+    (...message: unknown[]): void =>
+      log(level, ...message);
+  return {
+    functionName,
+    invocationId: guids()(),
+    log: at('info'),
+    trace: at('debug'),
+    debug: at('debug'),
+    info: at('info'),
+    warn: at('warn'),
+    error: at('error'),
+  };
+}
+
+/** The same ones in each test. */
+function guids(): () => string {
+  let count = 0;
+  return () => `00000000-0000-5000-8000-${(count += 1).toString(16).padStart(12, '0')}`;
 }
 
 /** What an orchestrator waits for, and how. */
@@ -191,7 +224,8 @@ function worksOf({ clock, aborter }: Attempt, { activities = {}, events = {} }: 
 }
 
 /** The part of `context.df` that makes tasks. */
-function tasksOf({ call, callWithRetry, wait, event }: Works): object {
+function tasksOf(works: Works): object {
+  const { call, callWithRetry, wait, event } = works;
   const calls = (name: string, input?: unknown) => new PlayedTask(() => call(name, input));
   const callsWithRetry = (name: string, retry: RetryOptions, input?: unknown) =>
     new PlayedTask(() => callWithRetry(name, retry, input));
@@ -210,24 +244,54 @@ function tasksOf({ call, callWithRetry, wait, event }: Works): object {
       );
     },
     Task: {
-      all: (tasks: readonly PlayedTask[]) => new PlayedTask(() => Promise.all(tasks.map((task) => task.start()))),
-      any: (tasks: readonly PlayedTask[]) => new PlayedTask(() => Promise.race(tasks.map(ended))),
+      all: (given: readonly unknown[]) => {
+        const tasks = given.map((one) => taskOf(one, works));
+        return compound(tasks, () => Promise.all(tasks.map((task) => task.start())));
+      },
+      any: (given: readonly unknown[]) => {
+        const tasks = given.map((one) => taskOf(one, works));
+        return compound(tasks, () => Promise.race(tasks.map(async (task, at) => ended(task, given[at]))));
+      },
     },
   };
 }
 
-async function ended(task: PlayedTask): Promise<PlayedTask> {
-  await Promise.allSettled([task.start()]);
-  return task;
+/** The task that an orchestrator yields: one of `context.df`, or of what `df.app.activity` and its like return. */
+function taskOf(value: unknown, { call, callWithRetry }: Works): PlayedTask {
+  if (value instanceof PlayedTask) return value;
+  const action: unknown = isObject(value) ? value['actionObj'] : undefined;
+  const name = isObject(action) ? action['functionName'] : undefined;
+  if (!isObject(action) || typeof name !== 'string') {
+    throw new TypeError('the orchestrator yielded no task: yield what context.df.callActivity and the like return');
+  }
+  const { actionType, input: given } = action;
+  // durable-functions has written the texts of activities, and not those of orchestrations, as JSON.
+  const isWritten = typeof given === 'string' && (actionType === ACTIVITY || actionType === ACTIVITY_WITH_RETRY);
+  const input: unknown = isWritten ? JSON.parse(given) : given;
+  const retry = action['retryOptions'] as RetryOptions | undefined;
+  return new PlayedTask(() => (retry === undefined ? call(name, input) : callWithRetry(name, retry, input)));
 }
 
-async function play(generator: Generator<unknown, unknown, never>): Promise<unknown> {
+/** The numbers of durable-functions for the calls of activities. */
+const [ACTIVITY, ACTIVITY_WITH_RETRY] = [0, 1];
+
+/** The error of durable-functions: an orchestrator that fans out over an empty list must not ask for its tasks. */
+function compound(tasks: readonly PlayedTask[], begin: () => Promise<unknown>): PlayedTask {
+  if (tasks.length > 0) return new PlayedTask(begin);
+  throw new Error(
+    'When constructing a CompoundTask (such as Task.all() or Task.any()), you must specify at least one Task.',
+  );
+}
+
+async function ended<Given>(task: PlayedTask, given: Given): Promise<Given> {
+  await Promise.allSettled([task.start()]);
+  return given;
+}
+
+async function play(generator: Generator<unknown, unknown, never>, works: Works): Promise<unknown> {
   let step = generator.next();
   while (step.done !== true) {
-    const task: unknown = step.value;
-    if (!(task instanceof PlayedTask)) {
-      throw new TypeError('the orchestrator yielded no task: yield what context.df.callActivity and the like return');
-    }
+    const task = taskOf(step.value, works);
     let result: unknown;
     try {
       result = await task.start();

@@ -26,6 +26,15 @@ beforeAll(() => {
     "import { app } from '@azure/functions';\napp.timer('New', { schedule: '0 0 3 * * *', handler });\n",
   );
   folder.write('app/types.d.ts', 'not a source');
+  // What other parts of a repository have.
+  folder.write('app/markup.js', 'export const page = <p>1</p>;\n');
+  folder.write('app/markup-and-timer.js', "import a from 'a';\nconst page = <p>1</p>;\napp.timer('Late', {});\n");
+  fs.mkdirSync(path.join(folder.path, 'app/other'));
+  folder.write('app/other/function.json', { runtime: 'nodejs' });
+  fs.symlinkSync('someone@machine.1', path.join(folder.path, 'app/.#timers.ts'));
+  fs.writeFileSync(path.join(folder.path, 'app/Wide.cs'), '\ufeff[assembly: X("é")]', 'utf16le');
+  fs.writeFileSync(path.join(folder.path, 'app/Narrow.cs'), '[assembly: X("é")]', 'latin1');
+  fs.writeFileSync(path.join(folder.path, 'wide-crontab'), '\ufeff30 2 * * * /opt/backup.sh\r\n', 'utf16le');
   for (const inner of ['Sweep', 'net/bin/Sharp', 'dist', 'build'])
     fs.mkdirSync(path.join(folder.path, 'app', inner), { recursive: true });
   folder.write(
@@ -81,6 +90,11 @@ describe.concurrent('cronlease import', () => {
     expect(stderr.split('\n').filter((line) => line.length > 80)).toEqual([]);
   });
 
+  it('reads UTF-16, which a redirection in PowerShell writes', async () => {
+    const { code, stdout } = await folder.run(['import', 'crontab', 'wide-crontab']);
+    expect([code, stdout]).toEqual([0, expect.stringContaining('"30 2 * * *"')]);
+  });
+
   it('writes a file that "validate" accepts, and replaces none without --force', async () => {
     const args = ['import', 'quartz', 'quartz.properties', '--time-zone', 'UTC', '--out', 'quartz.json'];
     expect(await folder.run(args)).toMatchObject({ code: 0, stdout: '' });
@@ -123,6 +137,10 @@ describe.concurrent('cronlease import', () => {
       { handler: 'new', name: 'New', file: 'app/timers.ts', line: 2 },
     ]);
     expect(notes).toContainEqual(expect.objectContaining({ file: 'app/page.tsx', line: 2, leftOut: true }));
+    expect(notes).toContainEqual(
+      expect.objectContaining({ file: 'app/markup-and-timer.js', line: 2, what: 'its timers', leftOut: true }),
+    );
+    expect(notes.filter((note) => /markup\.js|other|Wide|Narrow/.test(String(Object(note).file)))).toEqual([]);
     // What was built of the sources adds nothing, and what has no source is named.
     const why = 'a build made this file, and no source that was read has it';
     expect(notes.filter((note) => /^app\/(dist|build|net\/bin)\//.test(String(Object(note).file)))).toEqual([
@@ -135,6 +153,13 @@ describe.concurrent('cronlease import', () => {
         remedy: 'Name the folder of its source, or this file: cronlease import timers app/dist/bundle.js',
       },
     ]);
+  });
+
+  it('writes no time zone for timers of an app that sets none', async () => {
+    const { jobsFile } = await folder.json<{ jobsFile: { jobs: object } }>(
+      folder.run(['import', 'timers', 'app/timers.ts', '--json']),
+    );
+    expect(jobsFile.jobs).toEqual({ new: { schedule: '0 0 3 * * *' } });
   });
 
   it('numbers jobs of one name, over several files', async () => {

@@ -64,6 +64,36 @@ describe.concurrent('the command line itself', () => {
     expect([code, Buffer.concat(errors).toString()]).toEqual([0, '']);
   });
 
+  it('does its work when the reader of its warnings has closed the pipe', async () => {
+    folder.write('warned.json', { jobs: { either: { schedule: '0 3 1 * 1' } } });
+    const [program, main] = folder.command;
+    const stdio = ['ignore', 'pipe', 'pipe'] as const;
+    const child = spawn(program, [main, 'validate', '--file', 'warned.json'], { stdio: [...stdio], cwd: folder.path });
+    child.stderr?.destroy();
+    const texts: Buffer[] = [];
+    child.stdout?.on('data', (data: Buffer) => texts.push(data));
+    const [code] = (await once(child, 'close')) as [number];
+    expect([code, Buffer.concat(texts).toString()]).toEqual([0, 'warned.json is valid: 1 job, 1 warning.\n']);
+  });
+
+  it.runIf(process.platform === 'linux').each(['--help', 'validate', 'next', 'next --json'])(
+    'fails with a sentence when the output of %s finds a full disk',
+    async (words) => {
+      const [program, main] = folder.command;
+      const full = fs.openSync('/dev/full', 'w');
+      const child = spawn(program, [main, ...words.split(' ')], { stdio: ['ignore', full, 'pipe'], cwd: folder.path });
+      fs.closeSync(full);
+      const errors: Buffer[] = [];
+      child.stderr?.on('data', (data: Buffer) => errors.push(data));
+      const [code] = (await once(child, 'close')) as [number];
+      const text = Buffer.concat(errors)
+        .toString()
+        .split('\n')
+        .filter((line) => !line.startsWith('warning'));
+      expect([code, ...text]).toEqual([1, expect.stringMatching(/^error: the output cannot be written: ENOSPC/), '']);
+    },
+  );
+
   it.each([
     [[], 'Usage'],
     [['validte'], 'Did you mean validate?'],

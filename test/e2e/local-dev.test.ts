@@ -231,6 +231,30 @@ describe('cronlease dev', () => {
       expect(await dev.exited()).toBe(0);
     }
   });
+
+  it('uses no account that the app has elsewhere, except for those over which its caller deals the jobs', async () => {
+    const settings = {
+      TICK_SCHEDULE: '0 0 0 1 1 *',
+      CRONLEASE_SHARDS: 'CRONLEASE_STORAGE, CRONLEASE_STORAGE_2',
+      CRONLEASE_AUDIT__blobServiceUri: 'https://audit.blob.core.windows.net',
+      CRONLEASE_AUDIT__credential: 'managedidentity',
+    };
+    const app = appOf('basic', { 'local.settings.json': JSON.stringify({ Values: settings }) });
+    for (const [env, expected] of [
+      [{}, 'CRONLEASE_STORAGE'],
+      [{ CRONLEASE_SHARDS: 'FIRST, SECOND' }, 'FIRST, SECOND'],
+    ] as const) {
+      const dev = start({ app, instances: 1, ...NO_STORAGE }, env);
+      const seen = (await (await fetchFrom(await dev.ready(), '/api/settings')).json()) as object;
+      expect(seen).toMatchObject({
+        CRONLEASE_SHARDS: expected,
+        CRONLEASE_AUDIT__blobServiceUri: '',
+        CRONLEASE_AUDIT__credential: '',
+      });
+      process.kill(dev.pid, 'SIGTERM');
+      expect(await dev.exited()).toBe(0);
+    }
+  });
 });
 
 describe('cronlease dev that cannot start', () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { writeDevFile } from '../../src/cli/dev/dev-file';
+import { claimFolder } from '../../src/cli/dev/dev-file';
 import { type CliFolder, cliFolder } from '../support/cli-build';
 import { type Webhooks, isSignedBy, startWebhooks } from '../support/webhooks';
 
@@ -46,12 +46,13 @@ describe('cronlease notify test', () => {
     const refused = await folder.run(['notify', 'test', 'plain'], shell);
     expect(refused.code).toBe(1);
     expect(refused.stderr).toContain('only "cronlease dev" calls this machine without it');
-    const remove = writeDevFile(folder.path, { storage: 'x', container: 'x', pid: process.pid, sweepInterval: '1m' });
+    const claim = claimFolder(folder.path);
+    claim.publish({ storage: 'x', container: 'x', pid: process.pid, sweepInterval: '1m' });
     try {
       const { code, stdout } = await folder.run(['notify', 'test', 'plain'], shell);
       expect([code, stdout]).toEqual([0, 'plain (cloudevents): accepted\n']);
     } finally {
-      remove();
+      claim.release();
     }
   });
 

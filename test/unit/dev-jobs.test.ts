@@ -3,7 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { UsageError } from '../../src/cli/cli-error';
-import { changesBetween, devJobs } from '../../src/cli/dev/dev-jobs';
+import { changesBetween, devJobs, fileInSettings } from '../../src/cli/dev/dev-jobs';
 import { codeFiles, watchFiles } from '../../src/cli/dev/watch-files';
 
 let app: string;
@@ -54,6 +54,40 @@ describe('the jobs of cronlease dev', () => {
     expect(fs.existsSync(path.dirname(merged()))).toBe(false);
   });
 
+  it('have the groups and the receivers of both files, the own ones first', () => {
+    const job = { schedule: '* * * * *' };
+    write('jobs.json', {
+      notify: { to: ['ops'] },
+      groups: { db: { maxParallel: 1 } },
+      jobs: { own: { ...job, group: 'db' } },
+    });
+    const more = write('more.json', {
+      notify: { to: ['others'] },
+      groups: { db: { maxParallel: 9 }, disk: { maxParallel: 2 } },
+      jobs: { hello: { ...job, group: 'disk' } },
+    });
+    const jobs = devJobs({ app, file: undefined, more });
+    jobs.write();
+    expect(JSON.parse(fs.readFileSync(merged(), 'utf8'))).toMatchObject({
+      notify: { to: ['ops'] },
+      groups: { db: { maxParallel: 1 }, disk: { maxParallel: 2 } },
+      jobs: { own: { group: 'db' }, hello: { group: 'disk' } },
+    });
+  });
+
+  it('are read again when only their groups or receivers have changed', () => {
+    const file = (maxParallel: number) => ({
+      groups: { db: { maxParallel } },
+      jobs: { own: { schedule: '* * * * *', group: 'db' } },
+    });
+    write('jobs.json', file(3));
+    const jobs = devJobs({ app, file: undefined, more: undefined });
+    write('jobs.json', file(1));
+    expect(jobs.reload()).toEqual({ kind: 'valid', changes: ['jobs.json: changed groups'] });
+    write('jobs.json', { notify: { to: ['ops'] }, ...file(1) });
+    expect(jobs.reload()).toEqual({ kind: 'valid', changes: ['jobs.json: changed notify'] });
+  });
+
   it('are read again, and what has changed is named', () => {
     write('jobs.json', { revision: 1, jobs: { own: { schedule: '* * * * *' } } });
     const more = write('more.json', { jobs: { hello: { schedule: '@every 10s' } } });
@@ -88,6 +122,16 @@ describe('the jobs of cronlease dev', () => {
     const jobs = devJobs({ app, file: undefined, more });
     jobs.write();
     expect(fs.readFileSync(merged(), 'utf8')).toBe(fs.readFileSync(own, 'utf8'));
+  });
+
+  it('are those of the file that the settings of the app name', () => {
+    write('config/other.json', { jobs: { other: { schedule: '@daily' } } });
+    write('local.settings.json', { Values: { CRONLEASE_JOBS_FILE: 'config/other.json' } });
+    expect(fileInSettings(app, {})).toBe('config/other.json');
+    expect(devJobs({ app, file: fileInSettings(app, {}), more: undefined }).jobs(0)).toMatchObject([{ name: 'other' }]);
+    expect(fileInSettings(app, { CRONLEASE_JOBS_FILE: '' })).toBeUndefined();
+    // The app refuses to start without it.
+    expect(fileInSettings(app, { CRONLEASE_JOBS_FILE: 'none.json' })).toBeUndefined();
   });
 
   it('must be there where they are named', () => {

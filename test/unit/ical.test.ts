@@ -24,6 +24,24 @@ describe('an iCalendar file', () => {
       ['DTSTART;TZID=Europe/Paris:20260701T090000', 'DTEND;TZID="Europe/Paris":20260701T100000'],
       { from: '2026-07-01T07:00:00Z', to: '2026-07-01T08:00:00Z' },
     ],
+    // As Outlook writes it.
+    [
+      ['DTSTART;TZID=W. Europe Standard Time:20260701T090000', 'DTEND;TZID="W. Europe Standard Time":20260701T100000'],
+      { from: '2026-07-01T07:00:00Z', to: '2026-07-01T08:00:00Z' },
+    ],
+    // The day on which the clocks are set back has 25 hours.
+    [
+      ['DTSTART;TZID=Europe/Paris:20261025T000000', 'DURATION:P1D'],
+      { from: '2026-10-24T22:00:00Z', to: '2026-10-25T23:00:00Z' },
+    ],
+    [
+      ['DTSTART;TZID=Europe/Paris:20261025T000000', `DURATION:P${'9'.repeat(30)}W`],
+      { from: '2026-10-24T22:00:00Z', to: '9999-12-31T00:00:00Z' },
+    ],
+    [
+      ['DTSTART;TZID=Europe/Paris:20261025T000000', 'DURATION:PT24H'],
+      { from: '2026-10-24T22:00:00Z', to: '2026-10-25T22:00:00Z' },
+    ],
     // A day that ends on itself is one day.
     [[DAY, 'DTEND;VALUE=DATE:20261225'], { from: '2026-12-25', to: '2026-12-26' }],
     // Nothing was due before 1970, and a jobs file ends with the year 9999.

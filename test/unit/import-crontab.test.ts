@@ -183,10 +183,20 @@ describe('the entries of a crontab', () => {
     expect(drafts).toMatchObject([{ name: 'mon', settings: { schedule: '0 3 * * *' } }]);
   });
 
+  it.each([
+    ['of Alpine', '# do daily/weekly/monthly maintenance\n# min\thour\tday\tmonth\tweekday\tcommand'],
+    ['of the BSDs', '#minute\thour\tmday\tmonth\twday\twho\tcommand\n#'],
+    ['by hand', '# Format: minute hour day month day-of-week command'],
+  ])('are not described by the names of the fields, %s', (_, heading) => {
+    expect(read(`${heading}\n0 3 * * * /opt/new.sh\n`).drafts[0]?.settings.description).toBe('/opt/new.sh');
+  });
+
   it('have users if the heading, or all entries, name them', () => {
     expect(hasUserColumn('17 * * * * root cd / && run-parts\n@daily www-data /opt/a.sh\n')).toBe(true);
     expect(hasUserColumn('# m h dom mon dow user  command\n17 * * * * jo /opt/a.sh\n')).toBe(true);
     expect(hasUserColumn('# m h dom mon dow command\n17 * * * * rsync /a /b\n')).toBe(false);
+    expect(hasUserColumn('#minute\thour\tmday\tmonth\twday\twho\tcommand\n0 * * * * operator newsyslog\n')).toBe(true);
+    expect(hasUserColumn('# min hour day month weekday command\n0 * * * * run-parts /etc/hourly\n')).toBe(false);
     expect(hasUserColumn('17 * * * * root cd /\n5 * * * * /opt/a.sh x\n')).toBe(false);
     expect(hasUserColumn('')).toBe(false);
   });

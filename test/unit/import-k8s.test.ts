@@ -176,6 +176,19 @@ describe('a manifest', () => {
   it('is refused whole if it is no YAML', () => {
     expect(() => read('kind: CronJob\nspec: [1, 2\n')).toThrow(/jobs\.yaml:\d: this is not YAML/);
   });
+
+  it('is refused whole if a schedule without quotes is an alias of nothing', () => {
+    const text = 'kind: CronJob\nspec:\n  schedule: *nightly\n';
+    expect(() => read(text)).toThrow(/jobs\.yaml:3: this is not YAML: the alias \*nightly has no anchor before it/);
+  });
+
+  it('is refused whole if its aliases multiply', () => {
+    const lists = Array.from(
+      { length: 9 },
+      (_, at) => `l${at}: &l${at} [${`*l${at - 1}, `.repeat(at === 0 ? 0 : 9)}x]`,
+    );
+    expect(() => read(lists.join('\n'))).toThrow(/jobs\.yaml:1: this is not YAML: Excessive alias count/);
+  });
 });
 
 /** An object with CronJobs in it, each at this indentation. */
@@ -291,10 +304,13 @@ ${policy('MustOnlyHave').replace(/^(?=.)/gm, '        ')}`;
     expect(read(text)).toMatchObject({ drafts: [], notes: [] });
   });
 
-  it('are named if they have a schedule of another kind', () => {
-    const { notes } = read('apiVersion: argoproj.io/v1alpha1\nkind: CronWorkflow\nspec:\n  schedule: "0 1 * * *"\n');
-    expect(notes).toMatchObject([{ line: 4, leftOut: true, what: 'CronWorkflow of argoproj.io/v1alpha1' }]);
-  });
+  it.each(['schedule: "0 1 * * *"', 'schedules: ["0 1 * * *", "0 2 * * *"]'])(
+    'are named if they have a schedule of another kind: %s',
+    (schedule) => {
+      const { notes } = read(`apiVersion: argoproj.io/v1alpha1\nkind: CronWorkflow\nspec:\n  ${schedule}\n`);
+      expect(notes).toMatchObject([{ line: 4, leftOut: true, what: 'CronWorkflow of argoproj.io/v1alpha1' }]);
+    },
+  );
 });
 
 describe('files of kustomize', () => {

@@ -48,6 +48,17 @@ describe('timers in C#', () => {
     ]);
   });
 
+  it('may be methods that are called as the attribute is, as in the samples of Microsoft', () => {
+    const { drafts, notes } = read('Jobs.cs', [
+      'class Jobs {',
+      '  [Function(nameof(TimerTrigger))]',
+      '  public void TimerTrigger([TimerTrigger("0 * * * * *")] TimerInfo timer) { }',
+      '}',
+    ]);
+    expect(drafts.map(({ name }) => name)).toEqual(['TimerTrigger']);
+    expect(notes).toEqual([]);
+  });
+
   it.each([
     ['a constant of another file', 'TimerTrigger(Schedules.Nightly)'],
     ['a constant of another class', 'TimerTrigger(Other.Nightly)'],

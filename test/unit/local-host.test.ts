@@ -3,7 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parseEvent } from '../../src/local/cluster/deployment';
-import { readDevFile, refuseSecondCluster, writeDevFile } from '../../src/cli/dev/dev-file';
+import { claimFolder, readDevFile } from '../../src/cli/dev/dev-file';
 import { humanPrinter, jsonPrinter, type Output } from '../../src/cli/dev/print';
 import { readHostJson, readLocalSettings, readPackage, resolveSettings } from '../../src/local/host/app-folder';
 import { checkFunctions } from '../../src/local/host/functions';
@@ -285,25 +285,43 @@ describe('dev.json', () => {
   const content = { storage: 'S=1', container: 'c', pid: process.pid };
 
   it('is there while the cluster runs, for this user alone', () => {
-    const remove = writeDevFile(folder, content);
+    const claim = claimFolder(folder);
+    claim.publish(content);
     expect(readDevFile(folder)).toEqual(content);
     expect(fs.statSync(path.join(folder, '.cronlease/dev.json')).mode & 0o77).toBe(0);
-    expect(() => refuseSecondCluster(folder)).toThrow(`process ${process.pid}`);
-    remove();
+    claim.release();
     expect(fs.readdirSync(folder)).toEqual([]);
   });
 
+  it('keeps a second cluster out from the start of the first one, which no command uses yet', () => {
+    const claim = claimFolder(folder);
+    const text = fs.readFileSync(path.join(folder, '.cronlease/dev.json'), 'utf8');
+    expect(JSON.parse(text)).toEqual({ pid: process.pid });
+    expect(readDevFile(folder)).toBeUndefined();
+    write('.cronlease/dev.json', { pid: process.ppid });
+    expect(() => claimFolder(folder)).toThrow(`process ${process.ppid}`);
+    // It is that of another process now.
+    claim.release();
+    expect(fs.existsSync(path.join(folder, '.cronlease/dev.json'))).toBe(true);
+  });
+
   it('counts for nothing when its process is gone, or when it is damaged', () => {
-    for (const text of [{ ...content, pid: 2 ** 22 + 1 }, '{"storage"', 'null', { pid: process.pid }]) {
+    for (const text of [{ ...content, pid: 2 ** 22 + 1 }, '{"storage"', 'null', { pid: 'x' }]) {
       write('.cronlease/dev.json', text);
       expect(readDevFile(folder)).toBeUndefined();
-      expect(() => refuseSecondCluster(folder)).not.toThrow();
+      claimFolder(folder).release();
     }
+  });
+
+  it('counts for nothing when a killed cluster had the id that this process has, as in a container', () => {
+    write('.cronlease/dev.json', content);
+    claimFolder(folder).release();
+    expect(fs.readdirSync(folder)).toEqual([]);
   });
 
   it('leaves other files beside it alone', () => {
     write('.cronlease/other', 'x');
-    writeDevFile(folder, content)();
+    claimFolder(folder).release();
     expect(fs.readdirSync(path.join(folder, '.cronlease'))).toEqual(['other']);
   });
 });

@@ -1,9 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type TimerFunction, parseNcrontab } from '../../src/local/host/functions';
+import type { TimerFunction } from '../../src/local/host/functions';
 import { startTimer, type TimerInfo } from '../../src/local/host/timer';
+import { parseSchedule } from '../../src/local/host/timer-schedule';
 
 const iso = (at: number): string => new Date(at).toISOString();
-const next = (schedule: string, after: string): string => iso(parseNcrontab(schedule, 'tick')(Date.parse(after)));
+const next = (schedule: string, after: string): string => iso(parseSchedule(schedule, 'tick')(Date.parse(after)));
 
 describe('NCRONTAB', () => {
   it.each([
@@ -14,6 +15,13 @@ describe('NCRONTAB', () => {
     ['0 0 0 29 2 *', '2026-01-01T00:00:00Z', '2028-02-29T00:00:00.000Z'],
     ['0 30 9-17/4 * Jan-Mar Mon-Fri', '2026-01-02T17:31:00Z', '2026-01-05T09:30:00.000Z'],
     ['59 59 23 * * 0', '2026-03-01T00:00:00Z', '2026-03-01T23:59:59.000Z'],
+    ['*/5 * * * *', '2026-03-01T00:00:00Z', '2026-03-01T00:05:00.000Z'],
+    ['0 0 9 * february Monday-Fr', '2026-01-02T17:31:00Z', '2026-02-02T09:00:00.000Z'],
+    ['0 0 22-2 * * *', '2026-03-01T00:00:00Z', '2026-03-01T02:00:00.000Z'],
+    ['0 50/5 * * * *', '2026-03-01T00:00:00Z', '2026-03-01T00:50:00.000Z'],
+    ['00:00:15', '2026-03-01T00:00:01Z', '2026-03-01T00:00:16.000Z'],
+    ['1.00:00', '2026-03-01T00:00:00Z', '2026-03-02T00:00:00.000Z'],
+    ['24:00:00', '2026-03-01T00:00:00Z', '2026-03-25T00:00:00.000Z'],
   ])('%s after %s is %s', (schedule, after, expected) => {
     expect(next(schedule, after)).toBe(expected);
   });
@@ -23,7 +31,7 @@ describe('NCRONTAB', () => {
   });
 
   it.each([
-    '* * * * *',
+    '* * * *',
     '',
     '* * * * * * *',
     '0 0 0 L * *',
@@ -31,9 +39,11 @@ describe('NCRONTAB', () => {
     '@hourly',
     '60 * * * * *',
     '0 0 0 31 2 *',
-    '00:00:15',
+    '0 0 0 * * 7',
+    '0 */0 * * * *',
+    '00:00:00',
   ])('refuses %j and says how it is written', (schedule) => {
-    expect(() => parseNcrontab(schedule, 'tick')).toThrow(
+    expect(() => parseSchedule(schedule, 'tick')).toThrow(
       /^Function 'tick': the schedule .* is not a valid NCRONTAB.*6 fields/,
     );
   });
@@ -41,7 +51,7 @@ describe('NCRONTAB', () => {
   it('takes the schedule from a setting, and says which one is missing', () => {
     vi.stubEnv('EVERY', '0 * * * * *');
     expect(next('%EVERY%', '2026-03-01T00:00:00Z')).toBe('2026-03-01T00:01:00.000Z');
-    expect(() => parseNcrontab('%NO_SUCH%', 'tick')).toThrow("'%NO_SUCH%' in the schedule of function 'tick'");
+    expect(() => parseSchedule('%NO_SUCH%', 'tick')).toThrow("'%NO_SUCH%' in the schedule of function 'tick'");
   });
 });
 
@@ -52,7 +62,7 @@ describe('a timer', () => {
     trigger: 'timer',
     clientInputs: [],
     registered: { metadata: { name: 'tick', bindings: {} }, callback: () => undefined },
-    next: parseNcrontab(schedule, 'tick'),
+    next: parseSchedule(schedule, 'tick'),
     runOnStartup: false,
     useMonitor: true,
     ...more,

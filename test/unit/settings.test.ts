@@ -131,8 +131,14 @@ describe("host.json's functionTimeout", () => {
     expect(functionTimeout(env, folderWith('{ "version": "2.0" }'))).toBe(expected);
   });
 
-  it.each(['{ "functionTimeout": "soon" }', '{ nothing'])('%j is refused', (hostJson) => {
-    expect(() => functionTimeout({}, folderWith(hostJson))).toThrow(/functionTimeout \(host\.json\)/);
+  it('is refused if it is no time', () => {
+    expect(() => functionTimeout({}, folderWith('{ "functionTimeout": "soon" }'))).toThrow(
+      /functionTimeout \(host\.json\)/,
+    );
+  });
+
+  it('is refused with the place of what is wrong with the whole file', () => {
+    expect(() => functionTimeout({}, folderWith('{\n nothing'))).toThrow(/^\S+host\.json is not JSON: .* at 2:\d+$/);
   });
 });
 

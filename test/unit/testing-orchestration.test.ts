@@ -1,4 +1,4 @@
-import type { OrchestrationContext, Task } from 'durable-functions';
+import { type OrchestrationContext, RetryOptions, type Task, app } from 'durable-functions';
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { type OrchestrationRun, defineOrchestration, fenceOf } from '../../src/index';
@@ -106,6 +106,62 @@ describe('runJob with an orchestration', () => {
     }
     const run = await runJob(closeMonth, { settings, orchestrator: retrying, activities: { flaky } });
     expect(run.result).toBe(3);
+  });
+
+  it('gives the orchestrator the log of its invocation, and ids', async () => {
+    function* talking(context: OrchestrationContext) {
+      if (!context.df.isReplaying) context.log('begins', 1);
+      context.warn('slow');
+      const ids = [context.df.newGuid(context.df.instanceId), context.df.newGuid(context.df.instanceId)];
+      yield context.df.callActivity('work');
+      return { ids, named: context.functionName };
+    }
+    const play = () => runJob(closeMonth, { settings, orchestrator: talking, activities: { work: () => undefined } });
+    const run = await play();
+    expect(run.error).toBeNull();
+    expect(run.logs).toEqual([
+      { level: 'info', message: ['begins', 1] },
+      { level: 'warn', message: ['slow'] },
+    ]);
+    const { ids, ...rest } = run.result as { readonly ids: readonly string[] };
+    expect(rest).toEqual({ named: 'closeMonth' });
+    expect(new Set(ids).size).toBe(2);
+    for (const id of ids) expect(id).toMatch(/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/);
+    expect((await play()).result).toEqual(run.result);
+  });
+
+  it('takes the tasks of activities and orchestrations that the app has registered', async () => {
+    const greet = app.activity('greet', { handler: (name: unknown) => name });
+    const nested = app.orchestration('nested', function* () {});
+    function* registered({ df }: OrchestrationContext): Generator<Task, object, unknown> {
+      const first: unknown = yield greet('a');
+      const again: unknown = yield greet({ name: 'b' }).withRetry(new RetryOptions(60_000, 2));
+      const all: unknown = yield df.Task.all([greet(1), nested('c'), df.callActivity('greet', 'd')]);
+      const either = greet('e');
+      return { first, again, all, isFirst: (yield df.Task.any([either])) === either };
+    }
+    let failed = false;
+    const once = (input: unknown): unknown => {
+      const fails = typeof input === 'object' && !failed;
+      failed ||= fails;
+      if (fails) throw new Error('not yet');
+      return input;
+    };
+    const activities = { greet: once, nested: once };
+    const run = await runJob(closeMonth, { settings, orchestrator: registered, activities });
+    expect(run.error).toBeNull();
+    expect(run.result).toEqual({ first: 'a', again: { name: 'b' }, all: [1, 'c', 'd'], isFirst: true });
+  });
+
+  it.each(['all', 'any'] as const)('fails at Task.%s of no task, as with Durable', async (which) => {
+    function* none({ df }: OrchestrationContext) {
+      return (yield df.Task[which]([])) as unknown;
+    }
+    const run = await runJob(closeMonth, { settings, orchestrator: none });
+    expect(run).toMatchObject({
+      outcome: 'failed',
+      error: { message: expect.stringContaining('at least one Task') as unknown },
+    });
   });
 
   it('is cancelled with its event', async () => {

@@ -33,19 +33,23 @@ function isAlive(pid: number): boolean {
   }
 }
 
+/** The members of the file; none if it does not exist, or is damaged. */
+function readFile(app: string): Partial<Record<keyof DevFile, unknown>> {
+  try {
+    const json: unknown = JSON.parse(fs.readFileSync(fileOf(app), 'utf8'));
+    return json ?? {};
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT' || error instanceof SyntaxError) return {};
+    throw error;
+  }
+}
+
 /**
  * Reads `.cronlease/dev.json` of an app's folder, which names the storage of its running cluster. Undefined if no
  * cluster runs, even if a killed one left its file behind.
  */
 export function readDevFile(app: string): DevFile | undefined {
-  let json: unknown;
-  try {
-    json = JSON.parse(fs.readFileSync(fileOf(app), 'utf8'));
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT' || error instanceof SyntaxError) return undefined;
-    throw error;
-  }
-  const { storage, container, pid, jobs, sweepInterval } = (json ?? {}) as Partial<Record<keyof DevFile, unknown>>;
+  const { storage, container, pid, jobs, sweepInterval } = readFile(app);
   if (typeof storage !== 'string' || typeof container !== 'string' || typeof pid !== 'number') return undefined;
   if (!isAlive(pid)) return undefined;
   return {
@@ -57,31 +61,64 @@ export function readDevFile(app: string): DevFile | undefined {
   };
 }
 
-/**
- * @throws {@link ClusterError} if another cluster runs in this folder: two would overwrite each other's file, and a
- * command could not choose between them.
- */
-export function refuseSecondCluster(app: string): void {
-  const other = readDevFile(app);
-  if (other === undefined) return;
-  throw new ClusterError(
-    `"cronlease dev" runs in this folder already, as process ${other.pid}. Stop it first. ` +
-      `(If that process is something else, delete ${fileOf(app)}.)`,
-  );
+/** The process that the file names, even before its cluster has a storage. Undefined if it has ended. */
+function ownerOf(app: string): number | undefined {
+  const { pid } = readFile(app);
+  // In a container, a process often has the id of the one that was killed.
+  return typeof pid === 'number' && pid !== process.pid && isAlive(pid) ? pid : undefined;
 }
 
-/** Writes the file, for this user only, because it contains the account's key. Returns a function that removes it. */
-export function writeDevFile(app: string, content: DevFile): () => void {
+/** A folder that this process has for its cluster. */
+export interface DevClaim {
+  /** Writes the file that the other commands read. */
+  publish(content: DevFile): void;
+  /** Removes that file. */
+  release(): void;
+}
+
+/**
+ * Takes an app's folder for this process, before its cluster starts: of two that start together, one is refused.
+ *
+ * @throws {@link ClusterError} if another cluster runs in this folder, or starts: two would overwrite each other's file,
+ * and a command could not choose between them.
+ */
+export function claimFolder(app: string): DevClaim {
   const file = fileOf(app);
+  refuseSecond(app);
   fs.mkdirSync(path.dirname(file), { recursive: true });
-  // The file appears whole or not at all, because a command may read it at any time.
-  const temporary = `${file}.${process.pid}`;
-  fs.writeFileSync(temporary, `${JSON.stringify(content)}\n`, { mode: 0o600 });
-  fs.renameSync(temporary, file);
-  return () => {
-    fs.rmSync(file, { force: true });
-    removeDevFolder(app);
+  // A killed cluster has left it.
+  fs.rmSync(file, { force: true });
+  try {
+    fs.writeFileSync(file, textOf({ pid: process.pid }), { mode: 0o600, flag: 'wx' });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') refuseSecond(app);
+    throw error;
+  }
+  return {
+    publish(content) {
+      // The file appears whole or not at all, because a command may read it at any time. It contains the account's key.
+      const temporary = `${file}.${process.pid}`;
+      fs.writeFileSync(temporary, textOf(content), { mode: 0o600 });
+      fs.renameSync(temporary, file);
+    },
+    release() {
+      if (readFile(app).pid === process.pid) fs.rmSync(file, { force: true });
+      removeDevFolder(app);
+    },
   };
+}
+
+function textOf(content: object): string {
+  return `${JSON.stringify(content)}\n`;
+}
+
+function refuseSecond(app: string): void {
+  const pid = ownerOf(app);
+  if (pid === undefined) return;
+  throw new ClusterError(
+    `"cronlease dev" runs in this folder already, as process ${pid}. Stop it first. ` +
+      `(If that process is something else, delete ${fileOf(app)}.)`,
+  );
 }
 
 /** Removes the folder of `cronlease dev`, if it is empty. */

@@ -7,6 +7,7 @@ import { isRecord } from '../../config/readers';
 import { valueAt } from '../../config/value-at';
 import type { EpochMs } from '../../core/brand';
 import { actualTime, type JobsFile } from '../../core/job';
+import { readLocalSettings } from '../../local/host/app-folder';
 import { STORE_LIMITS } from '../../stores/limits';
 import { UsageError } from '../cli-error';
 import { DEFAULT_FILE } from '../jobs-file';
@@ -25,8 +26,8 @@ interface Loaded {
   readonly jobsFile: JobsFile;
   /** The settings as written in the file. */
   readonly settings: Settings;
-  /** The calendars, which need no other file. */
-  readonly calendars: Settings;
+  /** The other members of the file. Calendars need no other file. */
+  readonly top: Settings;
   /** The iCalendar files. */
   readonly files: readonly string[];
 }
@@ -36,9 +37,21 @@ type Settings = Readonly<Record<string, unknown>>;
 /** The checks of the app, except for its handlers. */
 const CHECKS = { leaseMs: STORE_LIMITS.leaseMs };
 
-function jobsIn(file: string): Settings {
-  const jobs = valueAt(readJsonFile(file, '').value, ['jobs']);
-  return isRecord(jobs) ? jobs : {};
+/** The jobs file that the settings of the app name, in place of the one in its code; undefined: none that exists. */
+export function fileInSettings(app: string, env: NodeJS.ProcessEnv): string | undefined {
+  const file = { ...readLocalSettings(app), ...env }['CRONLEASE_JOBS_FILE'];
+  return file && fs.existsSync(path.resolve(app, file)) ? file : undefined;
+}
+
+/** A member as it stands in a file; empty: the file has none. */
+function membersIn(file: string, member: 'jobs' | 'groups' | 'notify'): Settings {
+  const value = valueAt(readJsonFile(file, '').value, [member]);
+  return isRecord(value) ? value : {};
+}
+
+/** The members of a file's top that are not empty. */
+function filled(top: Readonly<Record<string, Settings>>): Settings {
+  return Object.fromEntries(Object.entries(top).filter(([, members]) => Object.keys(members).length > 0));
 }
 
 /**
@@ -63,17 +76,21 @@ export function devJobs({ app, file, more }: DevJobsOptions): DevJobs {
   const used = merged ?? (file === undefined ? undefined : own);
 
   const load = (): Loaded => {
-    const { jobsFile, ...rest } = loadJobs(own, CHECKS);
-    const settings = jobsIn(own);
-    if (extra === undefined) return { jobsFile, settings, calendars: rest.calendars, files: rest.files };
+    const { jobsFile, calendars, files } = loadJobs(own, CHECKS);
+    const settings = membersIn(own, 'jobs');
+    const [groups, notify] = [membersIn(own, 'groups'), membersIn(own, 'notify')];
+    if (extra === undefined) return { jobsFile, settings, top: filled({ calendars, groups, notify }), files };
     const added =
       valueAt(readJsonFile(extra, '').value, ['calendars']) !== undefined ? loadJobs(extra, CHECKS) : undefined;
-    // Where both files have the name, the app's own job or calendar counts.
-    const both = { ...jobsIn(extra), ...settings };
-    const calendars = { ...added?.calendars, ...rest.calendars };
-    const merged = loadJobs({ revision: jobsFile.revision, calendars, jobs: both }, CHECKS);
-    const files = [...rest.files, ...(added?.files ?? [])];
-    return { jobsFile: merged.jobsFile, settings: both, calendars, files };
+    // Where both files have the name, the app's own job, calendar, group or setting counts.
+    const both = { ...membersIn(extra, 'jobs'), ...settings };
+    const top = filled({
+      calendars: { ...added?.calendars, ...calendars },
+      groups: { ...membersIn(extra, 'groups'), ...groups },
+      notify: { ...membersIn(extra, 'notify'), ...notify },
+    });
+    const merged = loadJobs({ revision: jobsFile.revision, ...top, jobs: both }, CHECKS);
+    return { jobsFile: merged.jobsFile, settings: both, top, files: [...files, ...(added?.files ?? [])] };
   };
   let current: Loaded | undefined;
   try {
@@ -88,9 +105,8 @@ export function devJobs({ app, file, more }: DevJobsOptions): DevJobs {
     fs.mkdirSync(path.dirname(merged), { recursive: true });
     if (current === undefined) fs.copyFileSync(own, merged);
     else {
-      const { jobsFile, settings, calendars } = current;
-      const own = Object.keys(calendars).length === 0 ? {} : { calendars };
-      const content = { revision: jobsFile.revision, ...own, jobs: settings };
+      const { jobsFile, settings, top } = current;
+      const content = { revision: jobsFile.revision, ...top, jobs: settings };
       fs.writeFileSync(merged, `${JSON.stringify(content, undefined, 2)}\n`);
     }
   };
@@ -131,7 +147,9 @@ function changesOf(before: Loaded, after: Loaded): readonly string[] {
   const { revision } = after.jobsFile;
   return [
     ...changesBetween(before.settings, after.settings),
-    ...(JSON.stringify(before.calendars) === JSON.stringify(after.calendars) ? [] : ['changed calendars']),
+    ...['calendars', 'groups', 'notify'].flatMap((member) =>
+      memberOf(before.top, member) === memberOf(after.top, member) ? [] : [`changed ${member}`],
+    ),
     ...(before.jobsFile.revision === revision ? [] : [`revision ${revision}`]),
   ];
 }

@@ -12,7 +12,7 @@ import { UsageError } from '../cli-error';
 import { OK } from '../output';
 import { openStore } from '../storage';
 import type { TimeOptions } from '../time';
-import { devJobs } from './dev-jobs';
+import { devJobs, fileInSettings } from './dev-jobs';
 import type { DevOptions, DevStorage } from './run-dev';
 
 const CONTENT_TYPES: Readonly<Record<string, string>> = {
@@ -43,7 +43,8 @@ export async function dev({ duration, samples, file, moreJobs, local, ...options
     throw new UsageError('--samples uploads files to blobs, which this storage does not have: leave out --samples');
   }
   const found = samples === undefined ? undefined : readSamples(samples);
-  const jobs = devJobs({ app: path.resolve(options.app ?? '.'), file, more: moreJobs });
+  const app = path.resolve(options.app ?? '.');
+  const jobs = devJobs({ app, file: file ?? fileInSettings(app, process.env), more: moreJobs });
   const { runDev } = await import('./run-dev.js');
   await runDev({
     ...options,

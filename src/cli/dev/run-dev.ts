@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { given } from '../../core/given';
 import {
   type Cluster,
   type ClusterOptions,
@@ -15,7 +16,7 @@ import { AppLoadError, readLocalSettings, readPackage, readPackageJson } from '.
 import { isServer, SERVERS } from '../../local/servers/servers';
 import { UsageError } from '../cli-error';
 import { FORCED, style } from '../output';
-import { type DevFile, refuseSecondCluster, writeDevFile } from './dev-file';
+import { claimFolder, type DevFile } from './dev-file';
 import type { DevJobs } from './dev-jobs';
 import { killHint } from './hint';
 import { warnedOnce } from './news';
@@ -242,7 +243,9 @@ function clusterOptions({
     restart,
     inspect,
     strict,
-    settings: jobs?.file === undefined ? {} : { CRONLEASE_JOBS_FILE: jobs.file },
+    settings: {
+      ...given({ CRONLEASE_JOBS_FILE: jobs?.file, CRONLEASE_SHARDS: process.env['CRONLEASE_SHARDS'] || undefined }),
+    },
   };
 }
 
@@ -271,14 +274,13 @@ async function runCluster(options: DevOptions, app: string, printer: Printer): P
   const { durationMs, jobs, main, build } = options;
   // An app that is missing or not built is refused before anything starts.
   (build === undefined ? readPackage : readPackageJson)(app, main);
-  refuseSecondCluster(app);
   const { container, data, sweepInterval } = placeOf(options, app);
+  const claim = claimFolder(app);
   let cluster: Cluster | undefined;
-  let removeDevFile = (): void => undefined;
   // Leaves nothing behind, even when an exception ends this process.
   const killAll = (): void => {
     void cluster?.kill();
-    removeDevFile();
+    claim.release();
     jobs?.remove();
   };
   const ending = watchSignals(() => {
@@ -317,7 +319,7 @@ async function runCluster(options: DevOptions, app: string, printer: Printer): P
       signal: ending.signal,
     });
     if (opened !== undefined) await untilTicking(cluster, opened.ticking, ending);
-    removeDevFile = writeDevFile(app, devFile(cluster, container, sweepInterval, jobs));
+    claim.publish(devFile(cluster, container, sweepInterval, jobs));
     printer.ready(cluster, { app, container, data, jobs: jobs?.jobs(Date.now()) ?? [] });
     reports.release();
     const isEnding = (): boolean => ending.signal.aborted;
@@ -334,7 +336,7 @@ async function runCluster(options: DevOptions, app: string, printer: Printer): P
   } finally {
     watch.stop();
     reports.stop();
-    removeDevFile();
+    claim.release();
     jobs?.remove();
     process.off('exit', killAll);
     ending.dispose();

@@ -102,8 +102,11 @@ async function readAll(format: Format, sources: readonly string[], options: Impo
   const files = listed.flatMap(({ own }) => own);
   const built = listed.flatMap((one) => one.built.map((file) => ({ file, text: readFileSync(file, 'utf8') })));
   const read = await readerOf(format, options, sources);
+  const { orLeftOut } = await import('../../import/timers.js');
   const found = files.map((file) => {
-    const { drafts, notes } = read(file, textOf(file));
+    const isNamed = sources.includes(file);
+    const text = textOf(file, isNamed);
+    const { drafts, notes } = isNamed ? read(file, text) : orLeftOut(file, text, read);
     const onZone = options.timeZone === undefined ? noteOnZone(file, format, { drafts, notes }) : [];
     return { drafts, notes: [...onZone, ...notes] };
   });
@@ -140,7 +143,8 @@ async function readerOf(format: Format, options: ImportOptions, sources: readonl
       const { readTimers } = await import('../../import/timers.js');
       const settings = settingsOf(options.settings ?? settingsBeside(sources));
       const named = options.timeZone ?? settings?.get('WEBSITE_TIME_ZONE') ?? 'UTC';
-      const zone = windowsZone(named) ?? named;
+      // It is a name of Windows too.
+      const zone = named === 'UTC' ? named : (windowsZone(named) ?? named);
       checkZone(zone, 'WEBSITE_TIME_ZONE');
       return (file, text) => readTimers(file, text, { now, timeZone: zone, settings });
     }
@@ -195,11 +199,11 @@ async function filesOf(format: Format, source: string): Promise<Listed> {
     for (const entry of entries) {
       const { name } = entry;
       const inner = path.join(folder, name);
+      if (SKIPPED.has(name) || name.startsWith('.')) continue;
       if (!entry.isDirectory()) {
         if (TIMER_FILE.test(name)) into.push(inner);
         continue;
       }
-      if (SKIPPED.has(name) || name.startsWith('.')) continue;
       list(inner, BUILT.has(name) || (isProject && BUILT_BY_NET.has(name)) ? built : into);
     }
   };
@@ -211,14 +215,27 @@ function isFolder(source: string): boolean {
   return existsSync(source) && statSync(source).isDirectory();
 }
 
-function textOf(file: string): string {
+/** @param isNamed a source that a folder has may be in a code page: its schedules are ASCII */
+function textOf(file: string, isNamed = true): string {
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(file === '-' ? 0 : file));
+    const bytes = readFileSync(file === '-' ? 0 : file);
+    try {
+      return new TextDecoder(encodingOf(bytes), { fatal: true }).decode(bytes);
+    } catch (error) {
+      if (isNamed) throw error;
+      return new TextDecoder('windows-1252').decode(bytes);
+    }
   } catch (error) {
     if (error instanceof TypeError) throw new CliError('NoSource', `${file} is not text in UTF-8`, { cause: error });
     if (!(error instanceof Error && 'code' in error)) throw error;
     throw new CliError('NoSource', `${file} cannot be read: ${error.message}`, { cause: error });
   }
+}
+
+/** Visual Studio, and a redirection in Windows PowerShell, write UTF-16 with a byte order mark. */
+function encodingOf([first, second]: Uint8Array): 'utf-8' | 'utf-16le' | 'utf-16be' {
+  if (first === 0xff && second === 0xfe) return 'utf-16le';
+  return first === 0xfe && second === 0xff ? 'utf-16be' : 'utf-8';
 }
 
 /** What a person reads after an import: the notes, those on things left out first, the handlers, and what comes next. */

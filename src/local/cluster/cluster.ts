@@ -99,12 +99,20 @@ function places(each: number): (index: number) => Place {
   };
 }
 
+/** The audit of the jobs on Azure has no place for changes on this machine. */
+const NO_SECOND_AUDIT = Object.fromEntries(
+  ['', '__blobServiceUri', '__credential', '__clientId'].map((part) => [`CRONLEASE_AUDIT${part}`, '']),
+);
+
 /** The settings that make each instance its own deployment, on the shared storage. */
 function settingsOf(name: string, storage: string, container: string): Record<string, string> {
   return {
     CRONLEASE_STORAGE: storage,
     // An identity's settings, such as in local.settings.json, would name a second storage.
     CRONLEASE_STORAGE__blobServiceUri: '',
+    // The code or local.settings.json may name several accounts, of which only this one is here.
+    CRONLEASE_SHARDS: 'CRONLEASE_STORAGE',
+    ...NO_SECOND_AUDIT,
     CRONLEASE_CONTAINER: container,
     CRONLEASE_DEPLOYMENT: name,
     // The host and Durable need a storage account on Azure. The embedded host does not.

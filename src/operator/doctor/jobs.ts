@@ -114,7 +114,8 @@ async function hasRecords(store: LeaseStore, name: JobName): Promise<boolean> {
 /** A job of the file that no tick has seen, or whose row was deleted: then its ledger still has records. */
 async function withoutRow(store: LeaseStore, name: JobName, isForgotten: boolean): Promise<Finding> {
   const remedy = 'deploy the file, and check that its deployment ticks';
-  if (isForgotten || !(await hasRecords(store, name))) return warning('unseen', name, 'is in the jobs file, and no tick has seen it', remedy);
+  if (isForgotten || !(await hasRecords(store, name)))
+    return warning('unseen', name, 'is in the jobs file, and no tick has seen it', remedy);
   return problem(
     'unseen',
     name,
