@@ -7,6 +7,7 @@ import type { JobContext } from '../../src/handler/handler';
 import { StoreUnavailableError } from '../../src/lease/store';
 import { requestRun } from '../../src/operator/operations/request';
 import { rerun } from '../../src/operator/operations/rerun';
+import { rerun as rerunBy } from '../../src/operator/operations/run';
 import { jobSpec } from '../support/job';
 import { type RivalTicks, rivalTicks } from '../support/rival-ticks';
 
@@ -175,6 +176,22 @@ describe('a rerun', () => {
     await sim.clock.advance(MINUTE);
     const other = { scheduledFor: '2026-01-01T01:00:00.000Z', input: { day: 'other' } };
     expect(called.slice(1)).toMatchObject([other, other]);
+  });
+
+  it('of a manual run has its input, although a due time has the same time', async () => {
+    const { sim, called } = billing();
+    await sim.clock.advance(90 * MINUTE);
+    const time = T0 + 60 * MINUTE;
+    const { runId } = await requestRun(sim.store, JOB, { id: 'r1', time, input: { day: 'other' } });
+    await sim.clock.advance(MINUTE);
+    const { store, clock } = sim;
+    const acting = { store, clock, newId: () => '', waiting: () => undefined, origin: ANN };
+    await rerunBy(acting, JOB, { time, runId, revision: 0 });
+    await sim.clock.advance(MINUTE);
+    expect(called.map(({ input }) => input)).toEqual([{ day: 'today' }, { day: 'other' }, { day: 'other' }]);
+    await rerunBy(acting, JOB, { time, runId: 'bill-20260101T010000Z', revision: 0 });
+    await sim.clock.advance(MINUTE);
+    expect(called.at(-1)?.input).toEqual({ day: 'today' });
   });
 
   it('is refused where there is nothing to repeat', async () => {

@@ -4,6 +4,8 @@ import { recordKey, runIdOf } from '../../core/key';
 import type { CallOptions, LeaseStore } from '../../lease/store';
 import type { ChangeOptions } from '../change-control';
 import { type Explanation, explainTime } from '../views/explain';
+import { type FoundRecord, recordOf } from '../views/find-record';
+import { shown } from '../views/list-runs';
 import { OperatorError } from '../operator-error';
 import { type RequestedRun, type WantedRun, requestRun } from './request';
 
@@ -13,6 +15,8 @@ export interface Rerun extends Pick<WantedRun, 'id' | 'origin' | 'input'> {
   readonly requestedAt?: EpochMs | undefined;
   /** Its due time, or the time of its manual run. */
   readonly time: EpochMs;
+  /** The id of its manual run: a due time may have the same time. Default: whichever is found by `time`. */
+  readonly request?: string | undefined;
 }
 
 /**
@@ -28,16 +32,24 @@ export async function rerun(
   store: LeaseStore,
   spec: JobSpec,
   revision: number,
-  { time, id, requestedAt, origin, input }: Rerun,
+  { time, request, id, requestedAt, origin, input }: Rerun,
   options?: ChangeOptions,
 ): Promise<RequestedRun & { readonly of: string }> {
-  const found = await explainTime(store, spec, revision, time, options);
+  const atTime = await explainTime(store, spec, revision, time, options);
+  const manual =
+    request === undefined ? undefined : await recordOf(store, spec.name, recordKey(time, request), options);
+  const found = manual?.record.state === 'final' ? ofRecord(atTime, manual) : atTime;
   refuse(found);
   const rerunOf = found.record?.rerunOf === undefined ? time : Date.parse(found.record.rerunOf);
   const former = input === undefined ? await formerInput(store, found, options) : input;
   const wanted = { id, time: requestedAt, origin, rerunOf, input: former };
   const of = found.record?.runId ?? runIdOf(spec.name, recordKey(time));
   return { ...(await requestRun(store, spec, wanted, options)), of };
+}
+
+/** The same for a run that has ended. */
+function ofRecord(atTime: Explanation, { record, key }: FoundRecord): Explanation {
+  return { ...atTime, outcome: record.outcome ?? 'failed', record: shown(record, key, undefined) };
 }
 
 function refuse({ job, time, outcome, due, record }: Explanation): void {

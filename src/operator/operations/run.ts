@@ -1,6 +1,7 @@
 import { given } from '../../core/given';
 import type { EpochMs } from '../../core/brand';
 import { isoOf } from '../../core/iso';
+import { parseRecordKey, parseRunId } from '../../core/key';
 import type { JobSpec } from '../../core/job';
 import type { Requested } from '../../manage/schema/actions';
 import { type Acting, operate } from '../audit';
@@ -40,13 +41,14 @@ export function rerun(acting: Acting, spec: JobSpec, terms: RerunTerms): Promise
   const { time, revision, input, idempotencyKey } = terms;
   return operate(acting, 'rerun', spec.name, async () => {
     let { runId } = terms;
+    const earlier = parseRecordKey(parseRunId(runId ?? '')?.key ?? '');
     const content = ['rerun', runId ?? time, { input, note: origin.note }];
     const made = await named(acting, spec, { idempotencyKey, content }, async ({ id, time: requestedAt }) => {
       const { of, ...request } = await requestRerun(
         store,
         spec,
         revision,
-        { time, id, requestedAt, origin, input },
+        { time, request: earlier?.request, id, requestedAt, origin, input },
         acting,
       );
       runId ??= of;
