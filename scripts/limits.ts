@@ -23,6 +23,7 @@ const LIMITS: Readonly<Record<string, readonly Limit[]>> = {
     limit("the longest lease of a job (Azure's limit, for every store)", 'ms', 'stores/limits', 'STORE_LIMITS.most'),
     limit('the `input` of a job, as JSON', 'bytes', 'core/job', 'INPUT_BYTES'),
     limit('jobs in `requires`', 'count', 'config/schema', 'REQUIRES_AT_MOST'),
+    limit('receivers in `notify.to`', 'count', 'config/schema', 'RECEIVERS_AT_MOST'),
     limit('runs at once of a group', 'count', 'config/schema', 'MAX_PARALLEL'),
     limit('calendars of a file', 'count', 'config/dates', 'CALENDAR_LIMITS.calendars'),
     limit('entries of a calendar', 'count', 'config/dates', 'CALENDAR_LIMITS.entries'),

@@ -73,7 +73,7 @@ const notifyShape = {
     .min(1)
     .max(RECEIVERS_AT_MOST)
     .meta({
-      description: 'The receivers by name, 40 at most. Their addresses are in the app setting `CRONLEASE_RECEIVERS`.',
+      description: 'The receivers by name. Their addresses are in the app setting `CRONLEASE_RECEIVERS`.',
     })
     .optional(),
   on: z

@@ -16,7 +16,7 @@ interface AppSettings {
   readonly CRONLEASE_STORAGE__credential?: string | undefined;
   /** The client id of a user-assigned identity. Default: none. */
   readonly CRONLEASE_STORAGE__clientId?: string | undefined;
-  /** The same identity by its resource id, in place of `CRONLEASE_STORAGE__clientId`. Default: none. */
+  /** Its resource id, in place of the client id. Default: none. */
   readonly CRONLEASE_STORAGE__managedIdentityResourceId?: string | undefined;
   /**
    * Deals the jobs over several storage accounts: the names of settings that hold their connections, separated by commas,
@@ -34,7 +34,7 @@ interface AppSettings {
   readonly CRONLEASE_AUDIT__blobServiceUri?: string | undefined;
   /** As `CRONLEASE_STORAGE__credential`. Default: the identity that `DefaultAzureCredential` finds. */
   readonly CRONLEASE_AUDIT__credential?: string | undefined;
-  /** The client id of a user-assigned identity. Default: none. */
+  /** As `CRONLEASE_STORAGE__clientId`. Default: none. */
   readonly CRONLEASE_AUDIT__clientId?: string | undefined;
   /** As `CRONLEASE_STORAGE__managedIdentityResourceId`. Default: none. */
   readonly CRONLEASE_AUDIT__managedIdentityResourceId?: string | undefined;
@@ -57,7 +57,7 @@ interface AppSettings {
    */
   readonly CRONLEASE_MAX_CONCURRENT_RUNS?: string | undefined;
   /**
-   * How old the last listing of the jobs may be, `1s` to `1h`: the time until manual runs, pauses and dead holders are
+   * How often the jobs are listed, `1s` to `1h`: the time until manual runs, pauses and dead holders are
    * seen. Each listing is one storage call. Default: `60s`; `2s` under `cronlease dev`.
    */
   readonly CRONLEASE_SWEEP_INTERVAL?: string | undefined;
@@ -89,7 +89,7 @@ interface AppSettings {
   readonly WEBSITE_AUTH_ENABLED?: string | undefined;
   /**
    * Whether metrics and traces are exported. `auto`: to each receiver that the settings name, Application Insights and
-   * OTLP. `off`: to none. `app`: through the SDK of OpenTelemetry that the app registers itself. Default: `auto`.
+   * OTLP. `off`: to none. `app`: through the SDK of OpenTelemetry of the app. Default: `auto`.
    */
   readonly CRONLEASE_TELEMETRY?: string | undefined;
   /**
@@ -183,9 +183,9 @@ interface AppSettings {
   readonly WEBSITE_SITE_NAME?: string | undefined;
   /** The slot, joined to the name of the app unless it is `Production`. Azure sets it. Default: none. */
   readonly WEBSITE_SLOT_NAME?: string | undefined;
-  /** The plan. With `Dynamic`, Consumption, a missing `functionTimeout` is 5 minutes. Azure sets it. Default: none. */
+  /** The plan, which decides what a missing `functionTimeout` means. Azure sets it. Default: none. */
   readonly WEBSITE_SKU?: string | undefined;
-  /** The container of an app on Linux, which may be on Consumption too. Azure sets it. Default: none. */
+  /** Shows the plan on Linux. Azure sets it. Default: none. */
   readonly CONTAINER_NAME?: string | undefined;
   /**
    * The id of the host, and with it the lock of its timer. Deployments that share a host storage account need one each.

@@ -75,7 +75,7 @@ describe('the dry run of a back-fill', () => {
     ]);
     const within = await planBackfill(sim.store, spec, { ...WANTED, from: minute(10), to: minute(11) });
     expect(within.dueTimes.map(({ outcome }) => outcome)).toEqual(['expired', 'expired']);
-    // The first of them has a record of its own since, and the others have the one that begins before.
+    // The first of them has been run since, and the others have the record that begins before.
     await startBackfill(sim.store, spec, { ...WANTED, from: minute(7), to: minute(7), id: 'f1', origin });
     await sim.clock.advance(MINUTE);
     const later = await planBackfill(sim.store, spec, { ...WANTED, from: minute(7), to: minute(9) });

@@ -130,8 +130,8 @@ async function outcomesOf(
     if (outcomes.get(scheduledFor) !== 'succeeded') outcomes.set(scheduledFor, outcome);
   }
   const over = (due: EpochMs) => stretches.find(({ from, through }) => from <= due && due <= through);
-  // A stretch of due times with one outcome has one record, which may begin before the span. The first due times of the
-  // span may have records of their own since.
+  // A stretch of due times with one outcome has one record, which may begin before the span. Some of its due times may
+  // have been run since.
   const bare = dueTimes.filter((due) => !outcomes.has(due));
   const { from: oldest } = spanOf(bare);
   if (bare.length > 0 && over(oldest) === undefined) {

@@ -117,7 +117,7 @@ function isInForce({ layout, listing }: AccountSeen): boolean {
   return layout === undefined ? listing.jobs.size > 0 : !layout.left;
 }
 
-/** Each tick reads the cordons of its own account, so an account that joins must have them before its first run. */
+/** A tick reads the cordons of one account, so an account that joins must have them before its first run. */
 async function takeCordons({ desk: { store }, listing }: AccountSeen, from: AccountSeen | undefined): Promise<void> {
   const cordons = from?.listing.fleet;
   if (cordons === undefined) return;
