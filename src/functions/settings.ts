@@ -193,7 +193,7 @@ export function functionTimeout(env: Environment, appFolder: string): Millis {
 
 /**
  * Whether the host takes the app for one on the Consumption plan: on Windows by the plan's name, on Linux by its
- * container, which has none of the marks of other plans.
+ * container, which has none of the marks of other plans. Only Azure names the site: any other container may have a name.
  *
  * @see https://github.com/Azure/azure-functions-host `EnvironmentExtensions.IsConsumptionSku`
  */
@@ -201,8 +201,8 @@ function isConsumption(env: Environment): boolean {
   const sku = env['WEBSITE_SKU']?.toLowerCase() ?? '';
   if (sku === 'dynamic') return true;
   const others = ['WEBSITE_INSTANCE_ID', 'LEGION_SERVICE_HOST', 'MANAGED_ENVIRONMENT'];
-  const isContainer = (env['CONTAINER_NAME'] ?? '') !== '' && others.every((name) => (env[name] ?? '') === '');
-  return isContainer && sku !== 'flexconsumption';
+  const isSet = (name: string): boolean => (env[name] ?? '') !== '';
+  return ['WEBSITE_SITE_NAME', 'CONTAINER_NAME'].every(isSet) && !others.some(isSet) && sku !== 'flexconsumption';
 }
 
 /**

@@ -123,10 +123,11 @@ describe("host.json's functionTimeout", () => {
 
   it.each([
     [{ WEBSITE_SKU: 'Dynamic' }, 5 * MINUTE],
-    [{ CONTAINER_NAME: 'linux' }, 5 * MINUTE],
-    [{ WEBSITE_SKU: 'FlexConsumption', CONTAINER_NAME: 'flex' }, 30 * MINUTE],
+    [{ WEBSITE_SITE_NAME: 'app', CONTAINER_NAME: 'linux' }, 5 * MINUTE],
+    [{ CONTAINER_NAME: 'of-a-developer' }, 30 * MINUTE],
+    [{ WEBSITE_SITE_NAME: 'app', WEBSITE_SKU: 'FlexConsumption', CONTAINER_NAME: 'flex' }, 30 * MINUTE],
     [{ WEBSITE_SKU: 'ElasticPremium', WEBSITE_INSTANCE_ID: 'a' }, 30 * MINUTE],
-    [{ CONTAINER_NAME: 'flex', LEGION_SERVICE_HOST: 'h' }, 30 * MINUTE],
+    [{ WEBSITE_SITE_NAME: 'app', CONTAINER_NAME: 'flex', LEGION_SERVICE_HOST: 'h' }, 30 * MINUTE],
   ])('is, where it is missing, that of the plan: %j', (env, expected) => {
     expect(functionTimeout(env, folderWith('{ "version": "2.0" }'))).toBe(expected);
   });
