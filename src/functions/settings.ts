@@ -201,8 +201,9 @@ function isConsumption(env: Environment): boolean {
   const sku = env['WEBSITE_SKU']?.toLowerCase() ?? '';
   if (sku === 'dynamic') return true;
   const others = ['WEBSITE_INSTANCE_ID', 'LEGION_SERVICE_HOST', 'MANAGED_ENVIRONMENT'];
-  const isSet = (name: string): boolean => (env[name] ?? '') !== '';
-  return ['WEBSITE_SITE_NAME', 'CONTAINER_NAME'].every(isSet) && !others.some(isSet) && sku !== 'flexconsumption';
+  const isSet = (text = ''): boolean => text !== '';
+  const isContainer = isSet(env['WEBSITE_SITE_NAME']) && isSet(env['CONTAINER_NAME']);
+  return isContainer && !others.some((name) => isSet(env[name])) && sku !== 'flexconsumption';
 }
 
 /**
