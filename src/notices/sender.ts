@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { EpochMs } from '../core/brand';
+import type { EpochMs, Millis } from '../core/brand';
 import { type Clock, sleep } from '../core/clock';
 import {
   type Delivery,
@@ -69,8 +69,13 @@ export function createSender(options: SenderOptions): Sender {
     let state = delivery;
     for (;;) {
       const due = dueReceivers(state, now()).filter(({ name }) => receivers.has(name));
-      const ends = await Promise.all(due.map(async (one) => ({ one, end: await endFor(one, notice, report) })));
+      const withinMs = state.until - POST_LIMIT_MS - now();
+      const ends = await Promise.all(
+        due.map(async (one) => ({ one, end: await endFor(one, { notice, withinMs }, report) })),
+      );
       for (const { one, end } of ends) state = withState(state, tellEnd(one, end, notice, report), now());
+      // A sweep takes it over, here or elsewhere.
+      if (ends.some(({ end }) => end !== 'off' && end.kind === 'late')) break;
       const soon = nextTry(state);
       if (soon === undefined || soon > now() + SOON_MS || soon + POST_LIMIT_MS > state.until) break;
       await sleep(clock, soon - now());
@@ -84,12 +89,16 @@ export function createSender(options: SenderOptions): Sender {
     return open.length === 0 ? undefined : Math.min(...open.map(({ next }) => next));
   }
 
-  async function endFor({ name }: ReceiverState, notice: Notice, report: Report): Promise<LaneEnd | 'off'> {
+  async function endFor(
+    { name }: ReceiverState,
+    { notice, withinMs }: { readonly notice: Notice; readonly withinMs: Millis },
+    report: Report,
+  ): Promise<LaneEnd | 'off'> {
     const receiver = receivers.get(name);
     if (receiver === undefined) throw new Error(`receiver "${name}" is not in the settings`);
     if (off.has(offId(receiver))) return 'off';
     if (notice.change === 'digest') return tryNow(receiver, notice);
-    return laneOf(receiver, report).add(notice);
+    return laneOf(receiver, report).add(notice, withinMs);
   }
 
   function laneOf(receiver: Receiver, report: Report): Lane {
@@ -132,6 +141,7 @@ export function createSender(options: SenderOptions): Sender {
     const { name } = state;
     if (end === 'off') return { ...state, end: 'off' };
     if (end.kind === 'digest') return { ...state, end: 'digest' };
+    if (end.kind === 'late') return state;
     const next = afterTry(state, end, now());
     if (end.kind === 'sent') event('noticeSent', `${id} to ${name}`);
     if (end.kind === 'gone') {

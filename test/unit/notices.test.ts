@@ -452,6 +452,17 @@ describe('a receiver', () => {
     expect(totals(sim, 'createNotice')).toBe(names.length + digests.length);
   });
 
+  it('of PagerDuty gets each of many failures once, also those whose turn comes after minutes', async () => {
+    const ops = fakeReceiver('ops', 'pagerduty');
+    const jobs = Array.from({ length: 250 }, (_, index) => told('@hourly', {}, `j${String(index)}`));
+    const sim = rivalTicks({ jobs, deployments: 2, outlet: ops.outlet, handler: no });
+    await sim.clock.advance(HOUR + 15 * MINUTE);
+    expect(ops.received).toHaveLength(jobs.length);
+    expect(new Set(ops.received.map(({ id }) => id)).size).toBe(jobs.length);
+    const { notices } = await sim.store.listNotices({ limit: 5_000 });
+    expect(notices.filter(({ metadata }) => decodeDelivery(metadata).doneAt === undefined)).toEqual([]);
+  });
+
   it('gets no digest from a process that finds the same one in storage', async () => {
     const ops = fakeReceiver();
     const jobs = Array.from({ length: 30 }, (_, index) => told('@hourly', {}, `j${String(index)}`));
