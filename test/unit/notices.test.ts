@@ -376,6 +376,23 @@ describe('a change that nobody claims', () => {
     ]);
     expect(ops.received.map(({ body }) => (body['data'] as { count?: number }).count)).toEqual([undefined, 1, 2]);
   });
+
+  it('is repeated for as long as it lasts, also after the month for which its beginning stays', async () => {
+    const DAY = 24 * HOUR;
+    const ops = fakeReceiver();
+    const notify = { ...NOTIFY, remindMs: 10 * DAY };
+    const jobs = [told(`@at ${new Date(T0 + HOUR).toISOString()}`, { notify })];
+    const sim = rivalTicks({ jobs, outlet: ops.outlet, handler: no });
+    await sim.clock.advance(HOUR + MINUTE);
+    let last = firstInstance(sim);
+    for (const days of [31, 41]) {
+      last.kill();
+      await sim.clock.advanceTo(T0 + days * DAY);
+      last = sim.startInstance(`d${String(days)}`);
+      await sim.clock.advance(10 * MINUTE);
+    }
+    expect(ops.received.map(({ body }) => (body['data'] as { count?: number }).count)).toEqual([undefined, 3, 4]);
+  });
 });
 
 describe('a receiver', () => {
