@@ -480,6 +480,22 @@ describe('a receiver', () => {
     expect(notices.filter(({ metadata }) => decodeDelivery(metadata).doneAt === undefined)).toEqual([]);
   });
 
+  it('of PagerDuty gets no failure after its recovery, which would open an incident that nothing resolves', async () => {
+    const ops = fakeReceiver('ops', 'pagerduty');
+    ops.answer = () => (ops.received.length < 3 ? 'lost' : { status: 202 });
+    const handler = ({ scheduledFor }: { scheduledFor: Date }) =>
+      scheduledFor.getTime() === T0 + 10 * MINUTE ? no() : undefined;
+    const sim = rivalTicks({ jobs: [told('*/2 * * * *')], deployments: 2, outlet: ops.outlet, handler });
+    await sim.clock.advance(HOUR);
+    const actions = ops.received.map(({ body }) => body['event_action']);
+    expect(actions).toEqual(['trigger', 'trigger', 'resolve']);
+    const { notices } = await sim.store.listNotices({ limit: 10 });
+    expect(notices.map(({ metadata }) => decodeDelivery(metadata).to.map(({ end }) => end))).toEqual([
+      ['over'],
+      ['sent'],
+    ]);
+  });
+
   it('gets no digest from a process that finds the same one in storage', async () => {
     const ops = fakeReceiver();
     const jobs = Array.from({ length: 30 }, (_, index) => told('@hourly', {}, `j${String(index)}`));

@@ -5,7 +5,14 @@ import type { JobSpec } from '../../core/job';
 import { ForeignMetadataError } from '../../core/metadata';
 import { noticeId, readNotice } from '../../core/notice';
 import type { NotifySettings } from '../../core/notify';
-import { type Listed, type SweptJob, isStillNews, noticesOfSweep, outdated } from '../../core/notice-sweep';
+import {
+  type Listed,
+  type SweptJob,
+  isOvertaken,
+  isStillNews,
+  noticesOfSweep,
+  outdated,
+} from '../../core/notice-sweep';
 import { ForeignRecordError } from '../../core/record';
 import { checkAhead, decodeRow } from '../../core/row';
 import { CALL_LIMIT_MS, within } from '../../lease/deadline';
@@ -139,13 +146,16 @@ function noticeWatch(coordinator: Coordinator, overdue: OverdueWatch): NoticeWat
     if (outlet === undefined) return;
     const now = serviceTime.now();
     const left = listed.filter(({ delivery }) => mayTakeOver(knownPart(delivery, outlet.receivers), now));
-    for (const { id, etag, delivery } of left.slice(0, TAKEN_AT_ONCE)) {
+    const byJob = Map.groupBy(listed, ({ job }) => job);
+    for (const one of left.slice(0, TAKEN_AT_ONCE)) {
+      const { id, etag, delivery } = one;
       if (coordinator.stopping) return;
       const mine = { ...delivery, by: outlet.instance, until: now + SEND_WITHIN_MS };
       const taken = await ask((store, signal) => store.writeNotice(id, encodeDelivery(mine), etag, { signal }));
       if (taken.kind === 'refused') continue;
       const notice = await noticeOf(id, report);
-      if (notice !== undefined) void outlet.send({ notice, delivery: mine, etag: taken.etag }, report);
+      const isOver = isOvertaken(one, byJob.get(one.job) ?? []);
+      if (notice !== undefined) void outlet.send({ notice, delivery: mine, etag: taken.etag, isOver }, report);
     }
   }
 
