@@ -395,6 +395,24 @@ describe('a change that nobody claims', () => {
   });
 });
 
+describe('an attempt', () => {
+  it('waits for its own notices at most, not for those of other jobs', async () => {
+    const ops = fakeReceiver();
+    const slow: typeof ops.outlet = (process) => ({
+      ...ops.outlet(process),
+      send: () => sleep(process.clock, 10 * MINUTE),
+    });
+    const jobs = [told('@hourly'), jobSpec('b', '* * * * *')];
+    const sim = rivalTicks({ jobs, outlet: slow, handler: ({ job }) => (job === 'a' ? no() : undefined) });
+    const { running } = firstInstance(sim).coordinator;
+    await sim.clock.advance(HOUR + 1_000);
+    expect(running.size).toBe(1);
+    await sim.clock.advance(MINUTE);
+    expect(sim.calls.filter(({ job }) => job === 'b')).toHaveLength(61);
+    expect(running.size).toBe(0);
+  });
+});
+
 describe('a receiver', () => {
   it('that does not answer is tried again in 5 s, and then after minutes, by whoever sweeps', async () => {
     const ops = fakeReceiver();
