@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { NOTICE_TOPICS } from '../core/notify';
+import { AHEAD_AT_MOST_MS } from '../core/row';
 import { parseSchedule } from '../core/schedule/parse';
 import { ScheduleError } from '../core/schedule/schedule-error';
 import { zoneOf, type Zone } from '../core/schedule/zone';
@@ -43,12 +44,15 @@ const dst = z
       'What happens when clocks change. Does not apply to `@every` and `@at`, nor to an hour field with `*`, `-` or `/`, which follows elapsed time.',
   });
 
+/** A row that waits for more than a year counts as damaged. */
+const LONGEST_WAIT = AHEAD_AT_MOST_MS - 86_400_000;
+
 const retry = z
   .strictObject({
     attempts: z.int().min(1).meta({ description: 'How many attempts a run has, the first one included.' }).prefault(3),
     backoff: duration('The wait before the second attempt.', { least: 0 }).prefault('10s'),
     factor: z.number().min(1).meta({ description: 'Each further wait is this many times longer.' }).prefault(2),
-    maxBackoff: duration('The longest wait.', { least: 0 }).prefault('5m'),
+    maxBackoff: duration('The longest wait.', { least: 0, most: LONGEST_WAIT }).prefault('5m'),
     jitter: z
       .enum(['full', 'none'])
       .meta({
@@ -206,6 +210,7 @@ export const jobSchema = z
     ).prefault('0s'),
     timeout: duration(
       'An attempt is aborted after this long. With `grace` it must fit into `functionTimeout` of host.json. Default: `10m`; none for `@always`.',
+      { most: LONGEST_WAIT },
     ).optional(),
     stallAfter: duration(
       'An attempt that calls no `progress()` for this long is aborted, and its lease is released. Default: off.',

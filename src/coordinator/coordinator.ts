@@ -72,8 +72,8 @@ export interface Env {
 /** What a process has seen and begun since its start. Ticks and attempts share it. */
 export interface ProcessState {
   readonly serviceTime: ServiceTime;
-  /** The notices that are being sent. */
-  readonly sends: Set<Promise<void>>;
+  /** The notices and pings that are being sent, each with its job. */
+  readonly sends: Map<Promise<void>, JobName | ''>;
   readonly health: Health;
   readonly load: Load;
   /** The attempts and items that run in this process. */
@@ -109,7 +109,7 @@ export function createCoordinator(env: Env, load = new Load()): Coordinator {
   return {
     ...env,
     serviceTime: serviceTime(env.clock),
-    sends: new Set(),
+    sends: new Map(),
     health: new Health(),
     load,
     running: new Set(),

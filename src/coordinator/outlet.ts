@@ -8,6 +8,8 @@ export interface OwnNotice {
   readonly notice: Notice;
   readonly delivery: Delivery;
   readonly etag: ETag;
+  /** Whether a later notice tells that its trouble is over. Left out: none does. */
+  readonly isOver?: boolean;
 }
 
 /** The sender of notices and pings: one for each process. Its calls never reject, and no caller waits for an answer. */

@@ -1,4 +1,4 @@
-import type { Millis } from '../core/brand';
+import type { JobName, Millis } from '../core/brand';
 import { encodeDelivery, newDelivery, NOBODY, SEND_WITHIN_MS } from '../core/delivery';
 import { asciiJson } from '../core/metadata';
 import type { Notice } from '../core/notice';
@@ -61,27 +61,29 @@ export async function tell(
   }
   const { change, job, at } = hidden;
   report.event({ event: 'noticed', at, ...(job === '' ? {} : { job }), reason: change });
-  if (outlet !== undefined) sending(coordinator, outlet.send({ notice: hidden, delivery, etag }, report));
+  if (outlet !== undefined) sending(coordinator, job, outlet.send({ notice: hidden, delivery, etag }, report));
 }
 
 /** Calls the job's address at a service that watches it. It neither fails nor delays the run. */
-export function ping(coordinator: Sending, spec: Pick<JobSpec, 'ping'>, kind: PingKind, report: Report): void {
+export function ping(coordinator: Sending, spec: Pick<JobSpec, 'name' | 'ping'>, kind: PingKind, report: Report): void {
   const { outlet } = coordinator;
-  if (spec.ping !== undefined && outlet !== undefined) sending(coordinator, outlet.ping(spec.ping, kind, report));
+  if (spec.ping !== undefined && outlet !== undefined)
+    sending(coordinator, spec.name, outlet.ping(spec.ping, kind, report));
 }
 
 /** Keeps count of what is being sent, so that an invocation can wait for a moment. */
-function sending({ sends }: Sending, done: Promise<void>): void {
-  sends.add(done);
+function sending({ sends }: Sending, job: JobName | '', done: Promise<void>): void {
+  sends.set(done, job);
   void done.finally(() => sends.delete(done));
 }
 
-/** Waits until what is being sent is out, and never for longer than this. */
-export async function untilSent({ sends, clock }: Sending, atMostMs: Millis): Promise<void> {
-  if (sends.size === 0) return;
+/** Waits until what is being sent of this job is out, and never for longer than this. */
+export async function untilSent({ sends, clock }: Sending, job: JobName, atMostMs: Millis): Promise<void> {
+  const own = [...sends].flatMap(([done, whose]) => (whose === job ? [done] : []));
+  if (own.length === 0) return;
   await new Promise<void>((resolve) => {
     const cancel = clock.after(atMostMs, resolve);
-    void Promise.allSettled(sends).then(() => {
+    void Promise.allSettled(own).then(() => {
       cancel();
       resolve();
     });

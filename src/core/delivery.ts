@@ -5,9 +5,9 @@ import type { Notice } from './notice';
 
 /**
  * How the delivery to one receiver ended. `off`: the receiver was switched off. `givenUp`: the last try failed, or its
- * receiver is not known. `digest`: a digest carries the notice.
+ * receiver is not known. `digest`: a digest carries the notice. `over`: its trouble was over before it could be sent.
  */
-const ENDS = ['sent', 'off', 'givenUp', 'digest'] as const;
+const ENDS = ['sent', 'off', 'givenUp', 'digest', 'over'] as const;
 export type DeliveryEnd = (typeof ENDS)[number];
 
 /** The delivery of one notice to one receiver. */

@@ -223,6 +223,23 @@ function isOutdated({ change, delivery }: Listed, own: readonly Listed[], now: E
   );
 }
 
+const ENDS_OF_RUNS = ['recovered', 'punctual'];
+
+/** What ends the trouble of a notice, by its change. */
+const ENDED_BY: Readonly<Partial<Record<string, readonly string[]>>> = {
+  failed: ENDS_OF_RUNS,
+  paused: ENDS_OF_RUNS,
+  overdue: ENDS_OF_RUNS,
+  reminder: ENDS_OF_RUNS,
+  unreadable: ['restored'],
+};
+
+/** Whether a later notice tells that the trouble of this one is over. */
+export function isOvertaken({ change, delivery }: Listed, own: readonly Listed[]): boolean {
+  const ends = Object.hasOwn(ENDED_BY, change) ? (ENDED_BY[change] ?? []) : [];
+  return own.some((other) => ends.includes(other.change) && other.delivery.at >= delivery.at);
+}
+
 /** A notice of a listing; undefined if its id is not a notice's of a job. */
 export function listedNotice(id: string, etag: ETag, delivery: Delivery): Listed | undefined {
   const parts = parseNoticeId(id);

@@ -17,18 +17,20 @@ export const DIGEST_SIZE = 100;
  */
 const APART_MS: Readonly<Record<Format, Millis>> = { cloudevents: 0, slack: 1_000, teams: 1_000, pagerduty: 1_000 };
 
-/** The end of a notice in its lane. */
-export type LaneEnd = TryEnd | { readonly kind: 'digest' };
+/** The end of a notice in its lane. `late`: its time was over before its turn came, and it was not sent. */
+export type LaneEnd = TryEnd | { readonly kind: 'digest' } | { readonly kind: 'late' };
 
 /** The way to one receiver, which takes so many messages a minute. */
 export interface Lane {
-  add(notice: Notice): Promise<LaneEnd>;
+  /** @param withinMs the time in which its turn must come: after that, another process may send it */
+  add(notice: Notice, withinMs: Millis): Promise<LaneEnd>;
 }
 
 interface Waiting {
   readonly notice: Notice;
-  /** Monotonic. */
+  /** Monotonic, as `until`. */
   readonly since: Millis;
+  readonly until: Millis;
   readonly resolve: (end: LaneEnd) => void;
 }
 
@@ -68,9 +70,15 @@ export function createLane(clock: Clock, as: Format, sending: Sending): Lane {
     return queue.splice(0, DIGEST_SIZE);
   }
 
+  function isInTime({ until, resolve }: Waiting): boolean {
+    if (clock.monotonic() <= until) return true;
+    resolve({ kind: 'late' });
+    return false;
+  }
+
   async function run(): Promise<void> {
     while (queue.length > 0) {
-      const batch = await next();
+      const batch = (await next()).filter(isInTime);
       const [first] = batch;
       if (first === undefined) continue;
       sentAt.push(clock.monotonic());
@@ -82,9 +90,10 @@ export function createLane(clock: Clock, as: Format, sending: Sending): Lane {
   }
 
   return {
-    add: (notice) =>
+    add: (notice, withinMs) =>
       new Promise((resolve) => {
-        queue.push({ notice, since: clock.monotonic(), resolve });
+        const since = clock.monotonic();
+        queue.push({ notice, since, until: since + withinMs, resolve });
         if (isRunning) return;
         isRunning = true;
         void run();

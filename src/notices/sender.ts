@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { EpochMs } from '../core/brand';
+import type { EpochMs, Millis } from '../core/brand';
 import { type Clock, sleep } from '../core/clock';
 import {
   type Delivery,
@@ -38,6 +38,17 @@ export interface SenderOptions {
 /** Sends notices, and keeps the state of their delivery in storage. */
 export type Sender = Omit<Outlet, 'ping'>;
 
+/** How a receiver's turn has ended. `off`, `over`: nothing was sent to it. */
+type Turn = LaneEnd | 'off' | 'over';
+
+/** A notice on its way. */
+interface Sent {
+  readonly notice: Notice;
+  /** The time in which its turn must come. */
+  readonly withinMs: Millis;
+  readonly isOver: boolean;
+}
+
 /** A try that comes this soon is made by the same process. Later ones are found by a sweep. */
 const SOON_MS = 10_000;
 
@@ -46,6 +57,7 @@ export function createSender(options: SenderOptions): Sender {
   const lanes = new Map<string, Lane>();
   let off = new Set<string>();
   let lastReport: Report | undefined;
+  const tellEnd = teller(options, (id) => off.add(id));
 
   return {
     instance,
@@ -65,12 +77,17 @@ export function createSender(options: SenderOptions): Sender {
     },
   };
 
-  async function deliver({ notice, delivery, etag }: OwnNotice, report: Report): Promise<void> {
+  async function deliver({ notice, delivery, etag, isOver = false }: OwnNotice, report: Report): Promise<void> {
     let state = delivery;
     for (;;) {
       const due = dueReceivers(state, now()).filter(({ name }) => receivers.has(name));
-      const ends = await Promise.all(due.map(async (one) => ({ one, end: await endFor(one, notice, report) })));
+      const withinMs = state.until - POST_LIMIT_MS - now();
+      const ends = await Promise.all(
+        due.map(async (one) => ({ one, end: await endFor(one, { notice, withinMs, isOver }, report) })),
+      );
       for (const { one, end } of ends) state = withState(state, tellEnd(one, end, notice, report), now());
+      // A sweep takes it over, here or elsewhere.
+      if (ends.some(({ end }) => typeof end === 'object' && end.kind === 'late')) break;
       const soon = nextTry(state);
       if (soon === undefined || soon > now() + SOON_MS || soon + POST_LIMIT_MS > state.until) break;
       await sleep(clock, soon - now());
@@ -84,12 +101,14 @@ export function createSender(options: SenderOptions): Sender {
     return open.length === 0 ? undefined : Math.min(...open.map(({ next }) => next));
   }
 
-  async function endFor({ name }: ReceiverState, notice: Notice, report: Report): Promise<LaneEnd | 'off'> {
+  async function endFor({ name }: ReceiverState, { notice, withinMs, isOver }: Sent, report: Report): Promise<Turn> {
     const receiver = receivers.get(name);
     if (receiver === undefined) throw new Error(`receiver "${name}" is not in the settings`);
     if (off.has(offId(receiver))) return 'off';
+    // Its end has been sent, or will be, and would not resolve an incident that is opened after it.
+    if (isOver && receiver.format === 'pagerduty') return 'over';
     if (notice.change === 'digest') return tryNow(receiver, notice);
-    return laneOf(receiver, report).add(notice);
+    return laneOf(receiver, report).add(notice, withinMs);
   }
 
   function laneOf(receiver: Receiver, report: Report): Lane {
@@ -123,15 +142,28 @@ export function createSender(options: SenderOptions): Sender {
     }
     return { kind: 'digest' };
   }
+}
+
+/**
+ * Tells how a receiver's turn has ended.
+ *
+ * @param onOff takes the id of a receiver that is switched off
+ */
+function teller(
+  { store, clock, now, instance, receivers }: SenderOptions,
+  onOff: (id: string) => void,
+): (state: ReceiverState, end: Turn, notice: Notice, report: Report) => ReceiverState {
+  return tellEnd;
 
   /** The receiver's next state, with the events that tell of it. */
-  function tellEnd(state: ReceiverState, end: LaneEnd | 'off', { id, job }: Notice, report: Report): ReceiverState {
+  function tellEnd(state: ReceiverState, end: Turn, { id, job }: Notice, report: Report): ReceiverState {
     const event = (name: 'noticeSent' | 'noticeLost', reason: string): void => {
       report.event({ event: name, at: now(), ...(job === '' ? {} : { job }), reason });
     };
     const { name } = state;
-    if (end === 'off') return { ...state, end: 'off' };
+    if (end === 'off' || end === 'over') return { ...state, end };
     if (end.kind === 'digest') return { ...state, end: 'digest' };
+    if (end.kind === 'late') return state;
     const next = afterTry(state, end, now());
     if (end.kind === 'sent') event('noticeSent', `${id} to ${name}`);
     if (end.kind === 'gone') {
@@ -150,14 +182,14 @@ export function createSender(options: SenderOptions): Sender {
     const receiver = receivers.get(name);
     if (receiver === undefined) return;
     const id = offId(receiver);
-    off.add(id);
+    onOff(id);
     const at = now();
     const metadata = encodeDelivery({ ...newDelivery({ at }, [], instance, at), doneAt: at });
-    within(clock, CALL_LIMIT_MS, (signal) =>
-      options.store.createNotice(id, { body: '{}', metadata }, { signal }),
-    ).catch((error: unknown) => {
-      report.log('warn', `receiver "${name}" could not be switched off for other instances:`, error);
-    });
+    within(clock, CALL_LIMIT_MS, (signal) => store.createNotice(id, { body: '{}', metadata }, { signal })).catch(
+      (error: unknown) => {
+        report.log('warn', `receiver "${name}" could not be switched off for other instances:`, error);
+      },
+    );
   }
 }
 

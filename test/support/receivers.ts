@@ -20,15 +20,15 @@ export interface FakeReceiver {
   answer: (message: Received) => { readonly status: number; readonly retryAfterMs?: number } | 'lost';
 }
 
-/** A receiver of CloudEvents in this process. */
-export function fakeReceiver(name = 'ops'): FakeReceiver {
+/** A receiver in this process, of CloudEvents by default. */
+export function fakeReceiver(name = 'ops', format: Receiver['format'] = 'cloudevents'): FakeReceiver {
   const receiver: Receiver = {
     ...{
       name,
-      format: 'cloudevents',
+      format,
       address: new URL('https://alerts.example/hook'),
       secrets: [],
-      routingKey: undefined,
+      routingKey: format === 'pagerduty' ? 'key' : undefined,
     },
   };
   const fake: FakeReceiver = {

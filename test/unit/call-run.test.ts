@@ -245,6 +245,17 @@ describe('a run that is a call', () => {
     expect(await last(sim)).toMatchObject({ outcome: 'succeeded' });
   });
 
+  it('is retried no sooner than its target asks, though that is longer than its largest back-off', async () => {
+    const { sim, sent } = setUp((_, all) =>
+      all.length === 1 ? { status: 503, headers: { 'retry-after': '3600' } } : { status: 200 },
+    );
+    await sim.clock.advance(75 * MINUTE);
+    expect(sent[1]?.headers['x-cronlease-attempt']).toBe('2');
+    const waited = (sent[1]?.at ?? 0) - (sent[0]?.at ?? 0);
+    expect(waited).toBeGreaterThanOrEqual(60 * MINUTE);
+    expect(waited).toBeLessThan(61 * MINUTE);
+  });
+
   it('is called again by the next attempt if its operation failed, and not polled on', async () => {
     const { sim, lines } = setUp(({ method }, all) => {
       if (method === 'POST') return OPERATION;

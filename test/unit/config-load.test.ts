@@ -217,6 +217,15 @@ describe('a job that is wrong', () => {
     ['spread', { schedule: '@daily', spread: 300 }, 300, /not text/, /"5m"/],
     ['timeout', { schedule: '@daily', timeout: '10 minutes' }, '10 minutes', /not a duration/, /1h30m/],
     ['timeout', { schedule: '@daily', timeout: null }, null, /not text/, /left out/],
+    // Its row would wait for so long that it counts as damaged.
+    ['timeout', { schedule: '@daily', timeout: '366d' }, '366d', /longer than 365d/, /1s to 365d/],
+    [
+      'retry.maxBackoff',
+      { schedule: '@daily', retry: { maxBackoff: '400d' } },
+      '400d',
+      /longer than 365d/,
+      /0s to 365d/,
+    ],
     ['stallAfter', { schedule: '@daily', stallAfter: '0s' }, '0s', /shorter/, /1s or more/],
     ['grace', { schedule: '@daily', grace: '17s' }, '17s', /lease of 30s/, /less than 17s/],
     ['grace', { schedule: '@daily', grace: '8s', lease: '15s' }, '8s', /lease of 15s/, /less than 8s/],

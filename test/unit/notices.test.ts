@@ -376,6 +376,41 @@ describe('a change that nobody claims', () => {
     ]);
     expect(ops.received.map(({ body }) => (body['data'] as { count?: number }).count)).toEqual([undefined, 1, 2]);
   });
+
+  it('is repeated for as long as it lasts, also after the month for which its beginning stays', async () => {
+    const DAY = 24 * HOUR;
+    const ops = fakeReceiver();
+    const notify = { ...NOTIFY, remindMs: 10 * DAY };
+    const jobs = [told(`@at ${new Date(T0 + HOUR).toISOString()}`, { notify })];
+    const sim = rivalTicks({ jobs, outlet: ops.outlet, handler: no });
+    await sim.clock.advance(HOUR + MINUTE);
+    let last = firstInstance(sim);
+    for (const days of [31, 41]) {
+      last.kill();
+      await sim.clock.advanceTo(T0 + days * DAY);
+      last = sim.startInstance(`d${String(days)}`);
+      await sim.clock.advance(10 * MINUTE);
+    }
+    expect(ops.received.map(({ body }) => (body['data'] as { count?: number }).count)).toEqual([undefined, 3, 4]);
+  });
+});
+
+describe('an attempt', () => {
+  it('waits for its own notices at most, not for those of other jobs', async () => {
+    const ops = fakeReceiver();
+    const slow: typeof ops.outlet = (process) => ({
+      ...ops.outlet(process),
+      send: () => sleep(process.clock, 10 * MINUTE),
+    });
+    const jobs = [told('@hourly'), jobSpec('b', '* * * * *')];
+    const sim = rivalTicks({ jobs, outlet: slow, handler: ({ job }) => (job === 'a' ? no() : undefined) });
+    const { running } = firstInstance(sim).coordinator;
+    await sim.clock.advance(HOUR + 1_000);
+    expect(running.size).toBe(1);
+    await sim.clock.advance(MINUTE);
+    expect(sim.calls.filter(({ job }) => job === 'b')).toHaveLength(61);
+    expect(running.size).toBe(0);
+  });
 });
 
 describe('a receiver', () => {
@@ -450,6 +485,33 @@ describe('a receiver', () => {
       names.toSorted((a, b) => a.localeCompare(b)),
     );
     expect(totals(sim, 'createNotice')).toBe(names.length + digests.length);
+  });
+
+  it('of PagerDuty gets each of many failures once, also those whose turn comes after minutes', async () => {
+    const ops = fakeReceiver('ops', 'pagerduty');
+    const jobs = Array.from({ length: 250 }, (_, index) => told('@hourly', {}, `j${String(index)}`));
+    const sim = rivalTicks({ jobs, deployments: 2, outlet: ops.outlet, handler: no });
+    await sim.clock.advance(HOUR + 15 * MINUTE);
+    expect(ops.received).toHaveLength(jobs.length);
+    expect(new Set(ops.received.map(({ id }) => id)).size).toBe(jobs.length);
+    const { notices } = await sim.store.listNotices({ limit: 5_000 });
+    expect(notices.filter(({ metadata }) => decodeDelivery(metadata).doneAt === undefined)).toEqual([]);
+  });
+
+  it('of PagerDuty gets no failure after its recovery, which would open an incident that nothing resolves', async () => {
+    const ops = fakeReceiver('ops', 'pagerduty');
+    ops.answer = () => (ops.received.length < 3 ? 'lost' : { status: 202 });
+    const handler = ({ scheduledFor }: { scheduledFor: Date }) =>
+      scheduledFor.getTime() === T0 + 10 * MINUTE ? no() : undefined;
+    const sim = rivalTicks({ jobs: [told('*/2 * * * *')], deployments: 2, outlet: ops.outlet, handler });
+    await sim.clock.advance(HOUR);
+    const actions = ops.received.map(({ body }) => body['event_action']);
+    expect(actions).toEqual(['trigger', 'trigger', 'resolve']);
+    const { notices } = await sim.store.listNotices({ limit: 10 });
+    expect(notices.map(({ metadata }) => decodeDelivery(metadata).to.map(({ end }) => end))).toEqual([
+      ['over'],
+      ['sent'],
+    ]);
   });
 
   it('gets no digest from a process that finds the same one in storage', async () => {

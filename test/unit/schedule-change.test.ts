@@ -71,6 +71,18 @@ describe('a changed schedule', () => {
     expect(events[0]).not.toHaveProperty('count');
   });
 
+  it('with the same revision counts since the last due time, with a warning', async () => {
+    const sim = rivalTicks({ jobs: [before], revision: 1 });
+    await sim.clock.advanceTo(T0 + HOUR + 40 * MINUTE);
+    sim.instances[0]?.kill();
+    sim.startInstance('d1', { jobs: [after], revision: 1 });
+    await sim.clock.advance(MINUTE);
+    expect(sim.calls.map(({ scheduledFor }) => scheduledFor - T0)).toEqual([5, 65, 90].map((time) => time * MINUTE));
+    expect(sim.events.filter(({ event }) => event === 'warning')).toMatchObject([
+      { reason: expect.stringContaining('raise "revision"') as unknown },
+    ]);
+  });
+
   it('is why a missed due time of the old one did not run', async () => {
     const sim = await changedWhileNobodyWasThere();
     const why = async (time: number) => explainTime(sim.store, after, 2, time);

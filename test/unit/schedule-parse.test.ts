@@ -111,8 +111,9 @@ describe('schedules that are refused', () => {
 
 describe('schedules that draw a warning', () => {
   it.each([
-    ['0 0 13 * FRI', /either/],
-    ['0 0 */2 * 1', /either/],
+    ['0 0 13 * FRI', /either, as in Vixie cron$/],
+    ['0 0 */2 * 1', /either: here Vixie cron takes only days that match both$/],
+    ['0 0 1 * */2', /either: here Vixie cron/],
     ['*/90 * * * *', /step of 90 for minute/],
     ['0 0 * 2 1#5', /28 years/],
   ])('%s', (text, message) => {

@@ -271,7 +271,7 @@ async function endRun(
   tellEnd(held, record, { outcome, reason, at });
   if (hasRun(outcome)) ping(held.coordinator, held.job.spec, outcome === 'succeeded' ? 'success' : 'fail', held.report);
   // The lease is released. An invocation that has ended may be frozen with its process.
-  await untilSent(held.coordinator, SENDS_WITHIN_MS);
+  await untilSent(held.coordinator, held.job.spec.name, SENDS_WITHIN_MS);
   logFailure(held, stage);
   return ended(record);
 }

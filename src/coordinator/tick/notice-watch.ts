@@ -5,11 +5,18 @@ import type { JobSpec } from '../../core/job';
 import { ForeignMetadataError } from '../../core/metadata';
 import { noticeId, readNotice } from '../../core/notice';
 import type { NotifySettings } from '../../core/notify';
-import { type Listed, type SweptJob, isStillNews, noticesOfSweep, outdated } from '../../core/notice-sweep';
+import {
+  type Listed,
+  type SweptJob,
+  isOvertaken,
+  isStillNews,
+  noticesOfSweep,
+  outdated,
+} from '../../core/notice-sweep';
 import { ForeignRecordError } from '../../core/record';
 import { checkAhead, decodeRow } from '../../core/row';
 import { CALL_LIMIT_MS, within } from '../../lease/deadline';
-import { type ListedNotice, type Listing, type NoticeStore, StoreError } from '../../lease/store';
+import { type ListedNotice, type ListedRow, type Listing, type NoticeStore, StoreError } from '../../lease/store';
 import type { Coordinator, Report } from '../coordinator';
 import { listNotices, noticesOf, readDelivery, readListed } from '../list-notices';
 import { tell } from '../tell';
@@ -82,7 +89,9 @@ function noticeWatch(coordinator: Coordinator, overdue: OverdueWatch): NoticeWat
       }
     }
     await takeOver(listed, report);
-    const old = outdated(listed, serviceTime.now()).filter((one) => !isOwed(listing, one));
+    const old = outdated(listed, serviceTime.now()).filter(
+      (one) => !isOwed(listing, one) && !isRemindedOf(listing, one),
+    );
     for (const { id } of old.slice(0, DELETED_AT_ONCE)) {
       await ask((store, signal) => store.deleteNotice(id, { signal }));
     }
@@ -101,6 +110,14 @@ function noticeWatch(coordinator: Coordinator, overdue: OverdueWatch): NoticeWat
     const isOver = (one: ListedNotice): boolean => serviceTime.now() - since(one) > OFF_FOR_MS;
     coordinator.outlet?.sawOff(off.flatMap((one) => (isOver(one) ? [] : [one.id])));
     for (const { id } of off.filter(isOver)) await ask((store, signal) => store.deleteNotice(id, { signal }));
+  }
+
+  /** Reminders of a failure need its beginning. Whether a job of another file has reminders is not known. */
+  function isRemindedOf({ jobs }: Listing, { job, change }: Listed): boolean {
+    const row = jobs.get(job)?.row;
+    const spec = coordinator.jobs.get(job)?.spec;
+    if (change !== 'failed' || row === undefined) return false;
+    return (spec === undefined || spec.notify?.remindMs !== undefined) && isFailing(row);
   }
 
   /** Undefined if the job has no row yet, was forgotten, or follows a newer file, whose deployments watch it. */
@@ -129,13 +146,16 @@ function noticeWatch(coordinator: Coordinator, overdue: OverdueWatch): NoticeWat
     if (outlet === undefined) return;
     const now = serviceTime.now();
     const left = listed.filter(({ delivery }) => mayTakeOver(knownPart(delivery, outlet.receivers), now));
-    for (const { id, etag, delivery } of left.slice(0, TAKEN_AT_ONCE)) {
+    const byJob = Map.groupBy(listed, ({ job }) => job);
+    for (const one of left.slice(0, TAKEN_AT_ONCE)) {
+      const { id, etag, delivery } = one;
       if (coordinator.stopping) return;
       const mine = { ...delivery, by: outlet.instance, until: now + SEND_WITHIN_MS };
       const taken = await ask((store, signal) => store.writeNotice(id, encodeDelivery(mine), etag, { signal }));
       if (taken.kind === 'refused') continue;
       const notice = await noticeOf(id, report);
-      if (notice !== undefined) void outlet.send({ notice, delivery: mine, etag: taken.etag }, report);
+      const isOver = isOvertaken(one, byJob.get(one.job) ?? []);
+      if (notice !== undefined) void outlet.send({ notice, delivery: mine, etag: taken.etag, isOver }, report);
     }
   }
 
@@ -166,6 +186,17 @@ function isOwed({ jobs }: Listing, { id, job }: Listed): boolean {
     // Once the row has been repaired, it may name it again.
     if (error instanceof ForeignMetadataError) return true;
     throw error;
+  }
+}
+
+/** Whether the last run has failed of a job that a file has. */
+function isFailing({ metadata }: ListedRow): boolean {
+  try {
+    const { failures, forgotten, leftSince } = decodeRow(metadata);
+    return failures > 0 && forgotten === undefined && leftSince === undefined;
+  } catch (error) {
+    if (!(error instanceof ForeignMetadataError)) throw error;
+    return true;
   }
 }
 

@@ -164,8 +164,11 @@ function warningsFor(fields: SixFields): readonly ScheduleWarning[] {
   const warnings: ScheduleWarning[] = [];
   const [, , , day, month, weekday] = fields;
   if (!/^[*?]$/.test(day) && !/^[*?]$/.test(weekday)) {
+    const inVixie = [day, weekday].some((field) => field.startsWith('*'))
+      ? ': here Vixie cron takes only days that match both'
+      : ', as in Vixie cron';
     warnings.push({
-      message: `sets both day-of-month (${day}) and day-of-week (${weekday}): the job is due on days that match either, as in Vixie cron`,
+      message: `sets both day-of-month (${day}) and day-of-week (${weekday}): the job is due on days that match either${inVixie}`,
       remedy: 'use * for one of them, unless you mean either',
     });
   } else if (/^(?:2|FEB)$/i.test(month) && weekday.endsWith('#5')) {
