@@ -1,5 +1,6 @@
 import type { Millis } from '../core/brand';
 import { parseExactly } from '../core/inexact';
+import { RETRY_AFTER_AT_MOST_MS } from '../core/run';
 import { CallError } from '../handler/call-handler';
 import { type Answer, retryAfterOf } from '../notices/request';
 
@@ -7,8 +8,6 @@ import { type Answer, retryAfterOf } from '../notices/request';
 export const ANSWER_BYTES = 32 * 1024;
 /** How much of a body an error has. */
 export const SHOWN = 8 * 1024;
-/** A wait that an answer asks for is cut to this. */
-const LONGEST_WAIT_MS: Millis = 24 * 3_600_000;
 
 /** The statuses by which a target says that another try may succeed. */
 export function isBusy(status: number): boolean {
@@ -17,7 +16,7 @@ export function isBusy(status: number): boolean {
 
 export function waitOf({ headers }: Pick<Answer, 'headers'>): Millis | undefined {
   const wait = retryAfterOf(headers['retry-after'], headers.date);
-  return wait === undefined ? undefined : Math.min(wait, LONGEST_WAIT_MS);
+  return wait === undefined ? undefined : Math.min(wait, RETRY_AFTER_AT_MOST_MS);
 }
 
 /**

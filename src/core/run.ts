@@ -36,6 +36,9 @@ export type RunStep =
   /** The lease is lost, so the new holder decides. */
   | { readonly kind: 'lost' };
 
+/** The target of a call may ask for no longer wait before the next attempt. */
+export const RETRY_AFTER_AT_MOST_MS: Millis = 24 * 3_600_000;
+
 /** The wait before a run whose attempt had no turn is tried again, perhaps on another instance. */
 const CROWDED_AGAIN_MS: Millis = 2_000;
 
@@ -105,6 +108,11 @@ function again(
 export function backoff(retry: Retry, failures: number, random: number): Millis {
   const full = Math.min(retry.maxBackoffMs, retry.backoffMs * retry.factor ** Math.max(0, failures - 1));
   return Math.round(retry.jitter === 'full' ? full * random : full);
+}
+
+/** The longest wait before another attempt. The target of a call may ask for more than the back-off of its job. */
+export function longestRetryWait({ retry, call }: Pick<JobSpec, 'retry' | 'call'>): Millis {
+  return call === undefined ? retry.maxBackoffMs : Math.max(retry.maxBackoffMs, RETRY_AFTER_AT_MOST_MS);
 }
 
 /**

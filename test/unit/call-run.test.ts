@@ -245,6 +245,17 @@ describe('a run that is a call', () => {
     expect(await last(sim)).toMatchObject({ outcome: 'succeeded' });
   });
 
+  it('is retried no sooner than its target asks, also if that is later than its longest back-off', async () => {
+    const { sim, sent } = setUp((_, all) =>
+      all.length === 1 ? { status: 429, headers: { 'retry-after': '3600' } } : { status: 200 },
+    );
+    await sim.clock.advance(75 * MINUTE);
+    expect((sent[1]?.at ?? 0) - (sent[0]?.at ?? 0)).toBeGreaterThanOrEqual(60 * MINUTE);
+    expect((await sim.records('close')).find(({ attempts }) => attempts.length === 2)).toMatchObject({
+      outcome: 'succeeded',
+    });
+  });
+
   it('is called again by the next attempt if its operation failed, and not polled on', async () => {
     const { sim, lines } = setUp(({ method }, all) => {
       if (method === 'POST') return OPERATION;

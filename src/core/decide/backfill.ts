@@ -2,6 +2,7 @@ import { ASIDE_ATTEMPTS, type AsideRun, type Backfill, backfillKey, isActive, ne
 import { currentPause } from '../control';
 import { parseRecordKey, runIdOf } from '../key';
 import type { Row } from '../row';
+import { longestRetryWait } from '../run';
 import { freshRun } from './next-row';
 import { type Claim, type Decision, HELD_WATCH_MS, type Situation, boundedWait, earliest, seenBy } from './situation';
 
@@ -84,7 +85,7 @@ function resumeAside(s: Situation, row: Row, aside: AsideRun, idle: Decision): D
   const key = backfillKey({ id }, aside.scheduledFor);
   const isCancelled = control.cancel === runIdOf(job.name, key);
   const { notBefore = 0 } = aside;
-  const resumeAt = notBefore === 0 || isCancelled ? 0 : boundedWait(s, notBefore, job.retry.maxBackoffMs);
+  const resumeAt = notBefore === 0 || isCancelled ? 0 : boundedWait(s, notBefore, longestRetryWait(job));
   if (seenBy(s) < resumeAt) {
     if (resumeAt <= s.now) return { kind: 'wait', until: resumeAt + HELD_WATCH_MS };
     return idle.kind === 'nothing' ? { ...idle, checkAt: earliest(idle.checkAt, resumeAt) } : idle;

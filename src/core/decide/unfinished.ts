@@ -6,6 +6,7 @@ import { type JobSpec, actualTime } from '../job';
 import { runIdOf } from '../key';
 import { withRecordedEnd } from '../recorded-end';
 import { PAST_ATTEMPTS, type Row, isOutcomeUnknown, lostAttempt, mayRecordBeGone } from '../row';
+import { longestRetryWait } from '../run';
 import { RESUME_AFTER_MS, standsFrom, withStandstill } from '../standstill';
 import { givesWay, withAside } from './backfill';
 import { decideFirst } from './due';
@@ -42,7 +43,7 @@ export function decideUnfinished(s: Situation): Decision | undefined {
   if (first?.kind === 'claim') return { kind: 'claim', claim: withAside(first.claim, s) };
   if (first?.kind === 'readRequired') return first;
   const notBefore = row.notBefore ?? 0;
-  const longest = row.phase === 'fanning' ? s.itemsLimitMs : job.retry.maxBackoffMs;
+  const longest = row.phase === 'fanning' ? s.itemsLimitMs : longestRetryWait(job);
   const resumeAt = notBefore === 0 ? 0 : boundedWait(s, notBefore, longest) + RESUME_AFTER_MS;
   if (seenBy(s) >= resumeAt) return { kind: 'claim', claim: resume(s) };
   // The time has come by our clock, but not by the service's.
