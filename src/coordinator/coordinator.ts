@@ -243,7 +243,10 @@ export class Health {
   }
 }
 
-/** Reasons that differ only in a duration or a count are the same. */
+/** Of a request, as the services of Azure put it into their errors. */
+const REQUEST_ID = /\b[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}\b/gi;
+
+/** Reasons that differ only in a duration, a count or the id of a request are the same. */
 function gistOf({ reason }: Trouble): string {
-  return reason.replaceAll(/\d+/g, '#');
+  return reason.replaceAll(REQUEST_ID, '#').replaceAll(/\d+/g, '#');
 }

@@ -99,8 +99,10 @@ export function enter(group: Group, member: WaitingMember, maxParallel: number):
   // The claim of this attempt proves that earlier ones of its job are over.
   const { running, waiting } = without(group, (one) => one.job === job && one.token < token);
   const queue = waiting.some((one) => isSameMember(one, member)) ? waiting : [...waiting, member];
-  const ahead = inOrder(queue).findIndex((one) => isSameMember(one, member));
-  if (ahead < maxParallel - running.length) {
+  const free = maxParallel - running.length;
+  // A process asks again for hundreds of runs at once: while no place is free, they are not put in order for each.
+  const ahead = free > 0 ? inOrder(queue).findIndex((one) => isSameMember(one, member)) : free;
+  if (ahead < free) {
     return {
       running: [...running, placeOf(member)],
       waiting: queue.filter((one) => !isSameMember(one, member)),

@@ -1,6 +1,6 @@
 import type { Hub } from '../coordinator/coordinator';
 import type { ActivityInput, Lane, OrchestrationInput } from '../coordinator/message';
-import type { EpochMs } from '../core/brand';
+import type { EpochMs, Millis } from '../core/brand';
 import { type Clock, sleep } from '../core/clock';
 import { orchestrateBatch, orchestrateContinued, orchestrateItems, orchestrateRun } from '../functions/orchestrator';
 
@@ -25,6 +25,9 @@ interface Orchestration {
   readonly createdAt: EpochMs;
   status: 'pending' | 'completed' | 'failed';
 }
+
+/** A start is repeated, and a probe asked for, within seconds. In a day, a busy process would gather hundreds of MB. */
+const KEPT_MS: Millis = 600_000;
 
 type Steps = Generator<unknown, unknown, never>;
 
@@ -61,10 +64,19 @@ export function createProcessHub({ clock, run, onFailure }: ProcessHubOptions): 
     return step.value;
   }
 
+  /** The oldest come first. */
+  function forgetOld(): void {
+    for (const [id, { createdAt, status }] of orchestrations) {
+      if (clock.now() - createdAt < KEPT_MS) return;
+      if (status !== 'pending') orchestrations.delete(id);
+    }
+  }
+
   return {
     async start(id, input) {
       if (signal.aborted) throw new Error('the task hub of this process is closed');
       if (orchestrations.has(id)) return;
+      forgetOld();
       const orchestration: Orchestration = { createdAt: clock.now(), status: 'pending' };
       orchestrations.set(id, orchestration);
       void drive(orchestratorOf(input)(contextOf(input) as never)).then(

@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { sleep } from '../../src/core/clock';
+import { StoreUnavailableError } from '../../src/lease/store';
+import { firstInstance } from '../support/by-hand';
+import { interceptStore } from '../support/intercept';
 import { jobSpec } from '../support/job';
 import { type RivalTicks, rivalTicks } from '../support/rival-ticks';
 
@@ -292,6 +295,18 @@ describe('overlap', () => {
       '00:03:00': 'succeeded',
     });
     expect((sim.calls[1]?.at ?? 0) - (T0 + 2 * MINUTE)).toBeLessThan(3_000);
+  });
+
+  it('cancel: a run that has ended no longer asks whether a due time is paused', async () => {
+    // 00:02 comes during the run of 00:01, which ends before the control could be read.
+    const jobs = [jobSpec('a', '1,2 0 * * *', { overlap: 'cancel' })];
+    const sim: RivalTicks = rivalTicks({ jobs, handler: () => sleep(sim.clock, MINUTE + 500) });
+    interceptStore(firstInstance(sim), 'readControl', () => () => Promise.reject(new StoreUnavailableError('gone')));
+    await sim.clock.advance(5 * MINUTE);
+    expect(await outcomes(sim, 'a')).toMatchObject({ '00:01:00': 'succeeded' });
+    sim.trouble.length = 0;
+    await sim.clock.advance(10 * MINUTE);
+    expect(sim.trouble).toEqual([]);
   });
 });
 

@@ -5,9 +5,10 @@ import { lostAttempt } from '../../src/core/row';
 import { decidedAt } from '../../src/coordinator/attempt/wait-for-due';
 import { pauseJob, stillRuns } from '../../src/operator/operations/pause';
 import { StoreUnavailableError } from '../../src/lease/store';
+import { firstInstance } from '../support/by-hand';
 import { interceptStore } from '../support/intercept';
 import { jobSpec } from '../support/job';
-import { type RivalTicks, rivalTicks } from '../support/rival-ticks';
+import { type RivalTicks, type SimulationOptions, rivalTicks } from '../support/rival-ticks';
 import { ranRow, T0 } from '../support/situation';
 
 const SECOND = 1_000;
@@ -17,8 +18,9 @@ const JOBS = 20;
 const name = (index: number): JobName => `job-${String(index).padStart(2, '0')}` as JobName;
 
 /** So many hourly jobs that their claims begin 22.5 s before the hour: one every second. */
-function burst(jobs = JOBS): RivalTicks {
+function burst(jobs = JOBS, options: Pick<SimulationOptions, 'clock'> = {}): RivalTicks {
   return rivalTicks({
+    ...options,
     jobs: Array.from({ length: jobs }, (_, index) => jobSpec(name(index), '@hourly', { leaseMs: 15_000 })),
     settings: { claimsPerSecond: JOBS / 20, longestLookAheadMs: 34_000 },
   });
@@ -155,6 +157,21 @@ describe('before a burst of due times', () => {
     expect(sim.trouble.filter((line) => line.includes('before their handlers'))).toEqual([
       `jobs ${named(0)} and 10 more: their controls could not be read again before their handlers: StoreUnavailableError: gone`,
     ]);
+  });
+
+  it('a pause counts although another account of the process does not answer', async () => {
+    const away = burst();
+    const sim = burst(JOBS, { clock: away.clock });
+    // The coordinators of a process share its clock.
+    Object.assign(firstInstance(sim).coordinator, { clock: firstInstance(away).coordinator.clock });
+    await claimedEarly(sim);
+    interceptStore(firstInstance(away), 'list', () => () => Promise.reject(new StoreUnavailableError('gone')));
+    await pauseJob(sim.store, { name: name(3), spec: jobSpec(name(3), '@hourly') }, { by: 'ann', note: 'incident' });
+    await sim.clock.advanceTo(DUE + SECOND);
+    expect(away.calls).toHaveLength(JOBS);
+    expect(sim.calls.map(({ job }) => job)).not.toContain(name(3));
+    expect(sim.calls).toHaveLength(JOBS - 1);
+    expect(sim.trouble).toEqual([]);
   });
 
   it('what storage has shown of the controls in time counts, and the other handlers start on time', async () => {

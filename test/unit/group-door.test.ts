@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { ETag, JobName, LeaseId } from '../../src/core/brand';
-import { EMPTY_GROUP, enter, isOut } from '../../src/core/group';
+import { EMPTY_GROUP, type Group, enter, isOut } from '../../src/core/group';
 import { recordKey } from '../../src/core/key';
 import { encodeRow } from '../../src/core/row';
 import { createDoor } from '../../src/coordinator/group-door';
 import { memoryService } from '../../src/stores/memory/store';
+import { calibration, cpuTime } from '../support/cpu';
 import { jobSpec } from '../support/job';
 import { ranRow } from '../support/situation';
 import { settableClock } from '../support/clock';
@@ -63,5 +64,17 @@ describe('a member of a group', () => {
     expect(isOut({ ...own, key: recordKey(T0 - MINUTE) }, { ...sight, row })).toBe(true);
     // The row was read before the member's claim.
     expect(isOut({ ...own, key: recordKey(T0 + MINUTE), token: 3 }, { ...sight, row })).toBe(false);
+  });
+});
+
+describe('a group whose places are taken', () => {
+  it('costs 1,000 runs that ask again and again little CPU', () => {
+    const members = Array.from({ length: 1_000 }, (_, index) => member(`job-${String(index)}`, 1, T0 + (index % 7)));
+    const asked = (before: Group): Group => members.reduce((group, one) => enter(group, one, 5), before);
+    const full = asked(EMPTY_GROUP);
+    expect(full.waiting).toHaveLength(995);
+    const times = Array.from({ length: 5 }, () => cpuTime(() => void asked(full)));
+    expect(asked(full)).toBe(full);
+    expect((times.toSorted((a, b) => a - b)[2] ?? Infinity) / calibration()).toBeLessThan(15);
   });
 });

@@ -64,6 +64,21 @@ describe('the task hub of a process', () => {
     await expect(hub.start('two', PROBE)).rejects.toThrow('closed');
   });
 
+  it('forgets what has finished long ago as it goes on, and nothing that runs', async () => {
+    const run = vi.fn<() => Promise<AttemptResult>>(async () => PROVEN);
+    const { hub, clock } = hubThat(run);
+    run.mockResolvedValueOnce(again(clock.now() + 3_600_000));
+    await hub.start('long', PROBE);
+    await hub.start('old', PROBE);
+    await vi.waitFor(async () => expect(await hub.status('old')).toBe('completed'));
+    await clock.advance(300_000);
+    await hub.start('recent', PROBE);
+    await clock.advance(300_001);
+    await hub.start('new', PROBE);
+    const states = await Promise.all(['long', 'old', 'recent'].map((id) => hub.status(id)));
+    expect(states).toEqual(['pending', 'unknown', 'completed']);
+  });
+
   it('forgets the finished orchestrations of a span', async () => {
     const { hub, clock } = hubThat(async () => PROVEN);
     const began = clock.now();

@@ -1,11 +1,14 @@
+import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { CoordinatorEvent } from '../../src/core/event';
 import type { JobName } from '../../src/core/brand';
-import type { Coordinator, Report } from '../../src/coordinator/coordinator';
+import type { Coordinator, Report, RunnableJob } from '../../src/coordinator/coordinator';
+import { hubWatch } from '../../src/coordinator/tick/hub-watch';
 import { announcer } from '../../src/coordinator/tick/presence';
 import { storageTroubled } from '../../src/coordinator/reachability';
 import { StoreUnavailableError } from '../../src/lease/store';
 import { humanPrinter, jsonPrinter } from '../../src/cli/dev/print';
+import { firstInstance } from '../support/by-hand';
 import { jobSpec } from '../support/job';
 import { type RivalTicks, rivalTicks } from '../support/rival-ticks';
 
@@ -95,6 +98,24 @@ describe('trouble that lasts', () => {
     });
     await sim.clock.advance(10 * MINUTE);
     expectEachSweep(said(sim), 10);
+  });
+
+  it('is not said more often for a reason in which each answer has an id of its own', async () => {
+    const { sim, coordinator } = await start();
+    refuse(coordinator, () => `503 ServerBusy RequestId:${randomUUID()}`);
+    await sim.clock.advance(10 * MINUTE);
+    expectEachSweep(said(sim), 10);
+  });
+
+  it('is said once of a task hub that takes none of the orchestrations of many jobs', async () => {
+    const { sim, coordinator } = await start();
+    const watch = hubWatch(coordinator);
+    for (const job of ['a', 'b', 'c']) {
+      const cause = new Error('503');
+      const error = new Error(`orchestration ${job}-20260101T000000Z could not be started: 503`, { cause });
+      watch.failed({ spec: jobSpec(job, '@daily') } as RunnableJob, error, firstInstance(sim).report);
+    }
+    expect(said(sim).map(({ reason }) => reason)).toEqual(['the task hub does not take orchestrations: Error: 503']);
   });
 
   it('does not end and begin again each second while half of all calls fail', async () => {

@@ -1,5 +1,5 @@
 import type { JobName, Millis } from '../../core/brand';
-import { type Clock, sleep } from '../../core/clock';
+import { sleep } from '../../core/clock';
 import { type Control, controlOf } from '../../core/control';
 import { ForeignMetadataError } from '../../core/metadata';
 import { within } from '../../lease/deadline';
@@ -31,7 +31,8 @@ interface Batch {
 /** Few jobs are read one by one. */
 const NOTHING_LISTED: Shown = { listed: new Map(), unread: new Set() };
 
-const batches = new WeakMap<Clock, Batch>();
+/** By coordinator: a process has one for each account, and its listings show no other's jobs. */
+const batches = new WeakMap<HeldRow['coordinator'], Batch>();
 
 /**
  * Reads a job's control again. A burst of attempts that are due at the same time costs one listing, and not one call
@@ -41,7 +42,7 @@ const batches = new WeakMap<Clock, Batch>();
  */
 export async function freshControl(held: HeldRow, limitMs: Millis): Promise<Control | undefined> {
   const { name } = held.job.spec;
-  const batch = batches.get(held.coordinator.clock) ?? begin(held, limitMs);
+  const batch = batches.get(held.coordinator) ?? begin(held, limitMs);
   batch.jobs.add(name);
   const { listed, unread } = await batch.shown;
   if (unread.has(name)) return undefined;
@@ -76,15 +77,15 @@ async function ifReadable(
 }
 
 function begin(held: HeldRow, limitMs: Millis): Batch {
-  const { clock } = held.coordinator;
+  const { coordinator } = held;
   const jobs = new Set<JobName>();
   const show = async (): Promise<Shown> => {
-    await sleep(clock, TOGETHER_MS);
-    batches.delete(clock);
+    await sleep(coordinator.clock, TOGETHER_MS);
+    batches.delete(coordinator);
     return jobs.size > ONE_BY_ONE ? list(held, jobs, limitMs) : NOTHING_LISTED;
   };
   const batch = { jobs, shown: show() };
-  batches.set(clock, batch);
+  batches.set(coordinator, batch);
   return batch;
 }
 

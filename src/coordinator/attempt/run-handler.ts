@@ -297,6 +297,7 @@ export function watchForCancel(
   const mayGiveWay = spec.overlap === 'cancel' && held.row.run?.trigger !== 'backfill';
   const runId = runIdOf(spec.name, held.row.run?.key ?? '');
   let last: SeenControl | undefined;
+  let isOver = false;
   let disarm = (): void => undefined;
   const overlap = (what: string): void => {
     aborter.abort('cancelled', 'overlapCancel', `run ${runId} gives way to ${what}`);
@@ -309,13 +310,15 @@ export function watchForCancel(
   };
   const armFrom = (after: EpochMs): void => {
     const due = mayGiveWay && spec.enabled ? spec.timetable.next(after) : undefined;
-    if (due === undefined || aborter.signal.aborted) return;
+    if (due === undefined || isOver || aborter.signal.aborted) return;
     const wait: Millis = actualTime(spec, due) - serviceTime.now();
     // In steps, so that a correction of the time made meanwhile counts.
     disarm = clock.after(Math.min(Math.max(0, wait), ARMED_AT_MOST_MS), () => {
       if (serviceTime.now() < actualTime(spec, due)) armFrom(due - 1);
       else {
         onDue(due).catch((error: unknown) => {
+          // The lease of a run that has ended is never lost, which would end this.
+          if (isOver) return;
           held.report.log('warn', `job "${spec.name}": whether it is paused could not be read:`, error);
           disarm = clock.after(READ_AGAIN_MS, () => {
             armFrom(due - 1);
@@ -336,6 +339,7 @@ export function watchForCancel(
       if (mayGiveWay && request !== undefined) overlap(`manual run ${request.id}`);
     },
     stop: () => {
+      isOver = true;
       disarm();
     },
   };

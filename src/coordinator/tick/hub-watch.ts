@@ -208,7 +208,9 @@ export function hubWatch(coordinator: Coordinator): HubWatch {
     },
     failed({ spec }, error, report) {
       report.log('error', `job "${spec.name}": its orchestration could not be started:`, brief(String(error)));
-      doubt(`the task hub does not take orchestrations: ${String(error)}`, report);
+      // One trouble of the hub, whichever jobs meet it.
+      const cause = error instanceof Error ? (error.cause ?? error) : error;
+      doubt(`the task hub does not take orchestrations: ${String(cause)}`, report);
     },
   };
 }
