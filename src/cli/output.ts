@@ -16,10 +16,10 @@ export const EXIT_CODES: readonly { readonly code: number; readonly meaning: str
   { code: OK, meaning: 'success; warnings, if any, are on standard error' },
   {
     code: NO,
-    meaning: 'failure or refusal, such as an invalid file or storage that does not answer',
+    meaning: 'failure or refusal, such as an invalid file or no answer from storage',
   },
   { code: USAGE, meaning: 'the command line is wrong' },
-  { code: UNSUCCESSFUL, meaning: 'with --wait or --follow: the run is over and has not succeeded' },
+  { code: UNSUCCESSFUL, meaning: 'run and rerun, with --wait or --follow: the run has not succeeded' },
   { code: FORCED, meaning: 'dev: interrupted again before its instances had stopped' },
 ];
 

@@ -34,7 +34,7 @@ With --json, standard output is one JSON document. A command that fails prints
 {"error": {"code", "message"}}.
 
 Exit codes:
-${EXIT_CODES.map(({ code, meaning }) => `  ${code}  ${meaning}`).join('\n')}`;
+${EXIT_CODES.map(({ code, meaning }) => `  ${String(code).padEnd(3)}  ${meaning}`).join('\n')}`;
 
 /** The commands. Each loads its modules only when it runs, so that the help appears at once. */
 export function createProgram(done: Done): Command {

@@ -37,15 +37,21 @@ export type Asked =
  *
  * @throws UsageError
  */
-export function parseTime(text: string, option: string, where: Direction = 'ago', now: EpochMs = Date.now()): Asked {
+export function parseTime(
+  text: string,
+  option: string,
+  where: Direction = 'ago',
+  now: EpochMs = Date.now(),
+  zone = "the job's time zone",
+): Asked {
   const span = parseDuration(text.trim());
   // A whole second, as people write times.
   if (span !== undefined && where === 'ago') return { kind: 'instant', at: Math.floor((now - span) / 1_000) * 1_000 };
   if (span !== undefined) return { kind: 'instant', at: Math.ceil((now + span) / 1_000) * 1_000 };
-  const [isClock, hour = '', minute, second = '00', zone = ''] = CLOCK.exec(text.trim()) ?? [];
+  const [isClock, hour = '', minute, second = '00', itsOffset = ''] = CLOCK.exec(text.trim()) ?? [];
   if (isClock !== undefined && Number(hour) < 24 && Number(minute) < 60 && Number(second) < 60) {
     const time = `${hour.padStart(2, '0')}:${minute ?? ''}:${second}`;
-    return { kind: 'clock', time, offset: offset(zone), now, where };
+    return { kind: 'clock', time, offset: offset(itsOffset), now, where };
   }
   try {
     return parseMoment(normalize(text.trim()));
@@ -53,7 +59,7 @@ export function parseTime(text: string, option: string, where: Direction = 'ago'
     if (!(error instanceof ScheduleError)) throw error;
     throw new UsageError(
       `${option} ${JSON.stringify(text)} ${error.message}: must be such as 2026-12-31T23:00:00Z, with an offset such as ` +
-        "+02:00 instead of Z, or without either for the job's time zone; as 21:42 or 21:42:40Z for the " +
+        `+02:00 instead of Z, or without either for ${zone}; as 21:42 or 21:42:40Z for the ` +
         (where === 'ago'
           ? 'latest such time, or as 2h for so long ago'
           : 'next such time, or as 2h for so long from now'),
@@ -92,6 +98,16 @@ export function timeIn(asked: Asked, timeZone: string): EpochMs {
   return found;
 }
 
+/**
+ * The instant of a TIME that is not about one job: in UTC, or with `--local` in the zone of this machine.
+ *
+ * @throws UsageError
+ */
+export function timeHere(text: string, option: string, { local }: TimeOptions, where: Direction = 'ago'): EpochMs {
+  const zone = local === true ? "this machine's time zone" : 'UTC';
+  return timeIn(parseTime(text, option, where, Date.now(), zone), zoneHere({ local }));
+}
+
 /** The end that a person plans, as a time or as a duration from now. A time without an offset is in the job's zone. */
 export function plannedEnd(text: string | undefined, now: EpochMs): (timeZone: string) => EpochMs | undefined {
   if (text === undefined) return () => undefined;
@@ -99,7 +115,7 @@ export function plannedEnd(text: string | undefined, now: EpochMs): (timeZone: s
   return (timeZone) => timeIn(asked, timeZone);
 }
 
-/** The zone in which a command prints times. */
+/** Which zone a command prints times in. */
 export interface TimeOptions {
   readonly local?: boolean | undefined;
   /** The default. */
@@ -109,8 +125,13 @@ export interface TimeOptions {
 /** Shows an instant, in UTC or in the zone of this machine, in a form that fits into a command. */
 export type ShowTime = (instant: EpochMs) => string;
 
-export function timesOf({ local }: TimeOptions): ShowTime {
-  const zone = local === true ? machineZone() : 'UTC';
+/** The zone in which a command prints times. */
+function zoneHere({ local }: TimeOptions): string {
+  return local === true ? machineZone() : 'UTC';
+}
+
+export function timesOf(options: TimeOptions): ShowTime {
+  const zone = zoneHere(options);
   return (instant) => showTime(instant, zone);
 }
 

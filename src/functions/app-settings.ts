@@ -67,8 +67,8 @@ interface AppSettings {
    */
   readonly CRONLEASE_DEPLOYMENT?: string | undefined;
   /**
-   * Keys of machines for the HTTP API: `NAME:ROLE:SHA256`, separated by commas. The roles are `viewer`, `operator` and
-   * `admin`, and SHA256 is the lowercase hex digest of the key. Default: none.
+   * Keys of machines for the HTTP API: `NAME:ROLE:SHA256`, separated by commas. The roles are `viewer`, `payloads`,
+   * `operator` and `admin`, and SHA256 is the lowercase hex digest of the key. Default: none.
    */
   readonly CRONLEASE_API_KEYS?: string | undefined;
   /** `true` refuses every change over HTTP. Default: `false`. */

@@ -8,6 +8,7 @@ import { pauseJob, resumeJob } from '../../src/operator/operations/pause';
 import { cancelRun } from '../../src/operator/operations/cancel';
 import { requestRun } from '../../src/operator/operations/request';
 import type { JobContext } from '../../src/handler/handler';
+import { aborted } from '../support/election';
 import { jobSpec } from '../support/job';
 import { type RivalTicks, type SimulationOptions, rivalTicks } from '../support/rival-ticks';
 
@@ -50,6 +51,16 @@ describe('the dry run of a back-fill', () => {
     ]);
     expect(minutes(plan.dueTimes)).toEqual([2, 4]);
     expect(await sim.store.readControl('a' as JobName)).toEqual(before);
+  });
+
+  it('calls a due time running whose run has no record yet', async () => {
+    const { sim, spec } = await seen(jobSpec('a', '* * * * *', { timeoutMs: 10 * MINUTE }), {
+      handler: async ({ scheduledFor, signal }) => {
+        if (scheduledFor.getTime() === minute(4)) await aborted(signal);
+      },
+    });
+    const plan = await planBackfill(sim.store, spec, { ...WANTED, from: minute(3) });
+    expect(plan.dueTimes[1]).toEqual({ scheduledFor: minute(4), outcome: 'running', runs: true });
   });
 
   it('keeps to the order and the limit, and takes all if those that succeeded are included', async () => {

@@ -258,7 +258,9 @@ describe('the table of status', () => {
     const long = lines({ ...OVERVIEW, maintenance: maintenance.map((one) => ({ ...one, note })) }, { width: 40 });
     expect(long.join(' ').replaceAll(/ +/g, ' ')).toContain(`by ann: ${note} since`);
     for (const line of long) expect(line.length).toBeLessThanOrEqual(40);
-    expect(lines({ ...OVERVIEW, jobs: [] })[0]).toBe('No jobs  2026-11-22T03:00:00Z');
+    const [none, blank, deployments] = lines({ ...OVERVIEW, jobs: [] });
+    expect([none, blank]).toEqual(['No jobs  2026-11-22T03:00:00Z', '']);
+    expect(deployments).toMatch(/^DEPLOYMENT /);
     const stray = { ...OVERVIEW, jobs: [job('a', { detail: 'not in this jobs file' })] };
     expect(lines(stray).join('\n')).toContain('not in this jobs file');
     expect(lines(stray, { hasFile: false }).join('\n')).not.toContain('not in this jobs file');

@@ -58,6 +58,14 @@ describe('the command line', () => {
 
   it('lists each exit code that a command may end with', () => {
     expect(EXIT_CODES.map(({ code }) => code)).toEqual([0, 1, 2, 3, 130]);
+    const command = createProgram(() => undefined);
+    let help = '';
+    command.configureOutput({ writeOut: (text) => (help += text) }).outputHelp();
+    expect(help).toMatch(/^ {2}0 {4}success/m);
+    // "logs" has --follow too, and ends with 0 whatever became of the run.
+    expect(help).toMatch(/^ {2}3 {4}run and rerun, with --wait or --follow: /m);
+    expect(help).toMatch(/^ {2}130 {2}dev: /m);
+    expect(help.split('\n').filter((line) => line.length > 80)).toEqual([]);
   });
 
   it('init names the folder by its whole path', () => {

@@ -1,5 +1,5 @@
-import { describe, expect, it } from 'vitest';
-import { bothTimes, parseTime, plannedEnd, textIn, timeIn, utc, wallClock } from '../../src/cli/time';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { bothTimes, parseTime, plannedEnd, textIn, timeHere, timeIn, utc, wallClock } from '../../src/cli/time';
 import { showTime } from '../../src/core/show-time';
 import { UsageError } from '../../src/cli/cli-error';
 
@@ -85,6 +85,22 @@ describe('a TIME on a clock, or so long ago', () => {
       /as 21:42 or 21:42:40Z for the latest such time, or as 2h for so long ago$/,
     );
     expect(() => parseTime(text, '--to', 'ahead')).toThrow(/next such time, or as 2h for so long from now$/);
+  });
+});
+
+describe('a TIME that is not about one job', () => {
+  it('is in UTC, or in the zone of this machine if --local says so, and an error names that zone', () => {
+    const { prototype } = Intl.DateTimeFormat;
+    const here = { ...new Intl.DateTimeFormat().resolvedOptions(), timeZone: 'Asia/Tokyo' };
+    const spy = vi.spyOn(prototype, 'resolvedOptions').mockReturnValue(here);
+    onTestFinished(() => spy.mockRestore());
+    expect(timeHere('2026-11-21T17:40', '--until', {})).toBe(Date.UTC(2026, 10, 21, 17, 40));
+    expect(timeHere('2026-11-21T17:40', '--until', { local: true })).toBe(Date.UTC(2026, 10, 21, 8, 40));
+    expect(timeHere('2026-11-21T17:40+01:00', '--until', { local: true })).toBe(Date.UTC(2026, 10, 21, 16, 40));
+    expect(() => timeHere('soon', '--until', {})).toThrow(/or without either for UTC;/);
+    expect(() => timeHere('soon', '--until', { local: true })).toThrow(
+      /or without either for this machine's time zone;/,
+    );
   });
 });
 

@@ -66,7 +66,7 @@ function wantedOf(spec: JobSpec, { from, to, order, limit, includeSucceeded }: B
 
 function planText({ name }: JobSpec, { order }: WantedBackfill, plan: BackfillPlan, show: ShowTime): string {
   const lines = plan.dueTimes.slice(0, PRINTED).map(({ scheduledFor, outcome, runs }) => {
-    const known = outcome === null ? 'no record' : paintOutcome(outcome);
+    const known = outcome === null ? 'no record' : outcome === 'running' ? 'in progress' : paintOutcome(outcome);
     return `  ${show(scheduledFor)}  ${runs ? 'runs' : 'skipped'}: ${known}`;
   });
   const more = plan.dueTimes.length - lines.length;

@@ -8,7 +8,7 @@ import { UsageError } from '../cli-error';
 import { type FileOptions, loadFile } from '../jobs-file';
 import { NO, OK, print, printJson, style, warn } from '../output';
 import { openDesk, openElections, type StorageOptions } from '../storage';
-import { parseTime, type ShowTime, timeIn, type TimeOptions, timesOf } from '../time';
+import { type ShowTime, timeHere, type TimeOptions, timesOf } from '../time';
 
 export interface RecoverOptions extends FileOptions, StorageOptions, TimeOptions {
   readonly until?: string | undefined;
@@ -27,7 +27,7 @@ export async function recover(options: RecoverOptions): Promise<number> {
   if (options.rerun === true && options.fail === true) throw new UsageError('--rerun and --fail exclude each other');
   const runs = options.rerun === true ? 'rerun' : options.fail === true ? 'fail' : 'resume';
   const { jobsFile: file } = loadFile(options);
-  const asked = options.until === undefined ? undefined : timeIn(parseTime(options.until, '--until'), 'UTC');
+  const asked = options.until === undefined ? undefined : timeHere(options.until, '--until', options);
   const apply = options.apply === true || options.yes === true;
   const desk = openDesk(options);
   const show = timesOf(options);

@@ -1,14 +1,14 @@
 import type { EpochMs } from '../../core/brand';
 import type { JobSpec } from '../../core/job';
 import { clockNote } from '../../core/schedule/clock-changes';
-import { machineZone, showTime } from '../../core/show-time';
+import { showTime } from '../../core/show-time';
 import { type JobChange, type JobSide, compareJobs } from '../../operator/plan/compare';
 import { type ExcludedSpan, excludedIn } from '../../operator/plan/excluded';
 import { type Plan, planOf } from '../../operator/plan/plan';
 import { UsageError } from '../cli-error';
 import { type FileOptions, jobsWithTag, loadFile, printWarnings } from '../jobs-file';
 import { OK, print, printJson, warn } from '../output';
-import { type TimeOptions, parseTime, timeIn, timesOf, utc } from '../time';
+import { type TimeOptions, timeHere, timesOf, utc } from '../time';
 import { type JobsAtRef, jobsAt, warnOfNotice } from './at-ref';
 import { changesText, excludedText, leftOut, planText } from './plan-text';
 
@@ -37,8 +37,7 @@ export function plan(options: PlanOptions): number {
   if (against !== undefined && other !== undefined) {
     throw new UsageError(`--against compares two files: leave out ${other}`);
   }
-  const zone = options.local === true ? machineZone() : 'UTC';
-  const instant = (text: string, option: string): EpochMs => timeIn(parseTime(text, option, 'ahead'), zone);
+  const instant = (text: string, option: string): EpochMs => timeHere(text, option, options, 'ahead');
   const from = options.from === undefined ? Math.floor(Date.now() / 1000) * 1000 : instant(options.from, '--from');
   const until = to === undefined ? from + DAY_MS : instant(to, '--to');
   if (until <= from) throw new UsageError('--to must be later than --from');

@@ -103,7 +103,8 @@ export function statusLines(overview: Overview, view: StatusView): readonly stri
     ...wrapped([...summary(overview, view), timeGroup(view)], view.width),
     ...overview.problems.map((text) => fit([{ text: `warning: ${text}`, format: 'yellow' }], view)),
     ...overview.maintenance.flatMap((one) => maintenanceLines(one, view)),
-    '',
+    // What follows the jobs begins with an empty line.
+    ...(overview.jobs.length === 0 ? [] : ['']),
   ];
   const below = [...deploymentLines(overview, view), ...legendLines(overview, view), ...hintLines(overview, view)];
   const jobs = overview.jobs.length === 0 ? [] : jobLines(overview.jobs, view);

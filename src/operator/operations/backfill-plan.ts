@@ -3,6 +3,7 @@ import { BACKFILL_AT_MOST, type Backfill, type BackfillOrder, nextOf } from '../
 import type { EpochMs, JobName, Millis } from '../../core/brand';
 import type { JobSpec } from '../../core/job';
 import { invertedTime, parseRecordKey } from '../../core/key';
+import type { Row } from '../../core/row';
 import type { CallOptions, LedgerStore, LeaseStore, ListedRecord } from '../../lease/store';
 import { recordOver } from '../views/find-record';
 import { inParallel } from '../../core/in-parallel';
@@ -24,7 +25,7 @@ export interface WantedBackfill {
 
 export interface PlannedDueTime {
   readonly scheduledFor: EpochMs;
-  /** The outcome of its newest record; null: it has none. */
+  /** The outcome of its newest record; `running` if its run is not over; null: it has none. */
   readonly outcome: string | null;
   /** False: it has succeeded, so it is skipped. */
   readonly runs: boolean;
@@ -66,12 +67,19 @@ export async function planIn(
   let running = 0;
   for (const scheduledFor of dueTimes) {
     if (wanted.limit !== undefined && running >= wanted.limit) break;
-    const outcome = outcomes.get(scheduledFor) ?? null;
+    const outcome = outcomes.get(scheduledFor) ?? (isAtWork(state.row, scheduledFor) ? 'running' : null);
     const runs = wanted.includeSucceeded || outcome !== 'succeeded';
     if (runs) running += 1;
     planned.push({ scheduledFor, outcome, runs });
   }
   return { dueTimes: planned, running, skipped: planned.length - running };
+}
+
+/** Whether the run of the row is one of this due time, and not over: it may have no record yet. */
+function isAtWork(row: Row | undefined, due: EpochMs): boolean {
+  const { phase, run } = row ?? {};
+  const isOver = phase === 'idle' || phase === 'settled';
+  return run?.scheduledFor === due && run.trigger !== 'manual' && !isOver;
 }
 
 function dueTimesOf(spec: JobSpec, { from, to, order }: WantedBackfill, { row, now }: JobState): readonly EpochMs[] {
