@@ -88,9 +88,12 @@ export const MIGRATION_FAULTS: readonly Planted[] = [
   },
   {
     name: 'open-records-copied',
-    what: 'the records of runs that are not over are copied ahead of their jobs',
+    what: 'the records of runs that are not over are copied ahead of their jobs, and their ends are not',
     mix: 'migrations',
-    edits: [become('operator/shards/history.ts:copyRecord', operation('&&'), '$ && summary === undefined')],
+    edits: [
+      become('operator/shards/history.ts:copyRecord', operation('&&'), '$ && summary === undefined'),
+      become('operator/shards/history.ts:copyRecord', operation('>'), '$ || true'),
+    ],
   },
   {
     name: 'control-left-behind',
