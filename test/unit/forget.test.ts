@@ -5,10 +5,12 @@ import { NO_CONTROL } from '../../src/core/control';
 import type { Situation } from '../../src/core/decide/situation';
 import { decide } from '../../src/core/decide/decide';
 import { decodeRow, encodeRow, forgottenRow, newRow } from '../../src/core/row';
+import type { JobContext } from '../../src/handler/handler';
 import { type LeaseStore, StoreUnavailableError } from '../../src/lease/store';
 import { cancelOrEnd } from '../../src/operator/operations/cancel';
 import { explainTime } from '../../src/operator/views/explain';
 import { type Forgotten, forgetJob } from '../../src/operator/operations/forget';
+import { readBackfillStatus, startBackfill } from '../../src/operator/operations/backfill';
 import { pauseJob } from '../../src/operator/operations/pause';
 import { requestRun } from '../../src/operator/operations/request';
 import { cutOffAfter } from '../support/cut-off';
@@ -317,6 +319,44 @@ describe('forget', () => {
       expect((await sim.store.listPieces(JOB.name, { limit: 10 })).pieces).toMatchObject([{ name: 'plan' }]);
     },
   );
+
+  it('ends the back-filled run that waits while due times go first, wherever it is cut off', async () => {
+    const minutes = 10 * MINUTE;
+    const retry = { attempts: 3, backoffMs: minutes, maxBackoffMs: minutes, factor: 1, jitter: 'none' } as const;
+    const job = { ...JOB, retry };
+    const handler = ({ trigger }: JobContext): void => {
+      if (trigger === 'backfill') throw new Error('down');
+    };
+    const origin = { actor: 'ann', channel: 'cli', note: 'again' } as const;
+    const span = { from: T0 + 2 * MINUTE, to: T0 + 2 * MINUTE };
+    const wanted = {
+      ...span,
+      order: 'oldest',
+      limit: undefined,
+      includeSucceeded: true,
+      id: 'f1',
+      origin,
+    } as const;
+    for (let last = 1; last < 12; last += 1) {
+      const sim = rivalTicks({ jobs: [job], handler });
+      await sim.clock.advance(5 * MINUTE);
+      await startBackfill(sim.store, job, wanted);
+      await sim.clock.advance(2 * MINUTE);
+      stopAll(sim);
+      await sim.clock.advance(MINUTE);
+      const { runId } = (await readBackfillStatus(sim.store, job)) ?? {};
+      await expect(forget(sim)).rejects.toMatchObject({ code: 'RunGoesOn' });
+      await forget(sim, { endRun: true, store: cutOffAfter(sim.store, last) }).catch((error: unknown) => {
+        expect(error).toBeInstanceOf(StoreUnavailableError);
+      });
+      await sim.clock.advance(16_000);
+      await forget(sim, { endRun: true });
+      const record = (await sim.records('a')).find((one) => one.runId === runId);
+      expect(record).toMatchObject({ outcome: 'cancelled', trigger: 'backfill' });
+      expect(record?.attempts[0]).toMatchObject({ attempt: 1, outcome: 'failed' });
+      expect(await sim.row('a')).toMatchObject({ phase: 'idle', forgotten: expect.any(Number) as unknown });
+    }
+  });
 
   it('is finished when it is asked for again, wherever it was cut off', async () => {
     for (let last = 1; last < 14; last += 1) {

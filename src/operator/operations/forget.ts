@@ -1,3 +1,4 @@
+import { asideKey } from '../../core/backfill';
 import type { EpochMs, JobName, Token } from '../../core/brand';
 import { pendingManualRuns } from '../../core/control';
 import { beforeEnd } from '../../core/notice';
@@ -5,7 +6,7 @@ import { attemptHistory, finalRecord, unknownRecord } from '../../core/record';
 import { PAST_ATTEMPTS, type Row, forgottenRow, isOutcomeUnknown, lostAttempt, mayRecordBeGone } from '../../core/row';
 import { failuresAfter } from '../../core/run';
 import { inParallel } from '../../core/in-parallel';
-import { currentRun, stateIn } from '../job-state';
+import { asideRunId, currentRun, stateIn } from '../job-state';
 import { type LeftNotice, leftNotice, missingNotices } from './left-notices';
 import { OperatorError } from '../operator-error';
 import {
@@ -66,10 +67,12 @@ export async function forgetJob(desk: LeaseTaker, { job, revision, endRun }: For
     return { forgottenAt: row.forgotten, already: true, endedRun: undefined, dropped: [] };
   }
   const current = seen.lease === 'leased' ? undefined : await currentRun(desk.store, job, state);
-  if (current !== undefined && !endRun) throw unfinished(job, current);
+  const open = current ?? asideRunId(job, row);
+  if (open !== undefined && !endRun) throw unfinished(job, open);
 
   const holding = await takeLease(desk, job, seen);
-  const last = current === undefined ? row : await endRunOf(desk, holding, row, state.now);
+  const ended = current === undefined ? row : await endRunOf(desk, holding, row, state.now);
+  const last = await endAside(desk, holding, ended, state.now);
   await writeStretches(desk, holding, row.owed);
   // A run that ends as cancelled calls for no notice.
   const owed = row.telling.filter(({ of }) => current === undefined || of !== row.run?.key);
@@ -82,7 +85,7 @@ export async function forgetJob(desk: LeaseTaker, { job, revision, endRun }: For
   // If this machine slept, the job may be back in a file and at work. Asked again, the command finishes or refuses.
   if (!(await letGo(desk, holding))) throw contended(holding.whose);
   await removeRemains(desk, job);
-  return { forgottenAt: state.now, already: false, endedRun: current, dropped };
+  return { forgottenAt: state.now, already: false, endedRun: open, dropped };
 }
 
 function unfinished(job: JobName, run: string): OperatorError {
@@ -126,6 +129,17 @@ export async function endRunOf(desk: LeaseTaker, holding: Holding, row: Row, now
   const record = finalRecord({ name: holding.job, offsetMs: 0 }, ending, attemptHistory(past, []), end);
   await writeEnd(desk, holding, run.key, record);
   return ending;
+}
+
+/** Ends the back-filled run that waits while due times go first, if there is one, as if it were the row's own. */
+async function endAside(desk: LeaseTaker, holding: Holding, row: Row, now: EpochMs): Promise<Row> {
+  const { backfill } = row;
+  const key = asideKey(backfill);
+  if (backfill?.aside === undefined || key === undefined) return row;
+  const { scheduledFor, since, ...attempts } = backfill.aside;
+  const run = { key, scheduledFor, trigger: 'backfill', since } as const;
+  const waiting = { ...row, ...attempts, run, phase: 'retrying', backfill: { ...backfill, aside: undefined } } as const;
+  return endRunOf(desk, holding, waiting, now);
 }
 
 /** Removes what a forgotten job leaves beside its row and its ledger. */
