@@ -17,8 +17,8 @@ const FINISHED = [
 ];
 
 /**
- * Inputs may be large, and then lie in blobs, which a listing would read one by one. The extension has this parameter, and the
- * client passes it on, but its types lack it. As `false` it would be left out.
+ * Inputs may be large, and then lie in blobs, which a listing would read one by one. The extension has this parameter,
+ * and the client passes it on, but its types lack it. As `false` it would be left out.
  *
  * @see https://github.com/Azure/azure-functions-durable-extension `OrchestrationStatusQueryCondition.ShowInput`
  */

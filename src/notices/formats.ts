@@ -178,7 +178,7 @@ export function pagerDutyEvent(notice: Notice, origin: Origin, routingKey: strin
 
 /**
  * The same for all notices of one trouble of one job, so that its end resolves the incident of its beginning. A job that
- * fails and is overdue has one trouble, and one end of it is told. A test belongs to no trouble, and has its own.
+ * fails and is overdue has one trouble, and one end of it is told. A test belongs to no trouble: its notice gives the key.
  */
 export function dedupKey(notice: Notice, { source }: Origin): string {
   const trouble = troubleOf(notice) ?? notice.id;

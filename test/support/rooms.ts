@@ -64,7 +64,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   // The composition root of function apps, without the host.
   runner: ['core', 'handler', 'coordinator', 'functions', 'telemetry/feed', 'system-clock'],
   import: ['core', 'config'],
-  local: ['core', 'system-clock'],
+  local: ['core', 'import/ncrontab-fields', 'system-clock'],
   cli: [
     'core',
     'lease',

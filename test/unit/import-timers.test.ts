@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { parseCron } from '../../src/core/schedule/cron';
 import { zoneOf } from '../../src/core/schedule/zone';
-import { timeSpan } from '../../src/import/ncrontab';
+import { timeSpan } from '../../src/import/ncrontab-fields';
 import { nextOfTimer } from '../../src/import/timer-clock';
 import { type TimerOptions, readTimers } from '../../src/import/timers';
 

@@ -256,7 +256,7 @@ function parseConnectionString(text: string): Connection {
   return { url: `${url}?${sas}`, credential: new AnonymousCredential() };
 }
 
-/** @param proxy the machine of the emulator, from which the clients of .NET take no more than scheme and host */
+/** @param proxy the URL of the emulator's machine. Only its scheme and host count, as for the clients of .NET */
 function emulatorAt(proxy: string | undefined): string {
   if (proxy === undefined || proxy === '') return EMULATOR.url;
   const { protocol, hostname } = URL.parse(proxy) ?? { protocol: '', hostname: '' };
