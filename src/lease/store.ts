@@ -1,32 +1,23 @@
 import type { JobName } from '../core/brand';
-import type { AuditStore } from './port/audits';
-import type { ControlStore } from './port/controls';
-import type { GroupStore } from './port/groups';
-import type { JobRowStore } from './port/job-rows';
-import type { LedgerStore, Retention } from './port/ledger';
-import type { LogStore } from './port/logs';
-import type { NoticeStore } from './port/notices';
-import type { PieceStore } from './port/pieces';
-import type { PresenceStore } from './port/presences';
-import type { RequestStore } from './port/requests';
+import type {
+  AuditStore,
+  ControlStore,
+  GroupStore,
+  LedgerStore,
+  LogStore,
+  NoticeStore,
+  PieceStore,
+  RequestStore,
+  Retention,
+} from './port/entries';
+import type { JobRowStore, PresenceStore } from './port/rows';
 
-export type * from './port/audits';
-export type * from './port/call';
-export type * from './port/controls';
-export * from './port/errors';
-export type * from './port/groups';
-export type * from './port/job-rows';
-export type * from './port/ledger';
-export * from './port/limits';
-export type * from './port/logs';
-export type * from './port/notices';
-export type * from './port/pieces';
-export type * from './port/presences';
-export type * from './port/requests';
-export type * from './port/rows';
+export * from './port/call';
+export type * from './port/entries';
+export * from './port/rows';
 
 /**
- * The storage port, in facets, each in a file of `port`. A store implements all of them; a consumer takes the facets that
+ * The storage port, in facets, which the files of `port` hold. A store implements all of them; a consumer takes the facets that
  * it uses.
  *
  * Contract, checked by `test/conformance`:

@@ -1,7 +1,6 @@
 import type { EpochMs, ETag, JobName } from '../core/brand';
 import type { CallKind } from '../core/storage-call';
-import type { JobRowStore } from '../lease/port/job-rows';
-import type { LeaseBreaking, RowStore } from '../lease/port/rows';
+import type { JobRowStore, LeaseBreaking, RowStore } from '../lease/port/rows';
 import type { CallOptions, Metadata, Strays } from '../lease/store';
 import { checkBody } from './limits';
 

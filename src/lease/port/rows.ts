@@ -1,6 +1,6 @@
 import type { EpochMs, ETag, JobName, LeaseId, Millis } from '../../core/brand';
 import type { CallOptions, Metadata } from './call';
-import type { StoreLimits } from './limits';
+import type { ListedControl } from './entries';
 
 /** Rows with their leases: the part of a store that an election needs. Row names follow the rules of job names. */
 export interface RowStore {
@@ -94,4 +94,103 @@ export interface ListedRow {
    */
   readonly leftMs?: Millis;
   readonly metadata: Metadata;
+}
+
+/** The rows of jobs. */
+export interface JobRowStore extends RowStore, Partial<LeaseBreaking> {
+  /**
+   * All rows and controls, or those of one job. The listing's `date` is that of the first page, the oldest. Once
+   * `enough` is aborted, the listing ends with the pages read so far, at least one, and returns a continuation; pass
+   * that as `from` to continue. A job's row and control are never split between two listings.
+   */
+  list(options?: ListOptions): Promise<Listing>;
+}
+
+export interface ListOptions extends CallOptions {
+  readonly job?: JobName;
+  readonly from?: string;
+  readonly enough?: AbortSignal;
+}
+
+export interface ListedJob {
+  readonly row?: ListedRow;
+  readonly control?: ListedControl;
+  /** The Date of the page that showed the row, or the control if there is no row. */
+  readonly date: EpochMs;
+}
+
+export interface Listing {
+  readonly date: EpochMs;
+  readonly jobs: ReadonlyMap<JobName, ListedJob>;
+  /** The control of the fleet, in a listing of all jobs. Left out where there is none. */
+  readonly fleet?: ListedControl;
+  /** The layout of accounts, in a listing of all jobs. Left out where there is none. */
+  readonly layout?: ListedControl;
+  /** Left out where there are none. */
+  readonly strays?: Strays;
+  /** Left out where the listing reached its end. */
+  readonly continuation?: string;
+  /** In a listing of several accounts: all of them, with their layouts. */
+  readonly accounts?: readonly { readonly location: string; readonly layout: ListedControl | undefined | 'missing' }[];
+  /** The accounts that did not answer, in a listing of several. Left out where all have. */
+  readonly missing?: readonly MissingAccount[];
+}
+
+/** An account whose jobs are missing from a listing. */
+export interface MissingAccount {
+  readonly location: string;
+  readonly reason: string;
+}
+
+/** Listed blobs with names that cronlease does not write. Listings omit them. */
+export interface Strays {
+  readonly count: number;
+  /** The first ten. */
+  readonly names: readonly string[];
+  /** The first ten whose metadata breaks listings by the SDK, which older versions of cronlease use. */
+  readonly harmful: readonly string[];
+}
+
+/** The limits of a store, which checks, operators and tests use. */
+export interface StoreLimits {
+  /** The lengths that a lease may have. */
+  readonly leaseMs: { readonly least: Millis; readonly most: Millis };
+  /** The most bytes of one blob's metadata, keys and values together: at least 8,192, which a full row needs. */
+  readonly metadataBytes: number;
+}
+
+/** What {@link StoreLimits} count, in bytes: metadata is ASCII. */
+export function metadataSize(metadata: Metadata): number {
+  return Object.entries(metadata).reduce((sum, [key, value]) => sum + key.length + value.length, 0);
+}
+
+/** Reports that deployments write about themselves. */
+export interface PresenceStore {
+  /**
+   * Replaces a deployment's presence; with `ifMatch` undefined, unconditionally. `refused`: another writer has written
+   * it since `ifMatch`.
+   */
+  writePresence(
+    deployment: string,
+    metadata: Metadata,
+    ifMatch: ETag | undefined,
+    options?: CallOptions,
+  ): Promise<{ readonly kind: 'written'; readonly etag: ETag } | { readonly kind: 'refused' }>;
+
+  /** The presences of all deployments. `date` is that of the first page. */
+  listPresences(options?: CallOptions): Promise<Presences>;
+}
+
+export interface ListedPresence {
+  readonly etag: ETag;
+  readonly metadata: Metadata;
+}
+
+export interface Presences {
+  readonly date: EpochMs;
+  readonly presences: ReadonlyMap<string, ListedPresence>;
+  /** Left out where there are none. */
+  readonly strays?: Strays;
+  /** As in `Listing`. */
+  readonly missing?: readonly MissingAccount[];
 }
