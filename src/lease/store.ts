@@ -17,8 +17,8 @@ export type * from './port/entries';
 export * from './port/rows';
 
 /**
- * The storage port, in facets, which the files of `port` hold. A store implements all of them; a consumer takes the facets that
- * it uses.
+ * The storage port, in facets, which the files of `port` hold. A store implements all of them; a consumer takes the
+ * facets that it uses.
  *
  * Contract, checked by `test/conformance`:
  * - Every method rejects with `StoreUnavailableError` if the service did not answer, throttled or failed (the

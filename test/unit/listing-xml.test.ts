@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { leaseOf } from '../../src/stores/azure-blob/lease-state';
 import { parseListing } from '../../src/stores/azure-blob/listing-xml';
+import { leaseOf } from '../../src/stores/azure-blob/rows';
 
 /** In parts of some size, as a body arrives. */
 async function* cut(xml: string, size: number): AsyncGenerator<string> {

@@ -5,10 +5,10 @@ import type { Condition, Entries, Head } from '../port';
 import type { Ask } from './ask';
 import { download } from './download';
 import { NO } from './errors';
+import { strayNotes } from './gather';
 import { type Folder, quoted } from './layout';
 import type { ListedBlob } from './listed-blob';
 import type { AskPage } from './listing';
-import { strayNotes } from './strays';
 
 /** Entries as whole blobs, each written by one conditional PUT and read by one GET. */
 export function entriesIn(container: ContainerClient, ask: Ask, askPage: AskPage): Entries<Folder> {

@@ -1,11 +1,11 @@
 import type { EpochMs, JobName } from '../../core/brand';
 import { FLEET } from '../../core/fleet';
 import { LAYOUT } from '../../core/layout';
-import type { ListedControl, ListedJob, Listing } from '../../lease/store';
+import { hasUnlistableKey } from '../../core/metadata';
+import type { ListedControl, ListedJob, Listing, Strays } from '../../lease/store';
 import { parsePartName, partName, quoted } from './layout';
 import type { ListedBlob } from './listed-blob';
 import { rowOf } from './listing';
-import { strayNotes } from './strays';
 
 /** One page of a listing, with its Date. */
 export interface DatedPage {
@@ -69,4 +69,21 @@ function gather(jobs: Map<JobName, ListedJob>, item: ListedBlob, date: EpochMs):
     jobs.set(owner.job, { ...known, control: controlOf(item), date: known?.date ?? date });
   }
   return true;
+}
+
+const STRAYS_NAMED = 10;
+
+/** Collects the blobs of a listing that cronlease did not write. */
+export function strayNotes(): { add(item: ListedBlob): void; found(): { readonly strays?: Strays } } {
+  let count = 0;
+  const names: string[] = [];
+  const harmful: string[] = [];
+  return {
+    add(blob) {
+      count += 1;
+      if (names.length < STRAYS_NAMED) names.push(blob.name);
+      if (harmful.length < STRAYS_NAMED && hasUnlistableKey(blob.metadata)) harmful.push(blob.name);
+    },
+    found: () => (count === 0 ? {} : { strays: { count, names, harmful } }),
+  };
 }

@@ -4,9 +4,9 @@ import type { EpochMs } from '../../core/brand';
 import { type CallOptions, type ListedRow, StoreUnavailableError } from '../../lease/store';
 import type { Ask } from './ask';
 import { quoted } from './layout';
-import { leaseOf } from './lease-state';
 import type { ListedBlob } from './listed-blob';
 import type { ListingPage } from './listing-xml';
+import { leaseOf } from './rows';
 import { readListing } from './unread-listing';
 
 interface Page extends ListingPage {

@@ -1,11 +1,11 @@
 import type { JobName } from '../../core/brand';
+import type { ListedRow } from '../../lease/store';
 import { checkMetadata, leaseSeconds } from '../limits';
 import type { RowCalls } from '../port';
 import type { Ask } from './ask';
 import { download } from './download';
 import { NO } from './errors';
 import { quoted } from './layout';
-import { leaseOf } from './lease-state';
 import type { RowBlob, RowContainer } from './row-container';
 
 /** @param blobName the blob that holds the row of this name */
@@ -82,4 +82,18 @@ export function rowCalls(
       return kind === 'yes' ? 'released' : 'lost';
     },
   };
+}
+
+/** Translates the service's lease states into the port's terms. An unknown state counts as leased. */
+export function leaseOf(state: string): Pick<ListedRow, 'lease' | 'isEnding'> {
+  switch (state) {
+    case 'available':
+    case 'expired':
+    case 'broken':
+      return { lease: state };
+    case 'breaking':
+      return { lease: 'broken', isEnding: true };
+    default:
+      return { lease: 'leased' };
+  }
 }
