@@ -1,5 +1,5 @@
 import { isoOf } from '../core/iso';
-import { repairLayout } from '../operator/operations/repair-layout';
+import { repairLayout } from '../operator/shards/repair';
 import { actingFor } from './acting';
 import { RequestError } from './problem';
 import { NONE, route } from './route';

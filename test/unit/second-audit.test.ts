@@ -3,7 +3,7 @@ import { decodeAudit, encodeAudit } from '../../src/core/audit';
 import type { JobName } from '../../src/core/brand';
 import { type LeaseStore, StoreDeniedError, StoreUnavailableError } from '../../src/lease/store';
 import { withSecondAudit } from '../../src/lease/second-audit';
-import { checkAudit } from '../../src/operator/doctor/audit';
+import { checkAudit } from '../../src/operator/doctor/diagnose';
 import { auditedStores, openStore } from '../../src/stores/open';
 import { memoryService } from '../../src/stores/memory/store';
 import { settableClock } from '../../src/testing/clock';

@@ -12,7 +12,7 @@ import type { ShownRecord } from '../../operator/views/list-runs';
 import { errorLine } from '../../operator/views/run-errors';
 import { withAtWork } from '../../operator/views/run-at-work';
 import { pagedJob, pageOfRuns, type PageStart, type StartFilter } from '../../operator/views/run-pages';
-import { recordsOf } from '../../operator/views/run-records';
+import { recordsOf } from '../../operator/views/runs-now';
 import { UsageError } from '../cli-error';
 import { type Column, type Concession, fitLine, fittedTable, paint } from '../fit';
 import { atHand, type FileOptions, jobsWithTag, loadFile, loadFileIfAny } from '../jobs-file';

@@ -8,9 +8,8 @@ import type { ListedControl, Presences } from '../../lease/store';
 import { type Deployment, deploymentsOf } from '../views/deployments';
 import { layoutTroubles } from '../views/layouts';
 import type { JobList } from '../views/list-jobs';
-import { type Finding, ok, okAbout, orOk, problem, warning } from './finding';
+import { type Finding, ok, okAbout, orOk, problem, strayBlobs, warning } from './finding';
 import { SKEW_MS } from './storage';
-import { strayBlobs } from './strays';
 
 /** Checks the presences of the deployments, and whether they fit together. */
 export function checkDeployments(listed: Presences, file: JobsFile | undefined): readonly Finding[] {

@@ -1,10 +1,11 @@
 import { formatDuration } from '../../core/duration';
 import type { JobsFile } from '../../core/job';
-import type { LeaseStore } from '../../lease/store';
+import type { SecondAudit } from '../../lease/second-audit';
+import { type LeaseStore, StoreDeniedError, StoreError } from '../../lease/store';
 import type { Trial } from '../../lease/trial';
 import { listJobs } from '../views/list-jobs';
 import { checkCordons, checkDeployments, checkLayouts } from './deployments';
-import { type Finding, ok } from './finding';
+import { type Finding, ok, problem } from './finding';
 import { checkJobs, fileRead, noFile } from './jobs';
 import { checkStorage } from './storage';
 
@@ -55,4 +56,23 @@ function checkRetention(store: LeaseStore, file: JobsFile | undefined): readonly
   if (purgesDaily !== true) return [ok('retention', `instances delete records and logs ${after}, once an hour`)];
   const rule = 'A lifecycle rule of the account may delete them earlier: az storage account management-policy show';
   return [ok('retention', `instances delete records and logs ${after}, with one listing a day. ${rule}`)];
+}
+
+/**
+ * Whether the second place of audit entries answers. Nothing is written there, because it could not be deleted again.
+ */
+export async function checkAudit(second: SecondAudit | undefined): Promise<readonly Finding[]> {
+  if (second === undefined) return [];
+  try {
+    const { audits } = await second.listAudits({ limit: 1 });
+    const newest = audits.length === 0 ? 'it has no entry yet' : 'it has entries';
+    return [ok('audit', `${second.location} (CRONLEASE_AUDIT) answers; ${newest}`)];
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error;
+    const remedy =
+      error instanceof StoreDeniedError
+        ? 'assign the role of the audit account: until then, changes by people may be refused'
+        : 'make it reachable, and its container if it is missing: until then, every change by a person is refused';
+    return [problem('audit', null, `${second.location} (CRONLEASE_AUDIT): ${error.message}`, remedy)];
+  }
 }

@@ -1,3 +1,5 @@
+import type { Strays } from '../../lease/store';
+
 export type Severity = 'ok' | 'warning' | 'problem';
 
 /** The result of one check. */
@@ -62,4 +64,23 @@ export function okAbout(check: Check, subject: string, message: string): Finding
 /** The findings, or one that reports that all is well. */
 export function orOk(findings: readonly Finding[], check: Check, message: string): readonly Finding[] {
   return findings.length > 0 ? findings : [ok(check, message)];
+}
+
+/** Reports foreign blobs among cronlease's own, by name. */
+export function strayBlobs(strays: Strays | undefined, folder: string): readonly Finding[] {
+  if (strays === undefined) return [];
+  const { count, names, harmful } = strays;
+  const rest = count > names.length ? ` and ${count - names.length} others` : '';
+  const what = count === 1 ? 'is a blob that cronlease does not write' : 'are blobs that cronlease does not write';
+  return [
+    warning('strays', folder, `${names.join(', ')}${rest} ${what}`, 'delete them: each listing reads them'),
+    ...harmful.map((name) =>
+      problem(
+        'strays',
+        name,
+        'its metadata has a key that breaks listings by older versions of cronlease and by other programs',
+        'delete the blob',
+      ),
+    ),
+  ];
 }

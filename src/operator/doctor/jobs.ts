@@ -13,8 +13,7 @@ import type { LeaseStore, LedgerStore, ListedRow } from '../../lease/store';
 import { currentRun } from '../job-state';
 import { pagesOf } from '../pages';
 import type { JobEntry, JobList, UnreadablePart } from '../views/list-jobs';
-import { type Finding, ok, okAbout, orOk, problem, warning } from './finding';
-import { strayBlobs } from './strays';
+import { type Finding, ok, okAbout, orOk, problem, strayBlobs, warning } from './finding';
 import { counted } from '../../core/text';
 
 /** How many pages the search for a success covers: 2,000 records. */

@@ -3,6 +3,7 @@ import { ForeignMetadataError } from '../../core/metadata';
 import { formOf } from '../../core/moved-row';
 import { listHash } from '../../core/shards';
 import type { CallOptions, LeaseStore, ListedControl } from '../../lease/store';
+import { type Acting, operate, type Recorded } from '../audit';
 import { deploymentsOf } from '../views/deployments';
 import { OperatorError } from '../operator-error';
 
@@ -78,4 +79,11 @@ async function assertNothingMoves({ store }: Account, options: CallOptions | und
 
 function unclear(why: string): OperatorError {
   return new OperatorError('LayoutUnclear', `the layout that was overwritten cannot be told: ${why}`);
+}
+
+export function repairLayout(acting: Acting): Promise<Recorded<{ readonly repaired: readonly string[] }>> {
+  return operate(acting, 'shards', 'layout', async () => {
+    const repaired = await repairLayouts(acting.store, acting);
+    return { answer: { repaired }, after: { repaired } };
+  });
 }

@@ -6,7 +6,8 @@ import { readRecord } from '../../coordinator/ledger';
 import type { CallOptions, LeaseStore, Listing } from '../../lease/store';
 import { inParallel } from '../../core/in-parallel';
 import { type JobState, currentRun, stateIn } from '../job-state';
-import { type ShownAttempt, type ShownRecord, shown } from './list-runs';
+import { readShown, type Runs, shown, type ShownAttempt, type ShownRecord, withOverlappedRuns } from './list-runs';
+import type { ListedRun } from './run-pages';
 
 /**
  * The runs in progress, newest first, each with its running attempt. The ledger has a record of a run only after its
@@ -84,4 +85,27 @@ function attemptNow(row: Row, { lease, now }: JobState): ShownAttempt | undefine
   if (lease === 'expired') return { ...common, startedAt: null, outcome: 'holderLost' };
   const started = row.started === undefined || row.started > now ? null : new Date(row.started).toISOString();
   return { ...common, startedAt: started, outcome: 'running' };
+}
+
+/**
+ * The records of runs that a page has listed, with their attempts, in the same order. A run in progress is read from
+ * its row too.
+ *
+ * @param listing contains the jobs of the runs
+ */
+export async function recordsOf(
+  store: LeaseStore,
+  runs: readonly ListedRun[],
+  listing: Listing,
+  options?: CallOptions,
+): Promise<Runs> {
+  const busy = runs.filter(({ outcome }) => outcome === 'running' || outcome === 'retrying');
+  const jobs = [...new Set(busy.map(({ job }) => job))];
+  const now = new Map((await runsNow(store, jobs, listing, options)).map((record) => [record.runId, record]));
+  const problems: string[] = [];
+  const records = await inParallel(
+    runs,
+    async (run) => now.get(run.runId) ?? readShown(store, run, { listing, problems, options }),
+  );
+  return { records: withOverlappedRuns(records.filter((record) => record !== undefined)), problems };
 }
