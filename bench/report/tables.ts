@@ -1,4 +1,4 @@
-import { durableCalls } from '../../src/operator/cost/durable-calls';
+import { durableCalls } from '../../src/operator/cost/situation';
 import type { Figures } from '../figures/judge';
 import type { IdleResult } from '../measure/idle';
 import type { KillResult } from '../measure/kill';

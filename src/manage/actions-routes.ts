@@ -3,7 +3,7 @@ import type { EpochMs } from '../core/brand';
 import { parseRecordKey, parseRunId } from '../core/key';
 import { ack, unack } from '../operator/operations/acknowledge';
 import { cancel } from '../operator/operations/cancel';
-import { cordon, uncordon } from '../operator/operations/cordon';
+import { cordon, uncordon } from '../operator/operations/fleet';
 import { type Chosen, pause, pauseMany, resume, resumeMany } from '../operator/operations/pause';
 import { rerun, run } from '../operator/operations/run';
 import { selects } from '../core/job-pattern';

@@ -4,7 +4,7 @@ import type { Batch, HandedOver } from '../../src/coordinator/message';
 import type { JobName } from '../../src/core/brand';
 import { sleep } from '../../src/core/clock';
 import { NonRetryableError } from '../../src/handler/handler';
-import { durableCalls } from '../../src/operator/cost/durable-calls';
+import { durableCalls } from '../../src/operator/cost/situation';
 import { listedRow } from '../support/by-hand';
 import { jobSpec } from '../support/job';
 import { type RivalTicks, type SimulationOptions, rivalTicks } from '../support/rival-ticks';

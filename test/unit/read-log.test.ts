@@ -5,7 +5,7 @@ import { type LogEntry, storeEntries } from '../../src/core/log-entry';
 import { recordKey } from '../../src/core/key';
 import { type RecordedEnd, finalRecord, openRecord, storeRecord, stretchRecord } from '../../src/core/record';
 import type { LeaseStore } from '../../src/lease/store';
-import { findRun } from '../../src/operator/views/find-run';
+import { findRun } from '../../src/operator/views/find-record';
 import { type LogRequest, type TokenedEntry, inOrder, readLog } from '../../src/operator/views/read-log';
 import { memoryService } from '../../src/stores/memory/store';
 import { settableClock } from '../../src/testing/clock';

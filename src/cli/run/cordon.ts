@@ -1,6 +1,6 @@
 import { showSpan } from '../../core/show-time';
-import * as operations from '../../operator/operations/cordon';
 import { claimingDeployments } from '../../operator/operations/fleet';
+import * as operations from '../../operator/operations/fleet';
 import { UsageError } from '../cli-error';
 import { OK, print, printJson, warn } from '../output';
 import { openStore, type StorageOptions, withinSweep } from '../storage';

@@ -3,9 +3,9 @@ import type { EpochMs, Millis } from '../../core/brand';
 import { type JobSpec, TERM_RESERVE_MS } from '../../core/job';
 import { CALL_KINDS, type CallCounts, type CallKind } from '../../core/storage-call';
 import { COUNTED_CALLS as COUNTED } from './counted-calls';
-import { durableCalls } from './durable-calls';
 import { type Frequency, type Load, MONTH_DAYS, countDueTimes } from './frequency';
 import { PRICE_NAMES, type PriceName, type Prices } from './prices';
+import { durableCalls } from './situation';
 
 const HOURS = MONTH_DAYS * 24;
 const MONTH_MS = HOURS * 3_600_000;

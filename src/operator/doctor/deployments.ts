@@ -6,8 +6,7 @@ import { ForeignMetadataError } from '../../core/metadata';
 import { jobsHash } from '../../core/presence';
 import type { ListedControl, Presences } from '../../lease/store';
 import { type Deployment, deploymentsOf } from '../views/deployments';
-import { layoutTroubles } from '../views/layouts';
-import type { JobList } from '../views/list-jobs';
+import { type JobList, layoutTroubles } from '../views/list-jobs';
 import { type Finding, ok, okAbout, orOk, problem, strayBlobs, warning } from './finding';
 import { SKEW_MS } from './storage';
 

@@ -11,7 +11,10 @@ import {
   encodeFleet,
   maintenanceAt,
 } from '../../core/fleet';
+import { isoOf } from '../../core/iso';
 import type { CallOptions, LeaseStore } from '../../lease/store';
+import type { Cordoned } from '../../manage/schema/deployments';
+import { type Acting, operate } from '../audit';
 import { changeRecord } from '../change-record';
 import { deploymentsOf } from '../views/deployments';
 import { checkNote } from '../change-control';
@@ -169,4 +172,28 @@ async function assertKnown(store: LeaseStore, deployment: string, options: CallO
     'UnknownDeployment',
     `there is no deployment ${JSON.stringify(deployment)} in ${store.location}.${hint} ${list}`,
   );
+}
+
+/**
+ * Cordons a deployment: see `cordonDeployment`.
+ *
+ * @param by default: the actor
+ */
+export function cordon(acting: Acting, deployment: string, by = acting.origin.actor): Promise<Cordoned> {
+  return operate(acting, 'cordon', deployment, async () => {
+    const { note = '' } = acting.origin;
+    const made = shown(await cordonDeployment(acting.store, deployment, { by, note }, acting));
+    return { answer: { deployment, cordon: made }, after: made };
+  });
+}
+
+export function uncordon(acting: Acting, deployment: string): Promise<Cordoned> {
+  return operate(acting, 'uncordon', deployment, async () => {
+    const lifted = shown(await uncordonDeployment(acting.store, deployment, acting));
+    return { answer: { deployment, cordon: lifted }, before: lifted, after: null };
+  });
+}
+
+function shown({ by, note, since }: Cordon): Cordoned['cordon'] {
+  return { by, note, since: isoOf(since) };
 }

@@ -1,5 +1,5 @@
 import type { EpochMs } from '../../core/brand';
-import { type JobSpec, actualTime } from '../../core/job';
+import { actualTime, type ExcludedBy, type JobSpec } from '../../core/job';
 import { byText } from '../../core/text';
 
 export interface Start {
@@ -70,4 +70,41 @@ function siftDown(heap: Waiting[], from: number): void {
 function isBefore(a: Waiting | undefined, b: Waiting | undefined): boolean {
   if (a === undefined || b === undefined) return false;
   return a.runsAt < b.runsAt || (a.runsAt === b.runsAt && byText(a.spec.name, b.spec.name) < 0);
+}
+
+/** A time of a schedule that is not due. */
+interface ExcludedStart extends Start {
+  readonly by: ExcludedBy;
+}
+
+/** The excluded times of enabled jobs in [from, to): the first ones, and how many there are, to a limit of work. */
+export function excludedIn(
+  specs: readonly JobSpec[],
+  { from, to, limit, mostCounted = 1_000_000 }: ExcludedSpan,
+): { readonly starts: readonly ExcludedStart[]; readonly counted: number; readonly countedTo: EpochMs } {
+  const byName = new Map(specs.map((spec) => [spec.name, spec]));
+  const scheduled = specs.flatMap((spec) =>
+    spec.excluded === undefined ? [] : [{ ...spec, timetable: spec.excluded.scheduled }],
+  );
+  const starts: ExcludedStart[] = [];
+  let [counted, seen] = [0, 0];
+  for (const start of startsIn(scheduled, from, to)) {
+    seen += 1;
+    if (seen > mostCounted) return { starts, counted, countedTo: start.runsAt };
+    const spec = byName.get(start.spec.name);
+    const by = spec?.excluded?.by(start.scheduledFor);
+    if (spec === undefined || by === undefined) continue;
+    counted += 1;
+    if (starts.length < limit) starts.push({ ...start, spec, by });
+  }
+  return { starts, counted, countedTo: to };
+}
+
+export interface ExcludedSpan {
+  readonly from: EpochMs;
+  readonly to: EpochMs;
+  /** Times to list. */
+  readonly limit: number;
+  /** Times to look at, at most. */
+  readonly mostCounted?: number;
 }
