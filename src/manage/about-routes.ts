@@ -1,10 +1,15 @@
 import { isoOf } from '../core/iso';
+import { isObject } from '../core/metadata';
+import { isProven } from '../core/origin';
+import { listAudit, searchAudit } from '../operator/audit';
 import { repairLayout } from '../operator/shards/repair';
 import { actingFor } from './acting';
+import { readCursor, writeCursor } from './cursor';
 import { RequestError } from './problem';
+import { PAYLOADS } from './roles';
 import { NONE, route } from './route';
 import * as schema from './schema';
-import { Health, Me, Poked, Version } from './schema';
+import { Audit, AuditQuery, Health, Me, Poked, Version } from './schema';
 
 export const pokeRoutes = [
   route({
@@ -93,3 +98,46 @@ export const aboutRoutes = [
     }),
   ),
 ];
+
+const HIDDEN = `(needs the role ${PAYLOADS})`;
+
+export const auditRoutes = [
+  route({
+    id: 'listAudit',
+    role: 'viewer',
+    follow: true,
+    summary: 'list what people changed, newest first',
+    query: AuditQuery,
+    answer: Audit,
+    async run({ store }, { query: { limit = 50, cursor, ...wanted }, caller, signal }) {
+      const shown = caller?.payloads === true ? asIs : withoutInput;
+      const request = { limit, ...(cursor === undefined ? {} : { continuation: readCursor(cursor)[0] ?? '' }) };
+      const { entries, problems, continuation } = await (Object.keys(wanted).length === 0
+        ? listAudit(store, request, { signal })
+        : searchAudit(store, wanted, request, { signal }));
+      return {
+        entries: entries.map(({ at, origin, before, after, ...entry }) => ({
+          ...entry,
+          ...origin,
+          at: isoOf(at),
+          note: origin.note ?? null,
+          identity: origin.identity ?? null,
+          proven: isProven(origin),
+          ...(before === undefined ? {} : { before: shown(before) }),
+          ...(after === undefined ? {} : { after: shown(after) }),
+        })),
+        problems,
+        cursor: continuation === undefined ? null : writeCursor([continuation]),
+      };
+    },
+  }),
+] as const;
+
+const asIs = (value: unknown): unknown => value;
+
+/** The input of a run may have secrets, or data of persons. A value that was too long is a piece of text. */
+function withoutInput(value: unknown): unknown {
+  if (!isObject(value)) return value;
+  const { input, cut, ...rest } = value;
+  return input === undefined && cut === undefined ? value : { ...rest, input: HIDDEN };
+}

@@ -1,9 +1,8 @@
 import { acknowledgeRoutes, actionsRoutes } from './actions-routes';
-import { aboutRoutes, layoutRoutes, pokeRoutes } from './about-routes';
+import { aboutRoutes, auditRoutes, layoutRoutes, pokeRoutes } from './about-routes';
 import { backfillRoutes } from './backfill-routes';
 import { jobsRoutes, timelineRoutes } from './jobs-routes';
 import { metricsRoutes } from './metrics-routes';
-import { auditRoutes } from './audit-routes';
 import type { Route } from './route';
 import { openApiRoute } from './openapi';
 import { runsRoutes } from './runs-routes';

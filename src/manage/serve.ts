@@ -6,13 +6,12 @@ import type { Poked } from '../core/poked';
 import { oneLine } from '../core/text';
 import { within } from '../lease/deadline';
 import { type AccessSettings, type Caller, type Knock, callerOf, keySent, mayCall } from './access';
-import { addressOf, networkOf } from './caller-address';
 import { ANSWER_LIMIT_MS, type Desk, createSweeps } from './desk';
 import { createMeter } from './listings';
 import { RequestError, deniedError, problemBody, requestErrorOf } from './problem';
 import { BODY_LIMIT, type Office, POLL_HEADER, type RawCall, type Route } from './route';
 import { ROUTES } from './routes';
-import { type WrongKeys, createWrongKeys } from './wrong-keys';
+import { addressOf, createWrongKeys, networkOf, type WrongKeys } from './wrong-keys';
 
 /** The most lines a minute. All refusals are counted. */
 const LINES_A_MINUTE = 20;

@@ -6,7 +6,7 @@ import { recordKey } from '../../src/core/key';
 import { newestSucceeded } from '../../src/coordinator/ledger';
 import { planText } from '../../src/cli/show/plan-text';
 import { utc } from '../../src/cli/time';
-import { showOneJob } from '../../src/manage/show';
+import { showOneJob } from '../../src/manage/jobs-routes';
 import { explainTime } from '../../src/operator/views/explain';
 import { readOverview } from '../../src/operator/views/overview';
 import { planOf } from '../../src/operator/plan/plan';

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { addressOf, networkOf } from '../../src/manage/caller-address';
 import { createManage, type ManageAnswer, type ManageRequest } from '../../src/manage/serve';
-import { createWrongKeys } from '../../src/manage/wrong-keys';
+import { addressOf, createWrongKeys, networkOf } from '../../src/manage/wrong-keys';
 import { settableClock } from '../../src/testing/clock';
 import { jobSpec } from '../support/job';
 import { keyOfRole, manageBench } from '../support/manage';
