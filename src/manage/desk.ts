@@ -41,54 +41,39 @@ export interface Sweeps {
   drop(): void;
 }
 
-interface Kept<Answer> {
-  readonly at: Millis;
-  readonly answer: Promise<Answer>;
-}
-
 /** A deployment reports once a minute, and is late soon after: an older list would show a dead one as live. */
 const PRESENCES_MS: Millis = 20_000;
 
 /** However many people look, this process makes one listing of the jobs in a sweep interval, and one of the deployments. */
 export function createSweeps({ store, clock, sweepIntervalMs }: Desk): Sweeps {
-  const kept: { jobs?: Kept<Listing> | undefined; presences?: Kept<Presences> | undefined } = {};
-  const ask = <Answer>(
-    last: Kept<Answer> | undefined,
-    keepMs: Millis,
-    call: (signal: AbortSignal) => Promise<Answer>,
-  ): Kept<Answer> => {
-    const at = clock.monotonic();
-    return last !== undefined && at - last.at < keepMs ? last : { at, answer: within(clock, ANSWER_LIMIT_MS, call) };
-  };
-  const dateNow = ({ at }: Kept<unknown>, date: EpochMs): EpochMs => date + Math.round(clock.monotonic() - at);
+  const jobs = shared(clock, sweepIntervalMs, (signal) => store.list({ signal }));
+  const presences = shared(clock, Math.min(sweepIntervalMs, PRESENCES_MS), (signal) => store.listPresences({ signal }));
+  return { jobs: jobs.read, presences: presences.read, drop: jobs.drop };
+}
+
+/** One answer for all who ask within `keepMs`. Its date moves on with the clock. */
+function shared<Answer extends { readonly date: EpochMs }>(
+  clock: Clock,
+  keepMs: Millis,
+  call: (signal: AbortSignal) => Promise<Answer>,
+): { read(): Promise<Answer>; drop(): void } {
+  let kept: { readonly at: Millis; readonly answer: Promise<Answer> } | undefined;
   return {
-    async jobs() {
-      const sweep = ask(kept.jobs, sweepIntervalMs, (signal) => store.list({ signal }));
-      kept.jobs = sweep;
+    async read() {
+      const at = clock.monotonic();
+      if (kept === undefined || at - kept.at >= keepMs) kept = { at, answer: within(clock, ANSWER_LIMIT_MS, call) };
+      const mine = kept;
       try {
-        const listing = await sweep.answer;
-        return { ...listing, date: dateNow(sweep, listing.date) };
+        const answer = await mine.answer;
+        return { ...answer, date: answer.date + Math.round(clock.monotonic() - mine.at) };
       } catch (error) {
         // The next caller asks again.
-        if (kept.jobs === sweep) kept.jobs = undefined;
-        throw error;
-      }
-    },
-    async presences() {
-      const sweep = ask(kept.presences, Math.min(sweepIntervalMs, PRESENCES_MS), (signal) =>
-        store.listPresences({ signal }),
-      );
-      kept.presences = sweep;
-      try {
-        const listed = await sweep.answer;
-        return { ...listed, date: dateNow(sweep, listed.date) };
-      } catch (error) {
-        if (kept.presences === sweep) kept.presences = undefined;
+        if (kept === mine) kept = undefined;
         throw error;
       }
     },
     drop() {
-      kept.jobs = undefined;
+      kept = undefined;
     },
   };
 }

@@ -138,34 +138,26 @@ const NOT_RECORDED = 'nothing was changed, because the change could not be recor
 /** The error of an answer; undefined: it is a bug, and its text must not leave the app. */
 export function requestErrorOf(error: unknown): RequestError | undefined {
   if (error instanceof RequestError) return error;
-  const options = { cause: error };
+  const known = (status: number, code: string, issue: Omit<RequestIssue, 'value'>): RequestError =>
+    new RequestError(status, code, { ...issue, value: null }, {}, { cause: error });
   if (error instanceof OperatorError) {
     const [status, remedy] = OPERATOR[error.code];
     // What storage said is for the log.
     const problem = error.code === 'NotRecorded' ? NOT_RECORDED : error.message;
-    const issue = { place: 'job', value: null, problem, remedy };
-    return new RequestError(status, error.code, issue, {}, options);
+    return known(status, error.code, { place: 'job', problem, remedy });
   }
   if (error instanceof ForeignMetadataError || error instanceof ForeignRecordError) {
     const remedy = 'restore the record, or run "cronlease doctor"';
-    return new RequestError(
-      502,
-      error.code,
-      { place: 'storage', value: null, problem: error.message, remedy },
-      {},
-      options,
-    );
+    return known(502, error.code, { place: 'storage', problem: error.message, remedy });
   }
   if (error instanceof StoreDeniedError) {
     const remedy = 'run "cronlease doctor", which names the missing right';
-    const issue = { place: 'storage', value: null, problem: 'storage refused this app', remedy };
-    return new RequestError(503, error.code, issue, {}, options);
+    return known(503, error.code, { place: 'storage', problem: 'storage refused this app', remedy });
   }
   if (error instanceof StoreError) {
     // Its text may have parts of the service's answer.
     const problem = 'storage did not answer: the request may or may not have taken effect';
-    const issue = { place: 'storage', value: null, problem, remedy: 'try again in a few seconds' };
-    return new RequestError(503, error.code, issue, {}, options);
+    return known(503, error.code, { place: 'storage', problem, remedy: 'try again in a few seconds' });
   }
   return undefined;
 }

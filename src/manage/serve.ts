@@ -382,17 +382,8 @@ function safeJson(value: unknown): string {
   );
 }
 
-/** A request, as far as its refusal names it. */
-interface Sent {
-  readonly method: string;
-  /** Undefined: it cannot be read. */
-  readonly path: string | undefined;
-  readonly header: (name: string) => string | undefined;
-  readonly reportRefusal: (line: string) => void;
-}
-
 /** Counts the requests that are refused, and logs them. */
-function createRefusals(clock: Clock): (sent: Sent, error: RequestError) => void {
+function createRefusals(clock: Clock): (sent: ManageRequest, error: RequestError) => void {
   let count = 0;
   let minute = { since: -Infinity, lines: 0 };
   return (sent, { status, code }) => {
