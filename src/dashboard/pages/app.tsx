@@ -14,7 +14,7 @@ import { HelpPage } from './help-page';
 import { topicOfError } from '../data/help-topics';
 import { JobPage } from './job-page';
 import { TimelinePage } from './timeline-page';
-import { Icon, Link, LoginLink, sentence } from '../parts/parts';
+import { Icon, Link, LoginLink, Select, sentence } from '../parts/parts';
 import { RunPage } from './run-page';
 import { RunsPage } from './runs-page';
 import { environment, loadSession, session } from '../data/session';
@@ -124,19 +124,12 @@ const ZONE_NAMES = { mine: 'My time', job: "Job's time", utc: 'UTC' } as const;
 
 function ZoneSelect(): JSX.Element {
   return (
-    <select
-      aria-label="Time zone of the times shown"
+    <Select
+      label="Time zone of the times shown"
       value={zoneChoice.value}
-      onChange={({ currentTarget: { value } }) =>
-        go(changed({ zone: value === 'mine' ? undefined : value }), 'replace')
-      }
-    >
-      {ZONES.map((zone) => (
-        <option key={zone} value={zone}>
-          {ZONE_NAMES[zone]}
-        </option>
-      ))}
-    </select>
+      options={ZONES.map((zone) => [zone, ZONE_NAMES[zone]])}
+      choose={(zone) => go(changed({ zone: zone === 'mine' ? undefined : zone }), 'replace')}
+    />
   );
 }
 

@@ -3,11 +3,11 @@ import { pathOf } from '../../client/operations';
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { AuditQuery } from '../../client';
-import { changed, pageOf, param } from '../data/address';
+import { pageOf, param } from '../data/address';
 import { now } from '../data/clock';
 import { hoursOf } from '../data/hours';
 import type { Audit } from '../data/model';
-import { Badge, Exact, Link, Notice, SearchBox, sentence } from '../parts/parts';
+import { Badge, Exact, Link, Notice, OlderPages, SearchBox, Table, Warnings } from '../parts/parts';
 import { NotYet } from '../parts/failure-notice';
 import { Choice, CHANNELS, HOURS } from '../parts/run-filters';
 import { useLive } from '../data/use-live';
@@ -100,11 +100,7 @@ function Loaded({
 }): JSX.Element {
   return (
     <>
-      {problems.map((problem) => (
-        <p key={problem} class="warn foreign">
-          {sentence(problem)}
-        </p>
-      ))}
+      <Warnings texts={problems} />
       {entries.length === 0 ? (
         <Notice
           title={
@@ -120,31 +116,13 @@ function Loaded({
           <p>Whatever a person or a key changes is recorded here: who, when, from where, and why.</p>
         </Notice>
       ) : (
-        <div class="table slim changes">
-          <table role="table" aria-label="Changes">
-            <thead role="rowgroup">
-              <tr role="row">
-                {['When', 'Who', 'What', 'Why'].map((heading) => (
-                  <th key={heading} role="columnheader" scope="col">
-                    {heading}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody role="rowgroup">
-              {entries.map((entry) => (
-                <Row key={entry.id} entry={entry} />
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Table name="Changes" kind="changes" columns={[['When'], ['Who'], ['What'], ['Why']]}>
+          {entries.map((entry) => (
+            <Row key={entry.id} entry={entry} />
+          ))}
+        </Table>
       )}
-      {(cursor !== null || !isFirst) && (
-        <nav class="pages" aria-label="Pages of changes">
-          {isFirst ? <span /> : <Link href={changed({ cursor: undefined })}>Newest changes</Link>}
-          {cursor !== null && <Link href={changed({ cursor })}>Older changes</Link>}
-        </nav>
-      )}
+      <OlderPages cursor={cursor} of="changes" />
     </>
   );
 }

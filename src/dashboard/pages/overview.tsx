@@ -7,7 +7,7 @@ import { JobsTable } from '../parts/jobs-table';
 import type { Job, Jobs } from '../data/model';
 import { Maintenance, StartMaintenance } from '../parts/maintenance';
 import { pageNumber, Pages } from '../parts/pages';
-import { Icon, Link, Notice, SearchBox } from '../parts/parts';
+import { Icon, Link, Notice, SearchBox, Select, TagSelect } from '../parts/parts';
 import { NotYet } from '../parts/failure-notice';
 import { ProblemsNotice } from '../parts/problems-notice';
 import { FailedLately } from './runs-page';
@@ -195,26 +195,12 @@ function Chip({ label, count, value, state, tone, icon }: ChipProps): JSX.Elemen
 }
 
 function Search({ jobs }: { readonly jobs: readonly Job[] }): JSX.Element {
-  const tag = param('tag');
   const tags = [...new Set(jobs.flatMap((job) => job.tags))].sort();
   return (
     <div class="narrow">
       <SearchBox of="jobs" />
       <SortSelect />
-      {(tags.length > 0 || tag !== undefined) && (
-        <select
-          aria-label="Tag"
-          value={tag ?? ''}
-          onChange={({ currentTarget: { value } }) => go(changed({ tag: value, page: undefined }))}
-        >
-          <option value="">All tags</option>
-          {tags.map((one) => (
-            <option key={one} value={one}>
-              {one}
-            </option>
-          ))}
-        </select>
-      )}
+      {(tags.length > 0 || param('tag') !== undefined) && <TagSelect tags={tags} />}
     </div>
   );
 }
@@ -228,19 +214,12 @@ const SORTS: Readonly<Record<Sort, string>> = {
 
 function SortSelect(): JSX.Element {
   return (
-    <select
+    <Select
       class="sort"
-      aria-label="Sort"
+      label="Sort"
       value={param('sort') ?? 'worst'}
-      onChange={({ currentTarget: { value } }) =>
-        go(changed({ sort: value === 'worst' ? undefined : value, page: undefined }))
-      }
-    >
-      {Object.entries(SORTS).map(([sort, label]) => (
-        <option key={sort} value={sort}>
-          {label}
-        </option>
-      ))}
-    </select>
+      options={Object.entries(SORTS)}
+      choose={(sort) => go(changed({ sort: sort === 'worst' ? undefined : sort, page: undefined }))}
+    />
   );
 }

@@ -7,7 +7,7 @@ import { pageOf } from '../data/address';
 import { EnvironmentChip } from '../data/environment';
 import { FailureLine } from '../parts/failure-notice';
 import type { DueTimes, Resumed } from '../data/model';
-import { Link, sentence } from '../parts/parts';
+import { Link, Warnings } from '../parts/parts';
 import { fullTime, zoneOf } from '../data/time';
 import { plural } from '../data/words';
 
@@ -105,11 +105,7 @@ function Open({ report: { jobs, refused, failure } }: { readonly report: Report 
           {jobs.map((one) => (
             <Missed key={one.job} missed={one} />
           ))}
-          {refused.map((one) => (
-            <p key={one.job} class="warn foreign">
-              {sentence(one.problem)}
-            </p>
-          ))}
+          <Warnings texts={refused.map(({ problem }) => problem)} />
         </div>
         <div class="buttons">
           <button type="submit" class="primary">

@@ -2,14 +2,14 @@ import type { JSX, TargetedEvent, TargetedKeyboardEvent } from 'preact';
 import { pathOf } from '../../client/operations';
 import { useState } from 'preact/hooks';
 import { shownState } from '../../core/shown-state';
-import { changed, go, pageOf, param } from '../data/address';
+import { changed, pageOf, param } from '../data/address';
 import { coarseNow } from '../data/clock';
 import { useHeldOrder } from '../data/held-order';
 import { AtOnce, Hatching, JobRuns } from '../parts/timeline-job';
 import type { TimelineJob } from '../data/timeline-marks';
 import type { Timeline } from '../data/model';
 import { pageNumber, Pages } from '../parts/pages';
-import { Badge, Link, Notice, OrderChanged, SearchBox } from '../parts/parts';
+import { Badge, Link, Notice, OrderChanged, SearchBox, TagSelect } from '../parts/parts';
 import { NotYet } from '../parts/failure-notice';
 import type { Scale } from '../data/place';
 import { ticksOf } from '../data/scale';
@@ -42,7 +42,7 @@ export function TimelinePage(): JSX.Element {
         <p class="muted">{body === undefined ? '' : countsOf(body as Timeline, hours)}</p>
         <div class="narrow">
           <SearchBox of="jobs" />
-          <TagSelect timeline={body as Timeline | undefined} />
+          <Tags timeline={body as Timeline | undefined} />
           <Reaches hours={hours} />
         </div>
       </div>
@@ -81,26 +81,13 @@ function Reaches({ hours }: { readonly hours: number }): JSX.Element {
   );
 }
 
-function TagSelect({ timeline }: { readonly timeline: Timeline | undefined }): JSX.Element | null {
+function Tags({ timeline }: { readonly timeline: Timeline | undefined }): JSX.Element | null {
   const tag = param('tag');
   const tags = [
     ...new Set([...(timeline?.jobs.flatMap((job) => job.tags) ?? []), ...(tag === undefined ? [] : [tag])]),
   ];
   if (tags.length === 0) return null;
-  return (
-    <select
-      aria-label="Tag"
-      value={tag ?? ''}
-      onChange={({ currentTarget: { value } }) => go(changed({ tag: value, page: undefined }))}
-    >
-      <option value="">All tags</option>
-      {tags.toSorted().map((one) => (
-        <option key={one} value={one}>
-          {one}
-        </option>
-      ))}
-    </select>
-  );
+  return <TagSelect tags={tags.toSorted()} />;
 }
 
 function Loaded({ body, hours }: { readonly body: Timeline; readonly hours: number }): JSX.Element {

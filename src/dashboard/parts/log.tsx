@@ -7,7 +7,7 @@ import { type FollowedLog, type LogEntry, useLog } from '../data/follow-log';
 import { exactTime, fullTime, zoneOf } from '../data/time';
 import { plural } from '../data/words';
 import { FailureLine } from './failure-notice';
-import { Notice, Skeleton } from './parts';
+import { Notice, Select, Skeleton } from './parts';
 import { chosenItem } from './run-items';
 
 /** The colours that have a class in style.css. */
@@ -153,21 +153,14 @@ function ItemSelect({ entries, items }: ItemSelectProps): JSX.Element | null {
     ...new Set([...items, ...(item === undefined ? [] : [item]), ...entries.flatMap((one) => one.item ?? [])]),
   ];
   if (all.length === 0) return null;
+  const options = all.sort((a, b) => a - b).map((one) => [String(one), `Item ${String(one)}`] as const);
   return (
-    <select
-      aria-label="Lines of"
-      value={item ?? ''}
-      onChange={({ currentTarget: { value } }) => go(changed({ item: value }))}
-    >
-      <option value="">All lines</option>
-      {all
-        .sort((a, b) => a - b)
-        .map((one) => (
-          <option key={one} value={one}>
-            Item {one}
-          </option>
-        ))}
-    </select>
+    <Select
+      label="Lines of"
+      value={item === undefined ? '' : String(item)}
+      options={[['', 'All lines'], ...options]}
+      choose={(one) => go(changed({ item: one }))}
+    />
   );
 }
 

@@ -238,3 +238,95 @@ export function SearchBox({ of }: { readonly of: string }): JSX.Element {
     />
   );
 }
+
+interface SelectProps {
+  readonly label: string;
+  readonly value: string;
+  readonly options: readonly (readonly [value: string, text: string])[];
+  readonly choose: (value: string) => void;
+  readonly class?: string;
+}
+
+/** A choice that takes effect at once. */
+export function Select({ label, value, options, choose, ...rest }: SelectProps): JSX.Element {
+  return (
+    <select aria-label={label} value={value} onChange={({ currentTarget }) => choose(currentTarget.value)} {...rest}>
+      {options.map(([one, text]) => (
+        <option key={one} value={one}>
+          {text}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+/** Limits a list to the jobs with one tag. */
+export function TagSelect({ tags }: { readonly tags: readonly string[] }): JSX.Element {
+  return (
+    <Select
+      label="Tag"
+      value={param('tag') ?? ''}
+      options={[['', 'All tags'], ...tags.map((tag) => [tag, tag] as const)]}
+      choose={(tag) => go(changed({ tag, page: undefined }))}
+    />
+  );
+}
+
+interface TableProps {
+  readonly name: string;
+  readonly kind: string;
+  readonly columns: readonly (readonly [heading: ComponentChildren, column?: string])[];
+  /** Its rows. */
+  readonly children: ComponentChildren;
+}
+
+/** On a phone, its rows are laid out as cards, which would take the meaning from the elements: hence the roles. */
+export function Table({ name, kind, columns, children }: TableProps): JSX.Element {
+  return (
+    <div class={`table slim ${kind}`}>
+      <table role="table" aria-label={name}>
+        <thead role="rowgroup">
+          <tr role="row">
+            {columns.map(([heading, column], index) => (
+              <th key={index} role="columnheader" scope="col" class={column}>
+                {heading}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody role="rowgroup">{children}</tbody>
+      </table>
+    </div>
+  );
+}
+
+/** What a list leaves out, each with its reason. */
+export function Warnings({ texts }: { readonly texts: readonly string[] }): JSX.Element {
+  return (
+    <>
+      {texts.map((text, index) => (
+        <p key={index} class="warn foreign">
+          {sentence(text)}
+        </p>
+      ))}
+    </>
+  );
+}
+
+interface OlderPagesProps {
+  /** Where the next page begins; null: this is the last one. */
+  readonly cursor: string | null;
+  readonly of: string;
+}
+
+/** Leads through a list that is newest first. */
+export function OlderPages({ cursor, of }: OlderPagesProps): JSX.Element | null {
+  const isFirst = param('cursor') === undefined;
+  if (cursor === null && isFirst) return null;
+  return (
+    <nav class="pages" aria-label={`Pages of ${of}`}>
+      {isFirst ? <span /> : <Link href={changed({ cursor: undefined })}>Newest {of}</Link>}
+      {cursor !== null && <Link href={changed({ cursor })}>Older {of}</Link>}
+    </nav>
+  );
+}

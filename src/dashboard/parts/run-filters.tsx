@@ -3,6 +3,7 @@ import { RUN_TRIGGERS } from '../../core/outcome';
 import { changed, go, param } from '../data/address';
 import { wordOf } from '../../core/guide';
 import { OUTCOME_LABELS, capital } from '../data/words';
+import { Select } from './parts';
 
 /** The parameters of the address that choose runs. */
 export const FILTERS = ['outcome', 'trigger', 'channel', 'actor', 'note', 'of', 'tag', 'hours'] as const;
@@ -97,17 +98,11 @@ interface ChoiceProps {
 
 export function Choice({ filter, label, all, options }: ChoiceProps): JSX.Element {
   return (
-    <select
-      aria-label={label}
+    <Select
+      label={label}
       value={param(filter) ?? ''}
-      onChange={({ currentTarget: { value } }) => choose(filter, value)}
-    >
-      <option value="">{all}</option>
-      {options.map(([value, word]) => (
-        <option key={value} value={value}>
-          {capital(word)}
-        </option>
-      ))}
-    </select>
+      options={[['', all], ...options.map(([value, word]) => [value, capital(word)] as const)]}
+      choose={(value) => choose(filter, value)}
+    />
   );
 }

@@ -2,7 +2,7 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { changed, param } from '../data/address';
 import type { OneRun } from '../data/model';
-import { Badge, Link } from './parts';
+import { Badge, Link, Table } from './parts';
 import { duration } from '../data/time';
 import { OUTCOME_LABELS, plural } from '../data/words';
 
@@ -67,59 +67,41 @@ function listOf(ranges: NonNullable<Items['notEnded']>): string {
 
 type Row = Omit<Items['lines'][number], 'state'> & { readonly state: keyof typeof OUTCOME_LABELS };
 
+const COLUMNS = [['Item', 'i-item'], ['State'], ['Attempts', 'i-calls'], ['Took', 'r-took']] as const;
+
 function Rows({ rows }: { readonly rows: readonly Row[] }): JSX.Element {
   const chosen = chosenItem();
   return (
-    <div class="table slim items">
-      <table role="table" aria-label="Items">
-        <thead role="rowgroup">
-          <tr role="row">
-            <th role="columnheader" scope="col" class="i-item">
-              Item
-            </th>
-            <th role="columnheader" scope="col">
-              State
-            </th>
-            <th role="columnheader" scope="col" class="i-calls">
-              Attempts
-            </th>
-            <th role="columnheader" scope="col" class="r-took">
-              Took
-            </th>
-          </tr>
-        </thead>
-        <tbody role="rowgroup">
-          {rows.map(({ index, state, attempts, durationMs, waitedMs, error }) => (
-            <tr key={index} role="row">
-              <td role="cell" class="i-item">
-                <Link
-                  href={changed({ item: index === chosen ? undefined : String(index) })}
-                  class="job"
-                  current={index === chosen}
-                >
-                  {index}
-                </Link>
-              </td>
-              <td role="cell">
-                <Badge label={OUTCOME_LABELS[state]} />
-                {error !== undefined && (
-                  <span class="second foreign" title={error}>
-                    {error}
-                  </span>
-                )}
-              </td>
-              <td role="cell" class="i-calls">
-                {attempts}
-              </td>
-              <td role="cell" class="r-took">
-                {durationMs === undefined ? '' : duration(durationMs)}
-                {waitedMs !== undefined && <span class="second">waited {duration(waitedMs)}</span>}
-                {attempts > 1 && <span class="second on-phone">{plural(attempts, 'attempt')}</span>}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table name="Items" kind="items" columns={COLUMNS}>
+      {rows.map(({ index, state, attempts, durationMs, waitedMs, error }) => (
+        <tr key={index} role="row">
+          <td role="cell" class="i-item">
+            <Link
+              href={changed({ item: index === chosen ? undefined : String(index) })}
+              class="job"
+              current={index === chosen}
+            >
+              {index}
+            </Link>
+          </td>
+          <td role="cell">
+            <Badge label={OUTCOME_LABELS[state]} />
+            {error !== undefined && (
+              <span class="second foreign" title={error}>
+                {error}
+              </span>
+            )}
+          </td>
+          <td role="cell" class="i-calls">
+            {attempts}
+          </td>
+          <td role="cell" class="r-took">
+            {durationMs === undefined ? '' : duration(durationMs)}
+            {waitedMs !== undefined && <span class="second">waited {duration(waitedMs)}</span>}
+            {attempts > 1 && <span class="second on-phone">{plural(attempts, 'attempt')}</span>}
+          </td>
+        </tr>
+      ))}
+    </Table>
   );
 }

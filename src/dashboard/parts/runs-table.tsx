@@ -7,7 +7,7 @@ import { now } from '../data/clock';
 import type { Failure } from '../data/api';
 import { type HeldOrder, useHeldRuns } from '../data/held-order';
 import type { Runs, RunSummary } from '../data/model';
-import { Badge, Link, Notice, OrderChanged, sentence } from './parts';
+import { Badge, Link, Notice, OlderPages, OrderChanged, Table, Warnings } from './parts';
 import { HelpLink } from './help-link';
 import { topicOf } from '../data/help-topics';
 import { NotYet } from './failure-notice';
@@ -123,11 +123,7 @@ export function Listed({ runs: { runs, problems, cursor }, selection }: ListedPr
   const isChosen = FILTERS.some((name) => param(name) !== undefined);
   return (
     <>
-      {problems.map((problem) => (
-        <p key={problem} class="warn foreign">
-          {sentence(problem)}
-        </p>
-      ))}
+      <Warnings texts={problems} />
       {runs.length === 0 ? (
         <Notice title={isChosen ? 'No run matches' : isFirst ? 'No run yet' : 'No older run'}>
           {isChosen ? (
@@ -141,12 +137,7 @@ export function Listed({ runs: { runs, problems, cursor }, selection }: ListedPr
       ) : (
         <Rows runs={runs} selection={selection} />
       )}
-      {(cursor !== null || !isFirst) && (
-        <nav class="pages" aria-label="Pages of runs">
-          {isFirst ? <span /> : <Link href={changed({ cursor: undefined })}>Newest runs</Link>}
-          {cursor !== null && <Link href={changed({ cursor })}>Older runs</Link>}
-        </nav>
-      )}
+      <OlderPages cursor={cursor} of="runs" />
     </>
   );
 }
@@ -166,29 +157,16 @@ interface RowsProps {
 
 function Rows({ runs, selection }: RowsProps): JSX.Element {
   const columns = [
-    ...(selection?.choose === undefined ? [] : ([['Choose', 'r-choose']] as const)),
+    ...(selection?.choose === undefined ? [] : ([[<span class="visually-hidden">Choose</span>, 'r-choose']] as const)),
     ...(selection === undefined ? [] : ([['Job', 'r-job']] as const)),
     ...COLUMNS,
   ];
   return (
-    <div class={`table slim runs ${selection === undefined ? '' : 'all-runs'}`}>
-      <table role="table" aria-label="Runs">
-        <thead role="rowgroup">
-          <tr role="row">
-            {columns.map(([heading, column]) => (
-              <th key={heading} role="columnheader" scope="col" class={column}>
-                {heading === 'Choose' ? <span class="visually-hidden">{heading}</span> : heading}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody role="rowgroup">
-          {runs.map((run) => (
-            <RunRow key={run.runId} run={run} selection={selection} />
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table name="Runs" kind={`runs ${selection === undefined ? '' : 'all-runs'}`} columns={columns}>
+      {runs.map((run) => (
+        <RunRow key={run.runId} run={run} selection={selection} />
+      ))}
+    </Table>
   );
 }
 

@@ -3,7 +3,7 @@ import { pathOf } from '../../client/operations';
 import { useEffect, useRef } from 'preact/hooks';
 import { changed, go, param } from '../data/address';
 import type { Why } from '../data/model';
-import { Badge, Link, Notice, sentence, Time } from './parts';
+import { Badge, Link, Notice, Time, Warnings } from './parts';
 import { HelpLink } from './help-link';
 import { FailureLine } from './failure-notice';
 import { runHref } from './runs-over-time';
@@ -82,11 +82,7 @@ function Answer({ why, zone }: { readonly why: Why; readonly zone: string | null
       <p class="foreign">
         {text} <HelpLink topic={why.reason} />
       </p>
-      {warnings.map((warning) => (
-        <p key={warning} class="warn foreign">
-          {sentence(warning)}
-        </p>
-      ))}
+      <Warnings texts={warnings} />
       {runId !== null && (
         <p>
           <Link href={runHref(runId)}>Open its record</Link>
