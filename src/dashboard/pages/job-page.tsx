@@ -9,9 +9,9 @@ import type { Failure } from '../data/api';
 import { now } from '../data/clock';
 import { BackfillPanel } from '../parts/backfill-panel';
 import { DueTimes } from '../parts/due-times';
-import type { DueTimes as Due, OneJob, Runs } from '../data/model';
+import type { DueTimes as Due, Job, OneJob, Runs } from '../data/model';
 import { HeatMap } from '../parts/heat-map';
-import { Badge, Fact, InHowLong, Link, Notice, Since, Time } from '../parts/parts';
+import { Ago, Badge, Fact, InHowLong, Link, Notice, Since, Time } from '../parts/parts';
 import { HelpLink } from '../parts/help-link';
 import { topicOfState } from '../data/help-topics';
 import { NotYet } from '../parts/failure-notice';
@@ -24,7 +24,6 @@ import { Trend } from '../parts/trend';
 import { useBegun, useLive, useRead } from '../data/use-live';
 import { outcomeLabel, plural, STATE_LABELS } from '../data/words';
 import { WhyPanel } from '../parts/why-panel';
-import { IncidentFact } from '../parts/incident-fact';
 
 const RUNS = 50;
 const DUE_TIMES = 10;
@@ -246,5 +245,44 @@ function CurrentRun({ job: { currentRun, detail, pause } }: { readonly job: OneJ
       {since > 0 && ` for ${span(since)}`}
       <span class="second foreign">{more.filter((text) => text !== '').join(', ')}</span>
     </Fact>
+  );
+}
+
+interface IncidentFactProps {
+  readonly incident: NonNullable<Job['incident']>;
+  readonly zone: string | null;
+}
+
+/** The failures of a job until its next success, and who looks after them. */
+function IncidentFact({ incident, zone }: IncidentFactProps): JSX.Element {
+  const { since, isWhole, failures, firstRunId, acknowledgement } = incident;
+  return (
+    <>
+      <Fact name={failures === 0 ? 'Without success' : 'Failing'}>
+        {firstRunId === null ? (
+          <Since at={since} zone={zone} />
+        ) : (
+          <>
+            since {isWhole ? '' : 'before '}
+            <Link href={runHref(firstRunId)}>
+              <Time at={since} zone={zone} />
+            </Link>
+          </>
+        )}
+        <span class="second">{failures === 0 ? 'no run has failed' : plural(failures, 'failed run')}</span>
+      </Fact>
+      {acknowledgement !== null && (
+        <Fact name="Acknowledged">
+          <span class="foreign">
+            by {acknowledgement.by}
+            {acknowledgement.note === '' ? '' : `: ${acknowledgement.note}`}
+          </span>
+          <span class="second">
+            <Ago at={acknowledgement.at} zone={zone} />, until{' '}
+            {acknowledgement.until === null ? 'its next success' : <Time at={acknowledgement.until} zone={zone} />}
+          </span>
+        </Fact>
+      )}
+    </>
   );
 }

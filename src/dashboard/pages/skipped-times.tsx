@@ -4,10 +4,9 @@ import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { ApiError, type Failure, read } from '../data/api';
 import { pageOf } from '../data/address';
-import { EnvironmentChip } from '../data/environment';
 import { FailureLine } from '../parts/failure-notice';
 import type { DueTimes, Resumed } from '../data/model';
-import { Link, Warnings } from '../parts/parts';
+import { EnvironmentChip, Link, Warnings } from '../parts/parts';
 import { fullTime, zoneOf } from '../data/time';
 import { plural } from '../data/words';
 

@@ -2,11 +2,10 @@ import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { type Action, type Choice, announce, asked, news } from '../data/action';
 import { ApiError } from '../data/api';
-import { EnvironmentChip } from '../data/environment';
 import { HelpLink } from './help-link';
 import { topicOfError } from '../data/help-topics';
 import { refresh } from '../data/live';
-import { sentence } from './parts';
+import { EnvironmentChip, sentence } from './parts';
 import { firstChoice, ScopeField } from './scope-field';
 import { instantIn, zoneOf } from '../data/time';
 

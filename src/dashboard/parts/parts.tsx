@@ -3,6 +3,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { changed, go, param } from '../data/address';
 import { now } from '../data/clock';
 import type { HeldOrder } from '../data/held-order';
+import { environment } from '../data/session';
 import { MINE, exactTime, fullTime, relative, shortTime, span, zoneOf } from '../data/time';
 import type { IconName, Label } from '../data/words';
 
@@ -328,5 +329,46 @@ export function OlderPages({ cursor, of }: OlderPagesProps): JSX.Element | null 
       {isFirst ? <span /> : <Link href={changed({ cursor: undefined })}>Newest {of}</Link>}
       {cursor !== null && <Link href={changed({ cursor })}>Older {of}</Link>}
     </nav>
+  );
+}
+
+/** The page in the address, from 1. */
+export function pageNumber(): number {
+  return Math.max(1, Math.trunc(Number(param('page') ?? 1)) || 1);
+}
+
+interface PagesProps {
+  readonly page: number;
+  /** How many rows a page has. */
+  readonly size: number;
+  readonly count: number;
+  readonly of: string;
+}
+
+/** Links to the pages before and after, if there are several. */
+export function Pages({ page, size, count, of }: PagesProps): JSX.Element | null {
+  const pages = Math.ceil(count / size);
+  if (pages <= 1) return null;
+  const first = (page - 1) * size + 1;
+  return (
+    <nav class="pages" aria-label={`Pages of ${of}`}>
+      {page > 1 ? <Link href={changed({ page: page === 2 ? undefined : String(page - 1) })}>Previous</Link> : <span />}
+      <span class="muted">
+        {first} to {Math.min(count, first + size - 1)} of {count}
+      </span>
+      {page < pages ? <Link href={changed({ page: String(page + 1) })}>Next</Link> : <span />}
+    </nav>
+  );
+}
+
+/** The environment's name in its colour. */
+export function EnvironmentChip(): JSX.Element | null {
+  const shown = environment.value;
+  if (shown === undefined) return null;
+  // A long name is cut off.
+  return (
+    <span class={`environment ${shown.color}`} title={shown.name}>
+      {shown.name}
+    </span>
   );
 }
