@@ -100,13 +100,17 @@ function titleOf(item: RecentOutcome, zone: string | null): string {
 
 function summary(recent: readonly RecentOutcome[], running: boolean): string {
   if (recent.length === 0) return running ? 'Its first run is in progress' : 'No run yet';
+  return `Last outcomes: ${countsOf(recent)}${running ? ', one in progress' : ''}`;
+}
+
+/** `18 succeeded, 2 failed`; empty if nothing has run. */
+export function countsOf(items: readonly (Pick<RecentOutcome, 'kind' | 'outcome'> & { count?: number })[]): string {
   const counts = new Map<string, number>();
-  for (const item of recent) {
-    const word = outcomeLabel(item.outcome).word.toLowerCase();
-    counts.set(word, (counts.get(word) ?? 0) + (item.kind === 'gap' ? item.count : 1));
+  for (const { outcome, kind, count = 1 } of items) {
+    const word = outcomeLabel(outcome).word.toLowerCase();
+    counts.set(word, (counts.get(word) ?? 0) + (kind === 'gap' ? count : 1));
   }
-  const parts = [...counts].map(([word, count]) => `${String(count)} ${word}`);
-  return `Last outcomes: ${parts.join(', ')}${running ? ', one in progress' : ''}`;
+  return [...counts].map(([word, count]) => `${String(count)} ${word}`).join(', ');
 }
 
 function openRun({ target }: TargetedMouseEvent<SVGSVGElement>): void {

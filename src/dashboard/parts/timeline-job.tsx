@@ -2,6 +2,7 @@ import type { ComponentChildren, JSX } from 'preact';
 import { isBad } from '../../core/shown-state';
 import { pageOf } from '../data/address';
 import { type TimelineJob, type Past, type PlannedMark, atOnce, listedUntil, marksOf } from '../data/timeline-marks';
+import { countsOf } from './bars';
 import { SvgLink } from './parts';
 import { type Scale, instantAt, positionOf } from '../data/place';
 import { duration, shortTime, zoneOf } from '../data/time';
@@ -199,15 +200,10 @@ function pastTitle(item: Past, job: TimelineJob): string {
 }
 
 function summary(job: TimelineJob, past: readonly { readonly item: Past }[], overlaps: number): string {
-  const counts = new Map<string, number>();
-  for (const { item } of past) {
-    const word = outcomeLabel(item.outcome).word.toLowerCase();
-    counts.set(word, (counts.get(word) ?? 0) + (item.kind === 'gap' ? item.count : 1));
-  }
   const { planned, isComplete, currentRun } = job;
   const [next] = planned;
   return [
-    `${job.name}: ${counts.size === 0 ? 'nothing has run' : [...counts].map(([word, count]) => `${String(count)} ${word}`).join(', ')}`,
+    `${job.name}: ${countsOf(past.map(({ item }) => item)) || 'nothing has run'}`,
     ...(currentRun === null ? [] : ['one run in progress']),
     next === undefined
       ? 'nothing planned'
