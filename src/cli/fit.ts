@@ -22,6 +22,19 @@ export interface Column {
   readonly cut?: 'middle' | 'newest' | 'parts';
 }
 
+/**
+ * Makes the columns of a table with a line for each of these rows.
+ *
+ * @param cut of the columns that say nothing else
+ */
+export function columnsOver<T>(rows: readonly T[], cut?: Column['cut']) {
+  return (name: string, cell: (row: T) => string | readonly Span[], more: Partial<Column> = {}): Column => {
+    const found = rows.map((row) => cell(row));
+    const cells = found.map((one) => (typeof one === 'string' ? [{ text: one }] : one));
+    return { name, cells, ...(cut !== undefined && { cut }), ...more };
+  };
+}
+
 /** How a column gives way where the line is too short: to this width, or, for 0, entirely. */
 export type Concession = readonly [column: string, width: number];
 

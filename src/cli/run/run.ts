@@ -1,17 +1,15 @@
 import type { LoadedJobs } from '../../config/load';
-import { sleep } from '../../core/clock';
 import type { JobSpec } from '../../core/job';
 import { parseRecordKey, parseRunId } from '../../core/key';
-import { type LeaseStore, StoreUnavailableError } from '../../lease/store';
+import type { LeaseStore } from '../../lease/store';
 import type { Requested } from '../../manage/schema/actions';
 import type { Acting } from '../../operator/audit';
 import * as operations from '../../operator/operations/run';
 import { explainManualRun, type Explanation } from '../../operator/views/explain';
-import { systemClock } from '../../system-clock';
 import { UsageError } from '../cli-error';
 import { jobIn, loadFile } from '../jobs-file';
 import { OK, print, printJson, UNSUCCESSFUL, warn } from '../output';
-import { followLog } from '../show/logs';
+import { followLog, untilOver } from '../show/logs';
 import { lastError, paintOutcome, took } from '../show/record-text';
 import { openStore, withinSweep } from '../storage';
 import { parseTime, timeIn, timesOf } from '../time';
@@ -74,7 +72,7 @@ async function request(
   if (options.follow === true) {
     await followLog(store, wanted.spec, { key, runId, isOver: false }, { local: options.local, utc: options.utc });
   }
-  const { outcome, reason, record } = await untilOver(store, wanted, key);
+  const { outcome, reason, record } = await endOf(store, wanted, key);
   if (options.json) printJson({ job, runId, requestedAt, outcome, reason, record });
   else print(endText(runId, { outcome, reason, record }));
   return outcome === 'succeeded' ? OK : UNSUCCESSFUL;
@@ -95,31 +93,19 @@ function requestedText(
   return `Requested run ${runId}.\n${when}${all}.${hint}`;
 }
 
-/** The run is looked at this often. */
-const POLL_MS = 2_000;
-const POLL_AFTER_TROUBLE_MS = 5_000;
 const OPEN: ReadonlySet<string> = new Set(['pending', 'running', 'retrying']);
 
-/** Waits until the requested run is over, also while storage does not answer. */
-async function untilOver(
+/** Waits until the requested run is over. */
+async function endOf(
   store: LeaseStore,
   { spec, revision }: Wanted,
   key: string,
 ): Promise<Pick<Explanation, 'outcome' | 'reason' | 'record'>> {
   const { scheduledFor: time = 0, request: id = '' } = parseRecordKey(key) ?? {};
-  let isTroubled = false;
-  for (;;) {
-    try {
-      const found = await explainManualRun(store, spec, revision, { time, id });
-      if (!OPEN.has(found.outcome)) return found;
-      isTroubled = false;
-    } catch (error) {
-      if (!(error instanceof StoreUnavailableError)) throw error;
-      if (!isTroubled) warn(`${error.message} It is asked again until it answers.`);
-      isTroubled = true;
-    }
-    await sleep(systemClock, isTroubled ? POLL_AFTER_TROUBLE_MS : POLL_MS);
-  }
+  return untilOver(async () => {
+    const found = await explainManualRun(store, spec, revision, { time, id });
+    return OPEN.has(found.outcome) ? undefined : found;
+  });
 }
 
 function endText(

@@ -1,7 +1,7 @@
 import { formatDuration } from '../../core/duration';
 import type { CostAssumptions, CostEstimate, JobCost } from '../../operator/cost/estimate';
 import type { Prices } from '../../operator/cost/prices';
-import { type Column, fittedTable } from '../fit';
+import { columnsOver, fittedTable } from '../fit';
 import { style } from '../output';
 
 /** What the figures rest on, for people. */
@@ -72,13 +72,14 @@ function changesOf(before: readonly JobCost[], after: readonly JobCost[]): reado
 function changeTable(changes: readonly CostChange[], money: Money): readonly string[] {
   const amount = (one: JobCost | undefined): string => (one === undefined ? 'none' : money(one.cost));
   const runs = (one: JobCost | undefined): string => (one === undefined ? '' : quantity(one.runs));
+  const column = columnsOver(changes, 'middle');
   return fittedTable(
     [
-      column('JOB', changes, ({ job }) => job),
-      right('RUNS BEFORE', changes, ({ before }) => runs(before)),
-      right('AFTER', changes, ({ after }) => runs(after)),
-      right('COST BEFORE', changes, ({ before }) => amount(before)),
-      right('COST AFTER', changes, ({ after }) => amount(after)),
+      column('JOB', ({ job }) => job),
+      column('RUNS BEFORE', ({ before }) => runs(before), RIGHT),
+      column('AFTER', ({ after }) => runs(after), RIGHT),
+      column('COST BEFORE', ({ before }) => amount(before), RIGHT),
+      column('COST AFTER', ({ after }) => amount(after), RIGHT),
     ],
     [['JOB', 12]],
     WIDTH,
@@ -86,15 +87,16 @@ function changeTable(changes: readonly CostChange[], money: Money): readonly str
 }
 
 function jobTable(jobs: readonly JobCost[], money: Money): readonly string[] {
+  const column = columnsOver(jobs, 'middle');
   return fittedTable(
     [
-      column('JOB', jobs, ({ job }) => job),
-      right('RUNS', jobs, ({ runs }) => quantity(runs)),
-      right('CALLS', jobs, ({ storageCalls }) => quantity(storageCalls)),
-      right('EXECUTIONS', jobs, ({ executions }) => quantity(executions)),
-      right('GB-S', jobs, ({ gbSeconds }) => quantity(gbSeconds)),
-      right('LOG GB', jobs, ({ logGb }) => logGb.toFixed(2)),
-      right('A MONTH', jobs, ({ cost }) => money(cost)),
+      column('JOB', ({ job }) => job),
+      column('RUNS', ({ runs }) => quantity(runs), RIGHT),
+      column('CALLS', ({ storageCalls }) => quantity(storageCalls), RIGHT),
+      column('EXECUTIONS', ({ executions }) => quantity(executions), RIGHT),
+      column('GB-S', ({ gbSeconds }) => quantity(gbSeconds), RIGHT),
+      column('LOG GB', ({ logGb }) => logGb.toFixed(2), RIGHT),
+      column('A MONTH', ({ cost }) => money(cost), RIGHT),
     ],
     [['JOB', 10]],
     WIDTH,
@@ -110,12 +112,13 @@ function restOf(rest: readonly JobCost[], money: Money): readonly string[] {
 /** What is billed, the most expensive first, then what is free. Parts that cost nothing are left out. */
 function partTable({ runs, shared }: CostEstimate, money: Money): readonly string[] {
   const parts = [...runs, ...shared].filter(({ cost }) => cost !== 0).toSorted((a, b) => b.cost - a.cost);
+  const column = columnsOver(parts, 'middle');
   return fittedTable(
     [
-      column('PART', parts, ({ item, unit, ...part }) => `${item}: ${quantity(part.quantity)} ${unit}`),
-      right('A MONTH', parts, ({ cost }) => (cost < 0 ? `-${money(-cost)}` : money(cost))),
-      right('SHARE', parts, ({ share }) => (share === undefined ? '' : `${String(Math.round(share * 100))}%`)),
-      column('LOWERED BY', parts, ({ lowerBy = '' }) => lowerBy),
+      column('PART', ({ item, unit, ...part }) => `${item}: ${quantity(part.quantity)} ${unit}`),
+      column('A MONTH', ({ cost }) => (cost < 0 ? `-${money(-cost)}` : money(cost)), RIGHT),
+      column('SHARE', ({ share }) => (share === undefined ? '' : `${String(Math.round(share * 100))}%`), RIGHT),
+      column('LOWERED BY', ({ lowerBy = '' }) => lowerBy),
     ],
     [['PART', 20]],
     WIDTH,
@@ -145,13 +148,7 @@ function onOff(isOn: boolean): string {
   return isOn ? 'on' : 'off';
 }
 
-function column<T>(name: string, rows: readonly T[], text: (row: T) => string): Column {
-  return { name, cells: rows.map((row) => [{ text: text(row) }]), cut: 'middle' };
-}
-
-function right<T>(name: string, rows: readonly T[], text: (row: T) => string): Column {
-  return { ...column(name, rows, text), align: 'right' };
-}
+const RIGHT = { align: 'right' } as const;
 
 type Money = (amount: number) => string;
 

@@ -60,19 +60,26 @@ export async function followLog(
 ): Promise<number> {
   const shown = lines(run, options);
   let from: string | undefined;
+  const { progress } = await untilOver(async () => {
+    const page = await readLog(store, name, run.key, { from, ...requestOf(run, options) });
+    if (from === undefined) warnOfItems(page);
+    from = page.next;
+    if (options.json) for (const entry of page.entries) print(printableJson(entry));
+    else if (page.entries.length > 0) print(shown(page.entries));
+    return page.ended ? page : undefined;
+  });
+  if (options.json) print(printableJson({ runId: run.runId, ended: true, progress: progress ?? null }));
+  return OK;
+}
+
+/** Looks at a run until something is found, also while storage does not answer. */
+export async function untilOver<T>(look: () => Promise<T | undefined>): Promise<T> {
   let isTroubled = false;
   for (;;) {
     try {
-      const page = await readLog(store, name, run.key, { from, ...requestOf(run, options) });
+      const found = await look();
+      if (found !== undefined) return found;
       isTroubled = false;
-      if (from === undefined) warnOfItems(page);
-      from = page.next;
-      if (options.json) for (const entry of page.entries) print(printableJson(entry));
-      else if (page.entries.length > 0) print(shown(page.entries));
-      if (page.ended) {
-        if (options.json) print(printableJson({ runId: run.runId, ended: true, progress: page.progress ?? null }));
-        return OK;
-      }
     } catch (error) {
       if (!(error instanceof StoreUnavailableError)) throw error;
       if (!isTroubled) warn(`${error.message} It is asked again until it answers.`);

@@ -6,7 +6,7 @@ import { oneLine } from '../../core/text';
 import type { JobChange, JobSide } from '../../operator/plan/compare';
 import type { Plan } from '../../operator/plan/plan';
 import type { excludedIn } from '../../operator/plan/starts';
-import { type Column, fittedTable, folded } from '../fit';
+import { columnsOver, fittedTable, folded } from '../fit';
 import { style } from '../output';
 import { noDueTimes, type ShowTime, wallClock } from '../time';
 
@@ -72,11 +72,7 @@ function without(specs: readonly JobSpec[]): readonly string[] {
 }
 
 function startTable(starts: Plan['starts'], show: ShowTime): readonly string[] {
-  const column = (name: string, text: (start: Plan['starts'][number]) => string): Column => ({
-    name,
-    cells: starts.map((start) => [{ text: text(start) }]),
-    cut: 'middle',
-  });
+  const column = columnsOver(starts, 'middle');
   return fittedTable(
     [
       column('STARTS', ({ runsAt }) => show(runsAt)),

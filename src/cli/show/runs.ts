@@ -14,7 +14,7 @@ import { withAtWork } from '../../operator/views/run-at-work';
 import { pagedJob, pageOfRuns, type PageStart, type StartFilter } from '../../operator/views/run-pages';
 import { recordsOf } from '../../operator/views/runs-now';
 import { UsageError } from '../cli-error';
-import { type Column, type Concession, fitLine, fittedTable, paint } from '../fit';
+import { columnsOver, type Concession, fitLine, fittedTable, paint } from '../fit';
 import { atHand, type FileOptions, jobsWithTag, loadFile, loadFileIfAny } from '../jobs-file';
 import { OK, print, printJson, warn } from '../output';
 import { openStore, type StorageOptions } from '../storage';
@@ -113,35 +113,27 @@ function isIn(specs: readonly JobSpec[] | undefined): (job: JobName) => boolean 
 
 /** These give way first where the line is short. */
 const CONCESSIONS: readonly Concession[] = [
-  ...([
-    ['NOTES', 16],
-    ['JOB', 24],
-    ['LATE', 0],
-    ['BY', 12],
-    ['JOB', 16],
-    ['NOTES', 8],
-    ['TOOK', 0],
-  ] as const),
-  ...([
-    ['BY', 0],
-    ['NOTES', 0],
-    ['JOB', 8],
-    ['OUTCOME', 6],
-    ['JOB', 1],
-  ] as const),
+  ['NOTES', 16],
+  ['JOB', 24],
+  ['LATE', 0],
+  ['BY', 12],
+  ['JOB', 16],
+  ['NOTES', 8],
+  ['TOOK', 0],
+  ['BY', 0],
+  ['NOTES', 0],
+  ['JOB', 8],
+  ['OUTCOME', 6],
+  ['JOB', 1],
 ];
 
 function runsTable(records: readonly ShownRecord[], show: ShowTime, width: number): string {
-  const column = (name: string, cell: (record: ShownRecord) => string, more: Partial<Column> = {}): Column => ({
-    name,
-    cells: records.map((record) => [{ text: cell(record) }]),
-    ...more,
-  });
+  const column = columnsOver(records);
   const [heading = '', ...lines] = fittedTable(
     [
       column('JOB', ({ job }) => job, { cut: 'middle' }),
       column('DUE', ({ scheduledFor }) => show(Date.parse(scheduledFor))),
-      { name: 'OUTCOME', cells: records.map(({ outcome }) => [{ text: outcome, format: colourOf(outcome) }]) },
+      column('OUTCOME', ({ outcome }) => [{ text: outcome, format: colourOf(outcome) }]),
       column('LATE', lateness),
       column('TOOK', took),
       column('BY', deployment),

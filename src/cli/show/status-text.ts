@@ -5,7 +5,7 @@ import { isFailing, needsAttention, SHOWN_STATES, type ShownState, shownState } 
 import { oneLine } from '../../core/text';
 import type { DeploymentStatus } from '../../manage/schema/deployments';
 import type { JobStatus, Overview } from '../../manage/schema/jobs';
-import { type Column, type Concession, fitLine, fittedTable, paint, type Span, wordLines, wrapped } from '../fit';
+import { columnsOver, type Concession, fitLine, fittedTable, paint, type Span, wordLines, wrapped } from '../fit';
 import type { Style } from '../output';
 import type { ShowTime } from '../time';
 
@@ -61,40 +61,32 @@ const MARKS: Readonly<Record<string, Mark>> = {
 
 /** These give way first where the line is short. */
 const JOB_CONCESSIONS: readonly Concession[] = [
-  ...([
-    ['TAGS', 8],
-    ['TAGS', 0],
-    ['OUTCOMES', 10],
-    ['LATE', 0],
-    ['JOB', 20],
-    ['OUTCOMES', 8],
-  ] as const),
-  ...([
-    ['TOOK', 0],
-    ['JOB', 16],
-    ['OUTCOMES', 0],
-    ['LAST RUN', 9],
-    ['JOB', 8],
-    ['NEXT', 0],
-    ['LAST RUN', 0],
-  ] as const),
+  ['TAGS', 8],
+  ['TAGS', 0],
+  ['OUTCOMES', 10],
+  ['LATE', 0],
+  ['JOB', 20],
+  ['OUTCOMES', 8],
+  ['TOOK', 0],
+  ['JOB', 16],
+  ['OUTCOMES', 0],
+  ['LAST RUN', 9],
+  ['JOB', 8],
+  ['NEXT', 0],
+  ['LAST RUN', 0],
 ];
 
 const DEPLOYMENT_CONCESSIONS: readonly Concession[] = [
-  ...([
-    ['CORDON', 24],
-    ['DEPLOYMENT', 24],
-    ['VERSION', 0],
-    ['SKEW', 0],
-    ['DEPLOYMENT', 16],
-  ] as const),
-  ...([
-    ['CORDON', 12],
-    ['REVISION', 0],
-    ['DEPLOYMENT', 8],
-    ['CORDON', 0],
-    ['TICKED', 0],
-  ] as const),
+  ['CORDON', 24],
+  ['DEPLOYMENT', 24],
+  ['VERSION', 0],
+  ['SKEW', 0],
+  ['DEPLOYMENT', 16],
+  ['CORDON', 12],
+  ['REVISION', 0],
+  ['DEPLOYMENT', 8],
+  ['CORDON', 0],
+  ['TICKED', 0],
 ];
 
 /** The state of all jobs and deployments, line by line, none wider than the view. */
@@ -145,22 +137,16 @@ interface JobLines {
 }
 
 function jobLines(jobs: readonly JobStatus[], view: StatusView): readonly JobLines[] {
-  const column = (name: string, cell: (job: JobStatus) => readonly Span[], more: Partial<Column> = {}): Column => ({
-    name,
-    cells: jobs.map(cell),
-    ...more,
-  });
+  const column = columnsOver(jobs);
   const [heading = '', ...lines] = fittedTable(
     [
-      column('JOB', ({ name }) => [{ text: name }], { cut: 'middle' }),
+      column('JOB', ({ name }) => name, { cut: 'middle' }),
       column('STATE', (job) => [{ text: stateText(job, view), format: STATE_FORMATS[shownState(job)] }]),
       column('OUTCOMES', marksOf, { cut: 'newest' }),
       column('LAST RUN', (job) => lastRunCell(job, view), { cut: 'parts' }),
-      column('TOOK', ({ lastRun }) => [{ text: lastRun === null ? '' : spanText(lastRun.durationMs) }], RIGHT),
-      column('LATE', ({ lastRun }) => [{ text: lastRun === null ? '' : spanText(lastRun.latenessMs) }], RIGHT),
-      column('NEXT', (job) => [
-        { text: job.nextDueAt === null ? '-' : `in ${showAge(Date.parse(job.nextDueAt) - view.now)}` },
-      ]),
+      column('TOOK', ({ lastRun }) => (lastRun === null ? '' : spanText(lastRun.durationMs)), RIGHT),
+      column('LATE', ({ lastRun }) => (lastRun === null ? '' : spanText(lastRun.latenessMs)), RIGHT),
+      column('NEXT', ({ nextDueAt }) => (nextDueAt === null ? '-' : `in ${showAge(Date.parse(nextDueAt) - view.now)}`)),
       column('TAGS', ({ tags }) => [{ text: tags.join(','), format: 'dim' }]),
     ],
     JOB_CONCESSIONS,
@@ -283,27 +269,21 @@ function deploymentLines({ deployments }: Overview, view: StatusView): readonly 
   if (deployments.length === 0) {
     return ['', fit([{ text: 'No deployment has reported a tick in the last week.', format: 'red' }], view)];
   }
-  const column = (name: string, cell: (one: DeploymentStatus) => Span, more: Partial<Column> = {}): Column => ({
-    name,
-    cells: deployments.map((one) => [cell(one)]),
-    ...more,
-  });
+  const column = columnsOver(deployments);
   const newest = Math.max(...deployments.map(({ revision }) => revision));
   const lines = fittedTable(
     [
-      column('DEPLOYMENT', ({ name }) => ({ text: name }), { cut: 'middle' }),
-      column('STATE', deploymentState),
-      column('TICKED', ({ tickedAt }) => ({ text: `${showAge(view.now - Date.parse(tickedAt))} ago` })),
-      column('VERSION', ({ version }) => ({ text: version })),
+      column('DEPLOYMENT', ({ name }) => name, { cut: 'middle' }),
+      column('STATE', (one) => [deploymentState(one)]),
+      column('TICKED', ({ tickedAt }) => `${showAge(view.now - Date.parse(tickedAt))} ago`),
+      column('VERSION', ({ version }) => version),
       column('REVISION', ({ revision }) =>
-        revision < newest ? { text: `${revision} (old)`, format: 'yellow' } : { text: String(revision) },
+        revision < newest ? [{ text: `${revision} (old)`, format: 'yellow' }] : String(revision),
       ),
       column('SKEW', ({ skewMs }) =>
-        skewMs === 0
-          ? { text: '-' }
-          : { text: `${skewMs < 0 ? '-' : '+'}${shortSpan(Math.abs(skewMs))}`, format: 'yellow' },
+        skewMs === 0 ? '-' : [{ text: `${skewMs < 0 ? '-' : '+'}${shortSpan(Math.abs(skewMs))}`, format: 'yellow' }],
       ),
-      column('CORDON', ({ cordon }) => ({ text: cordon === null ? '' : `${cordon.by}: ${cordon.note}` })),
+      column('CORDON', ({ cordon }) => (cordon === null ? '' : `${cordon.by}: ${cordon.note}`)),
     ],
     DEPLOYMENT_CONCESSIONS,
     view.width,
