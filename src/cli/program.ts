@@ -1,15 +1,11 @@
 import { Command } from 'commander';
 import { VERSION } from '../version';
-import { addBackfill } from './commands/backfill';
 import type { Done } from './commands/command';
-import { addFleet } from './commands/deployments';
 import { addAudit, addHistory, addLogs, addStatus } from './commands/history';
-import { addAcknowledgements, addPauses, addRequests } from './commands/jobs';
-import { addCompletion, addDev, addDrill, addImport, addInit } from './commands/local';
+import { addAcknowledgements, addBackfill, addFleet, addPauses, addRequests } from './commands/jobs';
+import { addCompletion, addDev, addDrill, addImport, addInit, addNotices } from './commands/local';
 import { addMending, addMigrate, addRecover, addShards } from './commands/mending';
-import { addNotices } from './commands/notices';
-import { addOffline } from './commands/offline';
-import { addPlanning } from './commands/planning';
+import { addOffline, addPlanning } from './commands/planning';
 import { EXIT_CODES } from './output';
 
 const MAIN_HELP = `

@@ -3,8 +3,7 @@ import { showSpan, showTime } from '../../src/core/show-time';
 import { userFrames } from '../../src/core/stack';
 import type { About } from '../../src/cli/dev/banner';
 import type { ClusterEvent, ClusterInstance } from '../../src/local/cluster/deployment';
-import { killHint } from '../../src/cli/dev/hint';
-import { warnedOnce } from '../../src/cli/dev/news';
+import { killHint, warnedOnce } from '../../src/cli/dev/news';
 import { humanPrinter, jsonPrinter, type Output, type Printer } from '../../src/cli/dev/print';
 
 const AT = Date.UTC(2026, 0, 1, 7, 0, 0, 5);

@@ -1,5 +1,17 @@
-import type { Command } from 'commander';
-import { acting, actingOnMany, type Done, examples, loaded, waiting, withReason } from './command';
+import { type Command, Option } from 'commander';
+import { BACKFILL_AT_MOST } from '../../core/backfill';
+import {
+  acting,
+  actingOnMany,
+  type Done,
+  examples,
+  loaded,
+  waiting,
+  wholeNumber,
+  withReason,
+  withStorage,
+  withTimes,
+} from './command';
 
 export function addRequests(program: Command, done: Done): void {
   waiting(
@@ -89,4 +101,67 @@ export function addAcknowledgements(program: Command, done: Done): void {
     .option('--json', 'print {job, by, note, at, until}')
     .addHelpText('after', examples('cronlease unack nightly-report'))
     .action(loaded(done, async () => (await import('../run/ack.js')).unack));
+}
+
+export function addBackfill(program: Command, done: Done): void {
+  withReason(
+    acting(
+      program,
+      'backfill',
+      'run past due times again, one after another',
+      'Lists the due times of a span with their outcomes, asks, and then runs them one after another, except those that have succeeded. New due times go first. Each run has its own record, and its handler gets the past due time.',
+    ),
+  )
+    .option('--from <TIME>', "the oldest due time, or a time before it; without an offset in the job's time zone")
+    .option('--to <TIME>', 'the newest due time, or a time after it (default: now)')
+    .addOption(
+      new Option('--order <ORDER>', 'the due times that run first').choices(['oldest', 'newest']).default('oldest'),
+    )
+    .option('--limit <N>', 'run at most N due times, in that order', wholeNumber(1, BACKFILL_AT_MOST))
+    .option('--include-succeeded', 'run those that have succeeded too')
+    .option('--dry-run', 'list the due times, and start nothing')
+    .option('--yes', 'do not ask for confirmation')
+    .addOption(new Option('--status', 'show how far the last back-fill is').conflicts(['from', 'stop', 'dryRun']))
+    .addOption(new Option('--stop', 'stop the back-fill; its run in progress continues').conflicts(['from', 'dryRun']))
+    .option('--json', 'print {job, started, running, skipped, dueTimes}; with --status {job, backfill}')
+    .addHelpText(
+      'after',
+      examples(
+        'cronlease backfill nightly-report --from 2026-01-01 --to 2026-01-31 --dry-run',
+        'cronlease backfill nightly-report --from 2026-01-01 --order newest --limit 10 --yes',
+        'cronlease backfill nightly-report --status',
+      ),
+    )
+    .action(loaded(done, async () => (await import('../run/backfill.js')).backfill));
+}
+
+export function addFleet(program: Command, done: Done): void {
+  const about = (name: string, summary: string, description: string): Command =>
+    withStorage(withTimes(program.command(name)))
+      .usage('DEPLOYMENT [options]')
+      .summary(summary)
+      .description(description)
+      .argument('<DEPLOYMENT>', 'name of a deployment, as "cronlease status" lists it');
+
+  about(
+    'cordon',
+    'keep a deployment from claiming anything new',
+    'Cordons a deployment, which then only finishes what it runs, retries included. Takes effect within a sweep interval, and lasts until "cronlease uncordon".',
+  )
+    .requiredOption('--note <TEXT>', 'the reason, up to 200 characters, for others to read')
+    .option('--by <NAME>', 'name of the person who cordons it (default: your user name)')
+    .option('--json', 'print {deployment, by, note, since}')
+    .addHelpText('after', examples('cronlease cordon cronlease-weu --note "a new disk"'))
+    .action(loaded(done, async () => (await import('../run/cordon.js')).cordon));
+
+  withReason(
+    about(
+      'uncordon',
+      'let a cordoned deployment claim again',
+      'Uncordons a deployment, even one that no longer exists. Takes effect within a sweep interval.',
+    ),
+  )
+    .option('--json', 'print {deployment, by, note, since}')
+    .addHelpText('after', examples('cronlease uncordon cronlease-weu'))
+    .action(loaded(done, async () => (await import('../run/cordon.js')).uncordon));
 }

@@ -71,3 +71,32 @@ function duration(text: string): number {
   if (ms !== undefined && ms <= LONGEST_RUN_MS) return ms;
   throw new InvalidArgumentError(`It must be a duration such as 30s or 5m, up to ${formatDuration(LONGEST_RUN_MS)}.`);
 }
+
+/** Commands that need no storage. */
+export function addOffline(program: Command, done: Done): void {
+  command(
+    program,
+    'validate',
+    '',
+    'check the jobs file',
+    'Makes the checks that an app makes at its start, except those of its handlers, and prints every error at once.',
+  )
+    .option('--json', 'print {ok, errors, warnings, errorCount, warningCount}')
+    .addHelpText('after', examples('cronlease validate', 'cronlease validate --file deploy/jobs.json --json'))
+    .action(loaded(done, async () => (await import('../setup/validate.js')).validate));
+
+  timed(
+    program,
+    'next',
+    '[JOB]',
+    'list the next due times',
+    'Lists the next due times of a job, or of all jobs. A job with "spread" starts that much later.',
+  )
+    .argument('[JOB]', 'name of a job, or all (default: all)')
+    .option('--tag <TAG>', 'the jobs with this tag')
+    .option('--from <TIME>', 'list due times after this, which may be in the past (default: now)')
+    .option('--count <N>', 'number of due times, 1 to 1000', wholeNumber(1, 1000), 5)
+    .option('--json', 'print [{job, timeZone, dueTimes: [TIME, …]}]')
+    .addHelpText('after', examples('cronlease next nightly-report', 'cronlease next all --from 2026-12-31 --count 1'))
+    .action(loaded(done, async () => (await import('../show/next.js')).next));
+}
