@@ -4,12 +4,12 @@ import type { EpochMs, Millis } from '../core/brand';
 import { type Exclusion, type Yearly, fixedExclusion, yearlyExclusion, yearlySpan } from '../core/schedule/exclusion';
 import { type Span, type Window, excludedSpans, spanOf } from '../core/schedule/window';
 import type { Zone } from '../core/schedule/zone';
+import { valueAt } from './config-error';
 import { CALENDAR_LIMITS, type CalendarEntry, type EventFilter, calendarSchema } from './dates';
 import { type Named, windowText, yearlyText } from './entry-text';
 import { type EventText, IcalError, type RawEntry, parseIcal } from './ical';
 import type { ReadFile } from './read-file';
 import type { IssueReport } from './report';
-import { valueAt } from './value-at';
 
 /** Time enough to get the days of the next year. */
 const SOON_MS: Millis = 60 * 86_400_000;

@@ -13,8 +13,8 @@ import {
 import { MASK } from '../core/redact';
 import { looksSecret, maskSecrets } from '../core/secrets';
 import { checkIntegers } from './check-input';
-import type { CheckedJob } from './checked-job';
 import type { Path } from './config-error';
+import type { CheckedJob } from './report';
 
 /** Each call is sent with these, or the connection itself needs them. */
 export const OWN_HEADER =

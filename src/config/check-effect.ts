@@ -1,4 +1,4 @@
-import type { CheckedJob } from './checked-job';
+import type { CheckedJob } from './report';
 import type { JobSettings } from './schema';
 
 type Schedule = NonNullable<JobSettings['schedule']>;

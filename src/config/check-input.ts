@@ -3,8 +3,8 @@ import { INPUT_BYTES } from '../core/job';
 import { isObject } from '../core/metadata';
 import { MASK } from '../core/redact';
 import { looksSecret } from '../core/secrets';
-import type { CheckedJob } from './checked-job';
 import type { Path } from './config-error';
+import type { CheckedJob } from './report';
 
 /** More warnings of one job say nothing new. */
 const SECRETS_SHOWN = 5;

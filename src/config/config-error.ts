@@ -1,3 +1,4 @@
+
 /**
  * An error or a warning about a jobs file.
  *
@@ -92,4 +93,14 @@ function excerpt(value: unknown): string {
   }
   text ??= `(${typeof value})`;
   return text.length > EXCERPT_LENGTH ? `${text.slice(0, EXCERPT_LENGTH)}…` : text;
+}
+
+/** The value at a path; undefined if there is none. */
+export function valueAt(value: unknown, path: Path): unknown {
+  let found = value;
+  for (const key of path) {
+    if (typeof found !== 'object' || found === null || !Object.hasOwn(found, key)) return undefined;
+    found = Object.getOwnPropertyDescriptor(found, key)?.value;
+  }
+  return found;
 }

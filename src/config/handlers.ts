@@ -2,9 +2,8 @@ import type { JobName, Millis } from '../core/brand';
 import { formatDuration } from '../core/duration';
 import type { JobSpec } from '../core/job';
 import { type StandardSchema, checkBy } from '../core/standard-schema';
-import type { PathIssue } from './config-error';
+import { type PathIssue, valueAt } from './config-error';
 import { nearest } from './suggest';
-import { valueAt } from './value-at';
 
 /** The parts of handlers that the configuration checks, by name. */
 export type Registry = Readonly<

@@ -1,5 +1,4 @@
-import type { Path } from './config-error';
-import { valueAt } from './value-at';
+import { type Path, valueAt } from './config-error';
 
 /** Counted from 1. */
 export interface Position {

@@ -1,12 +1,12 @@
 import { resolve } from 'node:path';
 import type * as z from 'zod';
 import type { EpochMs, JobName, Millis } from '../core/brand';
-import type { JobsFile } from '../core/job';
+import type { JobsFile, JobSpec } from '../core/job';
 import { type CallSurroundings, checkCallHere } from './check-call';
 import { type ReadCalendars, readCalendars } from './calendars';
 import type { DurationLimits } from './check-durations';
 import { checkRequires, warnOfRareRequired } from './check-requires';
-import { ConfigError, type ConfigIssue } from './config-error';
+import { ConfigError, type ConfigIssue, valueAt } from './config-error';
 import { type Registry, checkHandlers } from './handlers';
 import { readJob } from './job';
 import { type ReadFile, readJsonFile } from './read-file';
@@ -14,7 +14,6 @@ import { isRecord } from './readers';
 import { type IssueReport, reportOn } from './report';
 import { jobSchema, topRemainder, topSchema } from './schema';
 import { nearest } from './suggest';
-import { valueAt } from './value-at';
 import { countOf, issuesOf } from './zod-issues';
 
 export interface LoadOptions {
@@ -172,4 +171,11 @@ function remedyFor(group: string, names: readonly string[]): string {
   if (meant !== undefined) return `did you mean "${meant}"?`;
   if (names.length > 0) return `use one of ${names.slice(0, 10).join(', ')}`;
   return `declare it in "groups" of the file: {"${group}": {"maxParallel": 3}}`;
+}
+
+/** In place of the settings of a job that the jobs file no longer has: its schedule is not known, so nothing is due. */
+export function leftJob(name: JobName): JobSpec {
+  const [spec] = loadJobs({ jobs: { [name]: { schedule: '@manual' } } }).jobsFile.jobs;
+  if (spec === undefined) throw new Error(`job "${name}" has no settings`);
+  return spec;
 }

@@ -1,5 +1,5 @@
-import { type ConfigIssue, type Path, type PathIssue, type FilePosition, formatPath } from './config-error';
-import { valueAt } from './value-at';
+import { type ConfigIssue, type FilePosition, formatPath, type Path, type PathIssue, valueAt } from './config-error';
+import type { JobSettings } from './schema';
 
 /** More is of no use at once, and a generated file may have a million errors. */
 export const ISSUES_SHOWN = 100;
@@ -48,4 +48,15 @@ export function reportOn(file: unknown, placeAt?: (path: Path) => FilePosition):
       warnings.push(placed({ path, value: shown ?? valueAt(file, path) ?? null, message, remedy }));
     },
   };
+}
+
+/** One job while it is checked. A wrong member is reported, and checks that depend on it are skipped. */
+export interface CheckedJob {
+  readonly path: Path;
+  readonly settings: JobSettings;
+  /** Members in the file, right or wrong. */
+  readonly given: ReadonlySet<string>;
+  /** Wrong members. `settings` has their defaults, which mean nothing here. */
+  readonly wrong: ReadonlySet<string>;
+  readonly report: IssueReport;
 }

@@ -1,8 +1,7 @@
 import type * as z from 'zod';
-import type { Path, PathIssue } from './config-error';
+import { type Path, type PathIssue, valueAt } from './config-error';
 import type { jobSchema, topSchema } from './schema';
 import { insteadOf } from './suggest';
-import { valueAt } from './value-at';
 
 type JobMember = keyof typeof jobSchema.shape;
 

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type * as z from 'zod';
-import { leftJob } from '../config/left-job';
+import { leftJob } from '../config/load';
 import type { EpochMs } from '../core/brand';
 import { currentPause, pendingManualRuns } from '../core/control';
 import { isoOf, isoOrNull } from '../core/iso';

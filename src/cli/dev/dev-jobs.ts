@@ -1,10 +1,9 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { ConfigError } from '../../config/config-error';
+import { ConfigError, valueAt } from '../../config/config-error';
 import { loadJobs } from '../../config/load';
 import { readJsonFile } from '../../config/read-file';
 import { isRecord } from '../../config/readers';
-import { valueAt } from '../../config/value-at';
 import type { EpochMs } from '../../core/brand';
 import { actualTime, type JobsFile } from '../../core/job';
 import { readLocalSettings } from '../../local/host/app-folder';

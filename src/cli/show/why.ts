@@ -1,4 +1,4 @@
-import { leftJob } from '../../config/left-job';
+import { leftJob } from '../../config/load';
 import { formatDuration } from '../../core/duration';
 import { given } from '../../core/given';
 import { showRanges } from '../../core/item-table';
