@@ -1,6 +1,8 @@
+import type { Outlet } from '../coordinator/outlet';
+import type { Clock } from '../core/clock';
 import { given } from '../core/given';
 import { randomUUID } from 'node:crypto';
-import { formatIssue } from '../config/config-error';
+import { type ConfigIssue, formatIssue } from '../config/config-error';
 import { loadJobs } from '../config/load';
 import {
   type Coordinator,
@@ -16,7 +18,12 @@ import type { JobSpec } from '../core/job';
 import { shardOf } from '../core/shards';
 import type { Handlers } from '../handler/handlers';
 import { dealtStore } from '../lease/dealt-store';
+import type { ServiceTime } from '../lease/service-time';
 import type { LeaseStore } from '../lease/store';
+import { createPings } from '../notices/ping';
+import { post } from '../notices/post';
+import { createSender } from '../notices/sender';
+import type { Call } from '../notices/try';
 import { STORE_LIMITS } from '../stores/limits';
 import { auditedStores, openShards, openStore } from '../stores/open';
 import { systemClock } from '../system-clock';
@@ -26,8 +33,7 @@ import type { Environment } from './app-settings';
 import type { HostFacts } from './host-facts';
 import { type CallSettings, callHandlers, callSettings } from './call-settings';
 import { environmentSetting } from './manage-settings';
-import { noticeSettings } from './notice-settings';
-import { createOutlet, unknownNames } from './outlet';
+import { noticeSettings, type NoticeSettings } from './notice-settings';
 import { redactSetting } from './redact';
 import {
   containerName,
@@ -227,4 +233,53 @@ function runnableJobs(
     if (handler !== undefined) runnable.set(spec.name, { spec, handler, input: inputs.get(spec.name) });
   }
   return runnable;
+}
+
+/** The sender of this process; undefined if its settings name no receiver and no ping. */
+function createOutlet(
+  { receivers, pings, guard, publicAddress }: NoticeSettings,
+  process: {
+    readonly store: LeaseStore;
+    readonly clock: Clock;
+    readonly time: Pick<ServiceTime, 'now'>;
+    readonly instance: string;
+    readonly deployment: string;
+    readonly environment: string | undefined;
+  },
+): Outlet | undefined {
+  if (receivers.size === 0 && pings.size === 0) return undefined;
+  const { store, clock, time, instance, deployment, environment } = process;
+  const now = (): number => time.now();
+  const call: Call = (posting) => post(posting, { guard, clock });
+  const origin = { source: store.location, deployment, environment, publicAddress };
+  return {
+    ...createSender({ store, clock, now, instance, receivers, origin, call }),
+    ping: createPings(clock, pings, call),
+  };
+}
+
+/**
+ * Names in the jobs file that the settings of this app lack. Another deployment may have them.
+ *
+ * @param unresolved settings that could not be read, so that nothing is known of their names
+ */
+export function unknownNames(
+  specs: readonly JobSpec[],
+  { receivers, pings }: NoticeSettings,
+  unresolved: ReadonlyMap<string, string>,
+): readonly ConfigIssue[] {
+  const issue = (path: string, value: string, setting: string): ConfigIssue => ({
+    path,
+    value,
+    message: `has no address in the app setting ${setting} of this app`,
+    remedy: 'add it there, or correct the name',
+  });
+  return specs.flatMap(({ name, notify, ping }) => [
+    ...(notify?.to ?? [])
+      .filter((receiver) => !receivers.has(receiver) && !unresolved.has('CRONLEASE_RECEIVERS'))
+      .map((receiver) => issue(`jobs.${name}.notify.to`, receiver, 'CRONLEASE_RECEIVERS')),
+    ...(ping === undefined || pings.has(ping) || unresolved.has('CRONLEASE_PINGS')
+      ? []
+      : [issue(`jobs.${name}.ping`, ping, 'CRONLEASE_PINGS')]),
+  ]);
 }

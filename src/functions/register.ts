@@ -8,7 +8,6 @@ import { drain } from '../coordinator/drain';
 import type { AttemptInput, AttemptResult, Together } from '../coordinator/message';
 import type { LogLevel } from '../core/log-entry';
 import { systemClock } from '../system-clock';
-import { allSettledOrThrow } from './all-settled';
 import { type CoordinatorOptions, type Coordinators, createCoordinators } from './coordinators';
 import { healthCheck, readiness } from './health';
 import { functionsHost } from './host-facts';
@@ -30,7 +29,7 @@ import {
 import { type HostCall, type LevelLog, isJsonLog, reportTo } from './report';
 import { tickSchedule } from './settings';
 import { closeTelemetry, connectTelemetry, openTelemetry } from './telemetry';
-import { type Tickers, createTickers } from './tickers';
+import { allSettledOrThrow, createTickers, type Tickers } from './tickers';
 
 /** The most lines that wait for the next call. Older ones are dropped. */
 const MOST_LATE = 200;

@@ -2,7 +2,6 @@ import type { Coordinator, Hub, Report } from '../coordinator/coordinator';
 import { onePokeAtOnce } from '../coordinator/tick/poke';
 import { type Ticker, createTicker } from '../coordinator/tick/tick';
 import type { Poked } from '../core/poked';
-import { allSettledOrThrow } from './all-settled';
 
 type ReportOf = (coordinator: Coordinator) => Report;
 
@@ -39,4 +38,10 @@ function together(one: Poked | undefined, other: Poked | undefined): Poked | und
     hubProven: one.hubProven && other.hubProven,
     cordoned: one.cordoned || other.cordoned,
   };
+}
+
+/** Waits for all, and then rejects with the first error if there is one: nothing is left running unseen. */
+export async function allSettledOrThrow<T>(promises: readonly Promise<T>[]): Promise<readonly T[]> {
+  await Promise.allSettled(promises);
+  return Promise.all(promises);
 }

@@ -88,3 +88,14 @@ function valueOf(text: string, field: string, rules: FieldRules): number {
 function wrong(text: string, { name, least, most }: FieldRules, remedy?: string): ScheduleError {
   return new ScheduleError(`has "${text}" for ${name}`, remedy ?? `${name} is ${least} to ${most}`);
 }
+
+/** The names of schedules that cron and Kubernetes share. */
+export const MACROS: ReadonlyMap<string, string> = new Map([
+  ['@yearly', '0 0 1 1 *'],
+  ['@annually', '0 0 1 1 *'],
+  ['@monthly', '0 0 1 * *'],
+  ['@weekly', '0 0 * * 0'],
+  ['@daily', '0 0 * * *'],
+  ['@midnight', '0 0 * * *'],
+  ['@hourly', '0 * * * *'],
+]);

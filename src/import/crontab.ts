@@ -2,11 +2,10 @@ import type { EpochMs } from '../core/brand';
 import { ScheduleError } from '../core/schedule/schedule-error';
 import { zoneOf } from '../core/schedule/zone';
 import { type ClockRule, scheduled } from './clock-policy';
-import { type FieldRules, MONTHS, WEEKDAYS, readField } from './cron-field';
+import { type FieldRules, MACROS, MONTHS, readField, WEEKDAYS } from './cron-field';
 import { type CronValues, type Days, inBoth, inEither, inMonth, inWeek } from './cron-text';
 import { commandOf, isInterpreter, isWordOfShell, nameOfCommand } from './crontab-command';
 import { type Finds, type Found, findsIn } from './draft';
-import { MACROS } from './macros';
 
 const COMMON = { all: '*', openStep: 'refuse', backwards: 'refuse' } as const;
 

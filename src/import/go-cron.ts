@@ -2,9 +2,8 @@ import type { EpochMs, Millis } from '../core/brand';
 import { formatDuration } from '../core/duration';
 import { ScheduleError } from '../core/schedule/schedule-error';
 import { type Scheduled, scheduled } from './clock-policy';
-import { type FieldRules, MONTHS, WEEKDAYS, readField } from './cron-field';
+import { type FieldRules, MACROS, MONTHS, readField, WEEKDAYS } from './cron-field';
 import { type CronValues, type Days, inEither, inMonth, inWeek } from './cron-text';
-import { MACROS } from './macros';
 
 const UNITS: ReadonlyMap<string, number> = new Map([
   ['h', 3_600_000],

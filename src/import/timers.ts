@@ -5,10 +5,12 @@ import { formatDuration } from '../core/duration';
 import { ScheduleError } from '../core/schedule/schedule-error';
 import { isRecord } from '../config/readers';
 import type { JobInFile } from '../config/job-in-file';
+import type { Scheduled } from './clock-policy';
+import { inBoth } from './cron-text';
 import { type Finds, type Found, ImportError, findsIn } from './draft';
-import { ncrontab } from './ncrontab';
-import { timeSpan } from './ncrontab-fields';
+import { ncrontabFields, timeSpan } from './ncrontab-fields';
 import { timersInAttributes, timersInPython } from './timer-attributes';
+import { scheduledTimer } from './timer-clock';
 import { timersInCode } from './timer-code';
 import { FromSetting, type TimerFind } from './timer-find';
 
@@ -270,4 +272,15 @@ function sumOf(units: ReadonlyMap<unknown, unknown>): number {
     const ms = UNIT_MS.get(String(unit));
     return ms === undefined || typeof count !== 'number' ? NaN : sum + ms * count;
   }, 0);
+}
+
+/**
+ * The schedule of a timer trigger with an NCRONTAB expression, of which both day fields must match.
+ *
+ * @throws ScheduleError
+ */
+export function ncrontab(text: string, timeZone: string, now: EpochMs): Scheduled {
+  const [seconds = [], minutes = [], hours = [], month = [], months = [], week = []] = ncrontabFields(text);
+  const values = { seconds, minutes, hours, months, days: inBoth(month, week) };
+  return scheduledTimer({ values, written: text, timeZone }, now);
 }

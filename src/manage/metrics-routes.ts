@@ -1,8 +1,7 @@
 import * as z from 'zod';
 import { deploymentsOf } from '../operator/views/deployments';
 import { jobsIn } from '../operator/views/list-jobs';
-import { INSTRUMENTS, type Instrument, type InstrumentName } from '../telemetry/instruments';
-import { jobNames } from '../telemetry/job-names';
+import { type Instrument, type InstrumentName, INSTRUMENTS, jobNames } from '../telemetry/instruments';
 import { type Sample, deploymentSamples, rowSamples } from '../telemetry/row-gauges';
 import { route } from './route';
 

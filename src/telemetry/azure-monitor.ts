@@ -1,6 +1,6 @@
 import type { TokenCredential } from '@azure/identity';
 import { AzureMonitorMetricExporter, AzureMonitorTraceExporter } from '@azure/monitor-opentelemetry-exporter';
-import type { Exporters } from './exporters';
+import type { Exporters } from './sdk';
 import type { TelemetryPlan } from './settings';
 
 /**

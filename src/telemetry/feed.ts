@@ -101,7 +101,7 @@ async function sampler(
   lastSweep: () => Listing | undefined,
 ): Promise<() => readonly Sample[]> {
   const { rowSamples, seconds } = await import('./row-gauges.js');
-  const { jobNames } = await import('./job-names.js');
+  const { jobNames } = await import('./instruments.js');
   const { jobsIn } = await import('../operator/views/list-jobs.js');
   const names = jobNames(
     specs.map(({ name }) => name),

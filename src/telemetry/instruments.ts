@@ -1,3 +1,5 @@
+import type { JobName } from '../core/brand';
+
 /** What a metric is measured by. */
 type Kind = 'counter' | 'upDownCounter' | 'histogram' | 'gauge';
 
@@ -236,3 +238,12 @@ export const INSTRUMENTS = {
 } as const satisfies Readonly<Record<string, Instrument>>;
 
 export type InstrumentName = keyof typeof INSTRUMENTS;
+
+/** The name under which metrics count all jobs above the limit. No job can have it. */
+const OTHER_JOBS = '_other';
+
+/** Each distinct job would be its own series, so only the first ones of the jobs file have one. */
+export function jobNames(jobs: Iterable<JobName>, limit: number): (job: JobName) => string {
+  const named = new Set([...jobs].slice(0, limit));
+  return (job) => (named.has(job) ? job : OTHER_JOBS);
+}

@@ -12,8 +12,7 @@ import type { RequestOutcome } from '../core/call';
 import type { CoordinatorEvent } from '../core/event';
 import { RAN_OUTCOMES, UNRUN_OUTCOMES } from '../core/outcome';
 import type { CallOutcome } from '../core/storage-call';
-import { INSTRUMENTS, type Instrument, type InstrumentName } from './instruments';
-import type { jobNames } from './job-names';
+import { type Instrument, type InstrumentName, INSTRUMENTS, type jobNames } from './instruments';
 import { type Sample, seconds } from './row-gauges';
 
 /** Counts what this process does. */

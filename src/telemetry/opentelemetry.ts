@@ -1,6 +1,7 @@
+import { jobNames } from './instruments';
+import { metrics as registered, trace } from '@opentelemetry/api';
 import { createMetrics } from './metrics';
 import { idsOf, remembering } from './ids';
-import { jobNames } from './job-names';
 import type { LoadedTelemetry, ProcessFacts, Providers } from './port';
 import type { TelemetryPlan } from './settings';
 import { createSpans, unexportedSpans } from './spans';
@@ -8,7 +9,7 @@ import { createSpans, unexportedSpans } from './spans';
 /** Loads the packages that the plan needs, and connects everything. Rejects if one of them is not installed. */
 export async function loadTelemetry(plan: TelemetryPlan, facts: ProcessFacts): Promise<LoadedTelemetry> {
   const { otlp, azure } = plan;
-  if (plan.isApps) return connect((await import('./app-providers.js')).appProviders(), plan, facts);
+  if (plan.isApps) return connect(appProviders(), plan, facts);
   const { ownProviders } = await import('./sdk.js');
   const receivers = [
     ...(otlp.metrics || otlp.traces ? [(await import('./otlp.js')).otlpExporters(otlp)] : []),
@@ -17,6 +18,16 @@ export async function loadTelemetry(plan: TelemetryPlan, facts: ProcessFacts): P
       : []),
   ];
   return connect(ownProviders(plan, facts, receivers), plan, facts);
+}
+
+/** Those that the app has registered. It flushes them by itself. */
+function appProviders(): Providers {
+  return {
+    meters: registered.getMeterProvider(),
+    tracers: trace.getTracerProvider(),
+    ids: undefined,
+    shutdown: () => Promise.resolve(),
+  };
 }
 
 function connect(

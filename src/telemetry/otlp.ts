@@ -1,6 +1,6 @@
 import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-proto';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
-import type { Exporters } from './exporters';
+import type { Exporters } from './sdk';
 import type { TelemetryPlan } from './settings';
 
 /** They read their own settings: `OTEL_EXPORTER_OTLP_…`. */

@@ -8,8 +8,7 @@ import type { JobState } from '../operator/job-state';
 import { JOB_STATES } from '../core/shown-state';
 import { statusOf } from '../operator/views/job-status';
 import type { JobEntry, JobList } from '../operator/views/list-jobs';
-import { type Attribute, INSTRUMENTS, type InstrumentName } from './instruments';
-import type { jobNames } from './job-names';
+import { type Attribute, type InstrumentName, INSTRUMENTS, type jobNames } from './instruments';
 
 /** One value of a gauge. */
 export interface Sample {

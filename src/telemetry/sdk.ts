@@ -1,8 +1,7 @@
 import { type MeterProvider as AnyMeterProvider, createNoopMeter } from '@opentelemetry/api';
 import { detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources';
-import { MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics';
-import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trace-base';
-import { type Exporters, watched } from './exporters';
+import { MeterProvider, PeriodicExportingMetricReader, type PushMetricExporter } from '@opentelemetry/sdk-metrics';
+import { BasicTracerProvider, BatchSpanProcessor, type SpanExporter } from '@opentelemetry/sdk-trace-base';
 import { IdSource } from './ids';
 import type { ProcessFacts, Providers } from './port';
 import type { TelemetryPlan } from './settings';
@@ -46,3 +45,34 @@ const EXPORT_LIMIT_MS = 30_000;
 /** The most series of one metric that a job can have: outcomes with their reasons and triggers. */
 const SERIES_PER_JOB = 100;
 const NO_METERS: AnyMeterProvider = { getMeter: () => createNoopMeter() };
+
+/** The exporters of one receiver. */
+export interface Exporters {
+  /** The name of the receiver, for messages. */
+  readonly name: string;
+  readonly metrics: PushMetricExporter | undefined;
+  readonly traces: SpanExporter | undefined;
+}
+
+type Exporter<Batch> = {
+  export(batch: Batch, done: (result: { readonly code: number; readonly error?: Error }) => void): void;
+};
+
+/** Tells of a failed export, once until one succeeds. The SDK drops failed exports without a word. */
+export function watched<Batch, Kind extends Exporter<Batch>>(
+  exporter: Kind,
+  what: string,
+  onProblem: (problem: string) => void,
+): Kind {
+  let failed = false;
+  const send = exporter.export.bind(exporter);
+  exporter.export = (batch, done) => {
+    send(batch, (result) => {
+      const { code, error } = result;
+      if (code !== 0 && !failed) onProblem(`${what} could not be sent: ${error?.message ?? 'no reason was given'}`);
+      failed = code !== 0;
+      done(result);
+    });
+  };
+  return exporter;
+}

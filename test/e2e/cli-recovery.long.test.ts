@@ -19,7 +19,7 @@ import { recordKey } from '../../src/core/key';
 import { encodePresence, jobsHash } from '../../src/core/presence';
 import { type LedgerRecord, parseRecord } from '../../src/core/record';
 import { type Row, decodeRow, encodeRow, newRow } from '../../src/core/row';
-import { decodeElectionRow, encodeElectionRow, newElectionRow } from '../../src/election/row';
+import { decodeElectionRow, encodeElectionRow, newElectionRow } from '../../src/election/campaign';
 import type { LeaseStore } from '../../src/lease/store';
 import { connectContainer } from '../../src/stores/azure-blob/connection';
 import { azureBlobElections, azureBlobStore } from '../../src/stores/azure-blob/store';

@@ -92,9 +92,9 @@ describe('an app whose settings name a receiver', () => {
   });
 
   it('loads the API alone if the app has an SDK of its own', async () => {
-    const { packages, own } = await loadedWith({ ...OTLP, CRONLEASE_TELEMETRY: 'app' }, 'telemetry/app-providers');
+    const { packages, own } = await loadedWith({ ...OTLP, CRONLEASE_TELEMETRY: 'app' }, 'telemetry/opentelemetry');
     expect(packages).toEqual([]);
-    expect(own).toContain('telemetry/app-providers');
+    expect(own).toContain('telemetry/opentelemetry');
   });
 
   it('runs its jobs without the packages, and names the command that installs them', async () => {

@@ -1,5 +1,6 @@
 import type { JobName } from '../../src/core/brand';
 import { type Clock, sleep } from '../../src/core/clock';
+import { decodeElectionRow, type ElectionRow } from '../../src/election/campaign';
 import type { ElectionEvent } from '../../src/election/candidate';
 import { type Elector, createElector } from '../../src/election/elector';
 import type { Leadership } from '../../src/election/leadership';
@@ -9,7 +10,6 @@ import {
   type LeaderElectionOptions,
   checkOptions,
 } from '../../src/election/options';
-import { type ElectionRow, decodeElectionRow } from '../../src/election/row';
 import { type RowStore, StoreUnavailableError } from '../../src/lease/store';
 import { type MemoryService, memoryService } from '../../src/stores/memory/store';
 import { type SettableClock, settableClock } from './clock';

@@ -28,7 +28,6 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'operator',
     'coordinator/ledger',
     'telemetry/row-gauges',
-    'telemetry/job-names',
     'telemetry/instruments',
   ],
   election: [

@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { JobName, Token } from '../../src/core/brand';
 import { sleep } from '../../src/core/clock';
-import { createScout } from '../../src/election/campaign';
+import { createScout, encodeElectionRow, newElectionRow } from '../../src/election/campaign';
 import type { LeadershipEndedError } from '../../src/election/leadership';
 import { checkOptions } from '../../src/election/options';
-import { encodeElectionRow, newElectionRow } from '../../src/election/row';
 import type { RowStore } from '../../src/lease/store';
 import { memoryService } from '../../src/stores/memory/store';
 import { settableClock } from '../support/clock';

@@ -9,9 +9,9 @@ import type { JobName } from '../../src/core/brand';
 import type { CoordinatorEvent, EventName } from '../../src/core/event';
 import { callResult } from '../../src/core/storage-call';
 import { callMeter } from '../../src/stores/azure-blob/count-calls';
-import { watched } from '../../src/telemetry/exporters';
-import { jobNames } from '../../src/telemetry/job-names';
+import { jobNames } from '../../src/telemetry/instruments';
 import { createMetrics, tally } from '../../src/telemetry/metrics';
+import { watched } from '../../src/telemetry/sdk';
 import { settableClock } from '../support/clock';
 
 const providers: MeterProvider[] = [];

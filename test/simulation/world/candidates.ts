@@ -1,10 +1,10 @@
 import type { JobName, Millis } from '../../../src/core/brand';
 import { sleep } from '../../../src/core/clock';
+import { decodeElectionRow } from '../../../src/election/campaign';
 import type { ElectionEvent } from '../../../src/election/candidate';
 import { type Elector, createElector } from '../../../src/election/elector';
 import type { Leadership } from '../../../src/election/leadership';
 import { type ElectionSettings, type LeaderElectionOptions, checkOptions } from '../../../src/election/options';
-import { decodeElectionRow } from '../../../src/election/row';
 import { StaleLeaderError } from '../../../src/lease/fence';
 import { type LeaseStore, StoreError } from '../../../src/lease/store';
 import { type MemoryService, memoryService } from '../../../src/stores/memory/store';
