@@ -185,8 +185,7 @@ function readEntry(reading: Reading, line: string, number: number, comment: stri
   try {
     addEntry(reading, { number, line, when, cron, command, comment });
   } catch (error) {
-    if (!(error instanceof ScheduleError)) throw error;
-    finds.leaveOut(number, line, `${when} ${error.message}`, sentence(error.remedy));
+    finds.leaveOutFor(error, number, line, when);
     return;
   }
   if (user !== undefined && user !== 'root') {
@@ -246,10 +245,6 @@ function split(line: string, userColumn: boolean): Split | undefined {
   if (when === undefined || command === undefined) return undefined;
   const words = when.trim().replaceAll(/\s+/g, ' ');
   return { when: fields === 1 ? words.toLowerCase() : words, user: userColumn ? user : undefined, command };
-}
-
-function sentence(text: string): string {
-  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 }
 
 /**

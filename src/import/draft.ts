@@ -1,5 +1,6 @@
 import type { EpochMs } from '../core/brand';
 import type { JobInFile } from '../config/job-in-file';
+import { ScheduleError } from '../core/schedule/schedule-error';
 import { maskSecrets } from '../core/secrets';
 
 /** A place in a file that is imported. Lines count from 1. */
@@ -59,6 +60,8 @@ export interface Finds extends Found {
   note(line: number, what: string, why: string, remedy: string): void;
   /** Notes that no job was made of something. */
   leaveOut(line: number, what: string, why: string, remedy: string): void;
+  /** As {@link leaveOut}, with what is wrong with `schedule`. Throws any error that is not about a schedule. */
+  leaveOutFor(error: unknown, line: number, what: string, schedule: string): void;
 }
 
 export function findsIn(file: string): Finds {
@@ -67,6 +70,7 @@ export function findsIn(file: string): Finds {
   const addNote = (leftOut: boolean) => (line: number, what: string, why: string, remedy: string) => {
     notes.push({ file, line, what: maskSecrets(what), why: maskSecrets(why), remedy: maskSecrets(remedy), leftOut });
   };
+  const leaveOut = addNote(true);
   return {
     drafts,
     notes,
@@ -75,6 +79,11 @@ export function findsIn(file: string): Finds {
       drafts.push({ file, line, name, settings: { ...settings, ...masked } });
     },
     note: addNote(false),
-    leaveOut: addNote(true),
+    leaveOut,
+    leaveOutFor: (error, line, what, schedule) => {
+      if (!(error instanceof ScheduleError)) throw error;
+      const remedy = `${error.remedy.charAt(0).toUpperCase()}${error.remedy.slice(1)}.`;
+      leaveOut(line, what, `${schedule} ${error.message}`, remedy);
+    },
   };
 }

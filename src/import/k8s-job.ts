@@ -1,6 +1,5 @@
 import * as z from 'zod';
 import { formatDuration } from '../core/duration';
-import { ScheduleError } from '../core/schedule/schedule-error';
 import type { JobInFile } from '../config/job-in-file';
 import { callOfContainer } from './curl';
 import type { Finds, SourceOptions } from './draft';
@@ -98,10 +97,8 @@ export function addCronJob(finds: Finds, manifest: Manifest, options: SourceOpti
       finds.note(manifest.lineOf(path), `${name}: ${what}`, why, remedy);
     }
   } catch (error) {
-    if (!(error instanceof ScheduleError)) throw error;
     const what = `${name}: schedule ${JSON.stringify(spec.schedule)}`;
-    const remedy = `${error.remedy.charAt(0).toUpperCase()}${error.remedy.slice(1)}.`;
-    finds.leaveOut(manifest.lineOf(['spec', 'schedule']), what, `it ${error.message}`, remedy);
+    finds.leaveOutFor(error, manifest.lineOf(['spec', 'schedule']), what, 'it');
   }
 }
 

@@ -1,4 +1,3 @@
-import { ScheduleError } from '../core/schedule/schedule-error';
 import { type Finds, type Found, type SourceOptions, findsIn } from './draft';
 import { goCron } from './go-cron';
 import { logicalLines } from './logical-lines';
@@ -72,9 +71,7 @@ function addJob(finds: Finds, section: Section, options: SourceOptions): void {
       finds.note(line, `${what} ${period}`, why, 'Check the first due times: cronlease next.');
     }
   } catch (error) {
-    if (!(error instanceof ScheduleError)) throw error;
-    const remedy = `${error.remedy.charAt(0).toUpperCase()}${error.remedy.slice(1)}.`;
-    finds.leaveOut(line, what, `"${schedule}" ${error.message}`, remedy);
+    finds.leaveOutFor(error, line, what, `"${schedule}"`);
     return;
   }
   const others = keysOf(section, (key) => !CARRIED.has(key));

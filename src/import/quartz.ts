@@ -28,13 +28,7 @@ function addTrigger(finds: Finds, trigger: QuartzTrigger, options: SourceOptions
     }
     finds.add(line, name, { ...timing, ...settings, ...windowOf(years) });
   } catch (error) {
-    if (!(error instanceof ScheduleError)) throw error;
-    finds.leaveOut(
-      line,
-      what,
-      `the expression ${error.message}`,
-      `${error.remedy.charAt(0).toUpperCase()}${error.remedy.slice(1)}.`,
-    );
+    finds.leaveOutFor(error, line, what, 'the expression');
   }
 }
 

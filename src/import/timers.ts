@@ -151,9 +151,7 @@ function addTimer(finds: Finds, timer: Timer, options: TimerOptions): void {
     const catchUp = members.get('useMonitor') === false ? { catchUp: 'none' as const } : {};
     finds.add(line, name, { ...timing, ...catchUp, ...retryOf(finds, timer), ...enabled });
   } catch (error) {
-    if (!(error instanceof ScheduleError)) throw error;
-    const remedy = `${error.remedy.charAt(0).toUpperCase()}${error.remedy.slice(1)}.`;
-    finds.leaveOut(line, `${name}: ${text}`, `the schedule ${error.message}`, remedy);
+    finds.leaveOutFor(error, line, `${name}: ${text}`, 'the schedule');
     return;
   }
   if (members.get('runOnStartup') === true) {
