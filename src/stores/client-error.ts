@@ -24,6 +24,27 @@ export function textOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+/** The layout of the container is missing. */
+export class NoContainerError extends Error {
+  override readonly name = 'NoContainerError';
+}
+
+/**
+ * Loads the client of a store, which only apps with that store install.
+ *
+ * @throws StoreUnavailableError if it is not installed
+ */
+export async function installed<T>(name: string, location: string, load: () => Promise<T>): Promise<T> {
+  try {
+    return await load();
+  } catch (cause) {
+    if (!(cause instanceof Error) || !('code' in cause) || !String(cause.code).endsWith('MODULE_NOT_FOUND'))
+      throw cause;
+    const said = `${location}: the package ${name} is not installed. Run "npm install ${name}" in the app.`;
+    throw new StoreUnavailableError(said, { cause });
+  }
+}
+
 /** The remedy is the same in every store, because the tick is the same (`tick/missing-container.ts`). */
 const REMEDY =
   'The container does not exist: check its name. If it was deleted, a running app creates it again after 75 s.';

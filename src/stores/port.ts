@@ -2,7 +2,6 @@ import type { EpochMs, ETag, JobName } from '../core/brand';
 import type { CallKind } from '../core/storage-call';
 import type { JobRowStore, LeaseBreaking, RowStore } from '../lease/port/rows';
 import type { CallOptions, Metadata, Strays } from '../lease/store';
-import { checkBody } from './limits';
 
 type OfTheStore = 'location' | 'limits' | 'prepare';
 
@@ -11,6 +10,14 @@ export type RowCalls = Omit<RowStore, OfTheStore> & Required<LeaseBreaking>;
 
 /** The calls for the rows of jobs, which are listed with their controls. */
 export type JobRowCalls = Omit<JobRowStore & LeaseBreaking, OfTheStore>;
+
+/** A call that changes a row, or its lease. */
+export interface RowChange {
+  readonly what: string;
+  readonly kind: 'metadata' | 'acquire' | 'renew' | 'release' | 'break';
+  readonly job: JobName;
+  readonly options: CallOptions | undefined;
+}
 
 /** What a listing shows of an entry. */
 export interface Head {
@@ -108,11 +115,6 @@ export function facetKeys<Keys>(of: (kind: keyof FacetKeys<Keys>, job?: JobName)
 /** The condition of a write with the version that the writer has seen. */
 export function ifSeen(ifMatch: ETag | undefined): Condition {
   return ifMatch === undefined ? 'absent' : { version: ifMatch };
-}
-
-/** @throws ForeignRecordError */
-export function bodyOf(what: string, body: string | undefined): string {
-  return checkBody(what, body);
 }
 
 /** The version of a store's own, in quotes. */

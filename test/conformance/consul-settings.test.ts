@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { StoreDeniedError, StoreUnavailableError } from '../../src/lease/store';
-import { ConsulError, failure, NoContainerError, resultOf } from '../../src/stores/consul/errors';
+import { NoContainerError } from '../../src/stores/client-error';
+import { ConsulError, failure, resultOf } from '../../src/stores/consul/errors';
 import { agentsOf } from '../../src/stores/consul/settings';
 import { transactionIn } from '../../src/stores/consul/wire';
 import { isStoreUrl, openElectionStore, openStore } from '../../src/stores/open';

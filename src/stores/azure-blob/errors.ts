@@ -1,7 +1,7 @@
 import { isRestError, type RestError } from '@azure/storage-blob';
 import { brief } from '../../core/text';
 import { type Denial, StoreDeniedError, StoreUnavailableError } from '../../lease/store';
-import { noContainer } from '../client-error';
+import { isTokenRefused, noContainer } from '../client-error';
 
 const BLOB_GONE = ['BlobNotFound', 'ResourceNotFound'];
 const CHANGED = ['ConditionNotMet'];
@@ -49,7 +49,7 @@ export function dateOf(error: unknown): number | undefined {
 export function failure(error: unknown, where: string): StoreDeniedError | StoreUnavailableError {
   if (error instanceof StoreUnavailableError) return error;
   if (isRestError(error) && error.statusCode !== undefined) return refusal(error, error.statusCode, where);
-  if (isCredentialFailure(error)) {
+  if (isTokenRefused(error)) {
     const said = `${where}: no token is available: ${firstLine(error.message)}`;
     return new StoreDeniedError(`${said}. Give the app a managed identity; a person signs in with "az login".`, {
       cause: causeOf(error),
@@ -130,18 +130,6 @@ function unavailableRemedy(code: string | undefined): string | undefined {
     default:
       return undefined;
   }
-}
-
-/** Compares names, so that `@azure/identity` need not be loaded. A token service that is down is not a refusal. */
-function isCredentialFailure(error: unknown): error is Error {
-  if (
-    !(error instanceof Error) ||
-    !/^(CredentialUnavailable|(Aggregate)?Authentication(Required)?)Error$/.test(error.name)
-  ) {
-    return false;
-  }
-  const status = 'statusCode' in error && typeof error.statusCode === 'number' ? error.statusCode : 400;
-  return status < 500 && status !== 429;
 }
 
 /** The service appends lines with request id and time. The SDK appends whole bodies, or an object made of one. */

@@ -1,9 +1,10 @@
 import type { EpochMs } from '../../core/brand';
+import { NoContainerError } from '../client-error';
 import { listIn, textIn } from '../http/json';
 import { dateIn, memberTime } from '../http/time';
 import { type Call, metered, type Service } from '../metered';
 import type { Exchange } from './agents';
-import { ConsulError, failure, NoContainerError, resultOf } from './errors';
+import { ConsulError, failure, resultOf } from './errors';
 import { makeSession } from './sessions';
 import { get, type Operation, type TransactionAnswer, transactionIn, tree } from './wire';
 

@@ -1,6 +1,6 @@
 import type { CallResult } from '../../core/storage-call';
 import { type Denial, StoreDeniedError, StoreError, StoreUnavailableError } from '../../lease/store';
-import { causeOf, noContainer } from '../client-error';
+import { causeOf, noContainer, NoContainerError } from '../client-error';
 
 /** An agent has answered that it has not done what it was asked. */
 export class ConsulError extends Error {
@@ -12,11 +12,6 @@ export class ConsulError extends Error {
   ) {
     super(`HTTP ${String(status)}: ${said}`);
   }
-}
-
-/** The key of the layout is missing, or hidden: Consul does not say which. */
-export class NoContainerError extends Error {
-  override readonly name = 'NoContainerError';
 }
 
 /** Whether the agent cannot answer for its cluster, or is none. */
@@ -31,6 +26,7 @@ export function failure(error: unknown, where: string): StoreError {
   const why = denialOf(error);
   if (why !== undefined) return new StoreDeniedError(`${said}. ${REMEDY[why]}`, { cause, why });
   if (error instanceof NoContainerError) {
+    // The key of the layout may also be hidden: Consul does not say which.
     return noContainer(said, cause, ' Check also whether the token may read it.');
   }
   return new StoreUnavailableError(`${said}. ${remedyOf(error)}`, { cause });

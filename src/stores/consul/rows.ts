@@ -1,9 +1,9 @@
 import type { EpochMs, ETag, JobName, Millis } from '../../core/brand';
 import type { Clock } from '../../core/clock';
-import type { CallOptions, LeaseBreaking, ListedRow, Metadata, RowStore } from '../../lease/store';
+import type { LeaseBreaking, ListedRow, Metadata, RowStore } from '../../lease/store';
 import { listedLease, mayAcquire, mayRenew, mayWrite, type SeenLease } from '../lease-automaton';
 import { checkMetadata, leaseSeconds } from '../limits';
-import { type RowCalls, etagOf } from '../port';
+import { type RowCalls, type RowChange, etagOf } from '../port';
 import { type Ask, type Calls, type Dated, DISTURBED, untilUndisturbed } from './ask';
 import { rowKeys } from './keys';
 import { leftOf } from './sessions';
@@ -141,13 +141,6 @@ function breaking(place: RowFolder): Required<LeaseBreaking> {
       return done === undefined ? { kind: 'lost' } : { kind: 'broken', leftMs: Math.round(left / 1000) * 1000 };
     },
   };
-}
-
-interface RowChange {
-  readonly what: string;
-  readonly kind: 'metadata' | 'acquire' | 'renew' | 'release' | 'break';
-  readonly job: JobName;
-  readonly options: CallOptions | undefined;
 }
 
 interface Done {

@@ -1,9 +1,10 @@
 import type { EpochMs, Millis } from '../../core/brand';
 import { given } from '../../core/given';
 import type { CallOptions } from '../../lease/port/call';
+import { NoContainerError } from '../client-error';
 import { dateIn, memberTime } from '../http/time';
 import { type Call, metered, type Service } from '../metered';
-import { failure, NoContainerError, resultOf } from './errors';
+import { failure, resultOf } from './errors';
 import type { Exchange } from './members';
 import { grant, remaining } from './time';
 import { get, isThere, type Transaction, type TransactionAnswer, transactionIn } from './wire';

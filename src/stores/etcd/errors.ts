@@ -1,6 +1,6 @@
 import type { CallResult } from '../../core/storage-call';
 import { type Denial, StoreDeniedError, StoreError, StoreUnavailableError } from '../../lease/store';
-import { causeOf, noContainer } from '../client-error';
+import { causeOf, noContainer, NoContainerError } from '../client-error';
 
 /** An answer of etcd that it has not done what it was asked. */
 export class EtcdError extends Error {
@@ -14,11 +14,6 @@ export class EtcdError extends Error {
   ) {
     super(`HTTP ${String(status)}: ${said}`);
   }
-}
-
-/** The layout of the container is missing. */
-export class NoContainerError extends Error {
-  override readonly name = 'NoContainerError';
 }
 
 /** https://grpc.io/docs/guides/status-codes/ */

@@ -8,7 +8,8 @@ import type {
   PresenceStore,
   RequestStore,
 } from '../../lease/store';
-import { type Entries, type FacetKeys, bodyOf, dateOf, ifSeen } from '../port';
+import { checkBody } from '../limits';
+import { type Entries, type FacetKeys, dateOf, ifSeen } from '../port';
 
 /** The facets whose objects are entries: metadata and mostly a body, written under a condition. */
 type EntryFacets = ControlStore &
@@ -67,7 +68,7 @@ function ledgerIn<Keys>(entries: Entries<Keys>, { records }: Pick<FacetKeys<Keys
     async readRecord(job, key, options) {
       const what = `read record ${key} of ${job}`;
       const { head, body } = await entries.get({ what, kind: 'read', keys: records(job), id: key, options });
-      return head && { body: bodyOf(`ledger record "${key}" of job "${job}"`, body), etag: head.etag };
+      return head && { body: checkBody(`ledger record "${key}" of job "${job}"`, body), etag: head.etag };
     },
     async listRecords(job, request, options) {
       const question = { what: `list records of ${job}`, kind: 'listing', keys: records(job), options } as const;
@@ -87,7 +88,7 @@ function requestsIn<Keys>(entries: Entries<Keys>, { requests: keys }: Pick<Facet
     async readRequest(id, options) {
       const what = `read the input of request ${id}`;
       const { head, body } = await entries.get({ what, kind: 'read', keys, id, options });
-      return head && bodyOf(`the input of request "${id}"`, body);
+      return head && checkBody(`the input of request "${id}"`, body);
     },
   };
 }
@@ -97,7 +98,7 @@ function groupsIn<Keys>(entries: Entries<Keys>, { groups: keys }: Pick<FacetKeys
     async readGroup(group, options) {
       const what = `read group ${group}`;
       const { head, body } = await entries.get({ what, kind: 'read', keys, id: group, options });
-      return head && { body: bodyOf(`group "${group}"`, body), etag: head.etag };
+      return head && { body: checkBody(`group "${group}"`, body), etag: head.etag };
     },
     async writeGroup(group, body, ifMatch, options) {
       const question = { what: `write group ${group}`, kind: 'write', keys, id: group, options } as const;
@@ -116,7 +117,7 @@ function noticesIn<Keys>(entries: Entries<Keys>, { notices: keys }: Pick<FacetKe
     },
     async readNotice(id, options) {
       const { head, body } = await entries.get({ what: `read notice ${id}`, kind: 'read', keys, id, options });
-      return head && bodyOf(`notice "${id}"`, body);
+      return head && checkBody(`notice "${id}"`, body);
     },
     async writeNotice(id, metadata, ifMatch, options) {
       const question = { what: `write notice ${id}`, kind: 'metadata', keys, id, options } as const;
@@ -182,7 +183,7 @@ function piecesIn<Keys>(entries: Entries<Keys>, { pieces }: Pick<FacetKeys<Keys>
       const id = `${key}/${name}`;
       const what = `read piece ${id} of ${job}`;
       const { head, body } = await entries.get({ what, kind: 'read', keys: pieces(job), id, options });
-      return head && bodyOf(`piece "${id}" of job "${job}"`, body);
+      return head && checkBody(`piece "${id}" of job "${job}"`, body);
     },
     async touchPiece(job, key, name, metadata, options) {
       const id = `${key}/${name}`;

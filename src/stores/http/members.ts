@@ -1,10 +1,9 @@
-import { readFileSync } from 'node:fs';
 import http from 'node:http';
 import https from 'node:https';
 import { text } from 'node:stream/consumers';
 import { causeOf } from '../client-error';
 import { addressOf, type Member } from './address';
-import type { Members, TlsFiles } from './url';
+import { filesOf, type Members } from './url';
 
 /** Calls of one process to one member at a time. Further ones wait for a connection. */
 const CONNECTIONS = 32;
@@ -57,14 +56,6 @@ export function rotating(
         if (!(error instanceof NotSentError) || tries >= members.length || request.signal.aborted) throw error;
       }
     }
-  };
-}
-
-function filesOf({ cacert, cert, key }: TlsFiles): https.AgentOptions {
-  return {
-    ...(cacert !== undefined && { ca: readFileSync(cacert) }),
-    ...(cert !== undefined && { cert: readFileSync(cert) }),
-    ...(key !== undefined && { key: readFileSync(key) }),
   };
 }
 

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { StorageSettingsError } from '../azure-blob/connection';
 import { exposureOf, type NamedServer } from '../exposure';
 import { addressOf, type Member } from './address';
@@ -18,6 +19,15 @@ export interface TlsFiles {
   readonly cacert: string | undefined;
   readonly cert: string | undefined;
   readonly key: string | undefined;
+}
+
+/** Reads them, as Node's TLS wants them. */
+export function filesOf({ cacert, cert, key }: TlsFiles): { ca?: Buffer; cert?: Buffer; key?: Buffer } {
+  return {
+    ...(cacert !== undefined && { ca: readFileSync(cacert) }),
+    ...(cert !== undefined && { cert: readFileSync(cert) }),
+    ...(key !== undefined && { key: readFileSync(key) }),
+  };
 }
 
 /** How the URLs of a store look. */

@@ -1,7 +1,6 @@
-import type * as Pg from 'pg';
 import type { ClientConfig, Pool, PoolClient } from 'pg';
 import type { Millis } from '../../core/brand';
-import { StoreUnavailableError } from '../../lease/store';
+import { installed } from '../client-error';
 import type { Fields, Session, WithSession } from './ask';
 import { mayBeElsewhere, ReadOnlyServerError } from './errors';
 import type { Database } from './settings';
@@ -120,7 +119,7 @@ async function forgetting(
 }
 
 async function openPool({ database, connectMs, token }: Driving): Promise<Connections> {
-  const { Client, Pool: PoolOf } = await loadPg(database);
+  const { Client, Pool: PoolOf } = await installed('pg', database.location, () => import('pg'));
   /** pg itself never asks for a password while the URL has none: then it would look for PGPASSWORD first. */
   class TokenClient extends Client {
     constructor(config?: string | ClientConfig) {
@@ -166,17 +165,4 @@ async function connect(connections: Connections, signal: AbortSignal): Promise<P
 function destroy(client: PoolClient): void {
   const { connection } = client as PoolClient & { readonly connection?: { stream: { destroy(): void } } };
   connection?.stream.destroy();
-}
-
-/** @throws StoreUnavailableError if pg is not installed */
-async function loadPg({ location }: Database): Promise<Pick<typeof Pg, 'Client' | 'Pool'>> {
-  try {
-    return await import('pg');
-  } catch (cause) {
-    if (!(cause instanceof Error) || !('code' in cause) || !String(cause.code).endsWith('MODULE_NOT_FOUND'))
-      throw cause;
-    throw new StoreUnavailableError(`${location}: the package pg is not installed. Run "npm install pg" in the app.`, {
-      cause,
-    });
-  }
 }

@@ -1,8 +1,9 @@
-import { readFileSync } from 'node:fs';
 import type { Redis, RedisOptions } from 'ioredis';
 import type { Millis } from '../../core/brand';
 import type { Clock } from '../../core/clock';
 import { StoreUnavailableError } from '../../lease/store';
+import { installed } from '../client-error';
+import { filesOf } from '../http/url';
 import { codeOf } from './errors';
 import type { RedisServer } from './settings';
 
@@ -87,7 +88,7 @@ function connections(driving: Driving, failovers: Failovers): WithConnection {
     if (line.calls === 0) line.redis.disconnect();
   };
   const once = async <T>(signal: AbortSignal, use: (send: Send) => Promise<T>): Promise<T> => {
-    const ioredis = await loadClient(server);
+    const { Redis: ioredis } = await installed('ioredis', server.location, () => import('ioredis'));
     signal.throwIfAborted();
     if (current !== undefined && (current.age < failovers.age || clock.monotonic() - current.since > LIFE_MS)) {
       if (current.age < failovers.age) address = home;
@@ -213,28 +214,11 @@ async function introduce(redis: Redis, { server: { user, password, db }, token }
 }
 
 function tlsOf({ tls, host: name }: RedisServer, { host }: Address): NonNullable<RedisOptions['tls']> {
-  const read = (file: string | undefined): Buffer | undefined => (file === undefined ? undefined : readFileSync(file));
-  const [ca, cert, key] = [read(tls?.cacert), read(tls?.cert), read(tls?.key)];
   // A node of a cluster may be known only by its number, and has the certificate of the whole.
   const servername = /^[\d.]+$|:/.test(host) ? name : host;
   return {
     ...(/^[\d.]+$|:/.test(servername) ? {} : { servername }),
-    ...(ca && { ca }),
-    ...(cert && { cert }),
-    ...(key && { key }),
+    ...(tls && filesOf(tls)),
   };
 }
 
-/** @throws StoreUnavailableError if ioredis is not installed */
-async function loadClient({ location }: RedisServer): Promise<typeof Redis> {
-  try {
-    return (await import('ioredis')).Redis;
-  } catch (cause) {
-    if (!(cause instanceof Error) || !('code' in cause) || !String(cause.code).endsWith('MODULE_NOT_FOUND'))
-      throw cause;
-    throw new StoreUnavailableError(
-      `${location}: the package ioredis is not installed. Run "npm install ioredis" in the app.`,
-      { cause },
-    );
-  }
-}

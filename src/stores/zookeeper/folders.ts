@@ -1,14 +1,8 @@
 import type { EpochMs } from '../../core/brand';
 import { asOfNow } from './ask';
+import type { PageOf } from '../port';
 import { type Folder, mayHold, unescaped } from './paths';
 import type { Session } from './session';
-
-export interface PageOf {
-  readonly prefix?: string | undefined;
-  readonly limit: number;
-  /** The last id of the page before. */
-  readonly continuation?: string | undefined;
-}
 
 /** The ids in one folder, in order. */
 export async function namesIn(session: Session, path: string): Promise<readonly string[]> {

@@ -1,8 +1,8 @@
 import type { EpochMs, JobName, Millis } from '../../core/brand';
-import type { CallOptions, LeaseBreaking, ListedRow, Metadata, RowStore } from '../../lease/store';
+import type { LeaseBreaking, ListedRow, Metadata, RowStore } from '../../lease/store';
 import { listedLease, mayAcquire, mayRenew, mayWrite, type SeenLease } from '../lease-automaton';
 import { checkMetadata, leaseSeconds, STORE_LIMITS } from '../limits';
-import { dateOf, type RowCalls } from '../port';
+import { dateOf, type RowCalls, type RowChange } from '../port';
 import { type Ask, asOfNow, DISTURBED, untilUndisturbed } from './ask';
 import { etagAt } from './entries';
 import { CODE, NoContainerError } from './errors';
@@ -148,13 +148,6 @@ function setLease(
   const { row, lease } = nodesOf(folder, job);
   const check: Op = { kind: 'check', path: row, version: seen.row.stat.version };
   return [...(checksRow ? [check] : []), { kind: 'set', path: lease, data: leaseData(data), version: seen.version }];
-}
-
-interface RowChange {
-  readonly what: string;
-  readonly kind: 'metadata' | 'acquire' | 'renew' | 'release' | 'break';
-  readonly job: JobName;
-  readonly options: CallOptions | undefined;
 }
 
 /**

@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs';
 import net, { type Socket } from 'node:net';
 import tls from 'node:tls';
 import type { Millis } from '../../core/brand';
 import type { Member } from '../http/address';
+import { filesOf } from '../http/url';
 import { CODE, ZooKeeperError } from './errors';
 import { type Field, frameOf, framesTo, type Reader, readerOf } from './jute';
 import {
@@ -179,13 +179,5 @@ function sessionOn(ask: AskOn, { login }: Ensemble): Session {
 function connectTo(ensemble: Ensemble, { host, port }: Member): Socket {
   const options = { host, port, noDelay: true };
   if (ensemble.tls === undefined) return net.connect(options);
-  const read = (file: string | undefined): Buffer | undefined => (file === undefined ? undefined : readFileSync(file));
-  const [ca, cert, key] = [read(ensemble.tls.cacert), read(ensemble.tls.cert), read(ensemble.tls.key)];
-  return tls.connect({
-    ...options,
-    ...(net.isIP(host) === 0 && { servername: host }),
-    ...(ca && { ca }),
-    ...(cert && { cert }),
-    ...(key && { key }),
-  });
+  return tls.connect({ ...options, ...(net.isIP(host) === 0 && { servername: host }), ...filesOf(ensemble.tls) });
 }
