@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { NOTICE_TOPICS } from '../core/notify';
+import { NOTICE_TOPICS } from '../core/job';
 import { AHEAD_AT_MOST_MS } from '../core/row';
 import { parseSchedule } from '../core/schedule/parse';
 import { ScheduleError } from '../core/schedule/schedule-error';

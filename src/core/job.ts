@@ -1,6 +1,5 @@
 import type { EpochMs, JobName, Millis } from './brand';
 import type { CallSpec } from './call';
-import type { NotifySettings } from './notify';
 
 /** The largest input of a manual run, in bytes of JSON. */
 export const INPUT_BYTES = 32 * 1024;
@@ -140,4 +139,20 @@ export const DATE_BEHIND_MS: Millis = 2_000;
 /** The margin before the end of a lease: 2 s or a tenth of the lease, whichever is more. */
 export function marginOf(leaseMs: Millis): Millis {
   return Math.max(2000, leaseMs / 10);
+}
+
+export const NOTICE_TOPICS = ['failure', 'recovery', 'overdue', 'unreadable', 'pause'] as const;
+
+/** What a person wants to be told of a job. `overdue` and `unreadable` include the end of it. */
+export type NoticeTopic = (typeof NOTICE_TOPICS)[number];
+
+/** The `notify` of one job, with every default filled in. */
+export interface NotifySettings {
+  /** Names of receivers, whose addresses are in the app settings. */
+  readonly to: readonly string[];
+  readonly on: readonly NoticeTopic[];
+  /** How many runs in a row must have failed. */
+  readonly after: number;
+  /** How often a failure, or an overdue job, is repeated while it lasts. Undefined: never. */
+  readonly remindMs: Millis | undefined;
 }

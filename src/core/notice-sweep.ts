@@ -2,8 +2,8 @@ import type { EpochMs, ETag, JobName, Millis } from './brand';
 import { type Control, currentPause } from './control';
 import type { Delivery } from './delivery';
 import { isInForce } from './incident';
+import type { NoticeTopic, NotifySettings } from './job';
 import { BEGINNINGS, ENDINGS, type Notice, type Trouble, parseNoticeId, seenNotice } from './notice';
-import type { NoticeTopic, NotifySettings } from './notify';
 import type { Row } from './row';
 
 const DAY_MS: Millis = 86_400_000;

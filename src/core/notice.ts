@@ -1,9 +1,9 @@
 import { given } from './given';
 import type { EpochMs, JobName } from './brand';
+import type { NoticeTopic, NotifySettings } from './job';
 import { type ClaimedOutcome, type Reason, hasRun } from './outcome';
 import { parseRecordKey, runIdOf } from './key';
 import { isInstant, isObject } from './metadata';
-import type { NoticeTopic, NotifySettings } from './notify';
 import type { EndChange, OwedNotice } from './owed-notice';
 import type { Recent } from './recent';
 import type { LedgerRecord } from './record';

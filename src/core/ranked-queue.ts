@@ -1,3 +1,7 @@
+import type { EpochMs } from './brand';
+import { windowMs } from './decide/verdict';
+import type { JobSpec } from './job';
+
 /** A place in an order: compared number by number, the smaller one first. */
 export type Rank = readonly number[];
 
@@ -45,4 +49,22 @@ export function compareRanks(one: Rank, other: Rank): number {
     if (a !== b) return a < b ? -1 : 1;
   }
   return 0;
+}
+
+/**
+ * Claims of what is due: the higher priority first, then what would expire sooner, then what has been due for longer.
+ * Back-fills come last. Decision 017.
+ *
+ * @param due 0 for what has no due time, such as a leader job's term
+ */
+export function claimRank(job: JobSpec, due: EpochMs = 0, isBackfilled = false): Rank {
+  return [isBackfilled ? 1 : 0, -job.priority, windowMs(job), due];
+}
+
+/**
+ * Handlers that wait for the concurrency limit: the higher priority first, then what has been due for longer.
+ * Back-fills come last. Decision 068.
+ */
+export function startRank({ priority }: Pick<JobSpec, 'priority'>, due: EpochMs, isBackfilled: boolean): Rank {
+  return [isBackfilled ? 1 : 0, -priority, due];
 }

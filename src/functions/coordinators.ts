@@ -15,7 +15,7 @@ import { createConcurrencyLimit } from '../coordinator/concurrency-limit';
 import type { JobName } from '../core/brand';
 import { longestWait } from '../core/early-claim';
 import type { JobSpec } from '../core/job';
-import { shardOf } from '../core/shards';
+import { shardOf } from '../core/layout';
 import type { Handlers } from '../handler/handlers';
 import { dealtStore } from '../lease/dealt-store';
 import type { ServiceTime } from '../lease/service-time';

@@ -1,7 +1,7 @@
 import { decodeAudit } from '../core/audit';
 import type { JobName } from '../core/brand';
 import { FLEET } from '../core/fleet';
-import { shardOf } from '../core/shards';
+import { shardOf } from '../core/layout';
 import { JOB_METHODS } from './methods';
 import { askAll, mergedAudits, mergedListing, mergedPresences } from './merged';
 import type { ControlStore, LeaseStore, ListOptions, Metadata } from './store';

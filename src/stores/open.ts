@@ -1,6 +1,6 @@
 import type { Millis } from '../core/brand';
 import type { Clock } from '../core/clock';
-import { isSameAccount } from '../core/shards';
+import { isSameAccount } from '../core/layout';
 import type { CallOutcome } from '../core/storage-call';
 import { ELECTION_METHODS, STORE_METHODS } from '../lease/methods';
 import { type SecondAudit, withSecondAudit } from '../lease/second-audit';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { shardOf } from '../../src/core/shards';
+import { shardOf } from '../../src/core/layout';
 import { type Azurite, startAzurite } from '../support/azurite';
 import { type CliFolder, cliFolder } from '../support/cli-build';
 import { coordinatedApp } from '../support/coordinated';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { NOTICE_TOPICS, type NotifySettings } from '../../src/core/notify';
+import { NOTICE_TOPICS, type NotifySettings } from '../../src/core/job';
 import { NonRetryableError } from '../../src/handler/handler';
 import type { LeaseStore } from '../../src/lease/store';
 import { jobSpec } from '../support/job';

@@ -1,7 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Layout, allowanceOf, decodeLayout, encodeLayout } from '../../src/core/layout';
-import { isSameAccount, listHash, shardOf } from '../../src/core/shards';
+import {
+  allowanceOf,
+  decodeLayout,
+  encodeLayout,
+  isSameAccount,
+  type Layout,
+  listHash,
+  shardOf,
+} from '../../src/core/layout';
 
 const account = fc.stringMatching(/^[a-z0-9]{3,24}$/).map((name) => `https://${name}.blob.core.windows.net/cronlease`);
 const accounts = fc.uniqueArray(account, { minLength: 1, maxLength: 6 });

@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { JobSpec } from '../../src/core/job';
-import { LAYOUT } from '../../src/core/layout';
-import { shardOf } from '../../src/core/shards';
+import { LAYOUT, shardOf } from '../../src/core/layout';
 import { type LeaseStore, StoreUnavailableError } from '../../src/lease/store';
 import { migrate } from '../../src/operator/operations/migrate';
 import { type ShardChange, applyShards } from '../../src/operator/shards/apply';

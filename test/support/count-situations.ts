@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
-import type { JobSpec } from '../../src/core/job';
+import { type JobSpec, NOTICE_TOPICS } from '../../src/core/job';
 import { CALL_KINDS, type CallKind } from '../../src/core/storage-call';
-import { NOTICE_TOPICS } from '../../src/core/notify';
 import { defineFanOut } from '../../src/handler/define-fan-out';
 import { NonRetryableError } from '../../src/handler/handler';
 import type { CountedSituation } from '../../src/operator/cost/situation';

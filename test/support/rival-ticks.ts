@@ -2,6 +2,7 @@ import type { JobName } from '../../src/core/brand';
 import { type Clock, sleep } from '../../src/core/clock';
 import type { CoordinatorEvent } from '../../src/core/event';
 import type { JobSpec } from '../../src/core/job';
+import type { Shard } from '../../src/core/layout';
 import { type LedgerRecord, parseRecord } from '../../src/core/record';
 import { type Control, NO_CONTROL, decodeControl, encodeControl } from '../../src/core/control';
 import { type Row, decodeRow } from '../../src/core/row';
@@ -24,7 +25,6 @@ import type { ActivityInput, OrchestrationInput } from '../../src/coordinator/me
 import { onePokeAtOnce } from '../../src/coordinator/tick/poke';
 import { createTicker } from '../../src/coordinator/tick/tick';
 import type { Poked } from '../../src/core/poked';
-import type { Shard } from '../../src/core/shards';
 import type { LeaseBreaking, LeaseStore } from '../../src/lease/store';
 import { type MemoryService, memoryService } from '../../src/stores/memory/store';
 import { type HandlerOf, REDELIVERED_AFTER_MS, appHub, gone } from './app-hub';

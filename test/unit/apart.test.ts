@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { JobSpec } from '../../src/core/job';
-import { shardOf } from '../../src/core/shards';
+import { shardOf } from '../../src/core/layout';
 import { refuseApart } from '../../src/functions/coordinators';
 import { jobSpec } from '../support/job';
 

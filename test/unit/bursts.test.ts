@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { lookAheads } from '../../src/core/bursts';
+import { lookAheads } from '../../src/coordinator/tick/board';
 import { firstRenewal, leaseOverWait, longestWait } from '../../src/core/early-claim';
 import { DATE_BEHIND_MS, marginOf } from '../../src/core/job';
 import { ClaimRate } from '../../src/coordinator/tick/claim-rate';

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { auditKey, encodeAudit } from '../../src/core/audit';
 import type { JobName } from '../../src/core/brand';
 import { FLEET } from '../../src/core/fleet';
-import { shardOf } from '../../src/core/shards';
+import { shardOf } from '../../src/core/layout';
 import { dealtStore } from '../../src/lease/dealt-store';
 import { type LeaseStore, StoreUnavailableError } from '../../src/lease/store';
 import { readOverview } from '../../src/operator/views/overview';

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { type Layout, encodeLayout } from '../../src/core/layout';
+import { encodeLayout, type Layout, listHash } from '../../src/core/layout';
 import { encodePresence } from '../../src/core/presence';
-import { listHash } from '../../src/core/shards';
 import type { ListedControl, Presences } from '../../src/lease/store';
 import { checkLayouts } from '../../src/operator/doctor/deployments';
 import type { JobList } from '../../src/operator/views/list-jobs';

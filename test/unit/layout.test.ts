@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { JobName } from '../../src/core/brand';
 import { sleep } from '../../src/core/clock';
-import { LAYOUT, type Layout, encodeLayout } from '../../src/core/layout';
-import { listHash } from '../../src/core/shards';
+import { encodeLayout, LAYOUT, type Layout, listHash } from '../../src/core/layout';
 import { jobSpec } from '../support/job';
 import { type RivalTicks, rivalTicks } from '../support/rival-ticks';
 

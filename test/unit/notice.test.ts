@@ -17,12 +17,12 @@ import {
   withState,
 } from '../../src/core/delivery';
 import { acknowledgeIncident, incidentOf } from '../../src/core/incident';
+import { NOTICE_TOPICS, type NotifySettings } from '../../src/core/job';
 import type { RanOutcome } from '../../src/core/outcome';
 import { recordKey } from '../../src/core/key';
 import { noticeId, noticesOfEnd, parseNoticeId, readNotice } from '../../src/core/notice';
 import { freshRun } from '../../src/core/decide/next-row';
 import { type Listed, type SweptJob, noticesOfSweep, outdated, toldAsOverdue } from '../../src/core/notice-sweep';
-import { NOTICE_TOPICS, type NotifySettings } from '../../src/core/notify';
 import { readOwedNotices } from '../../src/core/owed-notice';
 import { withRun } from '../../src/core/recent';
 import type { Row } from '../../src/core/row';

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { JobSpec } from '../../src/core/job';
-import { NOTICE_TOPICS, type NotifySettings } from '../../src/core/notify';
+import { type JobSpec, NOTICE_TOPICS, type NotifySettings } from '../../src/core/job';
 import { NonRetryableError } from '../../src/handler/handler';
 import { jobSpec } from '../support/job';
 import { fakeReceiver } from '../support/receivers';

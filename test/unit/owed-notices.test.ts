@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { afterFailover } from '../../src/core/failover';
-import type { JobSpec } from '../../src/core/job';
-import { NOTICE_TOPICS, type NotifySettings } from '../../src/core/notify';
+import { type JobSpec, NOTICE_TOPICS, type NotifySettings } from '../../src/core/job';
 import { NonRetryableError } from '../../src/handler/handler';
 import { type LeaseStore, StoreUnavailableError } from '../../src/lease/store';
 import { type Forgotten, forgetJob } from '../../src/operator/operations/forget';

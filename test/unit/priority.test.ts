@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { JobSpec } from '../../src/core/job';
-import { claimRank, startRank } from '../../src/core/priority';
-import { compareRanks } from '../../src/core/ranked-queue';
+import { claimRank, compareRanks, startRank } from '../../src/core/ranked-queue';
 import { interceptStore } from '../support/intercept';
 import { jobSpec } from '../support/job';
 import { rivalTicks } from '../support/rival-ticks';

@@ -1,7 +1,7 @@
 import type { Millis } from '../../core/brand';
 import { type Control, currentPause, pauseAt } from '../../core/control';
 import { windowMs } from '../../core/decide/verdict';
-import { startRank } from '../../core/priority';
+import { startRank } from '../../core/ranked-queue';
 import { dueOf } from '../../core/row';
 import { SUCCEEDS_AFTER_MS } from '../../core/orchestration';
 import type { AttemptEnd } from '../../core/run';

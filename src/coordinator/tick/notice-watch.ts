@@ -1,10 +1,9 @@
 import type { Millis } from '../../core/brand';
 import { controlOf } from '../../core/control';
 import { type Delivery, SEND_WITHIN_MS, encodeDelivery, mayTakeOver } from '../../core/delivery';
-import type { JobSpec } from '../../core/job';
+import type { JobSpec, NotifySettings } from '../../core/job';
 import { ForeignMetadataError } from '../../core/metadata';
 import { noticeId, readNotice } from '../../core/notice';
-import type { NotifySettings } from '../../core/notify';
 import {
   type Listed,
   type SweptJob,

@@ -1,7 +1,13 @@
 import type { ETag, Millis } from '../../core/brand';
 import { given } from '../../core/given';
-import { type Presence, type Rival, decodePresence, encodePresence, jobsHash } from '../../core/presence';
-import { PRESENCE_EVERY_MS } from '../../core/presence-state';
+import {
+  decodePresence,
+  encodePresence,
+  jobsHash,
+  type Presence,
+  PRESENCE_EVERY_MS,
+  type Rival,
+} from '../../core/presence';
 import { CALL_LIMIT_MS, within } from '../../lease/deadline';
 import type { Coordinator, Hub, PresenceFacts, Report } from '../coordinator';
 import { storageAnswers } from '../reachability';

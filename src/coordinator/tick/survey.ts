@@ -1,7 +1,7 @@
 import type { JobName, Millis } from '../../core/brand';
 import type { Clock } from '../../core/clock';
 import { BEAT_EVERY_MS } from '../../core/fan-out';
-import { claimRank } from '../../core/priority';
+import { claimRank } from '../../core/ranked-queue';
 import { within } from '../../lease/deadline';
 import type { ListOptions, Listing } from '../../lease/store';
 import { elapsedSince, moment } from '../../lease/trust';

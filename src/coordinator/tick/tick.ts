@@ -1,8 +1,7 @@
 import type { EpochMs, JobName, Millis } from '../../core/brand';
 import { type Clock, sleep } from '../../core/clock';
 import type { Poked } from '../../core/poked';
-import { claimRank } from '../../core/priority';
-import { compareRanks } from '../../core/ranked-queue';
+import { claimRank, compareRanks } from '../../core/ranked-queue';
 import { backOff } from '../../lease/back-off';
 import { StoreError } from '../../lease/store';
 import { elapsedSince, moment } from '../../lease/trust';

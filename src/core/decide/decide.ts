@@ -3,10 +3,9 @@ import { currentPause } from '../control';
 import { backoff } from '../run';
 import { firstCursor, newRow } from '../row';
 import { decideDue } from './due';
-import { watchHeld } from './held';
 import { adopt, carry, freshRun, isLeftBehind, recentOf, settled, settlesAt, startsAnew } from './next-row';
 import { type Decision, HELD_WATCH_MS, type Situation, boundedWait, earliest, seenBy } from './situation';
-import { decideUnfinished } from './unfinished';
+import { decideUnfinished, watchHeld } from './unfinished';
 
 /** Decides what a tick does about one job. Pure: the same situation gives the same decision. Decision 032. */
 export function decide(situation: Situation): Decision {

@@ -2,18 +2,17 @@ import type { EpochMs } from '../brand';
 import { currentPause, pendingManualRuns } from '../control';
 import { isSilent, silentFrom } from '../fan-out';
 import type { Reason } from '../outcome';
-import { type JobSpec, actualTime } from '../job';
+import { actualTime, type JobSpec, nextDue } from '../job';
 import { runIdOf } from '../key';
 import { withRecordedEnd } from '../recorded-end';
 import { PAST_ATTEMPTS, type Row, isOutcomeUnknown, lostAttempt, mayRecordBeGone } from '../row';
 import { longestBackoff } from '../run';
-import { RESUME_AFTER_MS, standsFrom, withStandstill } from '../standstill';
-import { givesWay, withAside } from './backfill';
+import { RESUME_AFTER_MS, standsFrom, standstillAt, withStandstill } from '../standstill';
+import { givesWay, hasBacklog, withAside } from './backfill';
 import { decideFirst } from './due';
-import { watchHeld } from './held';
 import { adopt, adopts, carry } from './next-row';
 import { type Claim, type Decision, HELD_WATCH_MS, type Situation, boundedWait, earliest, seenBy } from './situation';
-import { outsidePauses } from './verdict';
+import { claimTime, outsidePauses } from './verdict';
 
 /** Only a listing younger than this proves that a record is absent. */
 const ABSENT_SINCE_MS = 60_000;
@@ -187,4 +186,31 @@ function nextClaim(s: Situation, what: 'takeOver' | 'resume', end: Claim['end'])
     end,
     row: { ...base, phase: 'running', attempt: row.attempt + 1, notBefore: undefined, itemsLeftAt: undefined },
   };
+}
+
+/** The row is held: decides when to check again, by the due times that a free row would give. */
+export function watchHeld(s: Situation): Decision {
+  const { job, row, now } = s;
+  const manualRuns = job.kind === 'always' ? [] : pendingManualRuns(s.control, row.manualTaken);
+  if (manualRuns.length > 0) return { kind: 'wait', until: 'tickEnds' };
+  // Another deployment may keep claiming with its older file, so the newer schedule takes the first moment between two
+  // runs.
+  if (adopts(s)) return { kind: 'wait', until: 'tickEnds' };
+  if (!job.enabled) return { kind: 'nothing', checkAt: undefined };
+  const pause = currentPause(s.control, now);
+  if (pause !== undefined) return { kind: 'nothing', checkAt: pause.until };
+  if (hasBacklog(s)) return { kind: 'wait', until: 'tickEnds' };
+  const oldest = nextDue(job, row.cursor, now);
+  if (oldest === undefined) return { kind: 'nothing', checkAt: undefined };
+  const watchFrom = now - HELD_WATCH_MS;
+  if (actualTime(job, oldest) < watchFrom) {
+    const at = actualTime(job, oldest);
+    const behind = row.run === undefined || at < row.run.since || standstillAt(row, at) !== undefined;
+    if (behind || job.overlap !== 'skip' || row.run?.trigger === 'backfill') return { kind: 'wait', until: 'tickEnds' };
+  }
+  const upcoming = job.timetable.next(Math.max(row.cursor, watchFrom - job.offsetMs - 1));
+  if (upcoming === undefined) return { kind: 'nothing', checkAt: undefined };
+  const claimAt = claimTime(job, upcoming, s.lookAheadMs);
+  if (claimAt > now) return { kind: 'nothing', checkAt: claimAt, upcoming };
+  return { kind: 'wait', until: actualTime(job, upcoming) + HELD_WATCH_MS };
 }

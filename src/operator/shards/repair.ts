@@ -1,7 +1,6 @@
-import { LAYOUT, type Layout, decodeLayout, encodeLayout } from '../../core/layout';
+import { decodeLayout, encodeLayout, LAYOUT, type Layout, listHash } from '../../core/layout';
 import { ForeignMetadataError } from '../../core/metadata';
 import { formOf } from '../../core/moved-row';
-import { listHash } from '../../core/shards';
 import type { CallOptions, LeaseStore, ListedControl } from '../../lease/store';
 import { type Acting, operate, type Recorded } from '../audit';
 import { deploymentsOf } from '../views/deployments';

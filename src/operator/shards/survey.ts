@@ -1,8 +1,7 @@
 import type { EpochMs, ETag, JobName } from '../../core/brand';
-import { type Layout, decodeLayout } from '../../core/layout';
+import { decodeLayout, isSameAccount, type Layout, listHash, shardOf } from '../../core/layout';
 import { ForeignMetadataError } from '../../core/metadata';
 import { formOf, movedTo } from '../../core/moved-row';
-import { isSameAccount, listHash, shardOf } from '../../core/shards';
 import type { Listing } from '../../lease/store';
 import { OperatorError } from '../operator-error';
 import type { LeaseTaker } from '../operations/take-lease';

@@ -1,6 +1,5 @@
 import { ForeignMetadataError } from '../../core/metadata';
-import { type Presence, decodePresence } from '../../core/presence';
-import { type PresenceState, presenceState } from '../../core/presence-state';
+import { decodePresence, type Presence, type PresenceState, presenceState } from '../../core/presence';
 import type { Presences } from '../../lease/store';
 
 /** A deployment that ticked within this time may be back at any moment, with the version that it had. */

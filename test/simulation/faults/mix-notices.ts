@@ -1,4 +1,4 @@
-import { NOTICE_TOPICS } from '../../../src/core/notify';
+import { NOTICE_TOPICS } from '../../../src/core/job';
 import type { Plan } from './plan';
 import type { PlannedJob } from './plan-job';
 import type { Random } from './random';
