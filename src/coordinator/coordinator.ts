@@ -17,7 +17,7 @@ import type { ConcurrencyLimit } from './concurrency-limit';
 import type { Telemetry } from './telemetry';
 
 export type { Hub } from './hub';
-export type { Report, Speaker } from './report';
+export type { Report, Speaker } from './outlet';
 
 /** A job as this process can run it. */
 export interface RunnableJob {

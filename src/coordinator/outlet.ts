@@ -1,7 +1,9 @@
-import type { ETag } from '../core/brand';
+import type { ETag, JobName } from '../core/brand';
 import type { Delivery } from '../core/delivery';
+import type { Observer } from '../core/event';
+import type { LogLevel } from '../core/log-entry';
 import type { Notice } from '../core/notice';
-import type { Report } from './report';
+import type { Invocation } from './telemetry';
 
 /** A notice that this process may send: it has created it, or taken it over. */
 export interface OwnNotice {
@@ -27,3 +29,25 @@ export interface Outlet {
 }
 
 export type PingKind = 'start' | 'success' | 'fail';
+
+/** The log and the events of one invocation. */
+export interface Report {
+  readonly event: Observer;
+  /** The call of the host, for traces. */
+  readonly invocation?: Invocation | undefined;
+  readonly log: (level: LogLevel, ...message: unknown[]) => void;
+  /** The level of a job's line in the host's log, which may hide lower ones. Undefined: its own. */
+  readonly raised?: ((level: LogLevel, job: JobName) => LogLevel) | undefined;
+  /** Takes the lines of handlers. Undefined: they go to `log`, with the job before them. */
+  readonly line?: ((level: LogLevel, speaker: Speaker, message: readonly unknown[]) => void) | undefined;
+}
+
+/** The call of a handler that writes a line. */
+export interface Speaker {
+  readonly job: JobName;
+  readonly runId: string;
+  readonly attempt: number;
+  /** Of a fan-out. */
+  readonly item?: number;
+  readonly traceparent?: string | undefined;
+}

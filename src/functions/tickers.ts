@@ -1,6 +1,5 @@
 import type { Coordinator, Hub, Report } from '../coordinator/coordinator';
-import { onePokeAtOnce } from '../coordinator/tick/poke';
-import { type Ticker, createTicker } from '../coordinator/tick/tick';
+import { createTicker, onePokeAtOnce, type Ticker } from '../coordinator/tick/tick';
 import type { Poked } from '../core/poked';
 
 type ReportOf = (coordinator: Coordinator) => Report;

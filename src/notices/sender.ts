@@ -12,8 +12,7 @@ import {
   newDelivery,
   withState,
 } from '../core/delivery';
-import type { Outlet, OwnNotice } from '../coordinator/outlet';
-import type { Report } from '../coordinator/report';
+import type { Outlet, OwnNotice, Report } from '../coordinator/outlet';
 import { asciiJson } from '../core/metadata';
 import type { Notice } from '../core/notice';
 import { CALL_LIMIT_MS, within } from '../lease/deadline';

@@ -1,4 +1,5 @@
 import { serveFences } from '../coordinator/activity-fence';
+import type { Report } from '../coordinator/outlet';
 import type { EpochMs, Millis } from '../core/brand';
 import { type Clock, sleep } from '../core/clock';
 import { isObject } from '../core/metadata';
@@ -7,7 +8,6 @@ import type { JobContext } from '../handler/handler';
 import type { LogLevel, Progress } from '../core/log-entry';
 import type { Aborter } from '../coordinator/bounded';
 import type { HeldRow } from '../coordinator/held';
-import type { Report } from '../coordinator/report';
 import type { ClosableFence } from '../lease/fence';
 
 /** What a job that is an orchestration needs in a test. */

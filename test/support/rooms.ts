@@ -15,7 +15,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   coordinator: ['core', 'lease', 'handler'],
   'coordinator/tick': ['core', 'lease', 'handler', 'coordinator/*'],
   'coordinator/attempt': ['core', 'lease', 'handler', 'coordinator/*'],
-  notices: ['core', 'lease', 'coordinator/outlet', 'coordinator/report'],
+  notices: ['core', 'lease', 'coordinator/outlet'],
   call: ['core', 'handler', 'notices/guard', 'notices/request'],
   // Its answers are those of the HTTP API.
   operator: ['core', 'lease', 'config/suggest', 'coordinator/ledger', 'manage/schema'],

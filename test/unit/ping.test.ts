@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import type { Report } from '../../src/coordinator/outlet';
 import { createPings } from '../../src/notices/ping';
 import { PostError } from '../../src/notices/post';
-import type { Report } from '../../src/coordinator/report';
 import { jobSpec } from '../support/job';
 import { rivalTicks } from '../support/rival-ticks';
 import { settableClock } from '../support/clock';

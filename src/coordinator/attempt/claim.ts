@@ -2,18 +2,22 @@ import type { EpochMs, ETag, JobName, LeaseId, Millis, Token } from '../../core/
 import { sleep } from '../../core/clock';
 import { actualTime, DATE_BEHIND_MS } from '../../core/job';
 import { claimLease } from '../../core/early-claim';
+import { ForeignMetadataError } from '../../core/metadata';
 import { completed } from '../../core/recent';
 import { type Row, keptForMs } from '../../core/row';
 import { standsFrom, withStandstill } from '../../core/standstill';
 import { acquire, release } from '../../lease/acquire';
+import { untilAnswered } from '../../lease/deadline';
 import { between, moment, type Moment, Trust } from '../../lease/trust';
+import { backfillWatch } from '../backfills';
 import { itemsAreSilent } from '../beat';
 import type { Coordinator, Report, RunnableJob } from '../coordinator';
-import { attemptLimitMs } from '../decide-row';
+import { attemptLimitMs, decideRow, type JobDecision } from '../decide-row';
 import { LATE_MS } from '../hand-overs';
 import { type HeldRow, holdRow } from '../held';
-import { type AgainInput, type ClaimInput, type HandedOver, unpackRow } from '../message';
-import { decideAgain } from './decide-again';
+import { type AgainInput, type ClaimInput, type HandedOver, packRow, unpackRow } from '../message';
+import { requiredWatch } from '../required';
+import { completeRow } from '../row-writer';
 
 /** The storage back end truncates durable timers to whole seconds. */
 const DURABLE_TIMER_EARLY_MS = 1_000;
@@ -257,4 +261,48 @@ function withLoss(past: Row['past'], lost: ReturnType<Coordinator['losses']['get
   if (lost === undefined) return past;
   const isIt = ({ token, outcome }: Row['past'][number]): boolean => token === lost.token && outcome === 'holderLost';
   return past.map((attempt) => (isIt(attempt) ? { ...attempt, loss: lost.loss } : attempt));
+}
+
+/**
+ * Decides again on a hand-over that came late, whose lease was acquired again: Durable keeps a message for as long as
+ * no host runs, and meanwhile the due time may have expired, or the job was paused. The claim may then be one of a
+ * newer due time, so that a task hub that is always late keeps no job from running. Decision 056.
+ *
+ * @param acquiredAt the service's Date of the new acquisition: no instance was at work before
+ * @returns undefined where nothing is to be claimed now: the ticks decide what becomes of the due time
+ */
+async function decideAgain(
+  coordinator: Coordinator,
+  job: RunnableJob,
+  input: HandedOver,
+  acquiredAt: EpochMs,
+  remaining: () => Millis,
+): Promise<HandedOver | undefined> {
+  const { store } = coordinator;
+  const { name } = job.spec;
+  const listing = await untilAnswered(coordinator, remaining, (signal) => store.list({ job: name, signal }));
+  const { row, control, date: listedAt = acquiredAt } = listing.jobs.get(name) ?? {};
+  if (row === undefined) return undefined;
+  const notes = {
+    version: undefined,
+    unanswered: { etag: input.etag as ETag, lease: input.lease },
+    lookAheadMs: undefined,
+    handedOver: unpackRow(input.row).run?.scheduledFor,
+  };
+  const state = { coordinator, required: requiredWatch(coordinator), backfills: backfillWatch(coordinator) };
+  const decided = await unlessForeign(decideRow(state, job, notes, { row, control, listedAt }));
+  if (decided?.decision.kind !== 'claim') return undefined;
+  const { claim } = decided.decision;
+  if (claim.what !== 'first') return undefined;
+  return { ...input, acquiredAt, row: packRow(completeRow(claim, acquiredAt, coordinator.deployment)) };
+}
+
+/** A tick reports a row or a control that is not cronlease's. */
+async function unlessForeign(deciding: Promise<JobDecision>): Promise<JobDecision | undefined> {
+  try {
+    return await deciding;
+  } catch (error) {
+    if (error instanceof ForeignMetadataError) return undefined;
+    throw error;
+  }
 }

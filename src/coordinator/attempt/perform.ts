@@ -1,11 +1,12 @@
 import { ForeignRecordError } from '../../core/record';
+import type { Kept } from '../../handler/call-handler';
 import type { JobContext } from '../../handler/handler';
 import { isCall, isFanOut, isOrchestration } from '../../handler/handlers';
 import type { HeldRow } from '../held';
+import { KEPT, keptPiece } from '../kept-end';
 import { type ClaimInput, type HandedOver, unpackRow } from '../message';
 import { endedBy } from './ended-by';
-import { type Stage, fanOutStage } from './fan-out';
-import { type KeptPieces, keptBy } from './kept';
+import { asking, fanOutStage, listPieces, readPiece, type Stage } from './fan-out';
 import { orchestrationStage } from './orchestration';
 import { inputOf } from './request-input';
 import { type Attempted, type HandlerCall, callToEnd, notCalled, runHandler } from './run-handler';
@@ -84,4 +85,43 @@ async function placeForItems(held: HeldRow, attempted: Attempted): Promise<Handl
   if (!membership.isNeeded) return undefined;
   const { end } = await waitForGroup(held, { ...attempted, signal: aborter.signal }, membership);
   return end === undefined && !aborter.signal.aborted ? undefined : notCalled(held, aborter, end);
+}
+
+/** The text that a run keeps, in pieces like those of a fan-out. */
+interface KeptPieces extends Kept {
+  /** Whether this attempt has written a piece. */
+  readonly isUsed: boolean;
+}
+
+/**
+ * Each text is a new piece, and the newest counts. Its name begins with the token of its claim: a former
+ * holder that writes too late writes an older piece than its successor. Decision 130.
+ */
+function keptBy(held: HeldRow): KeptPieces {
+  const { job, key, row } = held;
+  let written = 0;
+  let newest: Promise<string | undefined> | undefined;
+  const readNewest = async (): Promise<string | undefined> => {
+    const pieces = await listPieces(held, key);
+    const last = pieces
+      .map((piece) => piece.name)
+      .filter((piece) => piece.startsWith(KEPT))
+      .toSorted()
+      .at(-1);
+    const text = last === undefined ? '' : await readPiece(held, last);
+    return text === '' ? undefined : text;
+  };
+  return {
+    get isUsed() {
+      return written > 0;
+    },
+    read: () => (newest ??= readNewest()),
+    async keep(text) {
+      const name = keptPiece(row.token, written);
+      written += 1;
+      newest = undefined;
+      const piece = { body: text, summary: {} };
+      await asking(held, (store, signal) => store.createPiece(job.spec.name, key, name, piece, { signal }));
+    },
+  };
 }

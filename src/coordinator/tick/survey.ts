@@ -1,13 +1,15 @@
 import type { JobName, Millis } from '../../core/brand';
 import type { Clock } from '../../core/clock';
 import { BEAT_EVERY_MS } from '../../core/fan-out';
+import { cordonOf, decodeFleet, type Fleet, NO_FLEET } from '../../core/fleet';
+import { ForeignMetadataError } from '../../core/metadata';
 import { claimRank } from '../../core/ranked-queue';
+import { oneLine } from '../../core/text';
 import { within } from '../../lease/deadline';
-import type { ListOptions, Listing } from '../../lease/store';
+import type { ListedControl, Listing, ListOptions } from '../../lease/store';
 import { elapsedSince, moment } from '../../lease/trust';
 import type { Coordinator, Report } from '../coordinator';
 import { troubled } from '../reachability';
-import { heedCordon } from './cordon';
 import { decideOnAll, runnable } from './decide-on';
 import type { Fire, TickState } from './fire';
 import { createFirstSight } from './first-sight';
@@ -277,5 +279,39 @@ function tellSlowListing(coordinator: Coordinator, part: Listing | undefined, re
     troubled(coordinator, SLOW, { reason: `one listing of jobs/ takes longer than a tick allows${remedy}` }, report);
   } else if (health.over(SLOW)) {
     report.event({ event: 'healthy', at: serviceTime.now(), reason: 'jobs/ is listed in time again' });
+  }
+}
+
+const FOREIGN = 'foreign fleet';
+
+/**
+ * Notes whether an operator has cordoned this deployment, and reports a change. A listing is at most a sweep interval
+ * old, so a cordon takes effect within one.
+ */
+function heedCordon(coordinator: Coordinator, { fleet: listed }: Listing, report: Report): void {
+  const { deployment, serviceTime } = coordinator;
+  const fleet = readFleet(coordinator, listed, report);
+  if (fleet === undefined) return;
+  const before = coordinator.cordon;
+  const cordon = cordonOf(fleet, deployment);
+  coordinator.cordon = cordon;
+  if ((before === undefined) === (cordon === undefined)) return;
+  const reason =
+    cordon === undefined
+      ? 'the cordon of this deployment was lifted: it claims again'
+      : `this deployment was cordoned by ${oneLine(cordon.by)} (${oneLine(cordon.note)}): it claims nothing new`;
+  report.event({ event: 'warning', at: serviceTime.now(), reason });
+}
+
+/** Undefined if something other than cronlease wrote it: what was read before stands. */
+function readFleet(coordinator: Coordinator, listed: ListedControl | undefined, report: Report): Fleet | undefined {
+  try {
+    const fleet = listed === undefined ? NO_FLEET : decodeFleet(listed.metadata);
+    coordinator.health.over(FOREIGN);
+    return fleet;
+  } catch (error) {
+    if (!(error instanceof ForeignMetadataError)) throw error;
+    troubled(coordinator, FOREIGN, { reason: `the cordons of deployments cannot be read: ${error.message}` }, report);
+    return undefined;
   }
 }

@@ -7,13 +7,13 @@ export const CALL_JOB_FAULTS: readonly Planted[] = [
     name: 'kept-oldest-counts',
     mix: 'calls',
     what: 'of the pieces that a call has kept, the oldest counts',
-    edits: [become('coordinator/attempt/kept.ts:keptBy', argument('at', 0), '0')],
+    edits: [become('coordinator/attempt/perform.ts:keptBy', argument('at', 0), '0')],
   },
   {
     name: 'kept-without-token',
     mix: 'calls',
     what: 'the pieces of a call are named without the token of their claim',
-    edits: [become('coordinator/attempt/kept.ts:keptBy', value('name'), 'keptPiece(0, written)')],
+    edits: [become('coordinator/attempt/perform.ts:keptBy', value('name'), 'keptPiece(0, written)')],
   },
   {
     name: 'kept-not-read',
