@@ -1,4 +1,4 @@
-import { type Redact, type Span, mask } from '../core/redact';
+import { mask, placesOf, type Redact } from '../core/redact';
 
 /** A shorter value is in most texts, and is not a secret. */
 const SHORTEST = 4;
@@ -22,12 +22,4 @@ export function hiding(values: Iterable<string>): Redact {
         most,
       ),
     );
-}
-
-function placesOf(secret: string, text: string): readonly Span[] {
-  const places: Span[] = [];
-  for (let at = text.indexOf(secret); at >= 0; at = text.indexOf(secret, at + 1)) {
-    places.push({ start: at, end: at + secret.length });
-  }
-  return places;
 }

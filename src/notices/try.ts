@@ -1,7 +1,7 @@
 import type { EpochMs } from '../core/brand';
 import type { TryEnd } from '../core/delivery';
 import type { Notice } from '../core/notice';
-import { type Span, mask } from '../core/redact';
+import { mask, placesOf, type Span } from '../core/redact';
 import { brief, oneLine } from '../core/text';
 import { format } from './formats';
 import { ForbiddenAddressError } from './guard';
@@ -86,14 +86,6 @@ function decode(text: string): string {
     if (!(error instanceof URIError)) throw error;
     return text;
   }
-}
-
-function placesOf(secret: string, text: string): readonly Span[] {
-  const places: Span[] = [];
-  for (let at = text.indexOf(secret); at >= 0; at = text.indexOf(secret, at + 1)) {
-    places.push({ start: at, end: at + secret.length });
-  }
-  return places;
 }
 
 function beginningAtEnd(secret: string, text: string): readonly Span[] {

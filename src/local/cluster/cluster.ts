@@ -9,7 +9,7 @@ import { ClusterError } from './cluster-error';
 import { type ClusterEvent, type ClusterInstance, createDeployment } from './deployment';
 import { type Guard, startGuard } from './guard';
 import { SERVERS, type ServerName, type ServerTitle } from '../servers/servers';
-import { createTimerLocks, type TimerLocks } from './timer-locks';
+import { createTimerLocks, type TimerLocks } from './instance';
 
 /** The servers that a cluster can start. */
 export type OwnServer = 'azurite' | ServerName;

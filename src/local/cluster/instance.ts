@@ -2,7 +2,6 @@ import type { LogLine } from '../host/core-api';
 import { type Child, describeExit, type Exit, startChild } from './child';
 import { ClusterError } from './cluster-error';
 import type { FromHost, FunctionSeen, ToHost } from './messages';
-import type { TimerLocks } from './timer-locks';
 
 export interface InstanceOptions {
   /** Name of its deployment. */
@@ -97,18 +96,10 @@ export function startInstance(options: InstanceOptions): RunningInstance {
       if (stream === 'stdout' || !NODE_CHATTER.test(message)) options.onLog(printedLine(message, stream));
     },
   });
+  const { app, main, port, settings, defaults, strict, hubFolder } = options;
   child.send({
     kind: 'start',
-    options: {
-      app: options.app,
-      main: options.main,
-      port: options.port,
-      settings: options.settings,
-      defaults: options.defaults,
-      strict: options.strict,
-      hubFolder: options.hubFolder,
-      sharesTimers: options.timerLocks !== undefined,
-    },
+    options: { app, main, port, settings, defaults, strict, hubFolder, sharesTimers: options.timerLocks !== undefined },
   });
   void child.exited.then((exit) => {
     ready.reject(new ClusterError(`${options.name} ended during its start (${describeExit(exit)}).`));
@@ -119,5 +110,31 @@ export function startInstance(options: InstanceOptions): RunningInstance {
     exited: child.exited,
     stop: () => stopWithin(child),
     kill: () => child.kill('SIGKILL'),
+  };
+}
+
+/**
+ * The locks on timer functions that the instances of one app share, as leases of blobs are on Azure: a lock lasts for its
+ * period after the last renewal, whether or not its owner lives.
+ */
+export interface TimerLocks {
+  /** Takes a lock, or renews it. Returns whether `owner` holds it now. */
+  take(lock: string, owner: number, periodMs: number): boolean;
+  release(lock: string, owner: number): void;
+}
+
+/** @param now monotonic, in ms */
+export function createTimerLocks(now: () => number): TimerLocks {
+  const locks = new Map<string, { readonly owner: number; readonly until: number }>();
+  return {
+    take(lock, owner, periodMs) {
+      const held = locks.get(lock);
+      if (held !== undefined && held.owner !== owner && held.until > now()) return false;
+      locks.set(lock, { owner, until: now() + periodMs });
+      return true;
+    },
+    release(lock, owner) {
+      if (locks.get(lock)?.owner === owner) locks.delete(lock);
+    },
   };
 }

@@ -1,9 +1,9 @@
 import path from 'node:path';
-import { ClusterError } from '../cluster/cluster-error';
 import {
   answers,
   findProgram,
   freePort,
+  notInstalled,
   startInFolder,
   startServer,
   type StorageServer,
@@ -31,10 +31,8 @@ export async function startConsul({
 }: ConsulOptions = {}): Promise<StorageServer> {
   const program = findProgram('consul');
   if (program === undefined) {
-    throw new ClusterError(
-      'Consul is not installed here. Install it, as https://developer.hashicorp.com/consul/install says, or pass ' +
-        '--storage consul://:TOKEN@HOST:8500 to use agents that run.',
-    );
+    const how = 'as https://developer.hashicorp.com/consul/install says';
+    throw notInstalled('Consul', how, 'consul://:TOKEN@HOST:8500 to use agents that run');
   }
   return startInFolder('consul', options, async (folder, port) => {
     const [server, serf] = [await freePort(), await freePort()];

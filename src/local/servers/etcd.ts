@@ -1,9 +1,9 @@
 import path from 'node:path';
-import { ClusterError } from '../cluster/cluster-error';
 import {
   answers,
   findProgram,
   freePort,
+  notInstalled,
   startInFolder,
   startServer,
   type StorageServer,
@@ -31,10 +31,8 @@ export async function startEtcd({
 }: EtcdOptions = {}): Promise<StorageServer> {
   const program = findProgram('etcd');
   if (program === undefined) {
-    throw new ClusterError(
-      'etcd is not installed here. Install it, on Debian with "apt-get install etcd-server", or pass ' +
-        '--storage etcd://USER:PASSWORD@HOST:2379 to use a cluster that runs.',
-    );
+    const how = 'on Debian with "apt-get install etcd-server"';
+    throw notInstalled('etcd', how, 'etcd://USER:PASSWORD@HOST:2379 to use a cluster that runs');
   }
   return startInFolder('etcd', options, async (folder, port) => {
     const url = `http://127.0.0.1:${String(port)}`;

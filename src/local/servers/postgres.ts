@@ -5,6 +5,7 @@ import path from 'node:path';
 import { ClusterError } from '../cluster/cluster-error';
 import {
   findProgram,
+  notInstalled,
   startInFolder,
   startServer,
   type StorageServer,
@@ -37,10 +38,8 @@ export async function startPostgres({ settings = [], ...options }: PostgresOptio
   const initdb = findProgram('initdb');
   const program = findProgram('postgres');
   if (initdb === undefined || program === undefined) {
-    throw new ClusterError(
-      'PostgreSQL is not installed here. Install it, on Debian with "apt-get install postgresql", or pass ' +
-        '--storage postgres://USER:PASSWORD@HOST/DATABASE to use a server that runs.',
-    );
+    const how = 'on Debian with "apt-get install postgresql"';
+    throw notInstalled('PostgreSQL', how, 'postgres://USER:PASSWORD@HOST/DATABASE to use a server that runs');
   }
   const user = serverUser();
   return startInFolder('postgres', options, async (folder, port) => {

@@ -1,7 +1,13 @@
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
-import { ClusterError } from '../cluster/cluster-error';
-import { findProgram, startInFolder, startServer, type StorageServer, type StorageServerOptions } from './server';
+import {
+  findProgram,
+  notInstalled,
+  startInFolder,
+  startServer,
+  type StorageServer,
+  type StorageServerOptions,
+} from './server';
 
 export interface RedisOptions extends StorageServerOptions {
   /** Further settings of the server: a name and its value, such as `['appendfsync', 'everysec']`. */
@@ -16,10 +22,8 @@ export interface RedisOptions extends StorageServerOptions {
 export async function startRedis({ settings = [], ...options }: RedisOptions = {}): Promise<StorageServer> {
   const program = findProgram('redis-server') ?? findProgram('valkey-server');
   if (program === undefined) {
-    throw new ClusterError(
-      'Redis is not installed here. Install it, on Debian with "apt-get install redis-server", or pass ' +
-        '--storage redis://USER:PASSWORD@HOST to use a server that runs.',
-    );
+    const how = 'on Debian with "apt-get install redis-server"';
+    throw notInstalled('Redis', how, 'redis://USER:PASSWORD@HOST to use a server that runs');
   }
   return startInFolder('redis', options, async (folder, port) => {
     const files = path.join(folder, 'redis');

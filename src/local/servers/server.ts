@@ -24,6 +24,11 @@ export function findProgram(name: string): string | undefined {
   return folders.map((folder) => path.join(folder, name)).find(isExecutable);
 }
 
+/** @param how to install it */
+export function notInstalled(title: string, how: string, instead: string): ClusterError {
+  return new ClusterError(`${title} is not installed here. Install it, ${how}, or pass --storage ${instead}.`);
+}
+
 function postgresFolders(): string[] {
   try {
     const versions = readdirSync(POSTGRES).toSorted((a, b) => Number(b) - Number(a));

@@ -1,9 +1,9 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
-import { ClusterError } from '../cluster/cluster-error';
 import {
   findProgram,
+  notInstalled,
   startInFolder,
   startServer,
   type StorageServer,
@@ -31,10 +31,8 @@ export interface ZooKeeperOptions extends StorageServerOptions {
 export async function startZooKeeper({ id, settings = [], ...options }: ZooKeeperOptions = {}): Promise<StorageServer> {
   const program = findProgram('java');
   if (program === undefined || !existsSync(CLASSES)) {
-    throw new ClusterError(
-      'ZooKeeper is not installed here. Install it, on Debian with "apt-get install zookeeper default-jre-headless", ' +
-        'or pass --storage zk://USER:PASSWORD@HOST to use servers that run.',
-    );
+    const how = 'on Debian with "apt-get install zookeeper default-jre-headless"';
+    throw notInstalled('ZooKeeper', how, 'zk://USER:PASSWORD@HOST to use servers that run');
   }
   return startInFolder('zookeeper', options, async (folder, port) => {
     const file = writeFiles(folder, port, id, settings);

@@ -74,8 +74,8 @@ export async function uncordonDeployment(
 }
 
 /** The live deployments that may claim, by name. */
-export async function claimingDeployments(store: LeaseStore, options?: CallOptions): Promise<readonly string[]> {
-  const [{ control }, presences] = await Promise.all([store.readControl(FLEET, options), store.listPresences(options)]);
+export async function claimingDeployments(store: LeaseStore): Promise<readonly string[]> {
+  const [{ control }, presences] = await Promise.all([store.readControl(FLEET), store.listPresences()]);
   const fleet = control === undefined ? NO_FLEET : decodeFleet(control.metadata);
   return deploymentsOf(presences)
     .deployments.filter(({ name, state }) => state !== 'silent' && cordonOf(fleet, name) === undefined)

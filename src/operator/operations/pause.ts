@@ -7,7 +7,7 @@ import { type JobSpec, actualTime, nextDue } from '../../core/job';
 import { recordKey, runIdOf } from '../../core/key';
 import { UNRUN_OUTCOMES } from '../../core/outcome';
 import type { Row } from '../../core/row';
-import type { CallOptions, LeaseStore } from '../../lease/store';
+import type { LeaseStore } from '../../lease/store';
 import type { Paused, PausedMany } from '../../manage/schema/actions';
 import type { Pause as ShownPause } from '../../manage/schema/jobs';
 import { type Acting, operate } from '../audit';
@@ -236,14 +236,10 @@ export interface StillRuns {
 }
 
 /** The run of a paused job that the pause does not stop, because it was claimed before. */
-export async function stillRuns(
-  store: LeaseStore,
-  { name, spec }: Subject,
-  options?: CallOptions,
-): Promise<StillRuns | undefined> {
-  const state = await readState(store, name, options);
+export async function stillRuns(store: LeaseStore, { name, spec }: Subject): Promise<StillRuns | undefined> {
+  const state = await readState(store, name);
   const { row, lease, now } = state;
-  const runId = await currentRun(store, name, state, options);
+  const runId = await currentRun(store, name, state);
   if (runId === undefined) {
     return lease === 'held' ? { runId, deployment: undefined, startsAt: 0, how: 'claimed' } : undefined;
   }
@@ -252,7 +248,7 @@ export async function stillRuns(
   const claim = { runId, deployment: incumbent, startsAt: started };
   if (started <= now) {
     const waits =
-      isHeldBack(row) && typeof (await placeInGroup(store, { name, group: spec?.group }, row, options)) === 'object';
+      isHeldBack(row) && typeof (await placeInGroup(store, { name, group: spec?.group }, row, undefined)) === 'object';
     return { ...claim, how: !waits ? 'running' : now - started > READS_CONTROL_AFTER_MS ? 'claimedEarly' : 'reading' };
   }
   return { ...claim, how: beforeDue(started - claimedAt, started - now) };

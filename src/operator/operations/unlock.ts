@@ -1,7 +1,7 @@
 import type { ETag, JobName, Millis } from '../../core/brand';
 import { runIdOf } from '../../core/key';
 import { type Row, decodeRow } from '../../core/row';
-import type { CallOptions, JobRowStore, ListedRow } from '../../lease/store';
+import type { JobRowStore, ListedRow } from '../../lease/store';
 import { OperatorError } from '../operator-error';
 
 export interface HeldLease {
@@ -21,9 +21,9 @@ export interface HeldLease {
  * @throws OperatorError `CannotBreak` if the store's leases cannot be broken, `NotHeld`, `Unseen`;
  *   `ForeignMetadataError` if cronlease did not write the row
  */
-export async function heldLease(store: JobRowStore, job: JobName, options?: CallOptions): Promise<HeldLease> {
+export async function heldLease(store: JobRowStore, job: JobName): Promise<HeldLease> {
   if (store.breakLease === undefined) throw cannotBreak(store);
-  const found = await store.readRow(job, options);
+  const found = await store.readRow(job);
   if (found === undefined) {
     throw new OperatorError('Unseen', `job "${job}" has no lease: no coordinator has seen it yet`);
   }
@@ -46,13 +46,9 @@ export async function heldLease(store: JobRowStore, job: JobName, options?: Call
  * @returns the remaining time of the lease
  * @throws OperatorError `NotHeld` if the lease was released, or the row changed, meanwhile
  */
-export async function unlockJob(
-  store: JobRowStore,
-  { job, etag }: HeldLease,
-  options?: CallOptions,
-): Promise<{ readonly leftMs: Millis }> {
+export async function unlockJob(store: JobRowStore, { job, etag }: HeldLease): Promise<{ readonly leftMs: Millis }> {
   if (store.breakLease === undefined) throw cannotBreak(store);
-  const answer = await store.breakLease(job, etag, options);
+  const answer = await store.breakLease(job, etag);
   if (answer.kind === 'broken') return { leftMs: answer.leftMs };
   throw new OperatorError(
     'NotHeld',

@@ -147,9 +147,8 @@ export async function explainManualRun(
   job: JobSpec,
   revision: number,
   { time, id }: { readonly time: EpochMs; readonly id: string },
-  options?: CallOptions,
 ): Promise<Pick<Explanation, 'outcome' | 'reason' | 'record'>> {
-  const found = await recordOf(store, job.name, recordKey(time, id), options);
+  const found = await recordOf(store, job.name, recordKey(time, id), undefined);
   if (found?.record.state === 'final') {
     const { outcome, reason } = found.record;
     return {
@@ -158,7 +157,7 @@ export async function explainManualRun(
       record: shown(found.record, found.key, undefined),
     };
   }
-  const answer = await explainTime(store, job, revision, time, options);
+  const answer = await explainTime(store, job, revision, time);
   return answer.due ? { outcome: 'pending', reason: 'requested', record: null } : answer;
 }
 

@@ -142,22 +142,17 @@ export interface FoundRun {
  *
  * @throws OperatorError `NoRun`
  */
-export async function findRun(
-  store: LeaseStore,
-  job: JobName,
-  time: EpochMs | undefined,
-  options?: CallOptions,
-): Promise<FoundRun> {
-  const { row, lease } = await readState(store, job, options);
+export async function findRun(store: LeaseStore, job: JobName, time: EpochMs | undefined): Promise<FoundRun> {
+  const { row, lease } = await readState(store, job);
   const current = row?.run;
   if (current !== undefined && (time === undefined || current.scheduledFor === time)) {
     return found(job, current.key, row !== undefined && isAtRest(row, lease));
   }
   if (time === undefined) throw new OperatorError('NoRun', `job "${job}" has not run yet`);
   const recorded =
-    (await recordAt(store, job, time, options)) ??
-    (await manualRecordAt(store, job, time, options)) ??
-    (await recordOver(store, job, time, options)).found;
+    (await recordAt(store, job, time)) ??
+    (await manualRecordAt(store, job, time)) ??
+    (await recordOver(store, job, time)).found;
   const at = new Date(time).toISOString();
   if (recorded === undefined) {
     throw new OperatorError(

@@ -1,4 +1,5 @@
 import type { EpochMs } from '../../core/brand';
+import { byText } from '../../core/text';
 import { asOfNow } from './ask';
 import type { PageOf } from '../port';
 import { type Folder, mayHold, unescaped } from './paths';
@@ -29,10 +30,4 @@ export async function pageOf(
     }
   }
   return { now, ids: ids.slice(0, limit), continuation: ids.length > limit ? ids[limit - 1] : undefined };
-}
-
-/** By the order of bytes, as ids are printable ASCII. */
-function byText(a: string, b: string): number {
-  if (a === b) return 0;
-  return a < b ? -1 : 1;
 }
