@@ -111,9 +111,18 @@ function span(text: string, option: string): Millis {
   throw new UsageError(`${option} ${JSON.stringify(text)} is not a duration: use a form such as 30s, 10m or 1h30m`);
 }
 
+/** A function app whose jobs do nothing but take time, in its own folder. */
 function probeApp(): Subject {
-  const { folder, jobsFile } = createProbeApp();
-  const { jobsFile: jobs } = loadFile({ file: jobsFile });
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'cronlease-drill-'));
+  const write = (name: string, text: string): string => {
+    const file = path.join(folder, name);
+    fs.writeFileSync(file, text);
+    return file;
+  };
+  write('package.json', JSON.stringify({ name: 'cronlease-drill', main: 'app.js' }));
+  write('host.json', JSON.stringify(HOST));
+  write('app.js', `require(${JSON.stringify(path.join(__dirname, '../..', 'drill-app.js'))});\n`);
+  const { jobsFile: jobs } = loadFile({ file: write('jobs.json', JSON.stringify({ revision: 1, jobs: JOBS })) });
   return { folder, jobs, job: LONG_JOB, said: 'the probe jobs that come with cronlease', temporary: [folder] };
 }
 
@@ -190,24 +199,4 @@ function watchSignals(): { readonly signal: AbortSignal; dispose(): void } {
       for (const signal of signals) process.off(signal, abort);
     },
   };
-}
-
-/** A function app whose jobs do nothing but take time, in its own folder. */
-interface ProbeApp {
-  readonly folder: string;
-  readonly jobsFile: string;
-}
-
-function createProbeApp(): ProbeApp {
-  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'cronlease-drill-'));
-  const write = (name: string, text: string): string => {
-    const file = path.join(folder, name);
-    fs.writeFileSync(file, text);
-    return file;
-  };
-  write('package.json', JSON.stringify({ name: 'cronlease-drill', main: 'app.js' }));
-  write('host.json', JSON.stringify(HOST));
-  write('app.js', `require(${JSON.stringify(path.join(__dirname, '../..', 'drill-app.js'))});\n`);
-  const jobsFile = write('jobs.json', JSON.stringify({ revision: 1, jobs: JOBS }));
-  return { folder, jobsFile };
 }

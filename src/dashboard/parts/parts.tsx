@@ -85,31 +85,25 @@ interface TimeProps {
 }
 
 /** A time of day in the zone that was chosen. Its tooltip has the job's zone and the viewer's. */
-export function Time({ at, zone }: TimeProps): JSX.Element {
-  const instant = Date.parse(at);
-  return (
-    <time dateTime={at} title={inBothZones(instant, zone)}>
-      {shortTime(instant, zoneOf(zone), now.value)}
-    </time>
-  );
+export function Time(props: TimeProps): JSX.Element {
+  return <Shown {...props} as={shortTime} />;
 }
 
 /** As {@link Time}, with seconds. */
-export function Exact({ at, zone }: TimeProps): JSX.Element {
-  const instant = Date.parse(at);
-  return (
-    <time dateTime={at} title={inBothZones(instant, zone)}>
-      {exactTime(instant, zoneOf(zone), now.value)}
-    </time>
-  );
+export function Exact(props: TimeProps): JSX.Element {
+  return <Shown {...props} as={exactTime} />;
 }
 
 /** How long ago, or in how long. */
-export function Ago({ at, zone }: TimeProps): JSX.Element {
+export function Ago(props: TimeProps): JSX.Element {
+  return <Shown {...props} as={(instant, _, at) => relative(instant, at)} />;
+}
+
+function Shown({ at, zone, as }: TimeProps & { readonly as: typeof shortTime }): JSX.Element {
   const instant = Date.parse(at);
   return (
     <time dateTime={at} title={inBothZones(instant, zone)}>
-      {relative(instant, now.value)}
+      {as(instant, zoneOf(zone), now.value)}
     </time>
   );
 }
