@@ -1,7 +1,7 @@
 import type { EpochMs } from './brand';
 import type { JobSpec } from './job';
 import { isRequestId, recordKey } from './key';
-import { isInstant, isObject } from './metadata';
+import { isInstant, isObject, isWhole, parsedJson } from './metadata';
 import { type Origin, readOrigin } from './origin';
 import { type PastAttempt, readPast, storePast } from './past-attempt';
 
@@ -179,7 +179,7 @@ export function readProgress(text: string | undefined): BackfillProgress | undef
   const value = firstOf(text);
   if (value === undefined) return undefined;
   const { id, at, ran, skipped, aside } = value;
-  if (!isRequestId(id) || !isCount(ran) || !isCount(skipped)) return undefined;
+  if (!isRequestId(id) || !isWhole(ran) || !isWhole(skipped)) return undefined;
   return {
     id,
     at: isInstant(at) ? at : undefined,
@@ -197,7 +197,7 @@ function readAside({
   notbefore,
   past,
 }: Readonly<Record<string, unknown>>): AsideRun | undefined {
-  if (!isInstant(due) || !isInstant(since) || !isCount(n) || !isCount(drained)) return undefined;
+  if (!isInstant(due) || !isInstant(since) || !isWhole(n) || !isWhole(drained)) return undefined;
   const attempts = Array.isArray(past) ? past.filter(isObject).map(readPast) : [];
   return {
     scheduledFor: due,
@@ -227,17 +227,7 @@ function storeAside({
 }
 
 function firstOf(text: string | undefined): Readonly<Record<string, unknown>> | undefined {
-  if (text === undefined) return undefined;
-  try {
-    const list: unknown = JSON.parse(text);
-    const first: unknown = Array.isArray(list) ? list[0] : undefined;
-    return isObject(first) ? first : undefined;
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-    return undefined;
-  }
-}
-
-function isCount(value: unknown): value is number {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
+  const list = text === undefined ? undefined : parsedJson(text);
+  const first: unknown = Array.isArray(list) ? list[0] : undefined;
+  return isObject(first) ? first : undefined;
 }

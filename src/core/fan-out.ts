@@ -1,7 +1,7 @@
 import type { EpochMs, Millis, Token } from './brand';
 import type { JobSpec, Retry } from './job';
 import { type Progress, isProgress } from './log-entry';
-import { asciiJson, isObject } from './metadata';
+import { asciiJson, isObject, parsedJson } from './metadata';
 import { type RecordedError, isRecordedError } from './recorded-error';
 
 /** How a job fans out: the options of `defineFanOut`, checked, with every default filled in. */
@@ -124,12 +124,8 @@ export function notedItems({ items = '' }: Readonly<Record<string, string>>): re
 
 /** The progress of an orchestration in a heartbeat. */
 export function progressIn({ progress }: Readonly<Record<string, string>>): Progress | undefined {
-  try {
-    const value: unknown = progress === undefined ? undefined : JSON.parse(progress);
-    return isProgress(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = progress === undefined ? undefined : parsedJson(progress);
+  return isProgress(value) ? value : undefined;
 }
 
 /** The token in the name of a heartbeat; undefined: the piece is none. */
@@ -156,7 +152,7 @@ export interface PlannedItem {
 
 /** The items of a stored plan, each as JSON text; undefined if the text is not a plan. */
 export function parsePlan(body: string): readonly PlannedItem[] | undefined {
-  const texts = parseJson(body);
+  const texts = parsedJson(body);
   if (!Array.isArray(texts) || !texts.every((text) => typeof text === 'string')) return undefined;
   return texts.map((item, index) => ({ index, item }));
 }
@@ -181,19 +177,10 @@ export type ItemEnd = {
 
 /** Undefined if the text is not an item's end. */
 export function parseItemEnd(body: string): ItemEnd | undefined {
-  const value = parseJson(body);
+  const value = parsedJson(body);
   if (!isObject(value)) return undefined;
   const { state, error, attempts, result } = value;
   if (typeof attempts !== 'number') return undefined;
   if (state === 'succeeded') return { state, attempts, result };
   return state === 'failed' && isRecordedError(error) ? { state, attempts, error } : undefined;
-}
-
-/** Undefined if the text is not JSON. */
-function parseJson(body: string): unknown {
-  try {
-    return JSON.parse(body);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,6 +1,6 @@
 import type { EpochMs, JobName } from './brand';
 import type { JobSpec } from './job';
-import { FORMAT, isInstant, isObject } from './metadata';
+import { FORMAT, isInstant, isObject, parsedJson } from './metadata';
 import { type Rank, compareRanks } from './ranked-queue';
 import { type Row, type RunRef, dueOf } from './row';
 
@@ -139,7 +139,7 @@ export function storeGroup({ running, waiting }: Group): string {
 
 /** @throws ForeignGroupError */
 export function readGroup(name: string, text: string): Group {
-  const value = parsed(text);
+  const value = parsedJson(text);
   const refuse = (): never => {
     throw new ForeignGroupError(
       `groups/${name} cannot be read: this version of cronlease did not write it. ` +
@@ -155,14 +155,6 @@ export function readGroup(name: string, text: string): Group {
       isWaiting(one) ? { ...placeOf(one), priority: one.priority, came: one.came } : refuse(),
     ),
   };
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function isMember(value: unknown): value is Member {

@@ -1,7 +1,7 @@
 import type { EpochMs } from './brand';
 import type { Reason, RanOutcome } from './outcome';
 import { parseRecordKey } from './key';
-import { isInstant, isObject } from './metadata';
+import { isInstant, isObject, parsedJson } from './metadata';
 import { type Recent, type RecentRun, keyOf } from './recent';
 import type { Row } from './row';
 
@@ -118,13 +118,7 @@ function isFailed(entry: Recent): entry is RecentRun {
 /** Reads an acknowledgement leniently: it serves only people, so that a job must not stand still for it. */
 export function readAcknowledgement(text: string | undefined): Acknowledgement | undefined {
   if (text === undefined) return undefined;
-  let list: unknown;
-  try {
-    list = JSON.parse(text);
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-    return undefined;
-  }
+  const list = parsedJson(text);
   const value: unknown = Array.isArray(list) ? list[0] : undefined;
   if (!isObject(value)) return undefined;
   const { by, note, at, until, run, failures } = value;

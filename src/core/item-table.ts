@@ -9,7 +9,7 @@ import {
   parseItemPiece,
   tokenOfBeat,
 } from './fan-out';
-import { asciiJson, isObject } from './metadata';
+import { asciiJson, isObject, isWhole, parsedJson } from './metadata';
 import { firstLine } from './recorded-error';
 
 /** One item of a fan-out that has ended. */
@@ -195,22 +195,13 @@ function lineOf(index: number | undefined, summary: Piece['summary']): ItemLine 
 }
 
 function textOf(json: string | undefined): string | undefined {
-  if (json === undefined) return undefined;
-  try {
-    const text: unknown = JSON.parse(json);
-    return typeof text === 'string' ? text : undefined;
-  } catch {
-    // Something else wrote it.
-    return undefined;
-  }
+  const text = json === undefined ? undefined : parsedJson(json);
+  // Something else may have written it.
+  return typeof text === 'string' ? text : undefined;
 }
 
 function wholeOf(text: string | undefined): number | undefined {
   return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : undefined;
-}
-
-function isWhole(value: unknown): value is number {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
 }
 
 function byIndex(a: Pick<ItemLine, 'index'>, b: Pick<ItemLine, 'index'>): number {

@@ -1,4 +1,4 @@
-import { asciiJson, isInstant, isObject } from './metadata';
+import { asciiJson, isInstant, isObject, isWhole, parsedJson } from './metadata';
 
 /** The level of a line. */
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
@@ -59,14 +59,7 @@ export function storeEntries(entries: readonly LogEntry[]): string {
 /** Reads stored entries back. Lines that cronlease did not write are left out. */
 export function parseEntries(text: string): readonly LogEntry[] {
   return text.split('\n').flatMap((line) => {
-    if (line === '') return [];
-    let value: unknown;
-    try {
-      value = JSON.parse(line);
-    } catch {
-      // Something else wrote this line.
-      return [];
-    }
+    const value = line === '' ? undefined : parsedJson(line);
     return isLogEntry(value) ? [value] : [];
   });
 }
@@ -90,8 +83,4 @@ export function isProgress(value: unknown): value is Progress {
 function isTime(value: unknown): boolean {
   const instant = typeof value === 'string' ? Date.parse(value) : NaN;
   return isInstant(instant) && new Date(instant).toISOString() === value;
-}
-
-function isWhole(value: unknown): value is number {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
 }

@@ -92,12 +92,7 @@ export class MetadataReader {
   list<T>(key: string, read: (member: Readonly<Record<string, unknown>>) => T | undefined): readonly T[] {
     const text = this.metadata[key];
     if (text === undefined) return [];
-    let parsed: unknown;
-    try {
-      parsed = JSON.parse(text);
-    } catch {
-      throw new ForeignMetadataError(key, text, 'a JSON list');
-    }
+    const parsed = parsedJson(text);
     if (!Array.isArray(parsed)) throw new ForeignMetadataError(key, text, 'a JSON list');
     return parsed.map((member: unknown) => {
       const value = isObject(member) ? read(member) : undefined;
@@ -138,6 +133,21 @@ export function isoOrUndefined(instant: EpochMs | undefined): string | undefined
 
 export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** A count, as JSON has it. */
+export function isWhole(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
+}
+
+/** The value of a text in JSON; undefined: it is none. */
+export function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
 }
 
 /** JSON with everything outside printable ASCII escaped. */

@@ -3,7 +3,7 @@ import type { EpochMs, JobName } from './brand';
 import type { NoticeTopic, NotifySettings } from './job';
 import { type ClaimedOutcome, type Reason, hasRun } from './outcome';
 import { parseRecordKey, runIdOf } from './key';
-import { isInstant, isObject } from './metadata';
+import { isInstant, isObject, parsedJson } from './metadata';
 import type { EndChange, OwedNotice } from './owed-notice';
 import type { Recent } from './recent';
 import type { LedgerRecord } from './record';
@@ -160,13 +160,7 @@ export function seenNotice(
 
 /** Reads a stored notice back; undefined if it is none. */
 export function readNotice(body: string): Notice | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(body);
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-    return undefined;
-  }
+  const value = parsedJson(body);
   if (!isObject(value)) return undefined;
   const { id, change, job, at } = value;
   const isReadable = typeof id === 'string' && typeof change === 'string' && typeof job === 'string' && isInstant(at);

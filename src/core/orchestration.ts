@@ -3,7 +3,7 @@ import { PLAN_PIECE, progressIn, tokenOfBeat } from './fan-out';
 import { given } from './given';
 import { compactTime } from './key';
 import { type Progress, isProgress } from './log-entry';
-import { isObject } from './metadata';
+import { isObject, parsedJson } from './metadata';
 import { type RecordedError, isRecordedError } from './recorded-error';
 
 /** After this long without a heartbeat, another deployment takes an orchestration over, unless its job says so. */
@@ -89,13 +89,9 @@ export function failedOrchestration(message: string): OrchestrationEnd {
 
 /** Undefined if the text is not an orchestration's end. */
 export function parseOrchestrationEnd(text: string): OrchestrationEnd | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (!isObject(value)) return undefined;
-    const { state, result, error } = value;
-    if (state === 'succeeded' && typeof result === 'string') return { state, result };
-    return state === 'failed' && isRecordedError(error) ? { state, error } : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = parsedJson(text);
+  if (!isObject(value)) return undefined;
+  const { state, result, error } = value;
+  if (state === 'succeeded' && typeof result === 'string') return { state, result };
+  return state === 'failed' && isRecordedError(error) ? { state, error } : undefined;
 }

@@ -1,6 +1,6 @@
 import type { EpochMs } from './brand';
 import { parseRecordKey } from './key';
-import { isInstant } from './metadata';
+import { isInstant, isWhole, parsedJson } from './metadata';
 
 const END_CHANGES = ['failed', 'recovered', 'paused'] as const;
 
@@ -39,14 +39,7 @@ export function storeOwed(telling: readonly OwedNotice[]): readonly unknown[] {
 
 /** Reads them leniently: a notice that a newer build owes must not keep the job from running. */
 export function readOwedNotices(text: string | undefined): readonly OwedNotice[] {
-  if (text === undefined) return [];
-  let list: unknown;
-  try {
-    list = JSON.parse(text);
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-    return [];
-  }
+  const list = text === undefined ? undefined : parsedJson(text);
   return Array.isArray(list) ? list.flatMap(readRun) : [];
 }
 
@@ -54,11 +47,7 @@ function readRun(member: unknown): readonly OwedNotice[] {
   if (!Array.isArray(member)) return [];
   const [changes, of, at, failures, since, skipped]: readonly unknown[] = member;
   if (typeof changes !== 'string' || typeof of !== 'string' || parseRecordKey(of) === undefined) return [];
-  if (!isInstant(at) || !isCount(failures) || !isCount(skipped) || (since !== null && !isInstant(since))) return [];
+  if (!isInstant(at) || !isWhole(failures) || !isWhole(skipped) || (since !== null && !isInstant(since))) return [];
   const known = END_CHANGES.filter((change) => changes.split(' ').includes(change));
   return known.map((change) => ({ change, of, at, failures, since: since ?? undefined, skipped }));
-}
-
-function isCount(value: unknown): value is number {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
 }

@@ -1,4 +1,4 @@
-import { isObject } from '../core/metadata';
+import { isObject, parsedJson } from '../core/metadata';
 import {
   type AllowedHost,
   ForbiddenAddressError,
@@ -57,13 +57,9 @@ function objectIn(
 ): Readonly<Record<string, unknown>> {
   const text = secretSetting(env, setting);
   if (text === '') return {};
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    // The error of the parser repeats a part of the text, which may be secret.
-    throw new SettingError(setting, HIDDEN, `it is not JSON. Write an object such as ${example}`);
-  }
+  const value = parsedJson(text);
+  // The error of the parser repeats a part of the text, which may be secret.
+  if (value === undefined) throw new SettingError(setting, HIDDEN, `it is not JSON. Write an object such as ${example}`);
   if (!isObject(value)) throw new SettingError(setting, HIDDEN, `it is not an object such as ${example}`);
   const wrong = Object.keys(value).find((name) => !NAME.test(name));
   if (wrong !== undefined) {

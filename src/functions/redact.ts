@@ -1,7 +1,7 @@
 import vm from 'node:vm';
 import type { Millis } from '../core/brand';
 import { type Redact, type Span, mask } from '../core/redact';
-import { isObject } from '../core/metadata';
+import { isObject, parsedJson } from '../core/metadata';
 import type { Environment } from './app-settings';
 import { SettingError } from './settings';
 
@@ -34,10 +34,8 @@ const WITHHELD = `(withheld: the patterns of ${SETTING} took too long)`;
 export function redactSetting(env: Environment): Redact | undefined {
   const text = env[SETTING];
   if (text === undefined || text === '') return undefined;
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
+  const value = parsedJson(text);
+  if (value === undefined) {
     throw new SettingError(SETTING, text, `it is not JSON. Write a list of regular expressions, such as ${EXAMPLE}`);
   }
   if (!Array.isArray(value) || value.length > MOST_PATTERNS) {

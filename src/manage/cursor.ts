@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { parsedJson } from '../core/metadata';
 import { RequestError } from './problem';
 
 /** The place of a page, as callers pass it back. A checksum tells it from a text that was cut or made up. */
@@ -12,12 +13,7 @@ export function readCursor(cursor: string): readonly string[] {
   const [body = '', sum] = cursor.split('.');
   const text = Buffer.from(body, 'base64url').toString('utf8');
   if (sum !== checksum(text)) throw wrongCursor(cursor);
-  let parts: unknown;
-  try {
-    parts = JSON.parse(text);
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-  }
+  const parts = parsedJson(text);
   if (Array.isArray(parts) && parts.every((part) => typeof part === 'string')) return parts;
   throw wrongCursor(cursor);
 }

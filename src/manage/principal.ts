@@ -1,4 +1,4 @@
-import { isObject } from '../core/metadata';
+import { isObject, parsedJson } from '../core/metadata';
 import { brief, oneLine } from '../core/text';
 import { type Rights, rightsOf } from './roles';
 
@@ -32,13 +32,7 @@ const GUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
  */
 export function readPrincipal(header: string): Principal | undefined {
   if (header.length > MOST_CHARACTERS || !/^[A-Za-z0-9+/]+={0,2}$/.test(header)) return undefined;
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(Buffer.from(header, 'base64').toString('utf8'));
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
+  const parsed = parsedJson(Buffer.from(header, 'base64').toString('utf8'));
   if (!isObject(parsed) || parsed['auth_typ'] !== ENTRA || !Array.isArray(parsed['claims'])) return undefined;
   const { role_typ: roleType, name_typ: nameType } = parsed;
   const claims = parsed['claims'].flatMap((claim: unknown) => {

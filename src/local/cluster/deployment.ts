@@ -1,5 +1,6 @@
 import { given } from '../../core/given';
 import { type CoordinatorEvent, EVENT_PREFIX } from '../../core/event';
+import { parsedJson } from '../../core/metadata';
 import type { LogLine } from '../host/core-api';
 import { describeExit } from './child';
 import type { Guard } from './guard';
@@ -52,13 +53,8 @@ const RESTART_MS = 5000;
 /** Parses an event from a line of the log; undefined: it is an ordinary line. */
 export function parseEvent(message: string, deployment: string, pid: number): ClusterEvent | undefined {
   if (!message.startsWith(EVENT_PREFIX)) return undefined;
-  let json: unknown;
-  try {
-    json = JSON.parse(message.slice(EVENT_PREFIX.length));
-  } catch {
-    // Any line may begin with that word.
-    return undefined;
-  }
+  // Any line may begin with that word.
+  const json = parsedJson(message.slice(EVENT_PREFIX.length));
   if (typeof json !== 'object' || json === null || !('event' in json) || !('at' in json)) return undefined;
   const { event, at, ...rest } = json;
   return { event: String(event), at: String(at), deployment, ...rest, pid };

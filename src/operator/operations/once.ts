@@ -3,7 +3,7 @@ import type { EpochMs } from '../../core/brand';
 import { openPause } from '../../core/control';
 import type { JobSpec } from '../../core/job';
 import { recordKey, runIdOf } from '../../core/key';
-import { isInstant, isObject } from '../../core/metadata';
+import { isInstant, isObject, parsedJson } from '../../core/metadata';
 import { readRecord } from '../../coordinator/ledger';
 import type { CallOptions, LeaseStore } from '../../lease/store';
 import { readState } from '../job-state';
@@ -68,20 +68,11 @@ async function note(
     return { time: now, isFirst: true };
   }
   const body = await store.readRequest(id, options);
-  const known: unknown = body === undefined ? undefined : parse(body);
+  const known = body === undefined ? undefined : parsedJson(body);
   if (!isObject(known) || known['content'] !== content || !isInstant(known['time'])) {
     throw new OperatorError('KeyReused', 'the key has named another request before');
   }
   return { time: known['time'], isFirst: false };
-}
-
-function parse(body: string): unknown {
-  try {
-    return JSON.parse(body);
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-    return undefined;
-  }
 }
 
 function hash(text: string): string {

@@ -1,6 +1,6 @@
 import type { JobName } from '../../core/brand';
 import { parseRecordKey } from '../../core/key';
-import { isObject } from '../../core/metadata';
+import { isObject, parsedJson } from '../../core/metadata';
 import type { LedgerStore, Metadata, PieceStore, RequestStore } from '../../lease/store';
 import { inParallel } from '../../core/in-parallel';
 import { pagesOf } from '../pages';
@@ -102,11 +102,6 @@ function tokenIn(body: string): number {
 
 /** What no build of cronlease wrote is copied as it is. */
 function membersOf(body: string): Readonly<Record<string, unknown>> {
-  try {
-    const record: unknown = JSON.parse(body);
-    return isObject(record) ? record : {};
-  } catch (error) {
-    if (error instanceof SyntaxError) return {};
-    throw error;
-  }
+  const record = parsedJson(body);
+  return isObject(record) ? record : {};
 }

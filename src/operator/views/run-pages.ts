@@ -3,6 +3,7 @@ import type { EpochMs, JobName, Millis } from '../../core/brand';
 import { type Outcome, RAN_OUTCOMES, UNRUN_OUTCOMES } from '../../core/outcome';
 import { type JobSpec, actualTime } from '../../core/job';
 import { invertedTime, parseRecordKey, recordKey, runIdOf } from '../../core/key';
+import { parsedJson } from '../../core/metadata';
 import { type Origin, SCHEDULED, readOrigin } from '../../core/origin';
 import { type Row, isAtRest } from '../../core/row';
 import type { CallOptions, LedgerStore, ListedRecord } from '../../lease/store';
@@ -331,13 +332,7 @@ function listedRun(job: PagedJob, { key, summary }: ListedRecord): ListedRun | u
 
 /** A summary is for people: one that cannot be read is left out. */
 function originOf(text: string | undefined): Origin | undefined {
-  if (text === undefined) return undefined;
-  try {
-    return readOrigin(JSON.parse(text));
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-    return undefined;
-  }
+  return text === undefined ? undefined : readOrigin(parsedJson(text));
 }
 
 function instantOf(text: string | undefined): EpochMs | undefined {

@@ -1,4 +1,4 @@
-import { isObject } from '../../core/metadata';
+import { isObject, parsedJson } from '../../core/metadata';
 import type { Caller } from '../../lease/trial';
 
 /** The identity of a token of Entra ID. */
@@ -26,13 +26,8 @@ export function shownCaller({ kind, name, objectId, tenant }: Identity): Caller 
  */
 export function callerIn(token: string): Identity | undefined {
   const [, payload = ''] = token.split('.');
-  let claims: unknown;
-  try {
-    claims = JSON.parse(Buffer.from(payload, 'base64url').toString('utf8'));
-  } catch {
-    // A token is opaque to everyone but its audience, so any format is legal.
-    return undefined;
-  }
+  // A token is opaque to everyone but its audience, so any format is legal.
+  const claims = parsedJson(Buffer.from(payload, 'base64url').toString('utf8'));
   if (!isObject(claims)) return undefined;
   const text = (...names: readonly string[]): string | undefined =>
     names.map((name) => claims[name]).find((value) => typeof value === 'string' && value !== '') as string | undefined;

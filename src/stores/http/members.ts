@@ -1,6 +1,7 @@
 import http from 'node:http';
 import https from 'node:https';
 import { text } from 'node:stream/consumers';
+import { parsedJson } from '../../core/metadata';
 import { causeOf } from '../client-error';
 import { addressOf, type Member } from './address';
 import { filesOf, type Members } from './url';
@@ -98,14 +99,5 @@ async function exchange(
   sent.end(bytes);
   const response = await promise;
   const said = await text(response);
-  return { status: response.statusCode ?? 0, json: parsed(said), said, dateHeader: response.headers.date };
-}
-
-function parsed(said: string): unknown {
-  try {
-    return JSON.parse(said);
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
+  return { status: response.statusCode ?? 0, json: parsedJson(said), said, dateHeader: response.headers.date };
 }
