@@ -1,7 +1,7 @@
 import type { JobName } from '../core/brand';
 import { given } from '../core/given';
 import { type Delivery, decodeDelivery } from '../core/delivery';
-import { ForeignMetadataError } from '../core/metadata';
+import { ifReadable } from '../core/metadata';
 import { type Listed, listedNotice } from '../core/notice-sweep';
 import type { ListedNotice, NoticeStore } from '../lease/store';
 
@@ -35,11 +35,6 @@ export function readListed({ id, etag, metadata }: ListedNotice): Listed | undef
 }
 
 export function readDelivery(metadata: ListedNotice['metadata']): Delivery | undefined {
-  try {
-    return decodeDelivery(metadata);
-  } catch (error) {
-    // Something else wrote the blob: nothing depends on it.
-    if (error instanceof ForeignMetadataError) return undefined;
-    throw error;
-  }
+  // If something else wrote the blob, nothing depends on it.
+  return ifReadable(() => decodeDelivery(metadata));
 }

@@ -1,7 +1,7 @@
 import { asideKey } from '../core/backfill';
 import type { ETag, LeaseId, Millis } from '../core/brand';
 import type { Clock } from '../core/clock';
-import { ForeignMetadataError } from '../core/metadata';
+import { ifReadable } from '../core/metadata';
 import { type Row, decodeRow, mayRecordBeGone } from '../core/row';
 import { type Lease, acquire } from '../lease/acquire';
 import { untilAnswered, within } from '../lease/deadline';
@@ -88,14 +88,9 @@ async function letExpire(
 
 /** Who has the row by which a run would continue; undefined: the run continues, or is over. */
 function leftIn({ metadata, lease }: ListedRow, own: Row): 'nobody' | 'others' | undefined {
-  let row: Row;
-  try {
-    row = decodeRow(metadata);
-  } catch (error) {
-    // Its job has moved to another account, or another program wrote it: ticks report that.
-    if (error instanceof ForeignMetadataError) return undefined;
-    throw error;
-  }
+  const row = ifReadable(() => decodeRow(metadata));
+  // Its job has moved to another account, or another program wrote it: ticks report that.
+  if (row === undefined) return undefined;
   if (row.execution === own.execution) return row.phase === 'running' && lease === 'available' ? 'nobody' : undefined;
   const key = runKey(own);
   if (row.run === undefined || row.run.key === key || row.token <= own.token) return undefined;

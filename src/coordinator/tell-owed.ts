@@ -2,7 +2,7 @@ import type { Millis } from '../core/brand';
 import { decodeControl, isPausedFor } from '../core/control';
 import { encodeDelivery, NOBODY } from '../core/delivery';
 import { runIdOf } from '../core/key';
-import { ForeignMetadataError } from '../core/metadata';
+import { ifReadable } from '../core/metadata';
 import { endNotice } from '../core/notice';
 import { type Listed, toldAsOverdue } from '../core/notice-sweep';
 import type { OwedNotice } from '../core/owed-notice';
@@ -100,10 +100,5 @@ async function wasPausedFor({ job, ask }: RowWriter, { of }: OwedNotice): Promis
   const { name } = job.spec;
   const { control } = await ask((store, signal) => store.readControl(name, { signal }));
   if (control === undefined) return false;
-  try {
-    return isPausedFor(decodeControl(control.metadata), runIdOf(name, of));
-  } catch (error) {
-    if (error instanceof ForeignMetadataError) return false;
-    throw error;
-  }
+  return ifReadable(() => isPausedFor(decodeControl(control.metadata), runIdOf(name, of))) ?? false;
 }

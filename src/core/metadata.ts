@@ -150,6 +150,16 @@ export function parsedJson(text: string): unknown {
   }
 }
 
+/** What `read` returns; undefined if cronlease did not write the metadata that it reads. */
+export function ifReadable<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof ForeignMetadataError) return undefined;
+    throw error;
+  }
+}
+
 /** JSON with everything outside printable ASCII escaped. */
 export function asciiJson(value: unknown): string {
   return JSON.stringify(value).replace(

@@ -4,7 +4,7 @@ import type { Millis } from '../core/brand';
 import type { Coordinator } from '../coordinator/coordinator';
 import { isWell, ticksHere } from '../coordinator/reachability';
 import { decodePresence, presenceState } from '../core/presence';
-import { ForeignMetadataError } from '../core/metadata';
+import { ifReadable } from '../core/metadata';
 import { within } from '../lease/deadline';
 import { StoreError } from '../lease/store';
 import type { Environment } from './app-settings';
@@ -93,11 +93,7 @@ async function isSilent({ clock, store, deployment, presence }: Coordinator): Pr
   if (presence === undefined) return false;
   const listed = await within(clock, ANSWER_WITHIN_MS, (signal) => store.listPresences({ signal }));
   const found = listed.presences.get(deployment);
-  try {
-    return found === undefined || presenceState(decodePresence(found.metadata), listed.date) === 'silent';
-  } catch (error) {
-    // Something else wrote it, and the next report overwrites it.
-    if (error instanceof ForeignMetadataError) return false;
-    throw error;
-  }
+  if (found === undefined) return true;
+  // If something else wrote it, the next report overwrites it.
+  return ifReadable(() => presenceState(decodePresence(found.metadata), listed.date) === 'silent') ?? false;
 }

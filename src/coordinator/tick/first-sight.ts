@@ -1,10 +1,10 @@
 import type { EpochMs, JobName, Millis } from '../../core/brand';
 import { claimTime } from '../../core/decide/verdict';
 import { nextDue } from '../../core/job';
-import { type Control, controlOf } from '../../core/control';
+import { controlOf } from '../../core/control';
 import type { CoordinatorEvent } from '../../core/event';
 import { rowAfterLoss } from '../../core/lost-row';
-import { ForeignMetadataError } from '../../core/metadata';
+import { ifReadable } from '../../core/metadata';
 import { type Row, encodeRow, firstCursor, newRow } from '../../core/row';
 import { within } from '../../lease/deadline';
 import type { ListedControl, ListedRecord, Listing } from '../../lease/store';
@@ -174,19 +174,11 @@ export function createFirstSight({
   }
 }
 
-/** A control that is not ours keeps its job from being claimed, so that nothing of it counts. */
-function readable(listed: ListedControl | undefined): Control {
-  try {
-    return controlOf(listed);
-  } catch (error) {
-    if (!(error instanceof ForeignMetadataError)) throw error;
-    return controlOf(undefined);
-  }
-}
-
 /** The row of a job that has records: its row was deleted, and the ledger was not. */
-function lostRow({ spec }: RunnableJob, fresh: Row, { control, records }: Required<Absent>, now: EpochMs): Row {
-  return rowAfterLoss({ job: spec, fresh, records, control: readable(control), now });
+function lostRow({ spec }: RunnableJob, fresh: Row, { control: listed, records }: Required<Absent>, now: EpochMs): Row {
+  // A control that is not ours keeps its job from being claimed, so that nothing of it counts.
+  const control = ifReadable(() => controlOf(listed)) ?? controlOf(undefined);
+  return rowAfterLoss({ job: spec, fresh, records, control, now });
 }
 
 function lossOf(job: JobName, { token }: Row, at: EpochMs): CoordinatorEvent {

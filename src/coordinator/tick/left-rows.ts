@@ -1,6 +1,6 @@
 import type { ETag, JobName, LeaseId, Millis } from '../../core/brand';
 import { settlesAt } from '../../core/decide/next-row';
-import { ForeignMetadataError } from '../../core/metadata';
+import { ForeignMetadataError, ifReadable } from '../../core/metadata';
 import { decodePresence, jobsHash, PRESENCE_EVERY_MS, presenceState } from '../../core/presence';
 import { type Row, decodeRow, isAtRest } from '../../core/row';
 import { acquire } from '../../lease/acquire';
@@ -93,17 +93,11 @@ interface Marked {
 }
 
 function markable({ metadata, lease }: ListedRow, revision: number): Row | undefined {
-  if (lease !== 'available') return undefined;
-  try {
-    const row = decodeRow(metadata);
-    // A newer file had the job.
-    if (row.revision > revision) return undefined;
-    const isLeft = row.leftSince === undefined && row.forgotten === undefined && isAtRest(row, lease);
-    return isLeft ? row : undefined;
-  } catch (error) {
-    if (!(error instanceof ForeignMetadataError)) throw error;
-    return undefined;
-  }
+  const row = lease === 'available' ? ifReadable(() => decodeRow(metadata)) : undefined;
+  // A newer file had the job.
+  if (row === undefined || row.revision > revision) return undefined;
+  const isLeft = row.leftSince === undefined && row.forgotten === undefined && isAtRest(row, lease);
+  return isLeft ? row : undefined;
 }
 
 /** Whether an acquisition that fails would do harm, because retention deletes the records that settle the row. */

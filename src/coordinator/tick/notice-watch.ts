@@ -2,7 +2,7 @@ import type { Millis } from '../../core/brand';
 import { controlOf } from '../../core/control';
 import { type Delivery, SEND_WITHIN_MS, encodeDelivery, mayTakeOver } from '../../core/delivery';
 import type { JobSpec, NotifySettings } from '../../core/job';
-import { ForeignMetadataError } from '../../core/metadata';
+import { ForeignMetadataError, ifReadable } from '../../core/metadata';
 import { noticeId, readNotice } from '../../core/notice';
 import {
   type Listed,
@@ -179,24 +179,15 @@ function noticeWatch(coordinator: Coordinator, overdue: OverdueWatch): NoticeWat
 function isOwed({ jobs }: Listing, { id, job }: Listed): boolean {
   const row = jobs.get(job)?.row;
   if (row === undefined) return false;
-  try {
-    return decodeRow(row.metadata).telling.some(({ change, of }) => noticeId(job, change, of) === id);
-  } catch (error) {
-    // Once the row has been repaired, it may name it again.
-    if (error instanceof ForeignMetadataError) return true;
-    throw error;
-  }
+  const telling = ifReadable(() => decodeRow(row.metadata).telling);
+  // Once the row has been repaired, it may name it again.
+  return telling === undefined || telling.some(({ change, of }) => noticeId(job, change, of) === id);
 }
 
 /** Whether the last run has failed of a job that a file has. */
 function isFailing({ metadata }: ListedRow): boolean {
-  try {
-    const { failures, forgotten, leftSince } = decodeRow(metadata);
-    return failures > 0 && forgotten === undefined && leftSince === undefined;
-  } catch (error) {
-    if (!(error instanceof ForeignMetadataError)) throw error;
-    return true;
-  }
+  const row = ifReadable(() => decodeRow(metadata));
+  return row === undefined || (row.failures > 0 && row.forgotten === undefined && row.leftSince === undefined);
 }
 
 /** The receivers whose addresses this process has. Others are left to deployments that have theirs. */

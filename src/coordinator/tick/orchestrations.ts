@@ -3,7 +3,7 @@ import { sleep } from '../../core/clock';
 import { controlOf } from '../../core/control';
 import { runIdOf } from '../../core/key';
 import { redactNote } from '../../core/log-buffer';
-import { ForeignMetadataError } from '../../core/metadata';
+import { ifReadable } from '../../core/metadata';
 import { BEATS_PER_TAKE_OVER, CANCEL_EVENT, instanceIdOf, parseInstanceId } from '../../core/orchestration';
 import { redactNothing } from '../../core/redact';
 import { type Row, decodeRow, isAtRest } from '../../core/row';
@@ -255,13 +255,9 @@ async function trying(report: Report, id: string, act: () => Promise<void>): Pro
 
 function waitingOf(job: RunnableJob, { jobs }: Listing): Waiting | undefined {
   const listed = jobs.get(job.spec.name);
-  if (listed?.row === undefined) return undefined;
-  try {
-    return { job, row: decodeRow(listed.row.metadata), listed };
-  } catch (error) {
-    if (!(error instanceof ForeignMetadataError)) throw error;
-    return undefined;
-  }
+  const metadata = listed?.row?.metadata;
+  const row = metadata && ifReadable(() => decodeRow(metadata));
+  return listed && row && { job, row, listed };
 }
 
 function idOf({ job, row }: JobRow): string {

@@ -2,7 +2,7 @@ import type { EpochMs, JobName, Millis } from '../../core/brand';
 import { type Control, controlOf } from '../../core/control';
 import type { JobSpec } from '../../core/job';
 import type { Punctuality } from '../../core/notice-sweep';
-import { ForeignMetadataError } from '../../core/metadata';
+import { ifReadable } from '../../core/metadata';
 import { countsFrom, overdueBy } from '../../core/overdue';
 import { type Row, decodeRow } from '../../core/row';
 import { CALL_LIMIT_MS, within } from '../../lease/deadline';
@@ -101,18 +101,15 @@ export function overdueWatch(coordinator: Coordinator): OverdueWatch {
     const version = `${listed.etag} ${listed.lease} ${control?.etag ?? ''}`;
     const before = read.get(spec.name);
     if (before?.version === version) return before;
-    try {
+    // The tick has reported what cannot be read.
+    return ifReadable(() => {
       const row = decodeRow(listed.metadata);
       if (row.forgotten !== undefined || (row.revision > revision && row.scheduleHash !== spec.scheduleHash)) return;
       const wanted = controlOf(control);
       const seen = { spec, row, control: wanted, version, isHeld: listed.lease === 'leased' };
       read.set(spec.name, seen);
       return seen;
-    } catch (error) {
-      // The tick has reported it.
-      if (error instanceof ForeignMetadataError) return undefined;
-      throw error;
-    }
+    });
   }
 
   function mayBeOverdue({ spec, row, control }: Seen): boolean {

@@ -1,13 +1,12 @@
 import type { JobName } from '../../core/brand';
 import { pendingManualRuns } from '../../core/control';
 import { recordKey, runIdOf } from '../../core/key';
-import { ForeignMetadataError } from '../../core/metadata';
-import { type Row, decodeRow } from '../../core/row';
+import { ifReadable } from '../../core/metadata';
 import { readRecord } from '../../coordinator/ledger';
 import type { CallOptions, LeaseStore, Listing } from '../../lease/store';
 import { withOverlappedRun } from './explain';
 import { stateIn } from '../job-state';
-import { type ShownRecord, shown } from './list-runs';
+import { rowOf, shown, type ShownRecord } from './list-runs';
 import { withNotedLosses } from './noted-losses';
 import { withAtWork } from './run-at-work';
 import { runsNow } from './runs-now';
@@ -32,7 +31,7 @@ export async function showRun(
   }
   const running = await runsNow(store, [job], listing, options);
   const current = running.find(({ runId }) => runId === runIdOf(job, key));
-  const seen = current ?? (found && shown(found.record, key, readableRow(listing, job)));
+  const seen = current ?? (found && shown(found.record, key, ifReadable(() => rowOf(listing, job))));
   return seen && complete(await withAtWork(store, seen, key, options));
 }
 
@@ -58,21 +57,8 @@ export async function showRequestedRun(
 }
 
 function isPending(listing: Listing, job: JobName, key: string): boolean {
-  try {
-    const { row, control } = stateIn(listing, job);
-    return pendingManualRuns(control, row?.manualTaken ?? 0).some(({ time, id }) => recordKey(time, id) === key);
-  } catch (error) {
-    if (!(error instanceof ForeignMetadataError)) throw error;
-    return false;
-  }
-}
-
-function readableRow({ jobs }: Listing, job: JobName): Row | undefined {
-  const row = jobs.get(job)?.row;
-  try {
-    return row && decodeRow(row.metadata);
-  } catch (error) {
-    if (!(error instanceof ForeignMetadataError)) throw error;
-    return undefined;
-  }
+  const state = ifReadable(() => stateIn(listing, job));
+  if (state === undefined) return false;
+  const pending = pendingManualRuns(state.control, state.row?.manualTaken ?? 0);
+  return pending.some(({ time, id }) => recordKey(time, id) === key);
 }
