@@ -5,7 +5,7 @@ import { type JobSpec, actualTime } from '../core/job';
 import { requiredSince } from '../core/requires';
 import type { Path } from './config-error';
 import type { IssueReport } from './report';
-import { isRecord } from './readers';
+import { isObject } from '../core/metadata';
 import { nearest } from './suggest';
 
 /** A job as far as the checks of `requires` read it. It may have errors elsewhere. */
@@ -17,7 +17,7 @@ interface Requiring {
 }
 
 export function checkRequires(jobs: Readonly<Record<string, unknown>>, report: IssueReport): void {
-  const known = new Map(Object.entries(jobs).flatMap(([name, raw]) => (isRecord(raw) ? [[name, readRaw(raw)]] : [])));
+  const known = new Map(Object.entries(jobs).flatMap(([name, raw]) => (isObject(raw) ? [[name, readRaw(raw)]] : [])));
   let requires = false;
   for (const [name, job] of known) {
     if (job.requires.length === 0) continue;

@@ -20,7 +20,8 @@ import { checkInput } from './check-input';
 import type { Path } from './config-error';
 import { type UsedCalendar, excludedTimes } from './excluded';
 import type { HandledJob } from './handlers';
-import { ALL_JOBS, isJobName, isRecord } from './readers';
+import { isObject } from '../core/metadata';
+import { ALL_JOBS, isJobName } from './readers';
 import type { CheckedJob, IssueReport } from './report';
 import { type FileGroups, type FileNotify, type JobSettings, jobRemainder, jobSchema } from './schema';
 import { nearest } from './suggest';
@@ -74,7 +75,7 @@ export function readJob(name: string, raw: unknown, report: IssueReport, limits:
       'has a name that is reserved: cronlease keeps the list of storage accounts under it',
       'give it another name, such as "layout"',
     );
-  if (!isRecord(raw)) {
+  if (!isObject(raw)) {
     report.error(path, 'is not an object', 'must be an object of settings: {"schedule": "0 3 * * *"}');
     return {};
   }

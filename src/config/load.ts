@@ -10,7 +10,7 @@ import { ConfigError, type ConfigIssue, valueAt } from './config-error';
 import { type Registry, checkHandlers } from './handlers';
 import { readJob } from './job';
 import { type ReadFile, readJsonFile } from './read-file';
-import { isRecord } from './readers';
+import { isObject } from '../core/metadata';
 import { type IssueReport, reportOn } from './report';
 import { jobSchema, topRemainder, topSchema } from './schema';
 import { nearest } from './suggest';
@@ -121,12 +121,12 @@ function readTop(file: unknown, report: IssueReport): z.output<typeof topRemaind
   const { issues } = parsed.error;
   const known = Object.keys(topSchema.shape);
   report.addErrors(countOf(issues), () => issuesOf(issues, file, [], known, Object.keys(jobSchema.shape)));
-  const right: Record<string, unknown> = isRecord(file) ? { ...file } : {};
+  const right: Record<string, unknown> = isObject(file) ? { ...file } : {};
   for (const {
     path: [member = '', entry],
   } of issues) {
     const whole = right[String(member)];
-    if (entry !== undefined && isRecord(whole) && (member === 'calendars' || member === 'groups')) {
+    if (entry !== undefined && isObject(whole) && (member === 'calendars' || member === 'groups')) {
       right[member] = Object.fromEntries(Object.entries(whole).filter(([name]) => name !== entry));
     } else if (member !== '') right[String(member)] = undefined;
   }
@@ -136,7 +136,7 @@ function readTop(file: unknown, report: IssueReport): z.output<typeof topRemaind
 /** The entries of a member as they stand in the file. */
 function recordIn(file: unknown, member: string): Readonly<Record<string, unknown>> {
   const value = valueAt(file, [member]);
-  return isRecord(value) ? value : {};
+  return isObject(value) ? value : {};
 }
 
 /**
@@ -147,7 +147,7 @@ function recordIn(file: unknown, member: string): Readonly<Record<string, unknow
 function checkGroups(jobs: Readonly<Record<string, unknown>>, groups: readonly string[], report: IssueReport): void {
   const used = new Set<string>();
   for (const [name, job] of Object.entries(jobs)) {
-    if (!isRecord(job) || typeof job['group'] !== 'string') continue;
+    if (!isObject(job) || typeof job['group'] !== 'string') continue;
     const { group, schedule } = job;
     const place = ['jobs', name, 'group'];
     used.add(group);

@@ -13,10 +13,6 @@ export function isJobName(name: string): name is JobName {
   return JOB_NAME.test(name);
 }
 
-export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 type Context = z.core.$RefinementCtx;
 
 // Patterns are for editors: they catch obvious mistakes while typing. The readers below decide.

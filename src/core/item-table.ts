@@ -200,7 +200,8 @@ function textOf(json: string | undefined): string | undefined {
   return typeof text === 'string' ? text : undefined;
 }
 
-function wholeOf(text: string | undefined): number | undefined {
+/** A count in a summary. */
+export function wholeOf(text: string | undefined): number | undefined {
   return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : undefined;
 }
 

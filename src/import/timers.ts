@@ -3,7 +3,7 @@ import JSON5 from 'json5';
 import type { EpochMs, Millis } from '../core/brand';
 import { formatDuration } from '../core/duration';
 import { ScheduleError } from '../core/schedule/schedule-error';
-import { isRecord } from '../config/readers';
+import { isObject } from '../core/metadata';
 import type { JobInFile } from '../config/job-in-file';
 import type { Scheduled } from './clock-policy';
 import { inBoth } from './cron-text';
@@ -111,8 +111,8 @@ function leaveOutComputed(finds: Finds, line: number, what: string, part: string
 
 function readFunctionJson(finds: Finds, file: string, text: string, options: TimerOptions): void {
   const value = jsonOf(file, text);
-  const bindings = isRecord(value) && Array.isArray(value['bindings']) ? value['bindings'].filter(isRecord) : undefined;
-  if (!isRecord(value) || bindings === undefined) {
+  const bindings = isObject(value) && Array.isArray(value['bindings']) ? value['bindings'].filter(isObject) : undefined;
+  if (!isObject(value) || bindings === undefined) {
     throw new ImportError({ file, line: 1 }, 'this is not a function.json, because it has no "bindings"');
   }
   const trigger = bindings.find(({ type }) => typeof type === 'string' && type.toLowerCase() === 'timertrigger');
@@ -228,7 +228,7 @@ function timingOf(
 function retryOf(finds: Finds, { line, name, members }: Timer): Pick<JobInFile, 'retry'> {
   const given = members.get('retry');
   if (given === undefined) return {};
-  const policy = given instanceof Map ? given : new Map(isRecord(given) ? Object.entries(given) : []);
+  const policy = given instanceof Map ? given : new Map(isObject(given) ? Object.entries(given) : []);
   const [count, delay] = [policy.get('maxRetryCount'), durationOf(policy.get('delayInterval'))];
   const [least, most] = [durationOf(policy.get('minimumInterval')), durationOf(policy.get('maximumInterval'))];
   const attempts = typeof count === 'number' && count >= 0 ? count + 1 : undefined;

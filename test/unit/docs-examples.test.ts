@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { loadJobs } from '../../src/config/load';
-import { isRecord } from '../../src/config/readers';
+import { isObject } from '../../src/core/metadata';
 import { noticeSettings } from '../../src/functions/notice-settings';
 import { keyOf, signatureHeaders } from '../../src/notices/signature';
 import { type Example, docExamples } from '../support/doc-examples';
@@ -32,7 +32,7 @@ describe('the examples of the documents', () => {
 
   it.each(named(jobsFiles))('are valid jobs files: %s', (_, example) => {
     const value = jsonOf(example);
-    if (!isRecord(value)) throw new Error('not an object');
+    if (!isObject(value)) throw new Error('not an object');
     const { $schema: _schema, ...jobs } = value;
     // The calendars of an example lie in files that the reader has.
     const readFile = (): Buffer => Buffer.from('BEGIN:VCALENDAR\r\nVERSION:2.0\r\nEND:VCALENDAR\r\n');
@@ -66,7 +66,7 @@ describe('the examples of the documents', () => {
     const module: unknown = await import(
       /* @vite-ignore */ `data:text/javascript,${encodeURIComponent(example?.code ?? '')}`
     );
-    const verify = isRecord(module) ? module['isFromCronlease'] : undefined;
+    const verify = isObject(module) ? module['isFromCronlease'] : undefined;
     if (typeof verify !== 'function') throw new Error('docs/how-to/notices.md has no isFromCronlease');
     const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
     const key = keyOf(secret);

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { isRecord } from '../../src/config/readers';
+import { isObject } from '../../src/core/metadata';
 import { createProgram } from '../../src/cli/program';
 import { COMPLETE } from '../../src/cli/setup/completion';
 import { INSTRUMENTS } from '../../src/telemetry/instruments';
@@ -25,9 +25,9 @@ function firstColumn(file: string): string[] {
 /** The names of all properties in a JSON schema. */
 function settingsIn(schema: unknown): readonly string[] {
   if (Array.isArray(schema)) return schema.flatMap(settingsIn);
-  if (!isRecord(schema)) return [];
+  if (!isObject(schema)) return [];
   const { properties } = schema;
-  const names = isRecord(properties) ? Object.keys(properties) : [];
+  const names = isObject(properties) ? Object.keys(properties) : [];
   return [...new Set([...names, ...Object.values(schema).flatMap(settingsIn)])];
 }
 
@@ -47,7 +47,7 @@ describe('docs/reference', () => {
     for (const reference of new Set(references)) {
       const [start, ...names] = reference.split('/');
       const found = names.reduce<unknown>(
-        (at, name) => (isRecord(at) ? at[name] : undefined),
+        (at, name) => (isObject(at) ? at[name] : undefined),
         JSON.parse(text) as unknown,
       );
       expect([start, found], reference).toEqual(['#', expect.any(Object)]);

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { ConfigError, valueAt } from '../../config/config-error';
 import { loadJobs } from '../../config/load';
 import { readJsonFile } from '../../config/read-file';
-import { isRecord } from '../../config/readers';
+import { isObject } from '../../core/metadata';
 import type { EpochMs } from '../../core/brand';
 import { actualTime, type JobsFile } from '../../core/job';
 import { readLocalSettings } from '../../local/host/app-folder';
@@ -45,7 +45,7 @@ export function fileInSettings(app: string, env: NodeJS.ProcessEnv): string | un
 /** A member as it stands in a file; empty: the file has none. */
 function membersIn(file: string, member: 'jobs' | 'groups' | 'notify'): Settings {
   const value = valueAt(readJsonFile(file, '').value, [member]);
-  return isRecord(value) ? value : {};
+  return isObject(value) ? value : {};
 }
 
 /** The members of a file's top that are not empty. */
@@ -168,15 +168,15 @@ export function changesBetween(before: Settings, after: Settings): readonly stri
 }
 
 function scheduleOf(job: unknown): string {
-  return isRecord(job) && typeof job['schedule'] === 'string' ? `: ${job['schedule']}` : '';
+  return isObject(job) && typeof job['schedule'] === 'string' ? `: ${job['schedule']}` : '';
 }
 
 function keysOf(job: unknown): readonly string[] {
-  return isRecord(job) ? Object.keys(job) : [];
+  return isObject(job) ? Object.keys(job) : [];
 }
 
 function memberOf(job: unknown, key: string): string | undefined {
-  return isRecord(job) ? JSON.stringify(job[key]) : undefined;
+  return isObject(job) ? JSON.stringify(job[key]) : undefined;
 }
 
 /** The result of reading the jobs files again. */

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import JSON5 from 'json5';
-import { isRecord } from '../../config/readers';
+import { isObject, parsedJson } from '../../core/metadata';
 import { windowsZone } from '../../config/windows-zones';
 import { ScheduleError } from '../../core/schedule/schedule-error';
 import { zoneOf } from '../../core/schedule/zone';
@@ -87,14 +87,9 @@ function nextRevision(out: string, force: boolean): number {
   if (!existsSync(out)) return 1;
   if (!force)
     throw new CliError('FileExists', `${out} exists already: name another file, or add --force to replace it`);
-  try {
-    const before: unknown = JSON.parse(readFileSync(out, 'utf8'));
-    const revision = isRecord(before) ? before['revision'] : undefined;
-    return typeof revision === 'number' && Number.isSafeInteger(revision) ? revision + 1 : 1;
-  } catch (error) {
-    if (error instanceof SyntaxError) return 1;
-    throw error;
-  }
+  const before = parsedJson(readFileSync(out, 'utf8'));
+  const revision = isObject(before) ? before['revision'] : undefined;
+  return typeof revision === 'number' && Number.isSafeInteger(revision) ? revision + 1 : 1;
 }
 
 async function readAll(format: Format, sources: readonly string[], options: ImportOptions): Promise<readonly Found[]> {
@@ -170,7 +165,7 @@ function settingsOf(file: string | undefined): ReadonlyMap<string, string> | und
     if (!(error instanceof SyntaxError)) throw error;
     throw new ImportError({ file, line: 1 }, `this is not JSON: ${error.message}`, { cause: error });
   }
-  const values = isRecord(content) && isRecord(content['Values']) ? content['Values'] : {};
+  const values = isObject(content) && isObject(content['Values']) ? content['Values'] : {};
   return new Map(Object.entries(values).map(([name, value]) => [name, String(value)]));
 }
 

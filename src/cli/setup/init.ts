@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { isRecord } from '../../config/readers';
+import { isObject } from '../../core/metadata';
 import { VERSION } from '../../version';
 import { CliError } from '../cli-error';
 import { OK, OWN, print, printJson } from '../output';
@@ -68,8 +68,8 @@ function appNameOf(folder: string): string {
 function packageJson(name: string): string {
   const own: unknown = JSON.parse(read('package.json'));
   const member = (key: string): Readonly<Record<string, unknown>> => {
-    const value = isRecord(own) ? own[key] : undefined;
-    if (!isRecord(value)) throw new Error(`package.json of cronlease has no ${key}`);
+    const value = isObject(own) ? own[key] : undefined;
+    if (!isObject(value)) throw new Error(`package.json of cronlease has no ${key}`);
     return value;
   };
   const tools = ['@types/node', 'azurite', 'typescript'].map(

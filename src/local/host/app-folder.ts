@@ -3,6 +3,7 @@ import JSON5 from 'json5';
 import path from 'node:path';
 import type { Visibility } from '../durable/hub-files';
 import { isUnlimited, parseTimeSpan } from '../../core/duration';
+import { isObject } from '../../core/metadata';
 import type { LockTimes } from './timer-lock';
 
 /** The app cannot be loaded: its files are wrong, or its code threw. The message names the place and the reason. */
@@ -31,10 +32,6 @@ export interface HostSettings {
   /** `singleton` of the file. */
   readonly timerLock: LockTimes;
   readonly visibility: Visibility;
-}
-
-function isObject(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** The object in a file; undefined if there is no such file. */

@@ -2,6 +2,7 @@ import { given } from '../../core/given';
 import type { EpochMs, JobName, Millis } from '../../core/brand';
 import { type Outcome, RAN_OUTCOMES, UNRUN_OUTCOMES } from '../../core/outcome';
 import { type JobSpec, actualTime } from '../../core/job';
+import { wholeOf } from '../../core/item-table';
 import { invertedTime, parseRecordKey, recordKey, runIdOf } from '../../core/key';
 import { parsedJson } from '../../core/metadata';
 import { type Origin, SCHEDULED, readOrigin } from '../../core/origin';
@@ -338,10 +339,6 @@ function originOf(text: string | undefined): Origin | undefined {
 function instantOf(text: string | undefined): EpochMs | undefined {
   const at = Date.parse(text ?? '');
   return Number.isNaN(at) ? undefined : at;
-}
-
-function wholeOf(text: string | undefined): number | undefined {
-  return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : undefined;
 }
 
 function byAge(a: PageStart, b: PageStart): number {
