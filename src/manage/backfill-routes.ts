@@ -1,11 +1,10 @@
-import type * as z from 'zod';
-import { type BackfillStatus, backfill, endBackfill, readBackfillStatus } from '../operator/operations/backfill';
+import { backfill, endBackfill, readBackfillStatus, shownStatus } from '../operator/operations/backfill';
 import { planBackfill } from '../operator/operations/backfill-plan';
 import { actingFor, specIn, subjectOf } from './acting';
 import { oneJob } from './jobs-routes';
 import { route } from './route';
 import * as schema from './schema';
-import { isoOf, isoOrNull } from '../core/iso';
+import { isoOf } from '../core/iso';
 
 export const backfillRoutes = [
   route({
@@ -72,15 +71,3 @@ export const backfillRoutes = [
     },
   }),
 ] as const;
-
-function shownStatus({
-  from,
-  through,
-  at,
-  stopped,
-  runId,
-  ...rest
-}: BackfillStatus): NonNullable<z.input<typeof schema.OneBackfill>['backfill']> {
-  const times = { from: isoOf(from), through: isoOf(through), at: isoOf(at), stopped: isoOrNull(stopped) };
-  return { ...rest, ...times, runId: runId ?? null };
-}

@@ -1,5 +1,4 @@
 import * as z from 'zod';
-import type * as z from 'zod';
 import { leftJob } from '../config/load';
 import type { EpochMs } from '../core/brand';
 import { currentPause, pendingManualRuns } from '../core/control';

@@ -1,8 +1,7 @@
 import type { BackfillOrder } from '../../core/backfill';
-import { isoOf, isoOrNull } from '../../core/iso';
+import { isoOf } from '../../core/iso';
 import type { JobSpec } from '../../core/job';
 import type { LeaseStore } from '../../lease/store';
-import { type BackfillStatus, readBackfillStatus, type StartedBackfill } from '../../operator/operations/backfill';
 import * as operations from '../../operator/operations/backfill';
 import { type BackfillPlan, planBackfill, type WantedBackfill } from '../../operator/operations/backfill-plan';
 import { UsageError } from '../cli-error';
@@ -84,7 +83,7 @@ function counted({ running, skipped }: Pick<BackfillPlan, 'running' | 'skipped'>
 }
 
 function startedText(
-  started: Pick<StartedBackfill, 'id' | 'paused'>,
+  started: Pick<operations.StartedBackfill, 'id' | 'paused'>,
   { name }: JobSpec,
   options: BackfillOptions,
 ): string {
@@ -95,13 +94,13 @@ function startedText(
 }
 
 async function status(store: LeaseStore, spec: JobSpec, options: BackfillOptions): Promise<number> {
-  const found = await readBackfillStatus(store, spec);
-  if (options.json) printJson({ job: spec.name, backfill: found === undefined ? null : shownStatus(found) });
+  const found = await operations.readBackfillStatus(store, spec);
+  if (options.json) printJson({ job: spec.name, backfill: found === undefined ? null : operations.shownStatus(found) });
   else print(found === undefined ? `Job ${spec.name} has no back-fill.` : statusText(spec, found, timesOf(options)));
   return OK;
 }
 
-const STATES: Readonly<Record<BackfillStatus['state'], string>> = {
+const STATES: Readonly<Record<operations.BackfillStatus['state'], string>> = {
   active: 'in progress',
   paused: 'waits, because the job is paused or disabled',
   stopping: 'stops after its run in progress',
@@ -110,7 +109,7 @@ const STATES: Readonly<Record<BackfillStatus['state'], string>> = {
   done: 'done',
 };
 
-function statusText({ name }: JobSpec, found: BackfillStatus, show: ShowTime): string {
+function statusText({ name }: JobSpec, found: operations.BackfillStatus, show: ShowTime): string {
   const { id, state, from, through, order, origin, at, dueTimes, left, skipped, outcomes, runId } = found;
   const ends = Object.entries(outcomes).map(([outcome, count]) => `${count.toLocaleString('en-US')} ${outcome}`);
   return [
@@ -134,9 +133,4 @@ async function stop(job: string, options: BackfillOptions): Promise<number> {
 
 function shownPlan({ dueTimes, running, skipped }: BackfillPlan): object {
   return { running, skipped, dueTimes: dueTimes.map((due) => ({ ...due, scheduledFor: isoOf(due.scheduledFor) })) };
-}
-
-function shownStatus({ from, through, at, stopped, runId, ...rest }: BackfillStatus): object {
-  const times = { from: isoOf(from), through: isoOf(through), at: isoOf(at) };
-  return { ...rest, ...times, stopped: isoOrNull(stopped), runId: runId ?? null };
 }

@@ -3,23 +3,19 @@ import { marginOf } from '../../core/job';
 import { showSpan } from '../../core/show-time';
 import { operate } from '../../operator/audit';
 import { type HeldLease, heldLease, unlockJob } from '../../operator/operations/unlock';
-import { subjectOf } from '../../operator/subject';
-import { fileAtHand, type FileOptions } from '../jobs-file';
 import { OK, print, printJson, say } from '../output';
-import { openStore, type StorageOptions } from '../storage';
-import { type ShowTime, type TimeOptions, timesOf } from '../time';
+import { type ShowTime, timesOf } from '../time';
 import { confirm } from './confirm';
+import { type OperateOptions, targetOf } from './operate';
 import { actingOn } from './person';
 
-export interface UnlockOptions extends FileOptions, StorageOptions, TimeOptions {
+export interface UnlockOptions extends OperateOptions {
   readonly yes?: boolean | undefined;
-  readonly json?: boolean | undefined;
 }
 
 export async function unlock(job: string, options: UnlockOptions): Promise<number> {
-  const file = fileAtHand(options);
-  const store = openStore(options);
-  const { name, spec } = await subjectOf(store, job, file);
+  const { store, subject } = await targetOf(job, options);
+  const { name, spec } = subject;
   const held = await heldLease(store, name);
   const show = timesOf(options);
   if (options.yes !== true) say(`${consequences(held, spec?.leaseMs, show)}\n`);

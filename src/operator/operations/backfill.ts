@@ -1,7 +1,7 @@
 import { type Backfill, type BackfillProgress, type BackfillState, isActive, nextOf } from '../../core/backfill';
 import type { EpochMs, JobName } from '../../core/brand';
 import { currentPause } from '../../core/control';
-import { isoOf } from '../../core/iso';
+import { isoOf, isoOrNull } from '../../core/iso';
 import type { JobSpec } from '../../core/job';
 import { parseRecordKey } from '../../core/key';
 import { type Origin, boundedOrigin } from '../../core/origin';
@@ -36,6 +36,12 @@ export function endBackfill(
     const after = { id, stopped: isoOf(stopped) };
     return { answer: { job: name, ...after }, before: { id }, after };
   });
+}
+
+/** A back-fill's status in JSON. */
+export function shownStatus({ from, through, at, stopped, runId, ...rest }: BackfillStatus) {
+  const times = { from: isoOf(from), through: isoOf(through), at: isoOf(at), stopped: isoOrNull(stopped) };
+  return { ...rest, ...times, runId: runId ?? null };
 }
 
 /** How far the last back-fill of a job is. */
