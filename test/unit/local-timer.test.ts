@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { TimerFunction } from '../../src/local/host/functions';
+import { parseSchedule, type TimerFunction } from '../../src/local/host/functions';
 import { startTimer, type TimerInfo } from '../../src/local/host/timer';
-import { parseSchedule } from '../../src/local/host/timer-schedule';
 
 const iso = (at: number): string => new Date(at).toISOString();
 const next = (schedule: string, after: string): string => iso(parseSchedule(schedule, 'tick')(Date.parse(after)));

@@ -1,6 +1,6 @@
 import net from 'node:net';
 import { afterEach, expect, it } from 'vitest';
-import { freePorts } from '../../src/local/cluster/ports';
+import { freePorts } from '../../src/local/cluster/cluster';
 
 const servers: net.Server[] = [];
 afterEach(() => {

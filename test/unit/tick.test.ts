@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { historyPurger } from '../../src/coordinator/tick/purge-records';
 import type { ETag, JobName, LeaseId, Token } from '../../src/core/brand';
 import { sleep } from '../../src/core/clock';
 import { marginOf } from '../../src/core/job';
@@ -11,7 +12,6 @@ import type { Hub } from '../../src/coordinator/coordinator';
 import { readAndDecide } from '../../src/coordinator/tick/read-and-decide';
 import { backfillWatch } from '../../src/coordinator/backfills';
 import { requiredWatch } from '../../src/coordinator/required';
-import { historyPurger } from '../../src/coordinator/tick/purge-histories';
 import { createTicker } from '../../src/coordinator/tick/tick';
 import type { LeaseStore } from '../../src/lease/store';
 import { listedRow, quietHub, runnableJob, withoutTicks } from '../support/by-hand';

@@ -95,12 +95,12 @@ export function addAcknowledgements(program: Command, done: Done): void {
     .option('--by <NAME>', 'name of the person who looks after it (default: your user name)')
     .option('--json', 'print {job, by, note, at, until}')
     .addHelpText('after', examples('cronlease ack nightly-report --note "the warehouse is being repaired" --until 8h'))
-    .action(loaded(done, async () => (await import('../run/ack.js')).ack));
+    .action(loaded(done, async () => (await import('../run/operate.js')).ack));
 
   withReason(acting(program, 'unack', 'remove the acknowledgement of a job', 'Removes the acknowledgement of a job.'))
     .option('--json', 'print {job, by, note, at, until}')
     .addHelpText('after', examples('cronlease unack nightly-report'))
-    .action(loaded(done, async () => (await import('../run/ack.js')).unack));
+    .action(loaded(done, async () => (await import('../run/operate.js')).unack));
 }
 
 export function addBackfill(program: Command, done: Done): void {
@@ -152,7 +152,7 @@ export function addFleet(program: Command, done: Done): void {
     .option('--by <NAME>', 'name of the person who cordons it (default: your user name)')
     .option('--json', 'print {deployment, by, note, since}')
     .addHelpText('after', examples('cronlease cordon cronlease-weu --note "a new disk"'))
-    .action(loaded(done, async () => (await import('../run/cordon.js')).cordon));
+    .action(loaded(done, async () => (await import('../run/operate.js')).cordon));
 
   withReason(
     about(
@@ -163,5 +163,5 @@ export function addFleet(program: Command, done: Done): void {
   )
     .option('--json', 'print {deployment, by, note, since}')
     .addHelpText('after', examples('cronlease uncordon cronlease-weu'))
-    .action(loaded(done, async () => (await import('../run/cordon.js')).uncordon));
+    .action(loaded(done, async () => (await import('../run/operate.js')).uncordon));
 }

@@ -6,12 +6,13 @@ import {
   type Cluster,
   type ClusterOptions,
   deploymentOf,
+  FIRST_PORT,
+  freePorts,
   type OwnServer,
   startCluster,
   SWEEP_INTERVAL,
 } from '../../local/cluster/cluster';
 import type { ClusterEvent } from '../../local/cluster/deployment';
-import { FIRST_PORT, freePorts } from '../../local/cluster/ports';
 import { AppLoadError, readLocalSettings, readPackage, readPackageJson } from '../../local/host/app-folder';
 import { isServer, SERVERS } from '../../local/servers/servers';
 import { UsageError } from '../cli-error';

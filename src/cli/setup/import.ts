@@ -6,9 +6,15 @@ import { windowsZone } from '../../config/windows-zones';
 import { ScheduleError } from '../../core/schedule/schedule-error';
 import { zoneOf } from '../../core/schedule/zone';
 import { functionTimeout } from '../../functions/settings';
-import { type Format, noteOnRuns, noteOnZone } from '../../import/about-runs';
 import { type Found, ImportError, type Note } from '../../import/draft';
-import { type Imported, type JobsDocument, jobsDocument } from '../../import/jobs-document';
+import {
+  type Format,
+  type Imported,
+  type JobsDocument,
+  jobsDocument,
+  noteOnRuns,
+  noteOnZone,
+} from '../../import/jobs-document';
 import { CliError, UsageError } from '../cli-error';
 import { appFolderOf } from '../jobs-file';
 import { NO, OK, print, printError, printJson, say, style, table } from '../output';
@@ -97,7 +103,7 @@ async function readAll(format: Format, sources: readonly string[], options: Impo
   const files = listed.flatMap(({ own }) => own);
   const built = listed.flatMap((one) => one.built.map((file) => ({ file, text: readFileSync(file, 'utf8') })));
   const read = await readerOf(format, options, sources);
-  const { orLeftOut } = await import('../../import/timers.js');
+  const { noteOnBuilt, orLeftOut } = await import('../../import/timers.js');
   const found = files.map((file) => {
     const isNamed = sources.includes(file);
     const text = textOf(file, isNamed);
@@ -105,7 +111,6 @@ async function readAll(format: Format, sources: readonly string[], options: Impo
     const onZone = options.timeZone === undefined ? noteOnZone(file, format, { drafts, notes }) : [];
     return { drafts, notes: [...onZone, ...notes] };
   });
-  const { noteOnBuilt } = await import('../../import/built.js');
   const notes = [...noteOnRuns(format, found), ...noteOnBuilt(built, found, read)];
   return [{ drafts: [], notes }, ...found];
 }

@@ -2,8 +2,7 @@ import { parseRecordKey } from '../../core/key';
 import type { Asked } from '../../core/origin';
 import type { RecordedError } from '../../core/recorded-error';
 import { ForeignRecordError } from '../../core/record';
-import type { StandardSchema } from '../../core/standard-schema';
-import { InputError, parseInput } from '../../handler/parse-input';
+import { checkBy, type StandardSchema } from '../../core/standard-schema';
 import type { RequestStore } from '../../lease/store';
 import type { RunnableJob } from '../coordinator';
 import type { Ask } from '../row-writer';
@@ -53,4 +52,37 @@ function parseJson(id: string, body: string): unknown {
 
 function refused(message: string): RunInput {
   return { kind: 'refused', error: { name: 'InvalidInputError', message } };
+}
+
+/** The input of a manual run does not fit the handler. */
+class InputError extends Error {
+  readonly code = 'Input';
+  override readonly name = 'InputError';
+}
+
+/**
+ * Checks the input of a manual run by the handler's schema, and returns the schema's output. Without a schema, anything
+ * fits.
+ *
+ * @throws InputError with all that does not fit, or if the schema throws or is asynchronous
+ */
+function parseInput(schema: StandardSchema | undefined, value: unknown): unknown {
+  if (schema === undefined) return value;
+  const checked = checkBy(schema, value);
+  switch (checked.kind) {
+    case 'fits':
+      return checked.value;
+    case 'threw': {
+      const { error: cause } = checked;
+      throw new InputError(`the input could not be checked: the handler's schema threw ${String(cause)}`, { cause });
+    }
+    case 'asynchronous':
+      throw new InputError("the input could not be checked: the handler's schema is asynchronous");
+    case 'refused': {
+      const problems = checked.issues.map(({ message, path }) => {
+        return path.length === 0 ? message : `${path.join('.')}: ${message}`;
+      });
+      throw new InputError(`the handler's schema refuses the input: ${problems.join('; ')}`);
+    }
+  }
 }

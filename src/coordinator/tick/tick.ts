@@ -18,8 +18,8 @@ import { hubWatch } from './hub-watch';
 import { watches } from './notice-watch';
 import { orchestrationWatch } from './orchestrations';
 import { announcer } from './presence';
-import { historyPurger } from './purge-histories';
 import { requiredWatch } from '../required';
+import { historyPurger } from './purge-records';
 import { createSurvey } from './survey';
 
 /** A tick returns this long before its next fire, because a timer skips fires during a call. Decision 013. */
