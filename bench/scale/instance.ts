@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { dispatch } from '../../src/coordinator/attempt/dispatch';
-import { runTogether } from '../../src/coordinator/attempt/together';
+import { dispatch, runTogether } from '../../src/coordinator/attempt/together';
 import { type Hub, type Report, createCoordinator } from '../../src/coordinator/coordinator';
 import { Load } from '../../src/coordinator/load';
 import { createTicker } from '../../src/coordinator/tick/tick';

@@ -1,12 +1,11 @@
 import type { Millis } from '../core/brand';
 import { sleep } from '../core/clock';
 import { ForeignMetadataError } from '../core/metadata';
-import { backOff } from '../lease/back-off';
+import { backOff } from '../lease/deadline';
 import { StoreError } from '../lease/store';
 import { type Scout, type World, createScout } from './campaign';
 import type { Leader, TermEnd } from './leadership';
 import type { ElectionSettings } from './options';
-import { type Sightings, createSightings } from './sightings';
 import type { Term } from './term';
 
 /** The first pause after storage did not answer. Later pauses are longer, up to the poll interval. */
@@ -104,4 +103,37 @@ function troubleReport(
       reported = undefined;
     },
   };
+}
+
+/** The leader, as this instance last saw it. */
+interface Sightings {
+  /** Undefined before the first read. */
+  readonly last: { readonly leader: Leader | undefined } | undefined;
+  note(leader: Leader | undefined): void;
+  /** Returns a signal that is aborted at the next change of the leader. */
+  changed(): AbortSignal;
+}
+
+/** @param onChange called with the first sighting, and with each one that shows another leader or another term */
+function createSightings(onChange: (leader: Leader | undefined) => void): Sightings {
+  let last: Sightings['last'];
+  let change = new AbortController();
+  return {
+    get last() {
+      return last;
+    },
+    note(leader) {
+      const before = last;
+      last = { leader };
+      if (before !== undefined && isSameTerm(before.leader, leader)) return;
+      change.abort();
+      change = new AbortController();
+      onChange(leader);
+    },
+    changed: () => change.signal,
+  };
+}
+
+export function isSameTerm(one: Leader | undefined, other: Leader | undefined): boolean {
+  return one?.token === other?.token;
 }

@@ -1,12 +1,18 @@
 import type { Millis } from '../core/brand';
 import { sleep } from '../core/clock';
 import { type Won, type World, claim } from './campaign';
-import { type Candidate, type ElectionEvent, createCandidate, orStopped, pauseAfter, pollWait } from './candidate';
-import { healthProblem } from './health';
+import {
+  type Candidate,
+  createCandidate,
+  type ElectionEvent,
+  isSameTerm,
+  orStopped,
+  pauseAfter,
+  pollWait,
+} from './candidate';
 import { type Leader, LeadershipEndedError, TaskNotEndedError } from './leadership';
 import type { ElectionSettings } from './options';
-import { isSameTerm } from './sightings';
-import { type Term, type TermOver, startTerm } from './term';
+import { healthProblem, startTerm, type Term, type TermOver } from './term';
 
 /** How soon the winner is read after a lost race. */
 const READ_AFTER_RACE_MS = 500;

@@ -5,7 +5,6 @@ import { keepAlive } from '../lease/keep-alive';
 import { StoreError } from '../lease/store';
 import type { Token } from '../core/brand';
 import type { Won, World } from './campaign';
-import { healthProblem } from './health';
 import { type Leader, type Leadership, LeadershipEndedError, type TermEnd } from './leadership';
 import type { ElectionSettings } from './options';
 
@@ -226,5 +225,24 @@ async function letGo(
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
     report(error);
+  }
+}
+
+interface HealthProblem {
+  readonly message: string;
+  /** The error that the check threw, if it did. */
+  readonly cause?: unknown;
+}
+
+/** Calls the health check once. Never rejects: a check that throws or takes too long has failed. */
+export async function healthProblem(settings: ElectionSettings, clock: Clock): Promise<HealthProblem | undefined> {
+  const { healthCheck, healthTimeoutMs } = settings;
+  if (healthCheck === undefined) return undefined;
+  try {
+    const healthy = await within(clock, healthTimeoutMs, async () => healthCheck(), { whose: 'the health check' });
+    return healthy ? undefined : { message: 'the health check failed' };
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    return { message: `the health check failed: ${why}`, cause };
   }
 }

@@ -1,8 +1,7 @@
 import { type InvocationContext, type Timer, app } from '@azure/functions';
 import * as df from 'durable-functions';
 import { activityFence, serveFences } from '../coordinator/activity-fence';
-import { dispatch } from '../coordinator/attempt/dispatch';
-import { runTogether } from '../coordinator/attempt/together';
+import { dispatch, runTogether } from '../coordinator/attempt/together';
 import type { Coordinator, Report } from '../coordinator/coordinator';
 import { drain } from '../coordinator/drain';
 import type { AttemptInput, AttemptResult, Together } from '../coordinator/message';

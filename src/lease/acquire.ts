@@ -1,6 +1,5 @@
 import type { EpochMs, ETag, JobName, LeaseId, Millis } from '../core/brand';
-import type { Asking } from './back-off';
-import { untilAnswered } from './deadline';
+import { type Asking, untilAnswered } from './deadline';
 import type { RowStore } from './store';
 import { type Moment, moment } from './trust';
 

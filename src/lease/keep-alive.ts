@@ -2,8 +2,7 @@ import { type AttemptLoss, lossText } from '../core/attempt-loss';
 import type { EpochMs, JobName, LeaseId, Millis } from '../core/brand';
 import { type Control, controlOf } from '../core/control';
 import { firstRenewal } from '../core/early-claim';
-import { type Asking, backOff } from './back-off';
-import { within } from './deadline';
+import { type Asking, backOff, within } from './deadline';
 import { type LeaseStore, StoreDeniedError } from './store';
 import { type Moment, type Trust, type TrustWatch, moment, whenOver } from './trust';
 

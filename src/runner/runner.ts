@@ -1,6 +1,5 @@
 import type { Coordinator, Report } from '../coordinator/coordinator';
-import { dispatch } from '../coordinator/attempt/dispatch';
-import { runTogether } from '../coordinator/attempt/together';
+import { dispatch, runTogether } from '../coordinator/attempt/together';
 import { drain } from '../coordinator/drain';
 import type { EpochMs, Millis } from '../core/brand';
 import { sleep } from '../core/clock';

@@ -9,7 +9,7 @@ import {
 } from '@azure/storage-blob';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadJobs } from '../../src/config/load';
-import { dispatch } from '../../src/coordinator/attempt/dispatch';
+import { dispatch } from '../../src/coordinator/attempt/together';
 import { type Hub, type Report, createCoordinator } from '../../src/coordinator/coordinator';
 import type { HandedOver } from '../../src/coordinator/message';
 import { createTicker } from '../../src/coordinator/tick/tick';

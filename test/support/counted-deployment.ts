@@ -1,8 +1,7 @@
 import type { RequestPolicyFactory } from '@azure/storage-blob';
 import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
-import { dispatch } from '../../src/coordinator/attempt/dispatch';
-import { runTogether } from '../../src/coordinator/attempt/together';
+import { dispatch, runTogether } from '../../src/coordinator/attempt/together';
 import { type Hub, type Report, createCoordinator } from '../../src/coordinator/coordinator';
 import { Load } from '../../src/coordinator/load';
 import type { ActivityInput } from '../../src/coordinator/message';

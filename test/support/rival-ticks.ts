@@ -6,8 +6,7 @@ import type { Shard } from '../../src/core/layout';
 import { type LedgerRecord, parseRecord } from '../../src/core/record';
 import { type Control, NO_CONTROL, decodeControl, encodeControl } from '../../src/core/control';
 import { type Row, decodeRow } from '../../src/core/row';
-import { dispatch } from '../../src/coordinator/attempt/dispatch';
-import { runTogether } from '../../src/coordinator/attempt/together';
+import { dispatch, runTogether } from '../../src/coordinator/attempt/together';
 import {
   type Coordinator,
   type Hub,

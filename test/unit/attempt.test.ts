@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { dispatch } from '../../src/coordinator/attempt/together';
 import type { JobName } from '../../src/core/brand';
-import { dispatch } from '../../src/coordinator/attempt/dispatch';
 import { type AttemptInput, packRow } from '../../src/coordinator/message';
 import { firstInstance, leaveRow, listedRow, withoutTicks } from '../support/by-hand';
 import { jobSpec } from '../support/job';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { sleep } from '../../src/core/clock';
 import { isWell } from '../../src/coordinator/reachability';
-import { backOff } from '../../src/lease/back-off';
+import { backOff } from '../../src/lease/deadline';
 import { type LeaseStore, StoreUnavailableError } from '../../src/lease/store';
 import { jobSpec } from '../support/job';
 import { type Instance, type RivalTicks, rivalTicks } from '../support/rival-ticks';

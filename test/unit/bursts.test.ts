@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { lookAheads } from '../../src/coordinator/tick/board';
+import { ClaimRate } from '../../src/coordinator/tick/fire';
 import { firstRenewal, leaseOverWait, longestWait } from '../../src/core/early-claim';
 import { DATE_BEHIND_MS, marginOf } from '../../src/core/job';
-import { ClaimRate } from '../../src/coordinator/tick/claim-rate';
 
 const T = Date.UTC(2026, 0, 1);
 const pace = { lookAheadMs: 5_000, mostMs: 34_000, perSecond: 50 };

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { userFrames } from '../../src/core/recorded-error';
 import { showSpan, showTime } from '../../src/core/show-time';
-import { userFrames } from '../../src/core/stack';
 import type { About } from '../../src/cli/dev/banner';
 import type { ClusterEvent, ClusterInstance } from '../../src/local/cluster/deployment';
 import { killHint, warnedOnce } from '../../src/cli/dev/news';

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { dispatch } from '../../src/coordinator/attempt/together';
 import type { JobName, LeaseId } from '../../src/core/brand';
 import { sleep } from '../../src/core/clock';
 import type { Claim } from '../../src/core/decide/situation';
 import { decide } from '../../src/core/decide/decide';
 import { decodeRow } from '../../src/core/row';
-import { dispatch } from '../../src/coordinator/attempt/dispatch';
 import { handOver } from '../../src/coordinator/tick/race';
 import { giveBack, giveBackAll } from '../../src/coordinator/give-back';
 import type { Hub } from '../../src/coordinator/coordinator';

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { dispatch } from '../../src/coordinator/attempt/together';
 import type { ETag, JobName, LeaseId, Token } from '../../src/core/brand';
 import { sleep } from '../../src/core/clock';
 import { recordKey } from '../../src/core/key';
-import { dispatch } from '../../src/coordinator/attempt/dispatch';
 import { type ItemContext, defineFanOut } from '../../src/handler/define-fan-out';
 import { NonRetryableError } from '../../src/handler/handler';
 import type { AttemptResult, ItemInput, Lane } from '../../src/coordinator/message';

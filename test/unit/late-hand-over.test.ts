@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { dispatch } from '../../src/coordinator/attempt/dispatch';
+import { dispatch } from '../../src/coordinator/attempt/together';
 import type { Hub } from '../../src/coordinator/coordinator';
 import { type AttemptInput, packRow } from '../../src/coordinator/message';
 import { handOver } from '../../src/coordinator/tick/race';

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { dispatch } from '../../src/coordinator/attempt/together';
 import type { JobName, LeaseId } from '../../src/core/brand';
 import { sleep } from '../../src/core/clock';
 import { type Control, encodeControl } from '../../src/core/control';
@@ -6,7 +7,6 @@ import type { RanOutcome } from '../../src/core/outcome';
 import { recordKey } from '../../src/core/key';
 import type { Row } from '../../src/core/row';
 import { failuresAfter } from '../../src/core/run';
-import { dispatch } from '../../src/coordinator/attempt/dispatch';
 import { NonRetryableError } from '../../src/handler/handler';
 import { packRow } from '../../src/coordinator/message';
 import { firstInstance, listedRow, withoutTicks } from '../support/by-hand';

@@ -1,5 +1,5 @@
+import { userFrames } from '../../core/recorded-error';
 import { showTimeOfDay } from '../../core/show-time';
-import { userFrames } from '../../core/stack';
 import { printable, printableJson } from '../../core/text';
 import type { ClusterEvent } from '../../local/cluster/deployment';
 import { withoutSecrets } from '../../local/cluster/secrets';

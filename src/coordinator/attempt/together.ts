@@ -2,8 +2,9 @@ import type { JobName, LeaseId } from '../../core/brand';
 import { orchestrationId } from '../../core/key';
 import type { Coordinator, Report } from '../coordinator';
 import { type Hub, withinHub } from '../hub';
-import { type AttemptResult, type HandedOver, type Together, unpackRow } from '../message';
-import { dispatch } from './dispatch';
+import { type AttemptInput, type AttemptResult, type HandedOver, type Together, unpackRow } from '../message';
+import { runAttempt } from './attempt';
+import { runItem } from './item';
 
 /** Where one claim is made. */
 interface Place {
@@ -52,4 +53,10 @@ async function runOne(claim: HandedOver, { coordinator, report }: Place, hub: Pi
 /** The id that the run's orchestration would have if its claim had been handed over by itself. */
 function ownOrchestration({ job, leaseId, acquiredAt, row }: HandedOver): string {
   return orchestrationId(job as JobName, unpackRow(row).run?.scheduledFor ?? acquiredAt, leaseId as LeaseId);
+}
+
+/** Carries out what a task hub has delivered: a proof that it delivers, an item of a fan-out, or an attempt. */
+export async function dispatch(coordinator: Coordinator, input: AttemptInput, report: Report): Promise<AttemptResult> {
+  if (input.kind === 'probe') return { kind: 'proven' };
+  return input.kind === 'item' ? runItem(coordinator, input, report) : runAttempt(coordinator, input, report);
 }

@@ -15,7 +15,7 @@ import type { Coordinator, Hub, Report, RunnableJob } from '../coordinator';
 import { type AppOrchestrations, type RunningOrchestration, withinHub } from '../hub';
 import { keepEndOf } from '../kept-end';
 import { troubled } from '../reachability';
-import { hubProbe } from './hub-probe';
+import { hubProbe } from './hub-watch';
 
 /** A tick waits so long for what the hub knows. */
 const KNOWN_WITHIN_MS: Millis = 2_000;

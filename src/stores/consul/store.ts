@@ -3,7 +3,7 @@ import type { Clock } from '../../core/clock';
 import { type CallOptions, type ListedControl, type ListedRow, StoreDeniedError } from '../../lease/store';
 import type { Trial } from '../../lease/trial';
 import { type Adapter, type AdapterOptions, adapterOf } from '../adapter';
-import { listingOf } from '../facets/listing';
+import { listingOf } from '../facets/facets';
 import type { JobRowCalls } from '../port';
 import { type Exchange, exchangesWith } from './agents';
 import { type Ask, type Cluster, asker } from './ask';

@@ -3,7 +3,7 @@ import { given } from '../../core/given';
 import type { CallOptions, JobRowStore, ListedControl } from '../../lease/store';
 import type { Trial } from '../../lease/trial';
 import { type Adapter, type AdapterOptions, adapterOf } from '../adapter';
-import { listingOf } from '../facets/listing';
+import { listingOf } from '../facets/facets';
 import type { JobRowCalls } from '../port';
 import { type Ask, type Cluster, asker } from './ask';
 import { entriesIn, headIn } from './entries';

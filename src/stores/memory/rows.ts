@@ -1,5 +1,5 @@
 import type { JobRowStore, ListedRow } from '../../lease/store';
-import { listingOf } from '../facets/listing';
+import { listingOf } from '../facets/facets';
 import { listedLease, mayWrite } from '../lease-automaton';
 import { leaseSeconds, STORE_LIMITS } from '../limits';
 import { dateOf, type JobRowCalls, type RowCalls } from '../port';

@@ -1,7 +1,7 @@
 import type { ListedControl, ListedRow } from '../../lease/store';
 import type { Trial } from '../../lease/trial';
 import { type Adapter, adapterOf, type AdapterOptions } from '../adapter';
-import { listingOf } from '../facets/listing';
+import { listingOf } from '../facets/facets';
 import type { JobRowCalls } from '../port';
 import { type Ask, asker, type Fields, type Server } from './ask';
 import { entriesIn } from './entries';

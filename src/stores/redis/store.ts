@@ -1,7 +1,7 @@
 import type { CallOptions } from '../../lease/store';
 import type { Durability, Trial } from '../../lease/trial';
 import { type Adapter, type AdapterOptions, adapterOf } from '../adapter';
-import { listingOf } from '../facets/listing';
+import { listingOf } from '../facets/facets';
 import { type JobRowCalls, dateOf } from '../port';
 import { type Ask, type Server, asker, told } from './ask';
 import { connectionsOf } from './connections';

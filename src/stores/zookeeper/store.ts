@@ -2,7 +2,7 @@ import type { EpochMs, JobName } from '../../core/brand';
 import type { CallOptions, ListedControl } from '../../lease/store';
 import type { Trial } from '../../lease/trial';
 import { type Adapter, type AdapterOptions, adapterOf } from '../adapter';
-import { listingOf } from '../facets/listing';
+import { listingOf } from '../facets/facets';
 import { type JobRowCalls, dateOf } from '../port';
 import { type Ask, asOfNow, asker } from './ask';
 import { contentIn } from './bodies';

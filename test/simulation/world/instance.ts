@@ -1,6 +1,5 @@
 import { longestWait } from '../../../src/core/early-claim';
-import { dispatch } from '../../../src/coordinator/attempt/dispatch';
-import { runTogether } from '../../../src/coordinator/attempt/together';
+import { dispatch, runTogether } from '../../../src/coordinator/attempt/together';
 import {
   type Coordinator,
   createCoordinator,
