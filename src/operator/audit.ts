@@ -1,9 +1,9 @@
-import type { EpochMs } from '../core/brand';
+import type { EpochMs, ETag } from '../core/brand';
 import { given } from '../core/given';
 import { type Action, type AuditEntry, auditKey, decodeAudit, encodeAudit } from '../core/audit';
 import { ForeignMetadataError } from '../core/metadata';
 import type { Origin } from '../core/origin';
-import { type AuditStore, type CallOptions, StoreError } from '../lease/store';
+import { type AuditStore, type CallOptions, type PageRequest, StoreError, type WriteAnswer } from '../lease/store';
 import type { ChangeOptions } from './change-control';
 import { OperatorError } from './operator-error';
 import { shortId } from './operations/request';
@@ -70,7 +70,7 @@ async function begin(
   key: string,
   intent: Omit<AuditEntry, 'state'>,
   options: CallOptions,
-): Promise<Extract<Awaited<ReturnType<AuditStore['writeAudit']>>, { kind: 'written' }>['etag']> {
+): Promise<ETag> {
   const metadata = encodeAudit({ ...intent, state: 'begun' });
   const refuse = (why: string, cause?: StoreError): OperatorError =>
     new OperatorError(
@@ -78,7 +78,7 @@ async function begin(
       `nothing was changed, because the ${intent.action} of "${intent.target}" could not be recorded: ${why}`,
       { cause },
     );
-  let answer: Awaited<ReturnType<AuditStore['writeAudit']>>;
+  let answer: WriteAnswer;
   try {
     answer = await store.writeAudit(key, metadata, undefined, options);
   } catch (error) {
@@ -118,7 +118,7 @@ export interface WantedChanges {
 export async function searchAudit(
   store: AuditStore,
   { q = '', action, channel, since = 0 }: WantedChanges,
-  { limit, continuation: start }: { readonly limit: number; readonly continuation?: string },
+  { limit, continuation: start }: PageRequest,
   options?: CallOptions,
 ): Promise<AuditPage> {
   const words = q.toLowerCase().split(/\s+/).filter(Boolean);
@@ -147,11 +147,7 @@ function textOf({ origin: { actor, channel, note = '' }, action, target, state }
 }
 
 /** One page of what people changed, by one call. */
-export async function listAudit(
-  store: AuditStore,
-  request: { readonly limit: number; readonly continuation?: string },
-  options?: CallOptions,
-): Promise<AuditPage> {
+export async function listAudit(store: AuditStore, request: PageRequest, options?: CallOptions): Promise<AuditPage> {
   const { audits, continuation } = await store.listAudits(request, options);
   const problems: string[] = [];
   const entries = audits.flatMap(({ key, metadata }) => {

@@ -1,10 +1,23 @@
-import type { Millis } from '../../core/brand';
+import type { ETag, Millis } from '../../core/brand';
 
 export interface CallOptions {
   readonly signal?: AbortSignal;
 }
 
 export type Metadata = Readonly<Record<string, string>>;
+
+export type CreateAnswer = { readonly kind: 'created'; readonly etag: ETag } | { readonly kind: 'exists' };
+export type WriteAnswer = { readonly kind: 'written'; readonly etag: ETag } | { readonly kind: 'refused' };
+
+export interface PageRequest {
+  readonly limit: number;
+  readonly continuation?: string;
+}
+
+/** The items of a page, under their name. Only an undefined continuation is the end. */
+export type Paged<Name extends string, Item> = { readonly [Items in Name]: readonly Item[] } & {
+  readonly continuation: string | undefined;
+};
 
 /** Storage did not do what was asked. A lost race is not an error. */
 export abstract class StoreError extends Error {

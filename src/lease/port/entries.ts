@@ -1,5 +1,5 @@
 import type { EpochMs, ETag, JobName, Millis } from '../../core/brand';
-import type { CallOptions, Metadata } from './call';
+import type { CallOptions, CreateAnswer, Metadata, Paged, PageRequest, WriteAnswer } from './call';
 
 /** Controls of jobs, one record for each, and those of the fleet and of the layout under their reserved names. */
 export interface ControlStore {
@@ -31,12 +31,7 @@ export interface ListedControl {
 /** The ledger: records that are created once and listed newest first. */
 export interface LedgerStore {
   /** Creates a ledger record if its key is free. */
-  createRecord(
-    job: JobName,
-    key: string,
-    record: StoredRecord,
-    options?: CallOptions,
-  ): Promise<{ readonly kind: 'created'; readonly etag: ETag } | { readonly kind: 'exists' }>;
+  createRecord(job: JobName, key: string, record: StoredRecord, options?: CallOptions): Promise<CreateAnswer>;
 
   /** `refused`: the record changed since `ifMatch`, or is gone. */
   replaceRecord(
@@ -62,7 +57,7 @@ export interface LedgerStore {
     job: JobName,
     request: { readonly prefix?: string; readonly limit: number; readonly continuation?: string },
     options?: CallOptions,
-  ): Promise<{ readonly records: readonly ListedRecord[]; readonly continuation: string | undefined }>;
+  ): Promise<Paged<'records', ListedRecord>>;
 }
 
 /** A ledger record as stored: its JSON, and a summary that a listing shows. */
@@ -125,12 +120,7 @@ export interface LogStore {
   ): Promise<string | undefined>;
 
   /** One page of the logs of a run, in order of name. Pages work as in `listRecords`. */
-  listLogs(
-    job: JobName,
-    key: string,
-    request: { readonly limit: number; readonly continuation?: string },
-    options?: CallOptions,
-  ): Promise<{ readonly logs: readonly ListedLog[]; readonly continuation: string | undefined }>;
+  listLogs(job: JobName, key: string, request: PageRequest, options?: CallOptions): Promise<Paged<'logs', ListedLog>>;
 }
 
 export interface ListedLog {
@@ -174,7 +164,7 @@ export interface PieceStore {
       readonly continuation?: string;
     },
     options?: CallOptions,
-  ): Promise<{ readonly pieces: readonly ListedPiece[]; readonly continuation: string | undefined }>;
+  ): Promise<Paged<'pieces', ListedPiece>>;
 
   /** A missing piece counts as deleted. */
   deletePiece(job: JobName, key: string, name: string, options?: CallOptions): Promise<void>;
@@ -203,31 +193,19 @@ export interface RequestStore {
 /** Notices: created once each, then sent, with the state of their delivery as metadata. */
 export interface NoticeStore {
   /** Creates a notice if its id is free. */
-  createNotice(
-    id: string,
-    notice: StoredNotice,
-    options?: CallOptions,
-  ): Promise<{ readonly kind: 'created'; readonly etag: ETag } | { readonly kind: 'exists' }>;
+  createNotice(id: string, notice: StoredNotice, options?: CallOptions): Promise<CreateAnswer>;
 
   /** Undefined: there is none. Rejects with `ForeignRecordError` if it is larger than any that cronlease writes. */
   readNotice(id: string, options?: CallOptions): Promise<string | undefined>;
 
   /** Replaces the metadata of a notice. `refused`: it changed since `ifMatch`, or is gone. */
-  writeNotice(
-    id: string,
-    metadata: Metadata,
-    ifMatch: ETag,
-    options?: CallOptions,
-  ): Promise<{ readonly kind: 'written'; readonly etag: ETag } | { readonly kind: 'refused' }>;
+  writeNotice(id: string, metadata: Metadata, ifMatch: ETag, options?: CallOptions): Promise<WriteAnswer>;
 
   /** A missing notice counts as deleted. */
   deleteNotice(id: string, options?: CallOptions): Promise<void>;
 
   /** One page of notices, in order of id. Pages work as in `listRecords`. */
-  listNotices(
-    request: { readonly limit: number; readonly continuation?: string },
-    options?: CallOptions,
-  ): Promise<{ readonly notices: readonly ListedNotice[]; readonly continuation: string | undefined }>;
+  listNotices(request: PageRequest, options?: CallOptions): Promise<Paged<'notices', ListedNotice>>;
 }
 
 /** A notice as stored: its JSON, and the state of its delivery. */
@@ -248,18 +226,10 @@ export interface AuditStore {
    * Writes an entry; with `ifMatch` undefined, only if its key is free. `refused`: the key is taken, or the entry changed
    * since `ifMatch`, or is gone.
    */
-  writeAudit(
-    key: string,
-    metadata: Metadata,
-    ifMatch: ETag | undefined,
-    options?: CallOptions,
-  ): Promise<{ readonly kind: 'written'; readonly etag: ETag } | { readonly kind: 'refused' }>;
+  writeAudit(key: string, metadata: Metadata, ifMatch: ETag | undefined, options?: CallOptions): Promise<WriteAnswer>;
 
   /** One page of entries, in order of key. Pages work as in `listRecords`. */
-  listAudits(
-    request: { readonly limit: number; readonly continuation?: string },
-    options?: CallOptions,
-  ): Promise<{ readonly audits: readonly ListedAudit[]; readonly continuation: string | undefined }>;
+  listAudits(request: PageRequest, options?: CallOptions): Promise<Paged<'audits', ListedAudit>>;
 }
 
 export interface ListedAudit {
@@ -275,10 +245,5 @@ export interface GroupStore {
   /**
    * Replaces a group's text; with `ifMatch` undefined, only if there is none. `refused`: another instance was faster.
    */
-  writeGroup(
-    group: string,
-    body: string,
-    ifMatch: ETag | undefined,
-    options?: CallOptions,
-  ): Promise<{ readonly kind: 'written'; readonly etag: ETag } | { readonly kind: 'refused' }>;
+  writeGroup(group: string, body: string, ifMatch: ETag | undefined, options?: CallOptions): Promise<WriteAnswer>;
 }

@@ -1,5 +1,5 @@
 import type { EpochMs, ETag, JobName, LeaseId, Millis } from '../../core/brand';
-import type { CallOptions, Metadata } from './call';
+import type { CallOptions, Metadata, WriteAnswer } from './call';
 import type { ListedControl } from './entries';
 
 /** Rows with their leases: the part of a store that an election needs. Row names follow the rules of job names. */
@@ -175,7 +175,7 @@ export interface PresenceStore {
     metadata: Metadata,
     ifMatch: ETag | undefined,
     options?: CallOptions,
-  ): Promise<{ readonly kind: 'written'; readonly etag: ETag } | { readonly kind: 'refused' }>;
+  ): Promise<WriteAnswer>;
 
   /** The presences of all deployments. `date` is that of the first page. */
   listPresences(options?: CallOptions): Promise<Presences>;
