@@ -55,8 +55,8 @@ export function controlVersion({ controlEtag }: Pick<JobState, 'controlEtag'>): 
 export function changeControl<Result>(
   store: LeaseStore,
   subject: Subject,
+  options: ChangeOptions | undefined,
   change: (state: JobState) => ControlChange<Result> | Promise<ControlChange<Result>>,
-  options?: ChangeOptions,
 ): Promise<Result> {
   const record = {
     name: subject.name,
@@ -68,21 +68,16 @@ export function changeControl<Result>(
     read: () => readState(store, subject.name, options),
     created: (metadata: Metadata) => assertNotMoved(store, subject.name, metadata, options),
   };
-  return changeRecord(
-    store,
-    record,
-    async (state) => {
-      if (options?.version !== undefined && options.version !== controlVersion(state)) {
-        throw new OperatorError(
-          'Changed',
-          `another person has paused, resumed, requested, cancelled or acknowledged job "${subject.name}" meanwhile`,
-        );
-      }
-      const { control, result } = await change(state);
-      return { metadata: control && tidied(control, state, subject, store.limits.metadataBytes), result };
-    },
-    options,
-  );
+  return changeRecord(store, record, options, async (state) => {
+    if (options?.version !== undefined && options.version !== controlVersion(state)) {
+      throw new OperatorError(
+        'Changed',
+        `another person has paused, resumed, requested, cancelled or acknowledged job "${subject.name}" meanwhile`,
+      );
+    }
+    const { control, result } = await change(state);
+    return { metadata: control && tidied(control, state, subject, store.limits.metadataBytes), result };
+  });
 }
 
 /**

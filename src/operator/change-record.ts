@@ -34,8 +34,8 @@ export interface CommandRecord<State extends { readonly controlEtag: ETag | unde
 export async function changeRecord<State extends { readonly controlEtag: ETag | undefined }, Result>(
   store: Pick<LeaseStore, keyof ControlStore | 'limits'>,
   record: CommandRecord<State>,
+  options: CallOptions | undefined,
   change: (state: State) => Promise<{ readonly metadata: Metadata | undefined; readonly result: Result }>,
-  options?: CallOptions,
 ): Promise<Result> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
     const state = await record.read();

@@ -156,7 +156,7 @@ describe('a move to another store', () => {
   it('refuses a command that began before the move and writes after it, whose job nobody reads there any more', async () => {
     const { a, b, move } = await stores();
     const name = JOBS[1] as JobName;
-    const late = changeControl(a, { name, spec: undefined }, async () => {
+    const late = changeControl(a, { name, spec: undefined }, undefined, async () => {
       await move();
       return { control: PAUSED, result: 'done' };
     });
@@ -179,7 +179,7 @@ describe('a move to another store', () => {
       },
     };
     const change = () => ({ control: PAUSED, result: 'done' });
-    expect(await changeControl(slow, { name, spec: undefined }, change)).toBe('done');
+    expect(await changeControl(slow, { name, spec: undefined }, undefined, change)).toBe('done');
     expect(decodeControl((await b.readControl(name)).control?.metadata ?? {}).pauses).toHaveLength(1);
     expect((await a.readControl(name)).control).toBeUndefined();
   });

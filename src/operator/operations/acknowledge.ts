@@ -63,30 +63,25 @@ export async function acknowledge(
   options?: ChangeOptions,
 ): Promise<Acknowledged> {
   checkNote({ by, note });
-  return changeControl(
-    store,
-    subject,
-    (state) => {
-      const incident = incidentIn(subject, state);
-      if (incident === undefined) {
-        throw new OperatorError(
-          'NothingToAcknowledge',
-          `job "${subject.name}" neither fails nor is overdue: there is nothing to acknowledge`,
-        );
-      }
-      if (until !== undefined && until <= state.now) {
-        const at = new Date(until).toISOString();
-        const message = `the acknowledgement is to end at ${at}, which is past: give a later end, or none`;
-        throw new OperatorError('PastEnd', message);
-      }
-      const acknowledgement = acknowledgeIncident(incident, { by, note, at: state.now, until });
-      return {
-        control: { ...state.control, acknowledgement },
-        result: { acknowledgement, before: incident.acknowledgement, incident },
-      };
-    },
-    options,
-  );
+  return changeControl(store, subject, options, (state) => {
+    const incident = incidentIn(subject, state);
+    if (incident === undefined) {
+      throw new OperatorError(
+        'NothingToAcknowledge',
+        `job "${subject.name}" neither fails nor is overdue: there is nothing to acknowledge`,
+      );
+    }
+    if (until !== undefined && until <= state.now) {
+      const at = new Date(until).toISOString();
+      const message = `the acknowledgement is to end at ${at}, which is past: give a later end, or none`;
+      throw new OperatorError('PastEnd', message);
+    }
+    const acknowledgement = acknowledgeIncident(incident, { by, note, at: state.now, until });
+    return {
+      control: { ...state.control, acknowledgement },
+      result: { acknowledgement, before: incident.acknowledgement, incident },
+    };
+  });
 }
 
 /**
@@ -96,18 +91,13 @@ export async function acknowledge(
  * @throws OperatorError `NotAcknowledged`
  */
 export function unacknowledge(store: LeaseStore, subject: Subject, options?: ChangeOptions): Promise<Acknowledgement> {
-  return changeControl(
-    store,
-    subject,
-    (state) => {
-      const acknowledgement = incidentIn(subject, state)?.acknowledgement;
-      if (acknowledgement === undefined) {
-        throw new OperatorError('NotAcknowledged', `job "${subject.name}" has no acknowledgement in force`);
-      }
-      return { control: { ...state.control, acknowledgement: undefined }, result: acknowledgement };
-    },
-    options,
-  );
+  return changeControl(store, subject, options, (state) => {
+    const acknowledgement = incidentIn(subject, state)?.acknowledgement;
+    if (acknowledgement === undefined) {
+      throw new OperatorError('NotAcknowledged', `job "${subject.name}" has no acknowledgement in force`);
+    }
+    return { control: { ...state.control, acknowledgement: undefined }, result: acknowledgement };
+  });
 }
 
 function incidentIn(subject: Subject, state: JobState): JobIncident | undefined {

@@ -82,50 +82,45 @@ export async function startBackfill(
   options?: ChangeOptions,
 ): Promise<StartedBackfill> {
   const { id, origin, order, includeSucceeded } = wanted;
-  return changeControl(
-    store,
-    { name: spec.name, spec },
-    async (state) => {
-      const { control, now } = state;
-      const before = control.backfill;
-      const started = (backfill: Backfill, { running, skipped }: BackfillPlan): StartedBackfill => ({
-        id: backfill.id,
-        from: backfill.from,
-        through: backfill.through,
-        running,
-        skipped,
-        paused: !spec.enabled || currentPause(control, now) !== undefined,
-      });
-      const plan = await planIn(store, spec, wanted, state, options);
-      // An earlier call that reported a refusal has written it.
-      if (before?.id === id) return { control: undefined, result: started(before, plan) };
-      if (before !== undefined && !isOver(stateOf(spec, before, state))) {
-        throw new OperatorError(
-          'BackfillGoesOn',
-          `back-fill ${before.id} of job "${spec.name}" is not over: wait until it is, or stop it`,
-        );
-      }
-      if (plan.running === 0) {
-        throw new OperatorError(
-          'NothingToRun',
-          `all ${String(plan.skipped)} due times of job "${spec.name}" in this span have succeeded: include them to run them again`,
-        );
-      }
-      const runs = plan.dueTimes.filter(({ runs: will }) => will).map(({ scheduledFor }) => scheduledFor);
-      const backfill: Backfill = {
-        id,
-        ...spanOf(runs),
-        order,
-        includeSucceeded,
-        scheduleHash: spec.scheduleHash,
-        origin: boundedOrigin(origin),
-        at: now,
-        stopped: undefined,
-      };
-      return { control: { ...control, backfill }, result: started(backfill, plan) };
-    },
-    options,
-  );
+  return changeControl(store, { name: spec.name, spec }, options, async (state) => {
+    const { control, now } = state;
+    const before = control.backfill;
+    const started = (backfill: Backfill, { running, skipped }: BackfillPlan): StartedBackfill => ({
+      id: backfill.id,
+      from: backfill.from,
+      through: backfill.through,
+      running,
+      skipped,
+      paused: !spec.enabled || currentPause(control, now) !== undefined,
+    });
+    const plan = await planIn(store, spec, wanted, state, options);
+    // An earlier call that reported a refusal has written it.
+    if (before?.id === id) return { control: undefined, result: started(before, plan) };
+    if (before !== undefined && !isOver(stateOf(spec, before, state))) {
+      throw new OperatorError(
+        'BackfillGoesOn',
+        `back-fill ${before.id} of job "${spec.name}" is not over: wait until it is, or stop it`,
+      );
+    }
+    if (plan.running === 0) {
+      throw new OperatorError(
+        'NothingToRun',
+        `all ${String(plan.skipped)} due times of job "${spec.name}" in this span have succeeded: include them to run them again`,
+      );
+    }
+    const runs = plan.dueTimes.filter(({ runs: will }) => will).map(({ scheduledFor }) => scheduledFor);
+    const backfill: Backfill = {
+      id,
+      ...spanOf(runs),
+      order,
+      includeSucceeded,
+      scheduleHash: spec.scheduleHash,
+      origin: boundedOrigin(origin),
+      at: now,
+      stopped: undefined,
+    };
+    return { control: { ...control, backfill }, result: started(backfill, plan) };
+  });
 }
 
 /**
@@ -138,20 +133,15 @@ export function stopBackfill(
   subject: Subject,
   options?: ChangeOptions,
 ): Promise<{ readonly id: string; readonly stopped: EpochMs }> {
-  return changeControl(
-    store,
-    subject,
-    ({ control, row, now }) => {
-      const { backfill } = control;
-      const isLeft = subject.spec === undefined || progressLeft(subject.spec, backfill, row?.backfill);
-      if (backfill === undefined || backfill.stopped !== undefined || !isLeft) {
-        throw new OperatorError('NoBackfill', `job "${subject.name}" has no back-fill in progress`);
-      }
-      const stopped = now;
-      return { control: { ...control, backfill: { ...backfill, stopped } }, result: { id: backfill.id, stopped } };
-    },
-    options,
-  );
+  return changeControl(store, subject, options, ({ control, row, now }) => {
+    const { backfill } = control;
+    const isLeft = subject.spec === undefined || progressLeft(subject.spec, backfill, row?.backfill);
+    if (backfill === undefined || backfill.stopped !== undefined || !isLeft) {
+      throw new OperatorError('NoBackfill', `job "${subject.name}" has no back-fill in progress`);
+    }
+    const stopped = now;
+    return { control: { ...control, backfill: { ...backfill, stopped } }, result: { id: backfill.id, stopped } };
+  });
 }
 
 function progressLeft(spec: JobSpec, backfill: Backfill | undefined, progress: BackfillProgress | undefined): boolean {

@@ -53,31 +53,26 @@ export function cancelRun(
   options?: ChangeOptions & { readonly runId?: string | undefined },
 ): Promise<CancelledRun> {
   const { name } = subject;
-  return changeControl(
-    store,
-    subject,
-    async (state) => {
-      const { row, control, now, lease } = state;
-      const current = await currentRun(store, name, state, options);
-      const aside = asideRunId(name, row);
-      const runId = aside !== undefined && options?.runId === aside ? aside : (current ?? aside);
-      if (runId === undefined) {
-        const unseen = row === undefined ? ': no coordinator has seen it yet' : '';
-        throw new OperatorError('NothingRuns', `job "${name}" has no run in progress${unseen}`);
-      }
-      if (options?.runId !== undefined && options.runId !== runId) {
-        throw new OperatorError('OtherRun', `run ${options.runId} of job "${name}" is over: ${runId} is in progress`);
-      }
-      // A control holds one request, and the other run has not read it.
-      if (control.cancel !== undefined && control.cancel !== runId && [current, aside].includes(control.cancel)) {
-        throw new OperatorError('RunGoesOn', `run ${control.cancel} of job "${name}" is to end first: try again then`);
-      }
-      const endedBy = lease === 'held' && runId === current ? 'holder' : 'tick';
-      const result: CancelledRun = { runId, requestedAt: now, endedBy };
-      return { control: control.cancel === runId ? undefined : { ...control, cancel: runId }, result };
-    },
-    options,
-  );
+  return changeControl(store, subject, options, async (state) => {
+    const { row, control, now, lease } = state;
+    const current = await currentRun(store, name, state, options);
+    const aside = asideRunId(name, row);
+    const runId = aside !== undefined && options?.runId === aside ? aside : (current ?? aside);
+    if (runId === undefined) {
+      const unseen = row === undefined ? ': no coordinator has seen it yet' : '';
+      throw new OperatorError('NothingRuns', `job "${name}" has no run in progress${unseen}`);
+    }
+    if (options?.runId !== undefined && options.runId !== runId) {
+      throw new OperatorError('OtherRun', `run ${options.runId} of job "${name}" is over: ${runId} is in progress`);
+    }
+    // A control holds one request, and the other run has not read it.
+    if (control.cancel !== undefined && control.cancel !== runId && [current, aside].includes(control.cancel)) {
+      throw new OperatorError('RunGoesOn', `run ${control.cancel} of job "${name}" is to end first: try again then`);
+    }
+    const endedBy = lease === 'held' && runId === current ? 'holder' : 'tick';
+    const result: CancelledRun = { runId, requestedAt: now, endedBy };
+    return { control: control.cancel === runId ? undefined : { ...control, cancel: runId }, result };
+  });
 }
 
 /**

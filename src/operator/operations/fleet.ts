@@ -33,20 +33,16 @@ export async function cordonDeployment(
 ): Promise<Cordon> {
   checkNote({ by, note });
   await assertKnown(store, deployment, options);
-  return changeFleet(
-    store,
-    (fleet, now) => {
-      const known = cordonOf(fleet, deployment);
-      if (known !== undefined) {
-        const since = new Date(known.since).toISOString();
-        const message = `deployment "${deployment}" has been cordoned since ${since} by ${known.by}: ${known.note}`;
-        throw new OperatorError('AlreadyCordoned', message);
-      }
-      const cordon: Cordon = { deployment, by, note, since: now };
-      return { fleet: { ...fleet, cordons: [...fleet.cordons, cordon] }, result: cordon };
-    },
-    options,
-  );
+  return changeFleet(store, options, (fleet, now) => {
+    const known = cordonOf(fleet, deployment);
+    if (known !== undefined) {
+      const since = new Date(known.since).toISOString();
+      const message = `deployment "${deployment}" has been cordoned since ${since} by ${known.by}: ${known.note}`;
+      throw new OperatorError('AlreadyCordoned', message);
+    }
+    const cordon: Cordon = { deployment, by, note, since: now };
+    return { fleet: { ...fleet, cordons: [...fleet.cordons, cordon] }, result: cordon };
+  });
 }
 
 /**
@@ -60,17 +56,13 @@ export async function uncordonDeployment(
   deployment: string,
   options?: CallOptions,
 ): Promise<Cordon> {
-  return changeFleet(
-    store,
-    (fleet) => {
-      const cordon = cordonOf(fleet, deployment);
-      if (cordon === undefined) {
-        throw new OperatorError('NotCordoned', `deployment "${deployment}" is not cordoned`);
-      }
-      return { fleet: { ...fleet, cordons: fleet.cordons.filter((other) => other !== cordon) }, result: cordon };
-    },
-    options,
-  );
+  return changeFleet(store, options, (fleet) => {
+    const cordon = cordonOf(fleet, deployment);
+    if (cordon === undefined) {
+      throw new OperatorError('NotCordoned', `deployment "${deployment}" is not cordoned`);
+    }
+    return { fleet: { ...fleet, cordons: fleet.cordons.filter((other) => other !== cordon) }, result: cordon };
+  });
 }
 
 /** The live deployments that may claim, by name. */
@@ -95,17 +87,13 @@ export async function startMaintenance(
   options?: CallOptions,
 ): Promise<Maintenance> {
   checkNote({ by, note });
-  return changeFleet(
-    store,
-    (fleet, now) => {
-      const maintenance: Maintenance = { by, note, since: now, until, jobs };
-      return {
-        fleet: { ...fleet, maintenance: [...maintenanceAt(fleet, now), maintenance] },
-        result: maintenance,
-      };
-    },
-    options,
-  );
+  return changeFleet(store, options, (fleet, now) => {
+    const maintenance: Maintenance = { by, note, since: now, until, jobs };
+    return {
+      fleet: { ...fleet, maintenance: [...maintenanceAt(fleet, now), maintenance] },
+      result: maintenance,
+    };
+  });
 }
 
 /**
@@ -118,23 +106,19 @@ export function endMaintenance(
   jobs: string,
   options?: CallOptions,
 ): Promise<readonly Maintenance[]> {
-  return changeFleet(
-    store,
-    (fleet, now) => {
-      const current = maintenanceAt(fleet, now);
-      const ended = current.filter((one) => one.jobs === jobs);
-      if (ended.length === 0) return { fleet: undefined, result: ended };
-      return { fleet: { ...fleet, maintenance: current.filter((one) => one.jobs !== jobs) }, result: ended };
-    },
-    options,
-  );
+  return changeFleet(store, options, (fleet, now) => {
+    const current = maintenanceAt(fleet, now);
+    const ended = current.filter((one) => one.jobs === jobs);
+    if (ended.length === 0) return { fleet: undefined, result: ended };
+    return { fleet: { ...fleet, maintenance: current.filter((one) => one.jobs !== jobs) }, result: ended };
+  });
 }
 
 /** Changes the fleet's control. `change` gets the fleet and the storage service's time; undefined: write nothing. */
 function changeFleet<Result>(
   store: LeaseStore,
-  change: (fleet: Fleet, now: EpochMs) => { readonly fleet: Fleet | undefined; readonly result: Result },
   options: CallOptions | undefined,
+  change: (fleet: Fleet, now: EpochMs) => { readonly fleet: Fleet | undefined; readonly result: Result },
 ): Promise<Result> {
   const record = {
     name: FLEET,
@@ -150,15 +134,10 @@ function changeFleet<Result>(
       return { fleet, now: date, controlEtag: control?.etag };
     },
   };
-  return changeRecord(
-    store,
-    record,
-    ({ fleet: before, now }) => {
-      const { fleet, result } = change(before, now);
-      return Promise.resolve({ metadata: fleet && encodeFleet(fleet), result });
-    },
-    options,
-  );
+  return changeRecord(store, record, options, ({ fleet: before, now }) => {
+    const { fleet, result } = change(before, now);
+    return Promise.resolve({ metadata: fleet && encodeFleet(fleet), result });
+  });
 }
 
 async function assertKnown(store: LeaseStore, deployment: string, options: CallOptions | undefined): Promise<void> {

@@ -176,24 +176,19 @@ export async function pauseJob(
   options?: ChangeOptions,
 ): Promise<Pause> {
   checkNote({ by, note });
-  return changeControl(
-    store,
-    subject,
-    ({ control, now }) => {
-      const open = currentPause(control, now);
-      if (open !== undefined) {
-        const who = `since ${new Date(open.since).toISOString()} by ${open.by}: ${open.note}`;
-        throw new OperatorError('AlreadyPaused', `job "${subject.name}" is paused already, ${who}`);
-      }
-      if (until !== undefined && until <= now) {
-        const at = new Date(until).toISOString();
-        throw new OperatorError('PastEnd', `the pause is to end at ${at}, which is past: give a later end, or none`);
-      }
-      const pause: Pause = { by, note, since: now, until };
-      return { control: { ...control, pauses: [...control.pauses, pause] }, result: pause };
-    },
-    options,
-  );
+  return changeControl(store, subject, options, ({ control, now }) => {
+    const open = currentPause(control, now);
+    if (open !== undefined) {
+      const who = `since ${new Date(open.since).toISOString()} by ${open.by}: ${open.note}`;
+      throw new OperatorError('AlreadyPaused', `job "${subject.name}" is paused already, ${who}`);
+    }
+    if (until !== undefined && until <= now) {
+      const at = new Date(until).toISOString();
+      throw new OperatorError('PastEnd', `the pause is to end at ${at}, which is past: give a later end, or none`);
+    }
+    const pause: Pause = { by, note, since: now, until };
+    return { control: { ...control, pauses: [...control.pauses, pause] }, result: pause };
+  });
 }
 
 /**
@@ -207,16 +202,11 @@ export function resumeJob(
   subject: Subject,
   options?: ChangeOptions,
 ): Promise<Pause & { readonly until: number }> {
-  return changeControl(
-    store,
-    subject,
-    ({ control, now }) => {
-      const open = currentPause(control, now);
-      if (open === undefined) throw new OperatorError('NotPaused', `job "${subject.name}" is not paused`);
-      return { control: endPauses(control, now), result: { ...open, until: Math.max(now, open.since) } };
-    },
-    options,
-  );
+  return changeControl(store, subject, options, ({ control, now }) => {
+    const open = currentPause(control, now);
+    if (open === undefined) throw new OperatorError('NotPaused', `job "${subject.name}" is not paused`);
+    return { control: endPauses(control, now), result: { ...open, until: Math.max(now, open.since) } };
+  });
 }
 
 /** A run that was claimed before the pause. */

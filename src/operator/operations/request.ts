@@ -73,32 +73,27 @@ export async function requestRun(
     ...given({ rerunOf }),
     ...(body === undefined ? {} : { hasInput: true }),
   };
-  return changeControl(
-    store,
-    { name, spec },
-    async (state) => {
-      const { control, row } = state;
-      const waiting = pendingManualRuns(control, row?.manualTaken ?? 0);
-      const result = ({ number, time }: ManualRun): RequestedRun => ({
-        runId: runIdOf(name, recordKey(time, id)),
-        requestedAt: time,
-        ahead: waiting.filter((other) => other.number < number).length,
-        seen: row !== undefined,
-        paused: currentPause(control, state.now) !== undefined,
-      });
-      // An earlier call that reported a refusal has written it.
-      const own = control.manualRuns.find((request) => request.id === id);
-      if (own !== undefined) return { control: undefined, result: result(own) };
-      if (spec.overlap === 'skip') await refuseOverlap(store, spec, state, options);
-      if (waiting.length >= WAITING_MANUAL_RUNS) {
-        const message = `job "${name}" has ${waiting.length} manual runs waiting, which is the limit: wait until some have run`;
-        throw new OperatorError('TooManyManualRuns', message);
-      }
-      const request: ManualRun = { number: nextNumber(state), id, time: time ?? freeTime(state), ...asked };
-      return { control: { ...control, manualRuns: [...control.manualRuns, request] }, result: result(request) };
-    },
-    options,
-  );
+  return changeControl(store, { name, spec }, options, async (state) => {
+    const { control, row } = state;
+    const waiting = pendingManualRuns(control, row?.manualTaken ?? 0);
+    const result = ({ number, time }: ManualRun): RequestedRun => ({
+      runId: runIdOf(name, recordKey(time, id)),
+      requestedAt: time,
+      ahead: waiting.filter((other) => other.number < number).length,
+      seen: row !== undefined,
+      paused: currentPause(control, state.now) !== undefined,
+    });
+    // An earlier call that reported a refusal has written it.
+    const own = control.manualRuns.find((request) => request.id === id);
+    if (own !== undefined) return { control: undefined, result: result(own) };
+    if (spec.overlap === 'skip') await refuseOverlap(store, spec, state, options);
+    if (waiting.length >= WAITING_MANUAL_RUNS) {
+      const message = `job "${name}" has ${waiting.length} manual runs waiting, which is the limit: wait until some have run`;
+      throw new OperatorError('TooManyManualRuns', message);
+    }
+    const request: ManualRun = { number: nextNumber(state), id, time: time ?? freeTime(state), ...asked };
+    return { control: { ...control, manualRuns: [...control.manualRuns, request] }, result: result(request) };
+  });
 }
 
 function bodyOf({ name }: JobSpec, input: unknown): string {
