@@ -30,55 +30,40 @@ export function checkDeployments(listed: Presences, file: JobsFile | undefined):
 
 function checkTicks(deployments: readonly Deployment[], now: EpochMs): readonly Finding[] {
   if (deployments.length === 0) {
-    return [
-      warning(
-        'deployments',
-        null,
-        'none has reported a tick in the last week',
-        'deploy one, or start one that is stopped',
-      ),
-    ];
+    const remedy = 'deploy one, or start one that is stopped';
+    return [warning('deployments', null, 'none has reported a tick in the last week', remedy)];
   }
   return deployments.map((deployment) => {
     const { name, tickedAt, version, revision, hub, state } = deployment;
     const ago = formatDuration(Math.max(0, Math.floor((now - tickedAt) / 1000) * 1000));
     const facts = `cronlease ${version}, revision ${revision}${hub === undefined ? '' : `, task hub ${hub}`}`;
     if (state === 'live') return okAbout('deployments', name, `reported a tick ${ago} ago: ${facts}`);
-    return warning(
-      'deployments',
-      name,
-      `is ${state}, because it has not reported a tick for ${ago}: ${facts}`,
-      `start it; if it is gone permanently, this warning disappears a week after its last tick`,
-    );
+    const remedy = 'start it; if it is gone permanently, this warning disappears a week after its last tick';
+    return warning('deployments', name, `is ${state}, because it has not reported a tick for ${ago}: ${facts}`, remedy);
   });
 }
 
 function checkName({ name, hub, instance, rival }: Deployment): readonly Finding[] {
   if (rival === undefined) return [];
   const where = rival.hub === hub ? '' : `, one of them with task hub ${rival.hub ?? 'unknown'}`;
-  return [
-    problem(
-      'names',
-      name,
-      `two processes tick under this name, ${instance} and ${rival.instance}${where}`,
-      'give each deployment its own CRONLEASE_DEPLOYMENT, and each app that shares a host storage account its own ' +
-        'AzureFunctionsWebHost__hostid',
-    ),
-  ];
+  const message = `two processes tick under this name, ${instance} and ${rival.instance}${where}`;
+  const remedy =
+    'give each deployment its own CRONLEASE_DEPLOYMENT, and each app that shares a host storage account its own ' +
+    'AzureFunctionsWebHost__hostid';
+  return [problem('names', name, message, remedy)];
 }
 
 function checkHubs(live: readonly Deployment[]): readonly Finding[] {
   return [...groups(live, ({ hub }) => hub)]
     .filter(([, sharers]) => sharers.length > 1)
-    .map(([hub, sharers]) =>
-      problem(
-        'hubs',
-        sharers.map(({ name }) => name).join(', '),
-        `share task hub ${hub}: an attempt may run in the other app, with its code`,
+    .map(([hub, sharers]) => {
+      const subject = sharers.map(({ name }) => name).join(', ');
+      const remedy =
         'give each deployment its own TASKHUB_NAME, and "extensions.durableTask.hubName": "%TASKHUB_NAME%" in ' +
-          'host.json; or give each its own host storage account',
-      ),
-    );
+        'host.json; or give each its own host storage account';
+      const message = `share task hub ${hub}: an attempt may run in the other app, with its code`;
+      return problem('hubs', subject, message, remedy);
+    });
 }
 
 function checkSkew({ name, skewMs }: Deployment): readonly Finding[] {
@@ -172,12 +157,9 @@ function checkFleet(fleet: Fleet, deployments: readonly Deployment[]): readonly 
 function oneCordon({ deployment, by, note, since }: Cordon, deployments: readonly Deployment[]): Finding {
   const about = `since ${new Date(since).toISOString()} by ${by}: ${note}`;
   const isKnown = deployments.some(({ name }) => name === deployment);
-  return warning(
-    'cordons',
-    deployment,
-    isKnown ? `claims nothing new, ${about}` : `is cordoned and has not ticked in the last week, ${about}`,
-    `lift the cordon when it is no longer needed: cronlease uncordon ${deployment}`,
-  );
+  const what = isKnown ? 'claims nothing new' : 'is cordoned and has not ticked in the last week';
+  const remedy = `lift the cordon when it is no longer needed: cronlease uncordon ${deployment}`;
+  return warning('cordons', deployment, `${what}, ${about}`, remedy);
 }
 
 /** Whether the accounts, this list of them and those of the deployments fit together. */
@@ -190,24 +172,16 @@ export function checkLayouts(
   const other = deploymentsOf(presences).deployments.filter(({ lately, accounts = 1 }) => lately && accounts !== here);
   const found = [
     ...missing.map((account) => problem('accounts', account.location, account.reason, 'its jobs do not run: check it')),
-    ...layoutTroubles(location, layouts).map(({ reason, isForeign }) =>
-      problem(
-        'accounts',
-        null,
-        `${reason}: nothing is claimed there`,
-        isForeign
-          ? 'find out what wrote it, and run "cronlease shards --repair", or POST api/manage/layout/repair'
-          : 'see "cronlease shards", and set CRONLEASE_SHARDS',
-      ),
-    ),
-    ...other.map(({ name, accounts = 1 }) =>
-      problem(
-        'accounts',
-        name,
-        `deals its jobs over ${accounts} account(s), and this list has ${here}`,
-        'give all deployments, and this command, the same CRONLEASE_SHARDS',
-      ),
-    ),
+    ...layoutTroubles(location, layouts).map(({ reason, isForeign }) => {
+      const remedy = isForeign
+        ? 'find out what wrote it, and run "cronlease shards --repair", or POST api/manage/layout/repair'
+        : 'see "cronlease shards", and set CRONLEASE_SHARDS';
+      return problem('accounts', null, `${reason}: nothing is claimed there`, remedy);
+    }),
+    ...other.map(({ name, accounts = 1 }) => {
+      const message = `deals its jobs over ${accounts} account(s), and this list has ${here}`;
+      return problem('accounts', name, message, 'give all deployments, and this command, the same CRONLEASE_SHARDS');
+    }),
   ];
   if (found.length > 0 || here === 1) return found;
   return [ok('accounts', `the jobs are dealt over ${here} accounts, whose layouts fit`)];

@@ -22,6 +22,7 @@ const PAGES = 4;
 /** More than two default sweeps and two ticks. */
 const LONG_MS = 3 * 60_000;
 
+/** A job whose row can be read. */
 interface SeenJob {
   readonly name: JobName;
   /** Undefined: the job is not in the file, or there is no file. */
@@ -43,21 +44,15 @@ export async function checkJobs(view: View): Promise<readonly Finding[]> {
   const seen = list.jobs.flatMap(readable);
   const foreign = list.jobs.flatMap(({ name, unreadable }) => unreadable.map((part) => foreignBlob(name, part)));
   const live = seen.filter(({ row }) => row.forgotten === undefined);
+  const waiting = live.flatMap((job) => checkWaiting(job, list.now));
+  const due = live.flatMap((job) => checkDue(job, file, list.now));
   return [
     ...orOk(foreign, 'metadata', `${counted(seen.length, 'row')} can be read`),
     ...strayBlobs(list.strays, 'jobs/'),
     ...(file === undefined ? [] : await aboutFile(view, file, live)),
     ...orOk(await checkLeases(view, live), 'leases', 'no lease is held for longer than its job may take'),
-    ...orOk(
-      live.flatMap((job) => checkWaiting(job, list.now)),
-      'waiting',
-      'no run waits for longer than it should',
-    ),
-    ...orOk(
-      live.flatMap((job) => checkDue(job, file, list.now)),
-      'due',
-      'no due time waits for a claim',
-    ),
+    ...orOk(waiting, 'waiting', 'no run waits for longer than it should'),
+    ...orOk(due, 'due', 'no due time waits for a claim'),
     ...(file === undefined ? [] : await checkAlerts(view.store, live, list.now)),
   ];
 }
@@ -79,26 +74,19 @@ function foreignBlob(name: JobName, { part, error }: UnreadablePart): Finding {
 async function aboutFile({ store, list }: View, file: JobsFile, live: readonly SeenJob[]): Promise<readonly Finding[]> {
   const orphans = live
     .filter(({ spec }) => spec === undefined)
-    .map(({ name }) =>
-      warning(
-        'orphans',
-        name,
-        'has a row and is not in the jobs file',
-        `deploy the file that has it, or run "cronlease forget ${name}"`,
-      ),
-    );
+    .map(({ name }) => {
+      const remedy = `deploy the file that has it, or run "cronlease forget ${name}"`;
+      return warning('orphans', name, 'has a row and is not in the jobs file', remedy);
+    });
   const unseen = await inParallel(
     list.jobs.filter(({ spec, listed, isForgotten }) => spec !== undefined && (listed === undefined || isForgotten)),
     ({ name, isForgotten }) => withoutRow(store, name, isForgotten),
   );
+  const otherwise = live.flatMap((job) => checkRevision(job, file.revision));
   return [
     ...orOk(orphans, 'orphans', 'every row has its job in the jobs file'),
     ...orOk(unseen, 'unseen', 'every job of the jobs file has its row'),
-    ...orOk(
-      live.flatMap((job) => checkRevision(job, file.revision)),
-      'revision',
-      'the rows follow this jobs file',
-    ),
+    ...orOk(otherwise, 'revision', 'the rows follow this jobs file'),
   ];
 }
 
@@ -129,32 +117,15 @@ function checkRevision({ name, spec, row }: SeenJob, revision: number): readonly
   // Revisions order two schedules. If the schedules are the same, they do not matter.
   if (spec.scheduleHash === row.scheduleHash) return [];
   if (row.revision > revision) {
-    return [
-      problem(
-        'revision',
-        name,
-        `follows revision ${row.revision} of the jobs file, and this file has revision ${revision} with another schedule`,
-        'deploy the newer file: this one never claims it',
-      ),
-    ];
+    const message = `follows revision ${row.revision} of the jobs file, and this file has revision ${revision} with another schedule`;
+    return [problem('revision', name, message, 'deploy the newer file: this one never claims it')];
   }
-  return row.revision === revision
-    ? [
-        problem(
-          'revision',
-          name,
-          `has another schedule than this file, with the same revision ${revision}`,
-          'raise "revision" in the jobs file with each change',
-        ),
-      ]
-    : [
-        warning(
-          'revision',
-          name,
-          'has not yet adopted the schedule of this file',
-          'deploy the file, and check that its deployment ticks',
-        ),
-      ];
+  if (row.revision === revision) {
+    const message = `has another schedule than this file, with the same revision ${revision}`;
+    return [problem('revision', name, message, 'raise "revision" in the jobs file with each change')];
+  }
+  const remedy = 'deploy the file, and check that its deployment ticks';
+  return [warning('revision', name, 'has not yet adopted the schedule of this file', remedy)];
 }
 
 async function checkLeases({ store, list }: View, live: readonly SeenJob[]): Promise<readonly Finding[]> {
@@ -196,12 +167,8 @@ function longest({ spec, row }: SeenJob): EpochMs | undefined {
 function brokenLease({ name, spec, listed }: SeenJob): Finding {
   const patience = spec === undefined ? '' : ` (${formatDuration(spec.leaseMs + marginOf(spec.leaseMs))})`;
   const what = listed.isEnding ? 'its lease is being broken' : 'its lease was broken';
-  return warning(
-    'leases',
-    name,
-    what,
-    `wait: a tick takes it after it has seen it broken for a lease and its margin${patience}, because the old holder may trust it`,
-  );
+  const remedy = `wait: a tick takes it after it has seen it broken for a lease and its margin${patience}, because the old holder may trust it`;
+  return warning('leases', name, what, remedy);
 }
 
 /** Checks for runs that wait too long. A waiting run is resumed by its own orchestration, or 10 s later by a tick. */
@@ -249,22 +216,15 @@ export function fileRead(source: string, { jobs, revision }: JobsFile): Finding 
   return ok('file', `${source} has ${counted(jobs.length, 'job')}, revision ${revision}`);
 }
 
-/** A job whose row can be read. */
-interface AlertedJob {
-  readonly spec: JobSpec | undefined;
-  readonly row: Row;
-  readonly control: Control;
-}
-
 /** The jobs with `alertAfter`, each with its last success. */
-async function checkAlerts(store: LedgerStore, jobs: readonly AlertedJob[], now: EpochMs): Promise<readonly Finding[]> {
+async function checkAlerts(store: LedgerStore, jobs: readonly SeenJob[], now: EpochMs): Promise<readonly Finding[]> {
   const alerted = jobs.flatMap((job) => (job.spec?.alertAfterMs === undefined ? [] : [{ ...job, spec: job.spec }]));
   return inParallel(alerted, (job) => checkAlert(store, job, now));
 }
 
 async function checkAlert(
   store: LedgerStore,
-  { spec, row, control }: AlertedJob & { readonly spec: JobSpec },
+  { spec, row, control }: SeenJob & { readonly spec: JobSpec },
   now: EpochMs,
 ): Promise<Finding> {
   const { name, alertAfterMs = 0 } = spec;

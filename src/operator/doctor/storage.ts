@@ -25,23 +25,15 @@ function actionOf(step: TrialStep, { nouns: { object } }: Trial): string {
 export function checkStorage(location: string, trial: Trial): readonly Finding[] {
   const unreachable = trial.failures.get('list');
   if (unreachable?.code === 'StoreUnavailable') {
-    return [
-      problem('storage', null, unreachable.message, 'check the network, the firewall of the store, and --storage'),
-    ];
+    const remedy = 'check the network, the firewall of the store, and --storage';
+    return [problem('storage', null, unreachable.message, remedy)];
   }
   const locked = lockedOut(location, trial);
-  if (locked !== undefined) return [locked];
+  if (locked !== undefined) return [problem('storage', null, ...locked)];
   if (trial.container === 'missing') {
     const message = `${location} answers, but there is no such ${trial.nouns.place}`;
-    return [
-      problem(
-        'storage',
-        null,
-        message,
-        'check --container; an app creates it when it starts, and 75 s after it was deleted',
-      ),
-      clock(trial),
-    ];
+    const remedy = 'check --container; an app creates it when it starts, and 75 s after it was deleted';
+    return [problem('storage', null, message, remedy), clock(trial)];
   }
   const took = trial.answeredInMs === undefined ? '' : ` in ${Math.round(trial.answeredInMs)} ms`;
   return [
@@ -56,55 +48,33 @@ export function checkStorage(location: string, trial: Trial): readonly Finding[]
 }
 
 /** A reason that keeps this caller out regardless of its roles. */
-function lockedOut(location: string, { failures, caller, remedies }: Trial): Finding | undefined {
+function lockedOut(
+  location: string,
+  { failures, caller, remedies }: Trial,
+): readonly [message: string, remedy: string] | undefined {
   const refused = failures.get('list');
   if (!(refused instanceof StoreDeniedError)) return undefined;
   if (refused.why === 'noToken') {
-    return problem(
-      'storage',
-      null,
-      `${location} accepts only identities, and no one is signed in here`,
-      remedies.noToken,
-    );
+    return [`${location} accepts only identities, and no one is signed in here`, remedies.noToken];
   }
   if (caller === undefined) return undefined;
   if (refused.why === 'network') {
-    return problem(
-      'storage',
-      null,
-      `${location} refuses ${caller.name} because of the network that the call comes from`,
-      remedies.network,
-    );
+    return [`${location} refuses ${caller.name} because of the network that the call comes from`, remedies.network];
   }
-  if (refused.why === 'credentials') {
-    return problem(
-      'storage',
-      null,
-      `${location} does not accept ${caller.name} of ${caller.realm}`,
-      remedies.credentials,
-    );
-  }
-  return undefined;
+  if (refused.why !== 'credentials') return undefined;
+  return [`${location} does not accept ${caller.name} of ${caller.realm}`, remedies.credentials];
 }
 
 function clock({ skewMs }: Trial): Finding {
   if (skewMs === undefined) {
-    return warning(
-      'clock',
-      null,
-      'the time of storage is unknown',
-      'correct the permissions first, then run this command again',
-    );
+    const remedy = 'correct the permissions first, then run this command again';
+    return warning('clock', null, 'the time of storage is unknown', remedy);
   }
   if (Math.abs(skewMs) <= SKEW_MS) return ok('clock', "this machine's clock and the service's agree, within 2 s");
-  const direction = skewMs > 0 ? 'ahead of' : 'behind';
-  return warning(
-    'clock',
-    null,
-    `this machine's clock is ${formatDuration(Math.round(Math.abs(skewMs) / 1000) * 1000)} ${direction} the service's`,
-    'correct it if an instance runs here: until an instance has measured the difference, it may start runs early or ' +
-      'late',
-  );
+  const difference = `${formatDuration(Math.round(Math.abs(skewMs) / 1000) * 1000)} ${skewMs > 0 ? 'ahead of' : 'behind'}`;
+  const remedy =
+    'correct it if an instance runs here: until an instance has measured the difference, it may start runs early or late';
+  return warning('clock', null, `this machine's clock is ${difference} the service's`, remedy);
 }
 
 type Failure = readonly [TrialStep, StoreError];
