@@ -3,35 +3,27 @@ import { ACTIONS } from '../../core/audit';
 import { CHANNELS } from '../../core/origin';
 import { ENVIRONMENT_COLORS } from '../desk';
 import { ROLES } from '../roles';
-import { Instant, instant, list, named } from './common';
+import { Instant, instant, list, named, object } from './common';
 
-export const Me = named(
-  'Me',
-  'The caller.',
-  z.object({
-    actor: z.string(),
-    role: z.enum(ROLES),
-    payloads: z.boolean().describe('Whether the caller sees the inputs and results of runs.'),
-    channel: z.string(),
-    readOnly: z.boolean().describe('Whether this app refuses every change.'),
-  }),
-);
+export const Me = object('Me', 'The caller.', {
+  actor: z.string(),
+  role: z.enum(ROLES),
+  payloads: z.boolean().describe('Whether the caller sees the inputs and results of runs.'),
+  channel: z.string(),
+  readOnly: z.boolean().describe('Whether this app refuses every change.'),
+});
 
-export const Version = named(
-  'Version',
-  'The app that answers.',
-  z.object({
-    version: z.string().describe('The version of cronlease.'),
-    deployment: z.string(),
-    revision: z.int().describe('The revision of its jobs file.'),
-    pollMs: z.int().describe('The shortest time between two polls that have news of each other.'),
-    readOnly: z.boolean(),
-    environment: z
-      .object({ name: z.string(), color: z.enum(ENVIRONMENT_COLORS) })
-      .nullable()
-      .describe('The name of the environment, for people, and its colour.'),
-  }),
-);
+export const Version = object('Version', 'The app that answers.', {
+  version: z.string().describe('The version of cronlease.'),
+  deployment: z.string(),
+  revision: z.int().describe('The revision of its jobs file.'),
+  pollMs: z.int().describe('The shortest time between two polls that have news of each other.'),
+  readOnly: z.boolean(),
+  environment: z
+    .object({ name: z.string(), color: z.enum(ENVIRONMENT_COLORS) })
+    .nullable()
+    .describe('The name of the environment, for people, and its colour.'),
+});
 
 export const Poked = named(
   'Poked',
@@ -79,32 +71,28 @@ export const AuditQuery = z.strictObject({
   cursor: z.string().max(2_000).optional().describe('The `cursor` of the page before.'),
 });
 
-export const Audit = named(
-  'Audit',
-  'A page of changes, newest first.',
-  z.object({
-    entries: list(
-      z.object({
-        id: z.string(),
-        at: Instant,
-        actor: z.string().describe('The person, or the name of the key.'),
-        identity: z.string().nullable().describe('`TENANT/OBJECT` of Entra. Null: Entra has named no one.'),
-        proven: z.boolean().describe('Whether Entra or a key has proved who the actor is.'),
-        channel: z.string().describe('`browser`, `shell`, `key` or `app`.'),
-        note: z.string().nullable().describe('Why, as the person wrote.'),
-        action: z.string().describe('The command: `run`, `rerun`, `cancel`, `pause`, `resume`, `ack`, …'),
-        target: z.string().describe('The job or the deployment.'),
-        state: z
-          .enum(['begun', 'done', 'refused'])
-          .describe('`begun`: its end is not known, because its writer died, or storage did not answer.'),
-        before: z.unknown().optional().describe('What was there before. Absent: nothing.'),
-        after: z.unknown().optional().describe('What was there then. Of a refusal, its reason.'),
-      }),
-    ),
-    problems: list(z.string()).describe('Entries that cronlease did not write.'),
-    cursor: z.string().nullable().describe('Where the next page begins. Null: there is none.'),
-  }),
-);
+export const Audit = object('Audit', 'A page of changes, newest first.', {
+  entries: list(
+    z.object({
+      id: z.string(),
+      at: Instant,
+      actor: z.string().describe('The person, or the name of the key.'),
+      identity: z.string().nullable().describe('`TENANT/OBJECT` of Entra. Null: Entra has named no one.'),
+      proven: z.boolean().describe('Whether Entra or a key has proved who the actor is.'),
+      channel: z.string().describe('`browser`, `shell`, `key` or `app`.'),
+      note: z.string().nullable().describe('Why, as the person wrote.'),
+      action: z.string().describe('The command: `run`, `rerun`, `cancel`, `pause`, `resume`, `ack`, …'),
+      target: z.string().describe('The job or the deployment.'),
+      state: z
+        .enum(['begun', 'done', 'refused'])
+        .describe('`begun`: its end is not known, because its writer died, or storage did not answer.'),
+      before: z.unknown().optional().describe('What was there before. Absent: nothing.'),
+      after: z.unknown().optional().describe('What was there then. Of a refusal, its reason.'),
+    }),
+  ),
+  problems: list(z.string()).describe('Entries that cronlease did not write.'),
+  cursor: z.string().nullable().describe('Where the next page begins. Null: there is none.'),
+});
 
 const Issue = z.object({
   place: z.string().describe('The member, parameter or header.'),
@@ -113,16 +101,12 @@ const Issue = z.object({
   remedy: z.string().describe('What to do.'),
 });
 
-export const Problem = named(
-  'Problem',
-  'An error, as RFC 9457 describes it.',
-  z.object({
-    type: z.literal('about:blank').describe('Always `about:blank`: `code` tells the errors apart.'),
-    title: z.string().describe('The meaning of the status.'),
-    status: z.int().describe('The status of the answer.'),
-    code: z.string().describe('What went wrong, for programs.'),
-    detail: z.string().describe('What went wrong, for people.'),
-    ...Issue.pick({ place: true, value: true, remedy: true }).shape,
-    errors: list(Issue).optional().describe('Every error of the request, if it has several.'),
-  }),
-);
+export const Problem = object('Problem', 'An error, as RFC 9457 describes it.', {
+  type: z.literal('about:blank').describe('Always `about:blank`: `code` tells the errors apart.'),
+  title: z.string().describe('The meaning of the status.'),
+  status: z.int().describe('The status of the answer.'),
+  code: z.string().describe('What went wrong, for programs.'),
+  detail: z.string().describe('What went wrong, for people.'),
+  ...Issue.pick({ place: true, value: true, remedy: true }).shape,
+  errors: list(Issue).optional().describe('Every error of the request, if it has several.'),
+});

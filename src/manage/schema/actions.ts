@@ -1,38 +1,30 @@
 import * as z from 'zod';
-import { change, Instant, jobName, Json, list, named, note, until, why } from './common';
+import { change, Instant, jobName, Json, list, named, object, note, until, why } from './common';
 import { Acknowledgement, Pause } from './jobs';
 
-export const Requested = named(
-  'Requested',
-  'A requested run.',
-  z.object({
-    job: z.string(),
-    runId: z.string().describe('The id that the run will have.'),
-    requestedAt: Instant,
-    ahead: z.int().describe('How many manual runs were waiting before it.'),
-    seen: z.boolean().describe('False: no deployment has seen the job yet, and the manual run waits until one does.'),
-    paused: z.boolean().describe('Whether the job is paused, which does not hold the manual run back.'),
-    ...change,
-  }),
-);
+export const Requested = object('Requested', 'A requested run.', {
+  job: z.string(),
+  runId: z.string().describe('The id that the run will have.'),
+  requestedAt: Instant,
+  ahead: z.int().describe('How many manual runs were waiting before it.'),
+  seen: z.boolean().describe('False: no deployment has seen the job yet, and the manual run waits until one does.'),
+  paused: z.boolean().describe('Whether the job is paused, which does not hold the manual run back.'),
+  ...change,
+});
 export type Requested = z.output<typeof Requested>;
 
-export const Cancelled = named(
-  'Cancelled',
-  'A run whose cancel was requested.',
-  z.object({
-    job: z.string(),
-    runId: z.string(),
-    requestedAt: Instant,
-    endedBy: z
-      .enum(['holder', 'tick', 'caller'])
-      .describe(
-        '`holder`: its attempt ends at its next renewal. `tick`: the run waits, and the next tick ends it. `caller`: no ' +
-          'file has the job, and the run was ended at once.',
-      ),
-    ...change,
-  }),
-);
+export const Cancelled = object('Cancelled', 'A run whose cancel was requested.', {
+  job: z.string(),
+  runId: z.string(),
+  requestedAt: Instant,
+  endedBy: z
+    .enum(['holder', 'tick', 'caller'])
+    .describe(
+      '`holder`: its attempt ends at its next renewal. `tick`: the run waits, and the next tick ends it. `caller`: no ' +
+        'file has the job, and the run was ended at once.',
+    ),
+  ...change,
+});
 export type Cancelled = z.output<typeof Cancelled>;
 
 export const Paused = named('Paused', 'A job that was paused.', z.object({ job: z.string(), pause: Pause, ...change }));
@@ -44,16 +36,12 @@ export const Resumed = named(
   z.object({ job: z.string(), pause: Pause, ...change }),
 );
 
-export const PausedMany = named(
-  'PausedMany',
-  'What became of several jobs.',
-  z.object({
-    done: list(Paused),
-    refused: list(z.object({ job: z.string(), code: z.string(), problem: z.string() })).describe(
-      'The jobs that were left as they were.',
-    ),
-  }),
-);
+export const PausedMany = object('PausedMany', 'What became of several jobs.', {
+  done: list(Paused),
+  refused: list(z.object({ job: z.string(), code: z.string(), problem: z.string() })).describe(
+    'The jobs that were left as they were.',
+  ),
+});
 export type PausedMany = z.output<typeof PausedMany>;
 
 export const Acknowledged = named(

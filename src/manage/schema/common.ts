@@ -11,6 +11,11 @@ export function named<Schema extends z.ZodType>(id: string, description: string,
   return described;
 }
 
+/** As {@link named}, an object with these members. */
+export function object<Shape extends z.core.$ZodLooseShape>(id: string, description: string, shape: Shape) {
+  return named(id, description, z.object(shape));
+}
+
 /** A list in an answer. */
 export function list<Schema extends z.ZodType>(schema: Schema) {
   return z.array(schema).readonly();

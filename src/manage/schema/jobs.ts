@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { RAN_OUTCOMES, UNRUN_OUTCOMES } from '../../core/outcome';
 import { JOB_STATES } from '../../core/shown-state';
 import { BackfillStatus } from './backfill';
-import { Instant, list, Milliseconds, named, Reason, Trigger, instant, jobName } from './common';
+import { Instant, list, Milliseconds, named, object, Reason, Trigger, instant, jobName } from './common';
 import { Deployment, Maintenance } from './deployments';
 
 export const JobState = named(
@@ -14,60 +14,44 @@ export const JobState = named(
   z.enum(JOB_STATES),
 );
 
-export const Pause = named(
-  'Pause',
-  'A stretch in which nothing new starts, other than manual runs.',
-  z.object({
-    by: z.string().describe('The person who paused the job.'),
-    note: z.string().describe('The reason.'),
-    since: Instant,
-    until: Instant.nullable().describe('When it ended, or is to end. Null: when a person resumes the job.'),
-  }),
-);
+export const Pause = object('Pause', 'A stretch in which nothing new starts, other than manual runs.', {
+  by: z.string().describe('The person who paused the job.'),
+  note: z.string().describe('The reason.'),
+  since: Instant,
+  until: Instant.nullable().describe('When it ended, or is to end. Null: when a person resumes the job.'),
+});
 export type Pause = z.output<typeof Pause>;
 
-const CurrentRun = named(
-  'CurrentRun',
-  'The run in progress.',
-  z.object({
-    runId: z.string(),
-    scheduledFor: Instant,
-    trigger: Trigger,
-    attempt: z.int().describe('The number of its current attempt, or of the last one.'),
-    startedAt: Instant.nullable().describe(
-      'When the handler of that attempt was, or will be, called. Null while no attempt runs.',
-    ),
-    retryAt: Instant.nullable().describe('When its next attempt may begin. Null while an attempt runs.'),
-    holder: z.string().nullable().describe('The deployment that runs it. Null while no attempt runs.'),
-  }),
-);
+const CurrentRun = object('CurrentRun', 'The run in progress.', {
+  runId: z.string(),
+  scheduledFor: Instant,
+  trigger: Trigger,
+  attempt: z.int().describe('The number of its current attempt, or of the last one.'),
+  startedAt: Instant.nullable().describe(
+    'When the handler of that attempt was, or will be, called. Null while no attempt runs.',
+  ),
+  retryAt: Instant.nullable().describe('When its next attempt may begin. Null while an attempt runs.'),
+  holder: z.string().nullable().describe('The deployment that runs it. Null while no attempt runs.'),
+});
 
-const ListedRun = named(
-  'ListedRun',
-  'A run that is over.',
-  z.object({
-    kind: z.literal('run'),
-    runId: z.string(),
-    scheduledFor: Instant,
-    outcome: z.enum(RAN_OUTCOMES).nullable().describe('Null: only its record has it.'),
-    latenessMs: Milliseconds.nullable(),
-    durationMs: Milliseconds.nullable().describe("The handler's time in all attempts. Null: only its record has it."),
-    waitedMs: Milliseconds.describe('How long it waited between its attempts.'),
-    attempts: z.int(),
-  }),
-);
+const ListedRun = object('ListedRun', 'A run that is over.', {
+  kind: z.literal('run'),
+  runId: z.string(),
+  scheduledFor: Instant,
+  outcome: z.enum(RAN_OUTCOMES).nullable().describe('Null: only its record has it.'),
+  latenessMs: Milliseconds.nullable(),
+  durationMs: Milliseconds.nullable().describe("The handler's time in all attempts. Null: only its record has it."),
+  waitedMs: Milliseconds.describe('How long it waited between its attempts.'),
+  attempts: z.int(),
+});
 
-const ListedGap = named(
-  'ListedGap',
-  'Due times that did not run.',
-  z.object({
-    kind: z.literal('gap'),
-    scheduledFor: Instant.describe('The newest of them.'),
-    outcome: z.enum(UNRUN_OUTCOMES),
-    reason: Reason,
-    count: z.int(),
-  }),
-);
+const ListedGap = object('ListedGap', 'Due times that did not run.', {
+  kind: z.literal('gap'),
+  scheduledFor: Instant.describe('The newest of them.'),
+  outcome: z.enum(UNRUN_OUTCOMES),
+  reason: Reason,
+  count: z.int(),
+});
 
 export const Acknowledgement = named(
   'Acknowledgement',
@@ -129,123 +113,103 @@ export const Job = named('Job', 'A job, as a list shows it.', z.object(job));
 /** A job as lists show it. */
 export type JobStatus = z.output<typeof Job>;
 
-export const Jobs = named(
-  'Jobs',
-  'One state of everything.',
-  z.object({
-    now: Instant.describe("The storage service's time."),
-    jobs: list(Job).describe('The worst first.'),
-    deployments: list(Deployment),
-    maintenance: list(Maintenance),
-    problems: list(z.string()).describe('What could not be read.'),
-  }),
-);
+export const Jobs = object('Jobs', 'One state of everything.', {
+  now: Instant.describe("The storage service's time."),
+  jobs: list(Job).describe('The worst first.'),
+  deployments: list(Deployment),
+  maintenance: list(Maintenance),
+  problems: list(z.string()).describe('What could not be read.'),
+});
 
 /** One state of everything, from two listings. */
 export type Overview = z.output<typeof Jobs>;
 
-const Settings = named(
-  'Settings',
-  'The settings of a job, with every default.',
-  z.object({
-    kind: z.enum(['timed', 'always', 'manual']),
-    handler: z.string(),
-    call: z
-      .string()
-      .nullable()
-      .describe('The method and the address of its call, without the query. Null: it runs a handler.'),
-    catchUp: z.enum(['latest', 'all', 'none']),
-    catchUpWindowMs: Milliseconds,
-    overlap: z.enum(['skip', 'queue', 'cancel']),
-    requires: list(z.string()).describe('A due time waits until each of these jobs has succeeded.'),
-    requireWithinMs: Milliseconds.nullable().describe('How long it waits for them. Null: it requires none.'),
-    priority: z.int().min(0).max(9).describe('Of jobs that are due together, 9 goes first.'),
-    offsetMs: Milliseconds.describe('The delay of every due time by `spread`.'),
-    timeoutMs: Milliseconds.nullable(),
-    stallAfterMs: Milliseconds.nullable(),
-    graceMs: Milliseconds,
-    leaseMs: Milliseconds,
-    keepMs: Milliseconds,
-    alertAfterMs: Milliseconds.nullable(),
-    pauseAfterFailures: z.int().nullable(),
-    retry: z.object({
-      attempts: z.int(),
-      backoffMs: Milliseconds,
-      factor: z.number(),
-      maxBackoffMs: Milliseconds,
-      jitter: z.enum(['full', 'none']),
-    }),
+const Settings = object('Settings', 'The settings of a job, with every default.', {
+  kind: z.enum(['timed', 'always', 'manual']),
+  handler: z.string(),
+  call: z
+    .string()
+    .nullable()
+    .describe('The method and the address of its call, without the query. Null: it runs a handler.'),
+  catchUp: z.enum(['latest', 'all', 'none']),
+  catchUpWindowMs: Milliseconds,
+  overlap: z.enum(['skip', 'queue', 'cancel']),
+  requires: list(z.string()).describe('A due time waits until each of these jobs has succeeded.'),
+  requireWithinMs: Milliseconds.nullable().describe('How long it waits for them. Null: it requires none.'),
+  priority: z.int().min(0).max(9).describe('Of jobs that are due together, 9 goes first.'),
+  offsetMs: Milliseconds.describe('The delay of every due time by `spread`.'),
+  timeoutMs: Milliseconds.nullable(),
+  stallAfterMs: Milliseconds.nullable(),
+  graceMs: Milliseconds,
+  leaseMs: Milliseconds,
+  keepMs: Milliseconds,
+  alertAfterMs: Milliseconds.nullable(),
+  pauseAfterFailures: z.int().nullable(),
+  retry: z.object({
+    attempts: z.int(),
+    backoffMs: Milliseconds,
+    factor: z.number(),
+    maxBackoffMs: Milliseconds,
+    jitter: z.enum(['full', 'none']),
   }),
-);
+});
 
-export const OneJob = named(
-  'OneJob',
-  'A job with its settings and manual runs.',
-  z.object({
-    now: Instant,
-    ...job,
-    enabled: z.boolean().nullable().describe("Null: the job is not in this app's jobs file."),
-    settings: Settings.nullable().describe("Null: the job is not in this app's jobs file."),
-    waiting: list(z.object({ runId: z.string(), requestedAt: Instant })).describe('The manual runs that wait.'),
-    pauses: list(Pause).describe('Pauses that undecided due times may lie in, the one in force among them.'),
-    backfill: z
-      .object({
-        id: z.string(),
-        state: BackfillStatus.shape.state,
-        last: Instant.nullable().describe('The last due time that it came to.'),
-      })
-      .nullable()
-      .describe("Its last back-fill. Null: it has none, or is not in this app's jobs file."),
-    cancelling: z.string().nullable().describe('The id of the run whose cancel was requested.'),
-    controlVersion: z
-      .string()
-      .describe(
-        'The version of its pauses, manual runs, cancel and acknowledgement: send it as `If-Match` with a change, in quotes.',
-      ),
-  }),
-);
-
-export const DueTimes = named(
-  'DueTimes',
-  'The next due times of jobs.',
-  z.object({
-    now: Instant,
-    jobs: list(
-      z.object({
-        job: z.string(),
-        timeZone: z.string(),
-        paused: z.boolean(),
-        enabled: z.boolean(),
-        due: list(
-          z.object({
-            scheduledFor: Instant.describe('The due time of the schedule.'),
-            startsAt: Instant.describe('When it starts: later by `spread`.'),
-          }),
-        ),
-        complete: z.boolean().describe('Whether `due` has all due times that were asked for.'),
-      }),
+export const OneJob = object('OneJob', 'A job with its settings and manual runs.', {
+  now: Instant,
+  ...job,
+  enabled: z.boolean().nullable().describe("Null: the job is not in this app's jobs file."),
+  settings: Settings.nullable().describe("Null: the job is not in this app's jobs file."),
+  waiting: list(z.object({ runId: z.string(), requestedAt: Instant })).describe('The manual runs that wait.'),
+  pauses: list(Pause).describe('Pauses that undecided due times may lie in, the one in force among them.'),
+  backfill: z
+    .object({
+      id: z.string(),
+      state: BackfillStatus.shape.state,
+      last: Instant.nullable().describe('The last due time that it came to.'),
+    })
+    .nullable()
+    .describe("Its last back-fill. Null: it has none, or is not in this app's jobs file."),
+  cancelling: z.string().nullable().describe('The id of the run whose cancel was requested.'),
+  controlVersion: z
+    .string()
+    .describe(
+      'The version of its pauses, manual runs, cancel and acknowledgement: send it as `If-Match` with a change, in quotes.',
     ),
-  }),
-);
+});
 
-export const Calendar = named(
-  'Calendar',
-  'Outcomes of a job, counted by day.',
-  z.object({
-    now: Instant,
-    job: z.string(),
-    timeZone: z.string().describe('The zone of the days.'),
-    days: list(
-      z.object({
-        day: z.iso.date(),
-        outcomes: z
-          .partialRecord(z.enum([...RAN_OUTCOMES, ...UNRUN_OUTCOMES]), z.int())
-          .describe('How many due times had each outcome.'),
-      }),
-    ).describe('The days that have outcomes, newest first.'),
-    complete: z.boolean().describe('False: there are more records than one answer counts, and older days lack some.'),
-  }),
-);
+export const DueTimes = object('DueTimes', 'The next due times of jobs.', {
+  now: Instant,
+  jobs: list(
+    z.object({
+      job: z.string(),
+      timeZone: z.string(),
+      paused: z.boolean(),
+      enabled: z.boolean(),
+      due: list(
+        z.object({
+          scheduledFor: Instant.describe('The due time of the schedule.'),
+          startsAt: Instant.describe('When it starts: later by `spread`.'),
+        }),
+      ),
+      complete: z.boolean().describe('Whether `due` has all due times that were asked for.'),
+    }),
+  ),
+});
+
+export const Calendar = object('Calendar', 'Outcomes of a job, counted by day.', {
+  now: Instant,
+  job: z.string(),
+  timeZone: z.string().describe('The zone of the days.'),
+  days: list(
+    z.object({
+      day: z.iso.date(),
+      outcomes: z
+        .partialRecord(z.enum([...RAN_OUTCOMES, ...UNRUN_OUTCOMES]), z.int())
+        .describe('How many due times had each outcome.'),
+    }),
+  ).describe('The days that have outcomes, newest first.'),
+  complete: z.boolean().describe('False: there are more records than one answer counts, and older days lack some.'),
+});
 
 /** Selects due times to come. */
 export const DueTimesQuery = z.strictObject({
