@@ -11,7 +11,7 @@ export const callSchema = z
         description: 'The address, over https. Its host is in the app setting `CRONLEASE_CALL_HOSTS`.',
         examples: ['https://billing.example.com/api/close'],
       }),
-    method: z.enum(CALL_METHODS).meta({ description: 'The HTTP method.' }).prefault('POST'),
+    method: z.enum(CALL_METHODS).describe('The HTTP method.').prefault('POST'),
     headers: z
       .record(z.string(), z.string())
       .meta({ description: 'Headers by name.', examples: [{ 'x-functions-key': '%BILLING_KEY%' }] })
@@ -19,7 +19,7 @@ export const callSchema = z
     body: z
       .unknown()
       .check(json)
-      .meta({ description: 'JSON, or text, which is sent as it is. Default: none.' })
+      .describe('JSON, or text, which is sent as it is. Default: none.')
       .optional(),
     identity: z
       .string()
@@ -35,7 +35,4 @@ export const callSchema = z
       .meta({ description: 'The statuses that are a success. Default: 200 to 299.', examples: [[200, 404]] })
       .optional(),
   })
-  .meta({
-    description:
-      'An HTTP request in place of a handler. `%NAME%` in its texts reads an app setting when the app starts. `{scheduledFor}`, `{scheduledFor:date}`, `{runId}`, `{attempt}`, `{token}` and `{input.NAME}` are filled in by each attempt. Default: none.',
-  });
+  .describe('An HTTP request in place of a handler. `%NAME%` in its texts reads an app setting when the app starts. `{scheduledFor}`, `{scheduledFor:date}`, `{runId}`, `{attempt}`, `{token}` and `{input.NAME}` are filled in by each attempt. Default: none.');

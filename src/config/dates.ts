@@ -57,7 +57,7 @@ export const exceptedYearly = z.strictObject({
         throw new ScheduleError('is not a day of a year', 'must be month and day, such as "12-25"');
       }),
     ),
-  days: z.int().min(1).max(366).meta({ description: 'The number of days, this one included.' }).prefault(1),
+  days: z.int().min(1).max(366).describe('The number of days, this one included.').prefault(1),
   since: year('The first year.'),
   until: year('The last year.'),
   name,

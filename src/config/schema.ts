@@ -27,41 +27,30 @@ const dst = z
   .strictObject({
     gap: z
       .enum(['forward', 'skip'])
-      .meta({
-        description:
-          'A due time that clocks skip: `forward` moves it to the first instant after the gap, `skip` drops it.',
-      })
+      .describe('A due time that clocks skip: `forward` moves it to the first instant after the gap, `skip` drops it.')
       .prefault('forward'),
     overlap: z
       .enum(['first', 'second', 'both'])
-      .meta({
-        description: 'A due time that clocks show twice is due in the `first` pass, in the `second`, or in `both`.',
-      })
+      .describe('A due time that clocks show twice is due in the `first` pass, in the `second`, or in `both`.')
       .prefault('first'),
   })
-  .meta({
-    description:
-      'What happens when clocks change. Does not apply to `@every` and `@at`, nor to an hour field with `*`, `-` or `/`, which follows elapsed time.',
-  });
+  .describe('What happens when clocks change. Does not apply to `@every` and `@at`, nor to an hour field with `*`, `-` or `/`, which follows elapsed time.');
 
 /** A row that waits for more than a year counts as damaged. */
 const LONGEST_WAIT = AHEAD_AT_MOST_MS - 86_400_000;
 
 const retry = z
   .strictObject({
-    attempts: z.int().min(1).meta({ description: 'How many attempts a run has, the first one included.' }).prefault(3),
+    attempts: z.int().min(1).describe('How many attempts a run has, the first one included.').prefault(3),
     backoff: duration('The wait before the second attempt.', { least: 0 }).prefault('10s'),
-    factor: z.number().min(1).meta({ description: 'Each further wait is this many times longer.' }).prefault(2),
+    factor: z.number().min(1).describe('Each further wait is this many times longer.').prefault(2),
     maxBackoff: duration('The longest wait.', { least: 0, most: LONGEST_WAIT }).prefault('5m'),
     jitter: z
       .enum(['full', 'none'])
-      .meta({
-        description:
-          '`full` waits for a random part of each wait, so that jobs do not retry together; `none` waits for all of it.',
-      })
+      .describe('`full` waits for a random part of each wait, so that jobs do not retry together; `none` waits for all of it.')
       .prefault('full'),
   })
-  .meta({ description: 'How an attempt that failed, timed out or stalled is retried.' });
+  .describe('How an attempt that failed, timed out or stalled is retried.');
 
 /** Each required job costs a storage call for a due time. */
 const REQUIRES_AT_MOST = 16;
@@ -76,22 +65,17 @@ const notifyShape = {
     .array(receiver)
     .min(1)
     .max(RECEIVERS_AT_MOST)
-    .meta({
-      description: 'The receivers by name. Their addresses are in the app setting `CRONLEASE_RECEIVERS`.',
-    })
+    .describe('The receivers by name. Their addresses are in the app setting `CRONLEASE_RECEIVERS`.')
     .optional(),
   on: z
     .array(z.enum(NOTICE_TOPICS))
     .min(1)
-    .meta({
-      description:
-        'What is notified: a `failure`, once for each incident; the `recovery` from it; that the job is `overdue` or `unreadable`, and no longer; its `pause` after `pauseAfterFailures`. Default: all of them.',
-    })
+    .describe('What is notified: a `failure`, once for each incident; the `recovery` from it; that the job is `overdue` or `unreadable`, and no longer; its `pause` after `pauseAfterFailures`. Default: all of them.')
     .optional(),
   after: z
     .int()
     .min(1)
-    .meta({ description: 'How many runs in a row must have failed. Attempts never count. Default: 1.' })
+    .describe('How many runs in a row must have failed. Attempts never count. Default: 1.')
     .optional(),
   remind: duration(
     'How often the notice of a failure, or of an overdue job, is repeated while it lasts and is not acknowledged. Default: never.',
@@ -139,10 +123,7 @@ export const jobSchema = z
         from: moment('Nothing is due before this').optional(),
         to: moment('Nothing is due from this on').optional(),
       })
-      .meta({
-        description:
-          'The only period in which the job is due. The actual start counts, `spread` included, here and in `except`.',
-      })
+      .describe('The only period in which the job is due. The actual start counts, `spread` included, here and in `except`.')
       .transform(reading(inOrder))
       .optional(),
     except: z
@@ -151,26 +132,20 @@ export const jobSchema = z
           exceptedDate,
           exceptedSpan,
           z.strictObject({
-            calendar: z.string().meta({ description: "The name of one of the file's `calendars`." }),
+            calendar: z.string().describe("The name of one of the file's `calendars`."),
           }),
         ]),
       )
-      .meta({
-        description:
-          'Dates, periods with an exclusive `to`, or calendars of this file, as `{"calendar": "holidays"}`, in which nothing is due.',
-      })
+      .describe('Dates, periods with an exclusive `to`, or calendars of this file, as `{"calendar": "holidays"}`, in which nothing is due.')
       .prefault([]),
     catchUp: z
       .enum(['latest', 'all', 'none'])
-      .meta({ description: 'Which missed due times run: only the `latest`, `all` in turn, or `none`.' })
+      .describe('Which missed due times run: only the `latest`, `all` in turn, or `none`.')
       .prefault('latest'),
     catchUpWindow: duration('A due time older than this never runs.').prefault('1h'),
     overlap: z
       .enum(['skip', 'queue', 'cancel'])
-      .meta({
-        description:
-          'A due time during a run: `skip` it; `queue` it, so that the newest one runs right after; or `cancel` the run and then start.',
-      })
+      .describe('A due time during a run: `skip` it; `queue` it, so that the newest one runs right after; or `cancel` the run and then start.')
       .prefault('skip'),
     requires: z
       .array(z.string())
@@ -197,10 +172,7 @@ export const jobSchema = z
       .int()
       .min(0)
       .max(9)
-      .meta({
-        description:
-          'Which jobs go first if many are due together: 9 first, 0 last. It orders claims, runs that wait for their `group`, and handlers that wait for `CRONLEASE_MAX_CONCURRENT_RUNS`.',
-      })
+      .describe('Which jobs go first if many are due together: 9 first, 0 last. It orders claims, runs that wait for their `group`, and handlers that wait for `CRONLEASE_MAX_CONCURRENT_RUNS`.')
       .prefault(5),
     spread: duration(
       'Delays every start by one fixed offset inside this span, taken from a hash of the job name, so that jobs do not all start at once. `scheduledFor` stays the due time.',
@@ -232,76 +204,59 @@ export const jobSchema = z
     pauseAfterFailures: z
       .int()
       .min(1)
-      .meta({ description: 'After this many failed runs in a row the job is paused, with a note. Default: off.' })
+      .describe('After this many failed runs in a row the job is paused, with a note. Default: off.')
       .optional(),
     alertAfter: duration(
       'A job without a success for this long is overdue, which is logged at each sweep, unless the job is paused or disabled. Default: off.',
     ).optional(),
     notify: z
       .union([notify, z.literal(false)])
-      .meta({
-        description:
-          "The receivers of notices about the job's troubles. Its members replace those of the file's `notify`; `false`: none. Default: the file's.",
-      })
+      .describe("The receivers of notices about the job's troubles. Its members replace those of the file's `notify`; `false`: none. Default: the file's.")
       .optional(),
     ping: z
       .string()
       .regex(JOB_NAME)
-      .meta({
-        description:
-          'A name in the app setting `CRONLEASE_PINGS`, whose address is called when a run starts (`/start`), succeeds, and ends without success (`/fail`), so that a service outside watches the job. Default: none.',
-      })
+      .describe('A name in the app setting `CRONLEASE_PINGS`, whose address is called when a run starts (`/start`), succeeds, and ends without success (`/fail`), so that a service outside watches the job. Default: none.')
       .optional(),
     keep: duration(
       'How long ledger records and logs are kept after their last write. Then a tick deletes them, within five days on blobs.',
     ).prefault('90d'),
     logs: z
       .enum(['keep', 'host', 'none'])
-      .meta({
-        description:
-          '`keep` stores what the handler writes with `log` and `progress`, for each attempt up to 256 KB or 2,000 lines: the beginning and the end, with the gap named. `none` stores nothing of it. `host`: as `keep`, and the host logs lines and events as warnings, past `host.json`.',
-      })
+      .describe('`keep` stores what the handler writes with `log` and `progress`, for each attempt up to 256 KB or 2,000 lines: the beginning and the end, with the gap named. `none` stores nothing of it. `host`: as `keep`, and the host logs lines and events as warnings, past `host.json`.')
       .prefault('keep'),
     input: z
       .unknown()
       .check(json)
-      .meta({
-        description: "JSON for the handler. The handler's own schema checks it when the app starts. Default: none.",
-      })
+      .describe("JSON for the handler. The handler's own schema checks it when the app starts. Default: none.")
       .optional(),
     handler: z
       .string()
       .min(1)
-      .meta({ description: "The handler's name in the registry. Default: the job's name." })
+      .describe("The handler's name in the registry. Default: the job's name.")
       .optional(),
     call: callSchema.optional(),
-    description: z.string().meta({ description: 'A description for people. Default: none.' }).optional(),
-    tags: z.array(z.string().min(1)).meta({ description: 'Labels for finding jobs.' }).prefault([]),
+    description: z.string().describe('A description for people. Default: none.').optional(),
+    tags: z.array(z.string().min(1)).describe('Labels for finding jobs.').prefault([]),
     enabled: z
       .boolean()
-      .meta({
-        description:
-          '`false` records the due times as `disabled` instead of running them. The job can still be run by hand.',
-      })
+      .describe('`false` records the due times as `disabled` instead of running them. The job can still be run by hand.')
       .prefault(true),
   })
-  .meta({ description: 'When a job runs, and how.' });
+  .describe('When a job runs, and how.');
 
 const topShape = {
   $schema: z
     .string()
-    .meta({ description: 'The path of the JSON Schema of this file, for completion in editors.' })
+    .describe('The path of the JSON Schema of this file, for completion in editors.')
     .optional(),
   revision: z
     .int()
     .min(0)
-    .meta({
-      description:
-        'The version of this file. Raise it with each change of a schedule: a deployment with a lower revision never claims a job whose schedule differs.',
-    })
+    .describe('The version of this file. Raise it with each change of a schedule: a deployment with a lower revision never claims a job whose schedule differs.')
     .prefault(0),
   notify: notify
-    .meta({ description: 'The receivers of notices about the troubles of all jobs. Without `to`, no notice is sent.' })
+    .describe('The receivers of notices about the troubles of all jobs. Without `to`, no notice is sent.')
     .prefault({}),
   groups: z
     .record(
@@ -311,20 +266,14 @@ const topShape = {
           .int()
           .min(1)
           .max(MAX_PARALLEL)
-          .meta({ description: 'How many runs of the group are at work at once.' }),
+          .describe('How many runs of the group are at work at once.'),
       }),
     )
-    .meta({
-      description:
-        'Groups of jobs by name, for `group`: `{"db": {"maxParallel": 3}}` for a database that can take three jobs at once. A job that fans out counts once.',
-    })
+    .describe('Groups of jobs by name, for `group`: `{"db": {"maxParallel": 3}}` for a database that can take three jobs at once. A job that fans out counts once.')
     .prefault({}),
   calendars: z
     .record(z.string().regex(JOB_NAME), calendarSchema)
-    .meta({
-      description:
-        'Calendars by name, for `except`: lists of dates, periods, days of each year as `{"yearly": "12-25"}`, and iCalendar files as `{"file": "holidays.ics"}`, which are read at the start. Days are those of the zone of each job.',
-    })
+    .describe('Calendars by name, for `except`: lists of dates, periods, days of each year as `{"yearly": "12-25"}`, and iCalendar files as `{"file": "holidays.ics"}`, which are read at the start. Days are those of the zone of each job.')
     .prefault({}),
 };
 
@@ -334,7 +283,7 @@ export const fileSchema = z
     ...topShape,
     jobs: z
       .record(z.string().regex(JOB_NAME), jobSchema)
-      .meta({ description: 'The jobs by name: 1 to 63 characters of `a-z`, `0-9` and `-`.' }),
+      .describe('The jobs by name: 1 to 63 characters of `a-z`, `0-9` and `-`.'),
   })
   .meta({ title: 'cronlease jobs' });
 
