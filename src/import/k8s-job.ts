@@ -122,35 +122,25 @@ function settingsOf(job: CronJob, options: SourceOptions): { settings: JobInFile
   const { concurrencyPolicy, startingDeadlineSeconds, suspend } = spec;
   if (concurrencyPolicy === 'Allow' || !concurrencyPolicy) {
     const what = concurrencyPolicy ? 'concurrencyPolicy: Allow' : 'no concurrencyPolicy, which means Allow';
-    note(
-      ['spec', 'concurrencyPolicy'],
-      what,
-      'a job runs once at a time: the newest due time waits for the end of the run ("overlap": "queue")',
-      'Let the handler fan out, or keep its runs shorter than the schedule.',
-    );
+    const why = 'a job runs once at a time: the newest due time waits for the end of the run ("overlap": "queue")';
+    const remedy = 'Let the handler fan out, or keep its runs shorter than the schedule.';
+    note(['spec', 'concurrencyPolicy'], what, why, remedy);
   }
-  if (suspend)
-    note(
-      ['spec', 'suspend'],
-      'suspend: true',
-      'the job is disabled, and enabling it makes up for nothing, while Kubernetes starts the latest missed run',
-      'Delete "enabled" when it should run, and use "cronlease pause" from then on.',
-    );
-  const { activeDeadlineSeconds, backoffLimit } = template;
-  if (activeDeadlineSeconds == null)
-    note(
-      JOB_SPEC,
-      'no activeDeadlineSeconds',
-      'an attempt is aborted after "timeout", which is 10m by default',
-      'Set "timeout" to what the job needs.',
-    );
-  else
-    note(
-      [...JOB_SPEC, 'activeDeadlineSeconds'],
-      `activeDeadlineSeconds: ${activeDeadlineSeconds}`,
-      '"timeout" limits each attempt, not all of them together',
-      'Lower it if the sum matters.',
-    );
+  if (suspend) {
+    const why =
+      'the job is disabled, and enabling it makes up for nothing, while Kubernetes starts the latest missed run';
+    const remedy = 'Delete "enabled" when it should run, and use "cronlease pause" from then on.';
+    note(['spec', 'suspend'], 'suspend: true', why, remedy);
+  }
+  const { activeDeadlineSeconds: deadline, backoffLimit } = template;
+  if (deadline == null) {
+    const why = 'an attempt is aborted after "timeout", which is 10m by default';
+    note(JOB_SPEC, 'no activeDeadlineSeconds', why, 'Set "timeout" to what the job needs.');
+  } else {
+    const why = '"timeout" limits each attempt, not all of them together';
+    const place = [...JOB_SPEC, 'activeDeadlineSeconds'];
+    note(place, `activeDeadlineSeconds: ${deadline}`, why, 'Lower it if the sum matters.');
+  }
   const curl = curlOf(template.template.spec, note);
   return {
     settings: {
@@ -158,7 +148,7 @@ function settingsOf(job: CronJob, options: SourceOptions): { settings: JobInFile
       description: descriptionOf(metadata, template.template.spec.containers),
       overlap: concurrencyPolicy === 'Replace' ? 'cancel' : 'queue',
       ...deadlineOf(startingDeadlineSeconds),
-      ...(activeDeadlineSeconds != null && { timeout: formatDuration(activeDeadlineSeconds * 1000) }),
+      ...(deadline != null && { timeout: formatDuration(deadline * 1000) }),
       // As the Job controller waits: 10 s, 20 s, 40 s, up to 6 minutes.
       retry: { attempts: (backoffLimit ?? 6) + 1, backoff: '10s', factor: 2, maxBackoff: '6m', jitter: 'none' },
       ...(suspend === true && { enabled: false }),
@@ -175,12 +165,9 @@ function curlOf(pod: Pod, note: AddNote): JobInFile['call'] {
   const curl = first === undefined || hasMore ? undefined : callOfContainer(first);
   if (curl === undefined) return undefined;
   const statuses = curl.fails ? '' : ', and it fails with an answer that curl takes without --fail';
-  note(
-    [...JOB_SPEC, 'template', 'spec', 'containers'],
-    'a container that only runs curl',
-    `it became a "call", which needs no handler${statuses}`,
-    'Add its host to CRONLEASE_CALL_HOSTS, and check "call".',
-  );
+  const why = `it became a "call", which needs no handler${statuses}`;
+  const place = [...JOB_SPEC, 'template', 'spec', 'containers'];
+  note(place, 'a container that only runs curl', why, 'Add its host to CRONLEASE_CALL_HOSTS, and check "call".');
   return curl.call;
 }
 
@@ -223,18 +210,10 @@ function notCarried({ spec }: CronJob): readonly PathNote[] {
     [JOB_SPEC, job],
   ] as const) {
     const keys = rest(value, CARRIED);
-    about(
-      path,
-      keys.filter(isHistory),
-      'records are kept for a time, not by their number',
-      'Set "keep", which is 90d by default.',
-    );
-    about(
-      path,
-      keys.filter((key) => !isHistory(key)),
-      'a job has no such setting',
-      'Do it in the handler if it matters.',
-    );
+    const [history, others] = [keys.filter(isHistory), keys.filter((key) => !isHistory(key))];
+    const why = 'records are kept for a time, not by their number';
+    about(path, history, why, 'Set "keep", which is 90d by default.');
+    about(path, others, 'a job has no such setting', 'Do it in the handler if it matters.');
   }
   for (const key of ['parallelism', 'completions'] as const) {
     if ((job[key] ?? 1) !== 1)

@@ -36,12 +36,8 @@ export function readQuartzXml(
   for (const job of jobs) {
     const name = textOf(job, 'name') ?? '';
     if (triggers.some((trigger) => textOf(trigger, 'job-name') === name)) continue;
-    finds.leaveOut(
-      job.line,
-      `job ${name}`,
-      'it has no trigger in this file',
-      'Write a job with the schedule "@manual".',
-    );
+    const remedy = 'Write a job with the schedule "@manual".';
+    finds.leaveOut(job.line, `job ${name}`, 'it has no trigger in this file', remedy);
   }
   return triggers.flatMap((trigger) => readTrigger(finds, trigger, jobs, options) ?? []);
 }

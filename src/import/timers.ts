@@ -156,12 +156,8 @@ function addTimer(finds: Finds, timer: Timer, options: TimerOptions): void {
   }
   if (members.get('runOnStartup') === true) {
     const why = 'a start of the app is not a due time: apps start when they scale, and when they are deployed';
-    finds.note(
-      line,
-      `${name}: runOnStartup`,
-      why,
-      'Run it once with "cronlease run" after a deployment, if it must run then.',
-    );
+    const remedy = 'Run it once with "cronlease run" after a deployment, if it must run then.';
+    finds.note(line, `${name}: runOnStartup`, why, remedy);
   }
   const bindings = [...members.keys()].filter((key) => /^(extraInputs|extraOutputs|return)$/.test(key));
   if (bindings.length > 0) noteBindings(finds, line, name, bindings.join(', '));
@@ -215,12 +211,8 @@ function timingOf(
   }
   const { differs, ...timing } = ncrontab(text, timeZone, now);
   if (differs !== undefined) {
-    finds.note(
-      line,
-      `${name}: ${text}`,
-      differs,
-      'Move the job out of the hour that the clocks skip, if this matters.',
-    );
+    const remedy = 'Move the job out of the hour that the clocks skip, if this matters.';
+    finds.note(line, `${name}: ${text}`, differs, remedy);
   }
   return timing;
 }

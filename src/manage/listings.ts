@@ -81,15 +81,11 @@ function leftAt({ left, at }: Account, now: number): number {
 }
 
 function tooMany(seconds: number): RequestError {
-  return new RequestError(
-    429,
-    'TooManyListings',
-    {
-      place: 'caller',
-      value: null,
-      problem: 'your requests have made storage list more of the ledger than one caller may',
-      remedy: `wait ${seconds} s, and name a job, or "since" and "until"`,
-    },
-    { 'retry-after': String(seconds) },
-  );
+  const issue = {
+    place: 'caller',
+    value: null,
+    problem: 'your requests have made storage list more of the ledger than one caller may',
+    remedy: `wait ${seconds} s, and name a job, or "since" and "until"`,
+  };
+  return new RequestError(429, 'TooManyListings', issue, { 'retry-after': String(seconds) });
 }

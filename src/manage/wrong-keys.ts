@@ -80,17 +80,13 @@ export function createWrongKeys(clock: Clock): WrongKeys {
 }
 
 function tooMany(): RequestError {
-  return new RequestError(
-    429,
-    'TooManyWrongKeys',
-    {
-      place: 'x-cronlease-key',
-      value: null,
-      problem: 'wrong keys came from this address, and their answers still wait: this key was not looked at',
-      remedy: 'wait as long as retry-after says, and send a key of this app',
-    },
-    { 'retry-after': String(LONGEST_MS / 1_000) },
-  );
+  const issue = {
+    place: 'x-cronlease-key',
+    value: null,
+    problem: 'wrong keys came from this address, and their answers still wait: this key was not looked at',
+    remedy: 'wait as long as retry-after says, and send a key of this app',
+  };
+  return new RequestError(429, 'TooManyWrongKeys', issue, { 'retry-after': String(LONGEST_MS / 1_000) });
 }
 
 /** The last hop is what the platform has seen; a caller may write those before it. `unknown`: it is not an address. */

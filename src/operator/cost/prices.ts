@@ -65,13 +65,8 @@ export function readPrices(value: unknown, file: string): Prices {
     throw refused(file, 'asOf', asOf, 'is not a date', 'must be the day of the prices, such as "2026-11-22"');
   }
   if (typeof top['checked'] !== 'boolean') {
-    throw refused(
-      file,
-      'checked',
-      top['checked'],
-      'is not true or false',
-      'set it to true once you have checked the prices',
-    );
+    const remedy = 'set it to true once you have checked the prices';
+    throw refused(file, 'checked', top['checked'], 'is not true or false', remedy);
   }
   return {
     currency: textAt(top['currency'], file, 'currency', 'must be a currency, such as "USD"'),
