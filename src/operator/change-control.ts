@@ -183,9 +183,7 @@ export function checkNote({ by, note }: { readonly by: string; readonly note: st
     ['name of the person', by],
   ] as const) {
     if (text.length <= NOTE_LENGTH) continue;
-    throw new OperatorError(
-      'NoteTooLong',
-      `the ${what} has ${text.length} characters, and ${NOTE_LENGTH} are allowed: shorten it`,
-    );
+    const message = `the ${what} has ${text.length} characters, and ${NOTE_LENGTH} are allowed: shorten it`;
+    throw new OperatorError('NoteTooLong', message);
   }
 }

@@ -255,10 +255,8 @@ function openOther(connection: Connection): (OpenedStore & Facts) | undefined {
 /** A connection string of a storage account has no scheme. */
 function checkScheme(text: string): void {
   if (isReference(text)) {
-    throw new StorageSettingsError(
-      'ConnectionStringInvalid',
-      `CRONLEASE_STORAGE is ${JSON.stringify(text)}, which Azure could not resolve: ${REFERENCE_REMEDY}.`,
-    );
+    const message = `CRONLEASE_STORAGE is ${JSON.stringify(text)}, which Azure could not resolve: ${REFERENCE_REMEDY}.`;
+    throw new StorageSettingsError('ConnectionStringInvalid', message);
   }
   const scheme = /^[a-z][a-z0-9+.-]*:\/\//i.exec(text)?.[0];
   if (scheme === undefined || /^https?:/i.test(scheme)) return;

@@ -32,10 +32,8 @@ export function init(folder: string, { json }: InitOptions): number {
   ];
   const there = files.map(({ file }) => file).filter((file) => existsSync(path.join(folder, file)));
   if (there.length > 0) {
-    throw new CliError(
-      'FileExists',
-      `${folder} has files that would be replaced: ${there.join(', ')}. Name an empty folder`,
-    );
+    const message = `${folder} has files that would be replaced: ${there.join(', ')}. Name an empty folder`;
+    throw new CliError('FileExists', message);
   }
   for (const { file, text } of files) {
     const target = path.join(folder, file);

@@ -66,10 +66,8 @@ export async function acknowledge(
   return changeControl(store, subject, options, (state) => {
     const incident = incidentIn(subject, state);
     if (incident === undefined) {
-      throw new OperatorError(
-        'NothingToAcknowledge',
-        `job "${subject.name}" neither fails nor is overdue: there is nothing to acknowledge`,
-      );
+      const message = `job "${subject.name}" neither fails nor is overdue: there is nothing to acknowledge`;
+      throw new OperatorError('NothingToAcknowledge', message);
     }
     if (until !== undefined && until <= state.now) {
       const at = new Date(until).toISOString();

@@ -97,10 +97,8 @@ export async function startBackfill(
     // An earlier call that reported a refusal has written it.
     if (before?.id === id) return { control: undefined, result: started(before, plan) };
     if (before !== undefined && !isOver(stateOf(spec, before, state))) {
-      throw new OperatorError(
-        'BackfillGoesOn',
-        `back-fill ${before.id} of job "${spec.name}" is not over: wait until it is, or stop it`,
-      );
+      const message = `back-fill ${before.id} of job "${spec.name}" is not over: wait until it is, or stop it`;
+      throw new OperatorError('BackfillGoesOn', message);
     }
     if (plan.running === 0) {
       throw new OperatorError(

@@ -147,10 +147,8 @@ async function assertKnown(store: LeaseStore, deployment: string, options: CallO
   const meant = nearest(deployment, known);
   const hint = meant === undefined ? '' : ` Did you mean "${meant}"?`;
   const list = known.length === 0 ? 'None has reported a tick in the last week.' : `Known: ${known.join(', ')}.`;
-  throw new OperatorError(
-    'UnknownDeployment',
-    `there is no deployment ${JSON.stringify(deployment)} in ${store.location}.${hint} ${list}`,
-  );
+  const message = `there is no deployment ${JSON.stringify(deployment)} in ${store.location}.${hint} ${list}`;
+  throw new OperatorError('UnknownDeployment', message);
 }
 
 /**

@@ -166,10 +166,8 @@ async function removeControl(desk: LeaseTaker, job: JobName): Promise<void> {
     await assertStillGone(desk, job);
     if ((await store.removeControl(job, control.etag)) === 'removed') return;
   }
-  throw new OperatorError(
-    'Contended',
-    `the control record of job "${job}" keeps changing, because others write it: try again`,
-  );
+  const message = `the control record of job "${job}" keeps changing, because others write it: try again`;
+  throw new OperatorError('Contended', message);
 }
 
 /** Removes the remaining pieces of fan-out runs. */

@@ -60,10 +60,8 @@ export async function requestRun(
 ): Promise<RequestedRun> {
   const { name } = spec;
   if (spec.kind === 'always') {
-    throw new OperatorError(
-      'LeaderJob',
-      `job "${name}" is a leader job (@always): it runs all the time, and takes no manual runs`,
-    );
+    const message = `job "${name}" is a leader job (@always): it runs all the time, and takes no manual runs`;
+    throw new OperatorError('LeaderJob', message);
   }
   const body = input === undefined ? undefined : bodyOf(spec, input);
   // Before the request: an unused input does no harm.
@@ -124,10 +122,8 @@ async function refuseOverlap(
   const run = await currentRun(store, name, state, options);
   if (run === undefined && state.lease !== 'held') return;
   const what = run === undefined ? 'is being claimed or released at this moment' : `has run ${run} in progress`;
-  throw new OperatorError(
-    'RunGoesOn',
-    `job "${name}" ${what}, and its overlap is "skip": wait until the run is over, or cancel it`,
-  );
+  const message = `job "${name}" ${what}, and its overlap is "skip": wait until the run is over, or cancel it`;
+  throw new OperatorError('RunGoesOn', message);
 }
 
 /** Numbers only grow, even after earlier manual runs are gone. Decision 001. */

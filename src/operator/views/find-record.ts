@@ -155,10 +155,8 @@ export async function findRun(store: LeaseStore, job: JobName, time: EpochMs | u
     (await recordOver(store, job, time)).found;
   const at = new Date(time).toISOString();
   if (recorded === undefined) {
-    throw new OperatorError(
-      'NoRun',
-      `there is no run of job "${job}" at ${at}: "cronlease why ${job} ${at}" explains it`,
-    );
+    const message = `there is no run of job "${job}" at ${at}: "cronlease why ${job} ${at}" explains it`;
+    throw new OperatorError('NoRun', message);
   }
   if (recorded.record.trigger === null && recorded.record.reason !== 'outcomeUnknown') {
     throw new OperatorError(

@@ -132,10 +132,8 @@ function serviceOf(url: string): 'emulator' | 'azure' | undefined {
 /** @throws StorageSettingsError */
 function checkContainerName(containerName: string): void {
   if (isContainerName(containerName)) return;
-  throw new StorageSettingsError(
-    'ContainerNameInvalid',
-    `${JSON.stringify(containerName)} is not a container name: ${CONTAINER_NAME_RULE}.`,
-  );
+  const message = `${JSON.stringify(containerName)} is not a container name: ${CONTAINER_NAME_RULE}.`;
+  throw new StorageSettingsError('ContainerNameInvalid', message);
 }
 
 /**

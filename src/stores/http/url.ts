@@ -105,8 +105,6 @@ export function invalidUrl(
   { store, example }: Pick<UrlForm, 'store' | 'example'>,
   problem: string,
 ): StorageSettingsError {
-  return new StorageSettingsError(
-    'ConnectionStringInvalid',
-    `CRONLEASE_STORAGE is not a URL of ${store}: ${problem}. It looks like ${example}.`,
-  );
+  const message = `CRONLEASE_STORAGE is not a URL of ${store}: ${problem}. It looks like ${example}.`;
+  return new StorageSettingsError('ConnectionStringInvalid', message);
 }
