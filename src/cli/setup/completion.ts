@@ -1,4 +1,4 @@
-import type { Command, Option } from 'commander';
+import type { Argument, Command, Option } from 'commander';
 import { ConfigError } from '../../config/config-error';
 import { CliError } from '../cli-error';
 import { loadFile } from '../jobs-file';
@@ -74,53 +74,37 @@ const TAG_OPTION = '--tag';
  * @param words the command line from its second word on; the last one is the word to complete, and may be empty
  */
 export function complete(program: Command, words: readonly string[]): number {
-  const found = candidates(program, words.slice(0, -1), words.at(-1) ?? '');
+  const word = words.at(-1) ?? '';
+  const all = candidates(program, words.slice(0, -1), word.startsWith('-'));
+  const found = [...new Set(all)].filter((text) => text.startsWith(word)).toSorted();
   if (found.length > 0) print(found.join('\n'));
   return OK;
 }
 
-function candidates(program: Command, before: readonly string[], word: string): readonly string[] {
+/** What may follow the words before, whatever is typed of it. */
+function candidates(program: Command, before: readonly string[], isFlag: boolean): readonly string[] {
   const [name, ...rest] = before;
-  const commands = program.commands.filter((command) => !(command.name() === COMPLETE));
-  if (name === undefined) {
-    return word.startsWith('-')
-      ? startingWith(word, flags(program))
-      : startingWith(word, [...commands.map((c) => c.name()), 'help']);
-  }
-  if (name === 'help')
-    return rest.length === 0
-      ? startingWith(
-          word,
-          commands.map((c) => c.name()),
-        )
-      : [];
-  const command = commands.find((candidate) => candidate.name() === name);
-  if (command === undefined) return [];
+  const names = program.commands.map((command) => command.name()).filter((command) => command !== COMPLETE);
+  if (name === undefined) return isFlag ? flags(program) : [...names, 'help'];
+  if (name === 'help') return rest.length === 0 ? names : [];
+  const command = program.commands.find((candidate) => candidate.name() === name);
+  if (command === undefined || name === COMPLETE) return [];
   const open = openOption(command, rest.at(-1));
-  if (open !== undefined) return startingWith(word, valuesOf(open, rest));
-  if (word.startsWith('-')) return startingWith(word, flags(command, rest));
+  if (open !== undefined) return valuesOf(open, rest);
+  if (isFlag) return flags(command, rest);
   const argument = argumentAt(command, rest);
   if (argument === undefined) return [];
-  return startingWith(
-    word,
-    argument.choices ?? (JOB.test(argument.name) ? inFile(rest, ({ name: job }) => [job]) : []),
-  );
-}
-
-interface ArgumentPlace {
-  readonly name: string;
-  readonly choices: readonly string[] | undefined;
+  return argument.argChoices ?? (JOB.test(argument.name()) ? inFile(rest, ({ name: job }) => [job]) : []);
 }
 
 /** The argument that comes next. */
-function argumentAt(command: Command, before: readonly string[]): ArgumentPlace | undefined {
+function argumentAt(command: Command, before: readonly string[]): Argument | undefined {
   const given = before.filter((text, index) => {
     return !text.startsWith('-') && openOption(command, before[index - 1]) === undefined;
   });
   const { registeredArguments } = command;
   const last = registeredArguments.at(-1);
-  const argument = registeredArguments[given.length] ?? (last?.variadic === true ? last : undefined);
-  return argument && { name: argument.name(), choices: argument.argChoices };
+  return registeredArguments[given.length] ?? (last?.variadic === true ? last : undefined);
 }
 
 /** The option that still needs its value, if the word is one. */
@@ -135,10 +119,6 @@ function valuesOf(option: Option, before: readonly string[]): readonly string[] 
 function flags(command: Command, given: readonly string[] = []): readonly string[] {
   const own = command.options.filter(({ hidden }) => !hidden).map(({ long }) => long ?? '');
   return [...own, '--help'].filter((flag) => !given.includes(flag));
-}
-
-function startingWith(word: string, all: readonly string[]): readonly string[] {
-  return [...new Set(all)].filter((text) => text.startsWith(word)).toSorted();
 }
 
 /** Names of the jobs file that the command line names, or of the default one. None if it cannot be read. */
