@@ -4,7 +4,7 @@ import type { ConfigIssue, FilePosition } from '../config/config-error';
 import { JsonError, parseJson } from '../config/json';
 import { formatDuration, parseTimeSpan } from '../core/duration';
 import type { Environment } from './app-settings';
-import { hostMember } from './settings';
+import { hostMember, hostSettingName, hostText } from './settings';
 
 /** A text, or a comment, which the host allows in this file. */
 const TEXT_OR_COMMENT = /"(?:\\.|[^"\\])*"|\/\/[^\n]*|\/\*[\s\S]*?\*\//g;
@@ -71,14 +71,14 @@ export interface HostAdvice {
  * Decision 059.
  */
 export function hostAdvice(env: Environment, appFolder: string): HostAdvice {
-  const type = settingOf(env, appFolder, [...PROVIDER, 'type']);
+  const type = hostText(env, appFolder, ...PROVIDER, 'type');
   if (hostMember(appFolder) === undefined || (type !== undefined && type.toLowerCase() !== 'azurestorage')) {
     return { errors: [], warnings: [] };
   }
   const errors: ConfigIssue[] = [];
   const warnings: ConfigIssue[] = [];
   for (const { member, preset, effect, best, mostMs, range } of RULES) {
-    const value = settingOf(env, appFolder, [...PROVIDER, member]);
+    const value = hostText(env, appFolder, ...PROVIDER, member);
     const ms = parseTimeSpan(value ?? preset);
     const issue = { ...placeOf(env, appFolder, [...PROVIDER, member]), value: value ?? null };
     const remedy = `set it to "${best}"`;
@@ -97,7 +97,7 @@ export function hostAdvice(env: Environment, appFolder: string): HostAdvice {
 /** Warns of a task hub that is named for nothing: the host would take the name of the app, as its slots do. */
 function unreadHub(env: Environment, appFolder: string): readonly ConfigIssue[] {
   const name = env['TASKHUB_NAME'] ?? '';
-  const hub = settingOf(env, appFolder, HUB);
+  const hub = hostText(env, appFolder, ...HUB);
   if (name === '' || hub === name || hub?.includes('%TASKHUB_NAME%') === true) return [];
   const message = `has no effect: host.json has ${hub === undefined ? 'no' : 'another'} ${HUB.join('.')}`;
   const remedy = `set "${HUB.join('.')}": "%TASKHUB_NAME%" in host.json`;
@@ -155,18 +155,9 @@ export function workerAdvice(env: Environment): readonly ConfigIssue[] {
 
 /** The place of a member of host.json, or of what it is missing in. An app setting goes before the file. */
 function placeOf(env: Environment, appFolder: string, member: readonly string[]): Pick<ConfigIssue, 'path' | 'place'> {
-  const isInFile = env[settingName(member)] === undefined;
+  const isInFile = env[hostSettingName(...member)] === undefined;
   const place = isInFile ? hostPlace(appFolder, member) : undefined;
   return place === undefined ? { path: `host.json: ${member.join('.')}` } : { path: member.join('.'), place };
-}
-
-function settingName(member: readonly string[]): string {
-  return ['AzureFunctionsJobHost', ...member].join('__');
-}
-
-function settingOf(env: Environment, appFolder: string, member: readonly string[]): string | undefined {
-  const value = env[settingName(member)] ?? hostMember(appFolder, ...member);
-  return typeof value === 'string' ? value : undefined;
 }
 
 /**

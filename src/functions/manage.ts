@@ -11,7 +11,7 @@ import { VERSION } from '../version';
 import type { Environment } from './app-settings';
 import type { Coordinators } from './coordinators';
 import { answerOfDashboard, pathInDashboard } from './dashboard';
-import { hostMember } from './settings';
+import { hostText } from './settings';
 import { metricsJobs } from '../telemetry/settings';
 
 /** Every method, so that the API itself answers those that a route does not have. */
@@ -117,9 +117,7 @@ async function load({ coordinators, isReady, access, environment, env }: ManageO
 
 /** As the host reads it: `api` unless host.json says otherwise. */
 function routePrefix(env: Environment, appFolder: string): string {
-  const member = ['extensions', 'http', 'routePrefix'] as const;
-  const prefix = env[['AzureFunctionsJobHost', ...member].join('__')] ?? hostMember(appFolder, ...member);
-  return typeof prefix === 'string' ? prefix.replace(/^\/+|\/+$/g, '') : 'api';
+  return hostText(env, appFolder, 'extensions', 'http', 'routePrefix')?.replace(/^\/+|\/+$/g, '') ?? 'api';
 }
 
 /** The part of a URL's path below `manage/`, still encoded; undefined if the path is not below it. */

@@ -162,9 +162,7 @@ export function shardNames(env: Environment, preset: readonly string[] | undefin
  * Durable's default for this number of cores.
  */
 export function attemptsAtOnce(env: Environment, appFolder: string): number {
-  const path = ['extensions', 'durableTask', 'maxConcurrentActivityFunctions'] as const;
-  const text = env[['AzureFunctionsJobHost', ...path].join('__')] ?? hostMember(appFolder, ...path);
-  const value = Number(text);
+  const value = Number(hostSetting(env, appFolder, 'extensions', 'durableTask', 'maxConcurrentActivityFunctions'));
   return Number.isInteger(value) && value > 0 ? value : ACTIVITIES_PER_CORE * availableParallelism();
 }
 
@@ -179,9 +177,12 @@ export function maxConcurrentRuns(env: Environment): number | undefined {
   return Number(text);
 }
 
-/** host.json's functionTimeout, as the host enforces it; that of the plan if it is missing, 30 minutes if unlimited. */
+/**
+ * host.json's functionTimeout, or `AzureFunctionsJobHost__functionTimeout`, as the host enforces it; that of the plan if
+ * it is missing, 30 minutes if unlimited.
+ */
 export function functionTimeout(env: Environment, appFolder: string): Millis {
-  const text = env['AzureFunctionsJobHost__functionTimeout'] ?? fromHostJson(appFolder, 'functionTimeout');
+  const text = hostText(env, appFolder, 'functionTimeout');
   if (text === undefined) return isConsumption(env) ? CONSUMPTION_TIMEOUT_MS : DEFAULT_FUNCTION_TIMEOUT_MS;
   if (isUnlimited(text)) return DEFAULT_FUNCTION_TIMEOUT_MS;
   const limit = parseTimeSpan(text);
@@ -212,10 +213,8 @@ function isConsumption(env: Environment): boolean {
  * @param machine the name of this machine, because an emulator's account has the same name everywhere
  */
 export function hubAccount(env: Environment, appFolder: string, machine: string): string | undefined {
-  const provider = (member: string): string | undefined => {
-    const path = ['extensions', 'durableTask', 'storageProvider', member];
-    return env[['AzureFunctionsJobHost', ...path].join('__')] ?? fromHostJson(appFolder, ...path);
-  };
+  const provider = (member: string): string | undefined =>
+    hostText(env, appFolder, 'extensions', 'durableTask', 'storageProvider', member);
   const connection = provider('connectionName') ?? provider('connectionStringName') ?? 'AzureWebJobsStorage';
   const member = (name: string): string | undefined => {
     const part = (env[connection] ?? '').split(';').find((text) => text.toLowerCase().startsWith(`${name}=`));
@@ -233,8 +232,18 @@ export function hubAccount(env: Environment, appFolder: string, machine: string)
   return (member('accountname') ?? env[`${connection}__accountName`] ?? host?.split('.')[0])?.toLowerCase();
 }
 
-function fromHostJson(appFolder: string, ...members: readonly string[]): string | undefined {
-  const value = hostMember(appFolder, ...members);
+/** The app setting that goes before a member of host.json. */
+export function hostSettingName(...members: readonly string[]): string {
+  return ['AzureFunctionsJobHost', ...members].join('__');
+}
+
+function hostSetting(env: Environment, appFolder: string, ...members: readonly string[]): unknown {
+  return env[hostSettingName(...members)] ?? hostMember(appFolder, ...members);
+}
+
+/** A text of host.json, or of the app setting before it. */
+export function hostText(env: Environment, appFolder: string, ...members: readonly string[]): string | undefined {
+  const value = hostSetting(env, appFolder, ...members);
   return typeof value === 'string' ? value : undefined;
 }
 
