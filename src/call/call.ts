@@ -44,17 +44,22 @@ export interface CallMeans {
   readonly onOutcome?: ((outcome: RequestOutcome) => void) | undefined;
 }
 
-/** A job's call, as one attempt makes it. */
-interface Calling {
+type Headers = Readonly<Record<string, string>>;
+
+interface Given {
   readonly means: CallMeans;
   readonly context: JobContext;
   readonly kept: Kept;
+}
+
+/** A job's call, as one attempt makes it. */
+interface Calling extends Given {
   readonly call: CallSpec;
   readonly filled: FilledCall;
   /** Those of the run, for each request. */
-  readonly headers: Readonly<Record<string, string>>;
+  readonly headers: Headers;
   /** Those that only the host of the call may have. An operation may outlast a token, so each request asks for it. */
-  readonly own: () => Promise<Readonly<Record<string, string>>>;
+  readonly own: () => Promise<Headers>;
   readonly hide: (text: string) => string;
 }
 
@@ -67,27 +72,20 @@ interface Calling {
  */
 export async function runCall(
   { call, timeZone }: { readonly call: CallSpec; readonly timeZone: string },
-  { means, context, kept, input }: Pick<Calling, 'means' | 'context' | 'kept'> & { readonly input: unknown },
+  { input, ...given }: Given & { readonly input: unknown },
 ): Promise<unknown> {
-  const filled = fill(call, { context, timeZone, input, readSetting: means.readSetting });
+  const { means, context } = given;
+  const filled = fill(call, timeZone, input, given);
   const secrets = new Set(secretsOf(call, filled, means.readSetting));
   let redact = hiding(secrets);
-  const own = async (): Promise<Readonly<Record<string, string>>> => {
+  const own = async (): Promise<Headers> => {
     if (filled.audience === undefined) return filled.headers;
     const token = await tokenFor(means, filled.audience);
     if (!secrets.has(token)) redact = hiding(secrets.add(token));
     return { ...filled.headers, authorization: `Bearer ${token}` };
   };
-  const calling: Calling = {
-    means,
-    context,
-    kept,
-    call,
-    filled,
-    headers: runHeaders(context, means.clock),
-    own,
-    hide: (text) => redact([text], Infinity).join(''),
-  };
+  const hide = (text: string): string => redact([text], Infinity).join('');
+  const calling: Calling = { ...given, call, filled, headers: runHeaders(context, means.clock), own, hide };
   try {
     const result = await callOrContinue(calling);
     return redactJson(result, redact);
@@ -97,23 +95,11 @@ export async function runCall(
   }
 }
 
-function fill(
-  call: CallSpec,
-  {
-    context,
-    timeZone,
-    input,
-    readSetting,
-  }: Pick<Calling, 'context'> & {
-    readonly timeZone: string;
-    readonly input: unknown;
-    readonly readSetting: ReadSetting;
-  },
-): FilledCall {
+function fill(call: CallSpec, timeZone: string, input: unknown, { means, context }: Given): FilledCall {
   const { runId, attempt, fence } = context;
   const values = { scheduledFor: context.scheduledFor.getTime(), timeZone, runId, attempt, token: fence.token, input };
   try {
-    return fillCall(call, values, readSetting);
+    return fillCall(call, values, means.readSetting);
   } catch (error) {
     if (!(error instanceof CallTemplateError)) throw error;
     throw new CallError(error.code, error.message, false);
@@ -136,7 +122,7 @@ function secretsOf(call: CallSpec, { address }: FilledCall, readSetting: ReadSet
   return [...settings.flatMap((name) => readSetting(name) ?? []), ...host];
 }
 
-function runHeaders(context: JobContext, clock: Clock): Readonly<Record<string, string>> {
+function runHeaders(context: JobContext, clock: Clock): Headers {
   const { job, runId, attempt, fence, scheduledFor, traceparent } = context;
   return {
     'user-agent': 'cronlease',
@@ -176,7 +162,7 @@ async function callOrContinue(calling: Calling): Promise<unknown> {
   return follow(calling, operation, waitOf(answer), await keep(calling, operation));
 }
 
-async function firstHeaders({ headers, own, filled, context }: Calling): Promise<Readonly<Record<string, string>>> {
+async function firstHeaders({ headers, own, filled, context }: Calling): Promise<Headers> {
   const type = filled.isJson ? 'application/json' : 'text/plain; charset=utf-8';
   return merged(
     { accept: 'application/json, */*;q=0.5', ...(filled.body !== undefined && { 'content-type': type }), ...headers },
@@ -186,7 +172,7 @@ async function firstHeaders({ headers, own, filled, context }: Calling): Promise
 }
 
 /** Names in small letters, so that one replaces another. */
-function merged(...parts: readonly Readonly<Record<string, string>>[]): Readonly<Record<string, string>> {
+function merged(...parts: readonly Headers[]): Headers {
   return Object.fromEntries(
     parts.flatMap((part) => Object.entries(part).map(([name, value]) => [name.toLowerCase(), value])),
   );
@@ -237,11 +223,8 @@ function checkPolled({ means: { guard } }: Calling, { address }: Operation): voi
     checkAddress(new URL(address), guard);
   } catch (error) {
     if (!(error instanceof ForbiddenAddressError)) throw error;
-    throw new CallError(
-      'CallPollForbidden',
-      `it answered 202 with an address that must not be polled: ${error.message}`,
-      false,
-    );
+    const message = `it answered 202 with an address that must not be polled: ${error.message}`;
+    throw new CallError('CallPollForbidden', message, false);
   }
 }
 
@@ -280,10 +263,8 @@ async function follow(
         isKept &&= look.operation.address === operation.address;
         operation = look.operation;
       }
-      context.progress(
-        calling.hide(`the operation is at work${look?.state === undefined ? '' : `: ${look.state}`}`),
-        look?.fraction,
-      );
+      const note = `the operation is at work${look?.state === undefined ? '' : `: ${look.state}`}`;
+      context.progress(calling.hide(note), look?.fraction);
       usual = Math.min(LONGEST_WAIT_MS, usual * 1.5);
       wait = Math.max(SHORTEST_WAIT_MS, look?.waitMs ?? usual);
     }
@@ -311,11 +292,11 @@ async function poll(calling: Calling, operation: Operation): Promise<Answer | un
 }
 
 /** Another host gets no key and no token of the call. */
-async function headersFor({ filled, headers, own }: Calling, address: URL): Promise<Readonly<Record<string, string>>> {
+async function headersFor({ filled, headers, own }: Calling, address: URL): Promise<Headers> {
   return address.origin === filled.address.origin ? merged(headers, withoutContent(await own())) : headers;
 }
 
-function withoutContent(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+function withoutContent(headers: Headers): Headers {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !/^content-/i.test(name)));
 }
 
@@ -340,25 +321,20 @@ async function abandon(calling: Calling, operation: Operation): Promise<void> {
     const { status } = await send(calling, request, stop.signal);
     context.log.info(`the operation was asked to end: it answered ${String(status)}`);
   } catch (error) {
-    context.log.warn(
-      `the operation could not be ended: ${error instanceof ForbiddenAddressError ? error.message : codeOf(error)}`,
-    );
+    const why = error instanceof ForbiddenAddressError ? error.message : codeOf(error);
+    context.log.warn(`the operation could not be ended: ${why}`);
   } finally {
     disarm();
   }
 }
 
 /** Durable would delete its history on DELETE, so it is ended where its answer has said. */
-async function endOf(
-  calling: Calling,
-  { kind, address, terminate }: Operation,
-  code: string,
-): Promise<Asked | undefined> {
-  if (kind === 'durable') {
-    if (terminate === undefined) return undefined;
-    const url = new URL(terminate.replace(/\{text\}|%7Btext%7D/i, encodeURIComponent(`cronlease: ${code}`)));
-    return { address: url, method: 'POST', headers: await headersFor(calling, url), body: '' };
-  }
-  const url = new URL(address);
-  return { address: url, method: 'DELETE', headers: await headersFor(calling, url), body: undefined };
+async function endOf(calling: Calling, operation: Operation, code: string): Promise<Asked | undefined> {
+  const isDurable = operation.kind === 'durable';
+  const text = encodeURIComponent(`cronlease: ${code}`);
+  const url = isDurable ? operation.terminate?.replace(/\{text\}|%7Btext%7D/i, text) : operation.address;
+  if (url === undefined) return undefined;
+  const address = new URL(url);
+  const headers = await headersFor(calling, address);
+  return { address, headers, ...(isDurable ? { method: 'POST', body: '' } : { method: 'DELETE', body: undefined }) };
 }

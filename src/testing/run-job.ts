@@ -182,16 +182,11 @@ export async function testBench(handler: TestedJob, options: JobTestOptions): Pr
     event: () => undefined,
     log: (level, ...message) => logs.push({ level, message }),
   };
+  const job = { spec, handler: isCalledHere(handler) ? UNCALLED : handler, input };
   return {
     clock,
     coordinator,
-    held: await hold(
-      coordinator,
-      report,
-      { spec, handler: isCalledHere(handler) ? UNCALLED : handler, input },
-      row,
-      trust,
-    ),
+    held: await hold(coordinator, report, job, row, trust),
     trust,
     aborter: createAborter(),
     fence: memoryFence(spec.name, row.token, trust, options.tokens ?? {}, writes),

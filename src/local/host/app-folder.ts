@@ -126,13 +126,14 @@ function functionTimeout(value: unknown, file: string): number | undefined {
   // The default of Core Tools and Flex Consumption.
   if (value === undefined) return 30 * 60_000;
   if (isUnlimited(value)) return undefined;
+  return spanOf(value, Number.MIN_VALUE, Infinity, `"functionTimeout" in ${file}`, 'such as "00:30:00", or "-1"');
+}
+
+/** A time span within these limits. The message has its place and an advice. */
+function spanOf(value: unknown, atLeast: number, atMost: number, where: string, advice: string): number {
   const parsed = typeof value === 'string' ? parseTimeSpan(value) : undefined;
-  if (parsed === undefined || parsed === 0) {
-    throw new AppLoadError(
-      `"functionTimeout" in ${file} is ${JSON.stringify(value)}. Write it as hh:mm:ss, such as "00:30:00", or "-1".`,
-    );
-  }
-  return parsed;
+  if (parsed !== undefined && parsed >= atLeast && parsed <= atMost) return parsed;
+  throw new AppLoadError(`${where} is ${JSON.stringify(value)}. Write it as hh:mm:ss, ${advice}.`);
 }
 
 /**
@@ -182,13 +183,8 @@ const LOCK_AT_LEAST_MS = 15_000;
 function lockTime(json: unknown, name: string, file: string): number {
   const value = member(json, 'singleton', name);
   if (value === undefined) return DEFAULT_LOCK_MS;
-  const parsed = typeof value === 'string' ? parseTimeSpan(value) : undefined;
-  if (parsed === undefined || parsed < LOCK_AT_LEAST_MS || parsed > DEFAULT_LOCK_MS) {
-    throw new AppLoadError(
-      `"singleton.${name}" in ${file} is ${JSON.stringify(value)}. Write it as hh:mm:ss, from "00:00:15" to "00:01:00".`,
-    );
-  }
-  return parsed;
+  const advice = 'from "00:00:15" to "00:01:00"';
+  return spanOf(value, LOCK_AT_LEAST_MS, DEFAULT_LOCK_MS, `"singleton.${name}" in ${file}`, advice);
 }
 
 /** With less than a minute, or more than an hour, the real host does not start. */
@@ -199,12 +195,7 @@ const DEFAULT_VISIBILITY_MS = 300_000;
 function visibility(provider: unknown, name: string, atLeast: number, file: string): number {
   const value = member(provider, name);
   if (value === undefined) return DEFAULT_VISIBILITY_MS;
-  const parsed = typeof value === 'string' ? parseTimeSpan(value) : undefined;
-  if (parsed === undefined || parsed < atLeast || parsed > VISIBILITY_AT_MOST_MS) {
-    throw new AppLoadError(
-      `"extensions.durableTask.storageProvider.${name}" in ${file} is ${JSON.stringify(value)}. Write it as hh:mm:ss, ` +
-        `from "${atLeast < 1000 ? '00:00:01' : '00:01:00'}" to "01:00:00".`,
-    );
-  }
-  return parsed;
+  const where = `"extensions.durableTask.storageProvider.${name}" in ${file}`;
+  const advice = `from "${atLeast < 1000 ? '00:00:01' : '00:01:00'}" to "01:00:00"`;
+  return spanOf(value, atLeast, VISIBILITY_AT_MOST_MS, where, advice);
 }

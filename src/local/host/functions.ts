@@ -29,17 +29,9 @@ export interface HttpFunction extends Common {
   readonly methods: readonly string[];
 }
 
-export interface OrchestrationFunction extends Common {
-  readonly kind: 'orchestration';
-}
-
-export interface ActivityFunction extends Common {
-  readonly kind: 'activity';
-}
-
-export interface EntityFunction extends Common {
-  readonly kind: 'entity';
-}
+export type OrchestrationFunction = Common & { readonly kind: 'orchestration' };
+export type ActivityFunction = Common & { readonly kind: 'activity' };
+export type EntityFunction = Common & { readonly kind: 'entity' };
 
 /** A function of an app, of one of the kinds that the embedded host runs. */
 export type HostedFunction = TimerFunction | HttpFunction | OrchestrationFunction | ActivityFunction | EntityFunction;
@@ -58,10 +50,6 @@ class UnsupportedError extends AppLoadError {
   }
 }
 
-function refuse(name: string, what: string): UnsupportedError {
-  return new UnsupportedError(name, what);
-}
-
 /** Splits a function's bindings into its trigger and its durable client inputs, and refuses any other. */
 function readBindings(name: string, bindings: Readonly<Record<string, Binding>>) {
   let trigger: { readonly name: string; readonly type: string; readonly binding: Binding } | undefined;
@@ -73,7 +61,7 @@ function readBindings(name: string, bindings: Readonly<Record<string, Binding>>)
       clientInputs.push(bindingName);
     } else if (!(binding.direction === 'out' && type === 'http' && bindingName === '$return')) {
       const kind = binding.direction === 'in' ? 'input' : 'output';
-      throw refuse(name, `the ${kind} binding '${binding.type ?? ''}' is not supported here.`);
+      throw new UnsupportedError(name, `the ${kind} binding '${binding.type ?? ''}' is not supported here.`);
     }
   }
   if (trigger === undefined) throw new AppLoadError(`Function '${name}' has no trigger.`);
@@ -87,7 +75,7 @@ function toHosted(registered: RegisteredFunction, routePrefix: string): HostedFu
     throw new AppLoadError(`'${name}' is not a function name: a letter first, then letters, digits, '_' and '-'.`);
   }
   const { trigger, clientInputs } = readBindings(name, bindings);
-  if (retryOptions !== undefined) throw refuse(name, 'a retry policy of the host is not supported here.');
+  if (retryOptions !== undefined) throw new UnsupportedError(name, 'a retry policy of the host is not supported here.');
   const common = { name, registered, trigger: trigger.name, clientInputs };
   const { binding } = trigger;
   switch (trigger.type) {
@@ -113,7 +101,7 @@ function toHosted(registered: RegisteredFunction, routePrefix: string): HostedFu
     case 'entitytrigger':
       return { kind: 'entity', ...common };
     default:
-      throw refuse(name, `the trigger '${binding.type ?? ''}' is not supported here.`);
+      throw new UnsupportedError(name, `the trigger '${binding.type ?? ''}' is not supported here.`);
   }
 }
 
@@ -179,10 +167,10 @@ export function parseSchedule(schedule: string, functionName: string): NextFire 
     );
   const period = timeSpan(resolved);
   if (period !== undefined && period > 0) return (after) => after + period;
-  const lists = fieldsOf(resolved, refuse);
-  const weekdays = new Set(lists[5]);
-  const days = [...lists.slice(0, 5).map((values) => values.join(',')), '*'].join(' ');
   try {
+    const lists = ncrontabFields(resolved);
+    const weekdays = new Set(lists[5]);
+    const days = [...lists.slice(0, 5).map((values) => values.join(',')), '*'].join(' ');
     const next: NextFire = (after) => {
       const found = CronExpressionParser.parse(days, { currentDate: new Date(after), tz: 'UTC' });
       // 28 years: by then every date has fallen on every weekday.
@@ -198,18 +186,6 @@ export function parseSchedule(schedule: string, functionName: string): NextFire 
     return next;
   } catch (error) {
     if (error instanceof AppLoadError) throw error;
-    throw refuse(`${(error as Error).message}.`, error);
-  }
-}
-
-function fieldsOf(
-  text: string,
-  refuse: (why: string, cause: unknown) => AppLoadError,
-): ReturnType<typeof ncrontabFields> {
-  try {
-    return ncrontabFields(text);
-  } catch (error) {
-    if (!(error instanceof ScheduleError)) throw error;
-    throw refuse(`it ${error.message}.`, error);
+    throw refuse(`${error instanceof ScheduleError ? 'it ' : ''}${(error as Error).message}.`, error);
   }
 }
