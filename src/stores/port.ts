@@ -160,3 +160,21 @@ export function headOf(key: string, value: string, version: string): Head {
 export function dateOf(ms: EpochMs): EpochMs {
   return Math.floor(ms / 1000) * 1000;
 }
+
+/** In bytes of a log. */
+export interface TextRange {
+  readonly from: number;
+  readonly limit: number;
+}
+
+/** Which texts of a log hold a range of it, and how it is cut from those. */
+export function textsWithin(texts: readonly (readonly [name: string, bytes: number])[], { from, limit }: TextRange) {
+  let start = 0;
+  const wanted: { readonly name: string; readonly start: number }[] = [];
+  for (const [name, bytes] of texts) {
+    if (start < from + limit && start + bytes > from) wanted.push({ name, start });
+    start += bytes;
+  }
+  const skipped = from - (wanted[0]?.start ?? from);
+  return { names: wanted.map(({ name }) => name), cut: (text: string) => text.slice(skipped, skipped + limit) };
+}

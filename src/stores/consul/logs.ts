@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { EpochMs, JobName } from '../../core/brand';
 import type { LogStore } from '../../lease/store';
 import { checkLogText } from '../limits';
+import { type TextRange, textsWithin } from '../port';
 import { type Ask, type Calls, DISTURBED, untilUndisturbed } from './ask';
 import { PART_BYTES } from './bodies';
 import { divisionsOf } from './entries';
@@ -98,23 +99,17 @@ async function readRange(
   calls: Calls,
   place: string,
   { texts }: LogData,
-  { from, limit }: { readonly from: number; readonly limit: number },
+  range: TextRange,
 ): Promise<string | typeof DISTURBED> {
-  let start = 0;
-  const wanted: { readonly name: string; readonly start: number }[] = [];
-  for (const [name, bytes] of texts) {
-    if (start < from + limit && start + bytes > from) wanted.push({ name, start });
-    start += bytes;
-  }
+  const { names, cut } = textsWithin(texts, range);
   let text = '';
-  for (let at = 0; at < wanted.length; at += TEXTS_AT_ONCE) {
-    const some = wanted.slice(at, at + TEXTS_AT_ONCE);
-    const { found } = await calls.transact(...some.map(({ name }) => get(`${place}${name}/`)));
+  for (let at = 0; at < names.length; at += TEXTS_AT_ONCE) {
+    const some = names.slice(at, at + TEXTS_AT_ONCE);
+    const { found } = await calls.transact(...some.map((name) => get(`${place}${name}/`)));
     if (found === undefined) return DISTURBED;
     text += found.map(({ value }) => value).join('');
   }
-  const skipped = from - (wanted[0]?.start ?? from);
-  return text.slice(skipped, skipped + limit);
+  return cut(text);
 }
 
 function bytesOf({ texts }: LogData): number {

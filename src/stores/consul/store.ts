@@ -66,13 +66,8 @@ const REMEDIES: Trial['remedies'] = {
  * none here, and our own trust ends before the session. `consul lock` and watches need an agent, or a connection, for each
  * instance.
  */
-export function consul({
-  server,
-  container,
-  clock,
-  callTimeoutMs: limit,
-  onOutcome,
-}: AdapterOptions<ConsulCluster>): Adapter {
+export function consul(options: AdapterOptions<ConsulCluster>): Adapter {
+  const { server, container, clock, callTimeoutMs: limit, onOutcome } = options;
   const keys = keysIn(server.prefix, container);
   const { layout, node, elections } = keys;
   const location = `${server.location}/${container}`;

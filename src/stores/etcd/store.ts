@@ -64,13 +64,8 @@ const REMEDIES: Trial['remedies'] = {
  * a lost answer leaves a place in the queue. A watch would need its own connection for each instance, and one that is
  * lost needs the sweep anyway.
  */
-export function etcd({
-  server,
-  container,
-  clock,
-  callTimeoutMs: limit,
-  onOutcome,
-}: AdapterOptions<EtcdCluster>): Adapter {
+export function etcd(options: AdapterOptions<EtcdCluster>): Adapter {
+  const { server, container, clock, callTimeoutMs: limit, onOutcome } = options;
   const keys = keysIn(server.prefix, container);
   const { layout, elections } = keys;
   const location = `${server.location}/${container}`;

@@ -54,14 +54,8 @@ const REMEDIES: Trial['remedies'] = {
  * Each method is one statement, and each statement one transaction: nothing relies on the state of a session, and
  * prepared statements have no names. Only `prepare` may send a second statement, and `purge` a few.
  */
-export function postgres({
-  server: database,
-  container: schema,
-  clock,
-  callTimeoutMs,
-  token,
-  onOutcome,
-}: AdapterOptions<Database>): Adapter {
+export function postgres(options: AdapterOptions<Database>): Adapter {
+  const { server: database, container: schema, clock, callTimeoutMs, token, onOutcome } = options;
   const sessions = sessionsOf({ database, connectMs: callTimeoutMs, token });
   const location = `${database.location}/${schema}`;
   const server: Server = { location, clock, callTimeoutMs, sessions, onOutcome };

@@ -84,14 +84,8 @@ const REMEDIES: Trial['remedies'] = {
  * advance alike. Notifications of keys and streams would need their own connection for each instance, and one that is
  * lost needs the sweep anyway.
  */
-export function redis({
-  server: at,
-  container,
-  clock,
-  callTimeoutMs,
-  token,
-  onOutcome,
-}: AdapterOptions<RedisServer>): Adapter {
+export function redis(options: AdapterOptions<RedisServer>): Adapter {
+  const { server: at, container, clock, callTimeoutMs, token, onOutcome } = options;
   const keys = keysIn(container);
   const { layout, elections } = keys;
   const connection = connectionsOf({ server: at, clock, connectMs: callTimeoutMs, token });

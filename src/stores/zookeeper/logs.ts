@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { LogStore } from '../../lease/store';
 import { checkLogText } from '../limits';
+import { type TextRange, textsWithin } from '../port';
 import { type Ask, asOfNow, DISTURBED, untilUndisturbed } from './ask';
 import { created, PART_BYTES, slices } from './bodies';
 import { makeFolders } from './entries';
@@ -96,19 +97,12 @@ async function readRange(
   session: Session,
   path: string,
   { texts }: LogData,
-  { from, limit }: { readonly from: number; readonly limit: number },
+  range: TextRange,
 ): Promise<string | typeof DISTURBED> {
-  let start = 0;
-  const wanted: { readonly name: string; readonly start: number }[] = [];
-  for (const [name, bytes] of texts) {
-    if (start < from + limit && start + bytes > from) wanted.push({ name, start });
-    start += bytes;
-  }
-  const nodes = await Promise.all(wanted.map(({ name }) => session.get(`${path}/${name}`)));
+  const { names, cut } = textsWithin(texts, range);
+  const nodes = await Promise.all(names.map((name) => session.get(`${path}/${name}`)));
   if (nodes.includes(undefined)) return DISTURBED;
-  const text = Buffer.concat(nodes.flatMap((node) => (node === undefined ? [] : [node.data]))).toString('latin1');
-  const skipped = from - (wanted[0]?.start ?? from);
-  return text.slice(skipped, skipped + limit);
+  return cut(Buffer.concat(nodes.flatMap((node) => (node === undefined ? [] : [node.data]))).toString('latin1'));
 }
 
 function logIn(data: Buffer): LogData {

@@ -66,13 +66,8 @@ const REMEDIES: Trial['remedies'] = {
  * move to. Its end would take row and token along, or leave no sign that a run was interrupted. Watches would tell each
  * instance of each change; a tick lists once instead.
  */
-export function zooKeeper({
-  server: ensemble,
-  container,
-  clock,
-  callTimeoutMs,
-  onOutcome,
-}: AdapterOptions<Ensemble>): Adapter {
+export function zooKeeper(options: AdapterOptions<Ensemble>): Adapter {
+  const { server: ensemble, container, clock, callTimeoutMs, onOutcome } = options;
   const withSession = connectionsOf({ ensemble, clock, connectMs: callTimeoutMs });
   const location = `${ensemble.location}/${container}`;
   const paths = pathsIn(ensemble.chroot, container);
