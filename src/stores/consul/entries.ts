@@ -45,13 +45,8 @@ export function entriesIn(ask: Ask, places: Keys): Entries<EntryKeys> {
     page: ({ keys, prefix = '', limit, continuation = '', ...question }) =>
       ask(question, async (calls) => {
         const { now, heads } = await headsFrom(calls, keys, { prefix, after: continuation, enough: limit + 1 });
-        return {
-          now,
-          ...pageOf(
-            heads.map(({ key, ...head }) => ({ id: idIn(keys, key), ...head })),
-            limit,
-          ),
-        };
+        const found = heads.map(({ key, ...head }) => ({ id: idIn(keys, key), ...head }));
+        return { now, ...pageOf(found, limit) };
       }),
     all: ({ keys, ...question }) =>
       ask(question, async (calls) => {

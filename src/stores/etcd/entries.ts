@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import type { CallOptions } from '../../lease/store';
 import { type Condition, type Entries, type Head, type Question, afterPrefix, etagOf, headOf, pageOf } from '../port';
 import { BODY_BYTES, checkMetadata } from '../limits';
 import type { Ask } from './ask';
@@ -19,6 +18,7 @@ import {
   range,
   remove,
   removeRange,
+  type TransactionAnswer,
 } from './wire';
 
 /** A request may have 1.5 MB, unless the cluster's max-request-bytes is another. */
@@ -47,11 +47,8 @@ export function entriesIn(ask: Ask): Entries<EntryKeys> {
     async get({ id, ...question }) {
       const { heads, bodies } = question.keys;
       const success = [get(`${heads}${id}`), get(`${bodies}${id}`)];
-      const { date: now, found } = await ask.transact(
-        question,
-        { success },
-        (answer) => answer.found[0]?.kvs.length === 0,
-      );
+      const isNothing = (answer: TransactionAnswer): boolean => answer.found[0]?.kvs.length === 0;
+      const { date: now, found } = await ask.transact(question, { success }, isNothing);
       const [head, body] = found.map(only);
       if (head === undefined) return { now, head: undefined, body: undefined };
       return { now, head: headIn(head), body: body && (await wholeOf(ask, question, body)) };
@@ -61,14 +58,8 @@ export function entriesIn(ask: Ask): Entries<EntryKeys> {
       const from = isFirst ? `${heads}${prefix}` : afterKey(`${heads}${continuation}`);
       const success = [range({ from, to: afterPrefix(`${heads}${prefix}`), limit: limit + 1 })];
       const { date: now, found: ranges } = await ask.transact(question, { success });
-      const found = ranges[0]?.kvs ?? [];
-      return {
-        now,
-        ...pageOf(
-          found.map((kv) => ({ id: kv.key.slice(heads.length), ...headIn(kv) })),
-          limit,
-        ),
-      };
+      const found = (ranges[0]?.kvs ?? []).map((kv) => ({ id: kv.key.slice(heads.length), ...headIn(kv) }));
+      return { now, ...pageOf(found, limit) };
     },
     async all({ keys: { heads }, ...question }) {
       const { date: now, found } = await ask.transact(question, { success: [all(heads)] });
@@ -130,11 +121,7 @@ function partKey(key: string, name: string, index: number): string {
 /** Undefined: it is larger than any that cronlease writes. */
 async function wholeOf(
   ask: Ask,
-  {
-    what,
-    kind,
-    options,
-  }: { readonly what: string; readonly kind: Question<EntryKeys>['kind']; readonly options: CallOptions | undefined },
+  { what, kind, options }: Question<EntryKeys>,
   { key, value }: KeyValue,
 ): Promise<string | undefined> {
   if (value.startsWith(WHOLE)) return value.slice(WHOLE.length);

@@ -45,13 +45,9 @@ export function retentionIn(ask: Ask, keys: Keys): Retention {
       const now = old.slice(0, BATCH);
       for (let from = 0; from < now.length; from += REMOVALS) {
         const some = now.slice(from, from + REMOVALS);
-        await ask.transact(
-          { what: 'delete old entries', kind: 'delete', options },
-          {
-            compare: some.map(({ head, revision }) => isAsOld(head, revision)),
-            success: some.flatMap(({ removal }) => removal),
-          },
-        );
+        const compare = some.map(({ head, revision }) => isAsOld(head, revision));
+        const success = some.flatMap(({ removal }) => removal);
+        await ask.transact({ what: 'delete old entries', kind: 'delete', options }, { compare, success });
       }
       return old.length > BATCH ? 'more' : 'done';
     },

@@ -173,11 +173,8 @@ interface SeenRow {
 async function readWhole(ask: Ask, keys: RowKeys, job: JobName, question: Question): Promise<SeenRow> {
   const names = namesIn(keys, job);
   const hasNoRow = ({ found }: TransactionAnswer): boolean => found[0]?.kvs.length === 0;
-  const { found } = await ask.transact(
-    question,
-    { success: [get(names.row), get(names.terms), get(names.lock)] },
-    hasNoRow,
-  );
+  const success = [get(names.row), get(names.terms), get(names.lock)];
+  const { found } = await ask.transact(question, { success }, hasNoRow);
   const [row, terms, lock] = found.map(only);
   return { row, terms, lock };
 }

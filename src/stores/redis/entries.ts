@@ -85,13 +85,8 @@ export function entriesIn(ask: Ask): Entries<EntryKeys> {
       const from = continuation === undefined || continuation < prefix ? `[${prefix}` : `(${continuation}`;
       const args = [from, `(${afterPrefix(prefix)}`, limit + 1];
       const [now, listed] = (await ask({ ...question, script: PAGE, args })) as [number, string[]];
-      return {
-        now,
-        ...pageOf(
-          pairs(listed).map(([id, head]) => ({ id, ...headIn(head) })),
-          limit,
-        ),
-      };
+      const found = pairs(listed).map(([id, head]) => ({ id, ...headIn(head) }));
+      return { now, ...pageOf(found, limit) };
     },
     async all(question) {
       const [now, found] = (await ask({ ...question, script: ALL })) as [number, string[]];
