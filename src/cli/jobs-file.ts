@@ -84,11 +84,8 @@ function isMissing({ cause }: ConfigError): boolean {
 export function jobIn({ jobsFile }: LoadedJobs, name: string, { file = DEFAULT_FILE }: FileOptions): JobSpec {
   const spec = jobsFile.jobs.find((job) => job.name === name);
   if (spec !== undefined) return spec;
-  throw unknownJob(
-    name,
-    jobsFile.jobs.map((job) => job.name),
-    file,
-  );
+  const known = jobsFile.jobs.map((job) => job.name);
+  throw unknownJob(name, known, file);
 }
 
 /** The jobs with a tag. Throws `OperatorError` `UnknownJob` when there is none. */

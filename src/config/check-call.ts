@@ -52,11 +52,8 @@ export function checkCall({ path, settings, given, wrong, report }: CheckedJob):
         const remedy = at[0] === 'identity' ? 'must be the audience, or %NAME% of an app setting' : `use ${TEMPLATES}`;
         report.error([...place, ...at], `has {${template}}, which is not a template here`, remedy);
       } else if (schedule?.kind !== 'manual' && !wrong.has('input') && !isFilledBy(template, input)) {
-        report.error(
-          [...place, ...at],
-          `has {${template}}, and the job's input has no such member`,
-          'add it to "input"',
-        );
+        const problem = `has {${template}}, and the job's input has no such member`;
+        report.error([...place, ...at], problem, 'add it to "input"');
       }
     }
   }

@@ -27,11 +27,8 @@ function warnOfWideSpread({ path, settings, wrong, report }: CheckedJob, timetab
     const gap: Millis = (next ?? Infinity) - due;
     if (gap < spread) {
       const remedy = `must be ${formatDuration(gap)} or less`;
-      report.warning(
-        [...path, 'spread'],
-        `is wider than ${formatDuration(gap)}, the shortest gap of the schedule`,
-        remedy,
-      );
+      const problem = `is wider than ${formatDuration(gap)}, the shortest gap of the schedule`;
+      report.warning([...path, 'spread'], problem, remedy);
       return;
     }
     due = next;

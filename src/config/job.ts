@@ -319,11 +319,8 @@ function warnOfPast({ path, settings, wrong, report }: CheckedJob, compiled: Com
   }
   const { between } = settings;
   if (between?.to !== undefined && timetable.previous(now) !== undefined) {
-    report.warning(
-      [...path, 'between', 'to'],
-      'is in the past: the job is never due again',
-      'use a later time, or remove the job',
-    );
+    const problem = 'is in the past: the job is never due again';
+    report.warning([...path, 'between', 'to'], problem, 'use a later time, or remove the job');
   }
 }
 

@@ -152,10 +152,8 @@ function openStores(
 ): readonly LeaseStore[] {
   const connection = { settings: env, container: containerName(env), clock: systemClock, onOutcome: feed?.called };
   const names = shardNames(env, shards);
-  const opened = auditedStores(
-    connection,
-    names === undefined ? [openStore(connection)] : openShards(connection, names),
-  );
+  const stores = names === undefined ? [openStore(connection)] : openShards(connection, names);
+  const opened = auditedStores(connection, stores);
   return feed === undefined ? opened : opened.map((store) => feed.measured(store));
 }
 

@@ -258,10 +258,8 @@ function readCrontabFields(text: string): { readonly values: CronValues; readonl
   const fields = text.split(/\s+/);
   const random = fields.find((field) => field.includes('~'));
   if (random !== undefined) {
-    throw new ScheduleError(
-      `has "${random}", a random value of each start of cron`,
-      'use a value, and set "spread" to keep jobs apart',
-    );
+    const remedy = 'use a value, and set "spread" to keep jobs apart';
+    throw new ScheduleError(`has "${random}", a random value of each start of cron`, remedy);
   }
   const [minutes = [], hours = [], month = [], months = [], weekdays = []] = RULES.map((rules, index) =>
     readField(fields[index] ?? '', rules),

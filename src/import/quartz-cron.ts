@@ -39,10 +39,8 @@ export function readQuartz(text: string): QuartzCron {
   }
   const stepped = [month, weekday].find((field) => /[a-z]\/\d/i.test(field));
   if (stepped !== undefined) {
-    throw new ScheduleError(
-      `has "${stepped}", and Quartz skips a step after a name`,
-      'use numbers with the step, or the names without it',
-    );
+    const remedy = 'use numbers with the step, or the names without it';
+    throw new ScheduleError(`has "${stepped}", and Quartz skips a step after a name`, remedy);
   }
   const values = {
     seconds: readField(fromStart(second), SECOND),

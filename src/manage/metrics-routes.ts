@@ -20,10 +20,8 @@ export const metricsRoutes = [
     answer: z.string(),
     async run({ sweeps, jobs, metricsJobs }) {
       const [listing, presences] = await Promise.all([sweeps.jobs(), sweeps.presences()]);
-      const names = jobNames(
-        jobs.map(({ name }) => name),
-        metricsJobs,
-      );
+      const known = jobs.map(({ name }) => name);
+      const names = jobNames(known, metricsJobs);
       const { deployments } = deploymentsOf(presences);
       return prometheusText([
         ...rowSamples(jobsIn(listing, jobs), names),

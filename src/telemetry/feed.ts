@@ -103,10 +103,8 @@ async function sampler(
   const { rowSamples, seconds } = await import('./row-gauges.js');
   const { jobNames } = await import('./instruments.js');
   const { jobsIn } = await import('../operator/views/list-jobs.js');
-  const names = jobNames(
-    specs.map(({ name }) => name),
-    jobs,
-  );
+  const known = specs.map(({ name }) => name);
+  const names = jobNames(known, jobs);
   return () => {
     const listing = lastSweep();
     const attributes = { 'cronlease.deployment': deployment };

@@ -104,10 +104,8 @@ export function excludedText(
     style('bold', head),
     ...starts.flatMap(({ spec, runsAt, by: { setting, calendar, entry } }) => {
       const zone = isUtc(spec.timeZone) ? '' : ` (${wallClock(runsAt, spec.timeZone)})`;
-      return folded(
-        `${show(runsAt)}${zone}  ${style('bold', spec.name)}: ${calendar ?? setting}: ${oneLine(entry)}`,
-        4,
-      );
+      const line = `${show(runsAt)}${zone}  ${style('bold', spec.name)}: ${calendar ?? setting}: ${oneLine(entry)}`;
+      return folded(line, 4);
     }),
   ];
 }

@@ -29,10 +29,8 @@ export async function status(jobs: readonly string[], options: StatusOptions): P
   const file = loadFileIfAny(options);
   const tagged = options.tag === undefined ? undefined : jobsWithTag(loadFile(options), options.tag, options);
   const store = openStore(options);
-  const select = selection(
-    jobs,
-    tagged?.map(({ name }) => name),
-  );
+  const names = tagged?.map(({ name }) => name);
+  const select = selection(jobs, names);
   const read: Reading = async (signal) => {
     const all = await readOverview(store, file?.jobsFile.jobs ?? [], signal && { signal });
     assertKnown(jobs, all, file && atHand(file, options), store.location);

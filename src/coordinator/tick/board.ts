@@ -52,10 +52,8 @@ export class Board {
     const own = [...this.#notes].flatMap(([job, { next, upcoming, lookAheadMs }]) =>
       next.kind === 'rest' && upcoming !== undefined ? [{ job, next, upcoming, before: lookAheadMs }] : [],
     );
-    const aheadOf = lookAheads(
-      own.map(({ upcoming }) => upcoming.at),
-      pace,
-    );
+    const times = own.map(({ upcoming }) => upcoming.at);
+    const aheadOf = lookAheads(times, pace);
     for (const { job, next, upcoming, before } of own) {
       const lookAheadMs = aheadOf(upcoming.at);
       const planned = lookAheadMs <= usualMs ? Infinity : upcoming.at - Math.min(lookAheadMs, upcoming.mostAheadMs);

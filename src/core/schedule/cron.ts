@@ -48,10 +48,8 @@ export function parseCron(text: string): Cron {
   if (parsed === undefined) throw explain(fields);
   const nth = parsed.dayOfWeek.nthDay;
   if (!Number.isInteger(nth)) {
-    throw new ScheduleError(
-      `has "${fields[5]}" for day-of-week`,
-      'after # use 1 to 5, such as 1#3 for the third Monday',
-    );
+    const remedy = 'after # use 1 to 5, such as 1#3 for the third Monday';
+    throw new ScheduleError(`has "${fields[5]}" for day-of-week`, remedy);
   }
   return {
     fields: toFields(parsed),
@@ -63,17 +61,13 @@ export function parseCron(text: string): Cron {
 function sixFields(text: string): SixFields {
   const fields = text.trim().split(/\s+/);
   if (fields.length === 7) {
-    throw new ScheduleError(
-      'has 7 fields',
-      'leave the year out: limit the years with "between", or run once with "@at"',
-    );
+    const remedy = 'leave the year out: limit the years with "between", or run once with "@at"';
+    throw new ScheduleError('has 7 fields', remedy);
   }
   const [a = '', b = '', c = '', d = '', e = '', f] = fields;
   if (fields.length < 5 || fields.length > 6) {
-    throw new ScheduleError(
-      text.trim() === '' ? 'is empty' : `has ${fields.length} field${fields.length === 1 ? '' : 's'}`,
-      SHAPE,
-    );
+    const problem = text.trim() === '' ? 'is empty' : `has ${fields.length} field${fields.length === 1 ? '' : 's'}`;
+    throw new ScheduleError(problem, SHAPE);
   }
   return f === undefined ? ['0', a, b, c, d, e] : [a, b, c, d, e, f];
 }
@@ -82,10 +76,8 @@ function sixFields(text: string): SixFields {
 function refuse(fields: SixFields): void {
   for (const field of fields) {
     if (/(?:^|[,/-])H(?![A-Z])/i.test(field)) {
-      throw new ScheduleError(
-        `has H in "${field}"`,
-        'use a value, and set "spread" to keep jobs apart: H would be random',
-      );
+      const remedy = 'use a value, and set "spread" to keep jobs apart: H would be random';
+      throw new ScheduleError(`has H in "${field}"`, remedy);
     }
     if (/W(?![A-Z])/i.test(field)) {
       throw new ScheduleError(
@@ -94,10 +86,8 @@ function refuse(fields: SixFields): void {
       );
     }
     if (/L-\d/i.test(field)) {
-      throw new ScheduleError(
-        `has "${field}": days before the last one are not supported`,
-        'use L for the last day, or the days themselves',
-      );
+      const remedy = 'use L for the last day, or the days themselves';
+      throw new ScheduleError(`has "${field}": days before the last one are not supported`, remedy);
     }
   }
 }
@@ -126,10 +116,8 @@ function explain(fields: SixFields): ScheduleError {
     return parseFields([a, b, c, d, e, f]) === undefined ? [{ ...field, text: fields[index] ?? '' }] : [];
   });
   if (wrong.length === 0) {
-    return new ScheduleError(
-      `names a date that never comes: day ${fields[3]} of month ${fields[4]}`,
-      'use a day that one of the months has, or L for the last day',
-    );
+    const remedy = 'use a day that one of the months has, or L for the last day';
+    return new ScheduleError(`names a date that never comes: day ${fields[3]} of month ${fields[4]}`, remedy);
   }
   return new ScheduleError(
     `has ${wrong.map((field) => `"${field.text}" for ${field.name}`).join(' and ')}`,

@@ -32,11 +32,8 @@ export function yearlyExclusion(yearly: readonly Yearly[], zone: Zone): Exclusio
   const spansOf = (year: number): readonly Span[] => {
     const known = years.get(year);
     if (known !== undefined) return known;
-    const spans = excludedSpans(
-      undefined,
-      yearly.flatMap((entry) => yearlySpan(entry, year, zone) ?? []),
-      0,
-    );
+    const yearlySpans = yearly.flatMap((entry) => yearlySpan(entry, year, zone) ?? []);
+    const spans = excludedSpans(undefined, yearlySpans, 0);
     years.set(year, spans);
     return spans;
   };

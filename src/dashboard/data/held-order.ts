@@ -36,10 +36,8 @@ export function useHeldRuns(newest: readonly RunSummary[]): {
   readonly order: HeldOrder;
 } {
   const last = useRef<readonly RunSummary[]>([]);
-  const order = useHeldOrder(
-    newest.map(({ runId }) => runId),
-    '',
-  );
+  const ids = newest.map(({ runId }) => runId);
+  const order = useHeldOrder(ids, '');
   const known = new Map([...last.current, ...newest].map((run) => [run.runId, run]));
   last.current = order.names.flatMap((runId) => known.get(runId) ?? []);
   return { runs: last.current, order };

@@ -140,10 +140,8 @@ function Table({ jobs, hours, isPart }: TableProps): JSX.Element {
   const [element, width] = useWidth();
   const [pointed, setPointed] = useState('');
   const choice = JSON.stringify([hours, param('q'), param('tag'), param('page')]);
-  const held = useHeldOrder(
-    jobs.map(({ name }) => name),
-    choice,
-  );
+  const names = jobs.map(({ name }) => name);
+  const held = useHeldOrder(names, choice);
   const byName = new Map(jobs.map((job) => [job.name, job]));
   const now = coarseNow.value;
   const scale = { from: now - hours * HOUR, until: now + hours * HOUR, width };

@@ -87,11 +87,8 @@ function all(hub: Hub, { request, response, url }: Call): true {
   const found = Array.from(hub.list()).filter(meets);
   if (request.method === 'GET') {
     const input = url.searchParams.get('showInput') !== 'false';
-    return sendJson(
-      response,
-      200,
-      found.map((instance) => toStatus(instance, { input, history: false })),
-    );
+    const statuses = found.map((instance) => toStatus(instance, { input, history: false }));
+    return sendJson(response, 200, statuses);
   }
   if (request.method !== 'DELETE') return sendJson(response, 404, undefined);
   if (Number.isNaN(Date.parse(url.searchParams.get('createdTimeFrom') ?? ''))) {

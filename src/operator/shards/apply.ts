@@ -145,10 +145,8 @@ async function waitForDeployments({ listed, leaving, waitMs }: ShardChange, vers
     const since = Date.parse(control?.metadata['since'] ?? '');
     const left = since + waitMs - date;
     if (!(left > 0)) continue;
-    waiting(
-      `the change ${String(version)} of the list is announced in ${store.location}, and deployments see it`,
-      left,
-    );
+    const why = `the change ${String(version)} of the list is announced in ${store.location}, and deployments see it`;
+    waiting(why, left);
     await sleep(clock, left);
   }
 }

@@ -53,11 +53,8 @@ export function logsIn(container: ContainerClient, ask: Ask, askPage: AskPage): 
     },
     async listLogs(job, key, { limit, continuation }, options) {
       const prefix = logPrefix(job, key);
-      const { value } = await askPage(
-        `list the logs of run ${key} of ${job}`,
-        { prefix, limit, continuation },
-        options,
-      );
+      const what = `list the logs of run ${key} of ${job}`;
+      const { value } = await askPage(what, { prefix, limit, continuation }, options);
       return {
         logs: value.blobs.map((item) => ({ name: item.name.slice(prefix.length), bytes: item.bytes })),
         continuation: value.continuation,
