@@ -105,16 +105,11 @@ function calendarOf(entries: readonly CalendarEntry[]): Calendar {
     windows,
     yearly,
     exclusionsIn(zone) {
-      const made = known.get(zone.name) ?? [
-        fixedExclusion(
-          excludedSpans(
-            undefined,
-            windows.map((window) => spanOf(window, zone)),
-            0,
-          ),
-        ),
-        ...(yearly.length === 0 ? [] : [yearlyExclusion(yearly, zone)]),
-      ];
+      const before = known.get(zone.name);
+      if (before !== undefined) return before;
+      const excepted = windows.map((window) => spanOf(window, zone));
+      const fixed = fixedExclusion(excludedSpans(undefined, excepted, 0));
+      const made = yearly.length === 0 ? [fixed] : [fixed, yearlyExclusion(yearly, zone)];
       known.set(zone.name, made);
       return made;
     },
@@ -136,16 +131,18 @@ function calendarOf(entries: readonly CalendarEntry[]): Calendar {
 
 type IcalFile = Extract<CalendarEntry, { readonly file: string }>;
 
+interface ReadIcal {
+  readonly path: string;
+  readonly entries: readonly RawEntry[];
+}
+
 function readIcal(
   { file, select, exclude }: IcalFile,
   at: readonly (string | number)[],
   { source, readFile = readFileSync, report }: Reading,
-): { readonly path: string; readonly entries: readonly RawEntry[] } {
+): ReadIcal {
   const path = resolve(source === undefined ? '' : dirname(source), file);
-  const refuse = (
-    message: string,
-    remedy: string,
-  ): { readonly path: string; readonly entries: readonly RawEntry[] } => {
+  const refuse = (message: string, remedy: string): ReadIcal => {
     report.error([...at, 'file'], message, remedy);
     return { path, entries: [] };
   };

@@ -46,6 +46,13 @@ interface ReadJob {
   readonly handled?: HandledJob | undefined;
 }
 
+/** Names that no job can have, though they look like those of jobs. */
+const TAKEN: ReadonlyMap<string, { readonly why: string; readonly other: string }> = new Map([
+  [ALL_JOBS, { why: 'the command line reads as all jobs', other: 'all-orders' }],
+  [FLEET, { why: 'is reserved: cronlease keeps the commands for deployments under it', other: 'fleet' }],
+  [LAYOUT, { why: 'is reserved: cronlease keeps the list of storage accounts under it', other: 'layout' }],
+]);
+
 /** Checks one job and reports every error. */
 export function readJob(name: string, raw: unknown, report: IssueReport, limits: JobLimits): ReadJob {
   const errorsBefore = report.errors.count;
@@ -57,24 +64,10 @@ export function readJob(name: string, raw: unknown, report: IssueReport, limits:
       'has a name that no job can have',
       `must be 1 to 63 characters of a-z 0-9 -, such as "${asJobName(name)}"`,
     );
-  if (name === ALL_JOBS)
-    report.error(
-      path,
-      'has a name that the command line reads as all jobs',
-      'give it another name, such as "all-orders"',
-    );
-  if (name === FLEET)
-    report.error(
-      path,
-      'has a name that is reserved: cronlease keeps the commands for deployments under it',
-      'give it another name, such as "fleet"',
-    );
-  if (name === LAYOUT)
-    report.error(
-      path,
-      'has a name that is reserved: cronlease keeps the list of storage accounts under it',
-      'give it another name, such as "layout"',
-    );
+  const taken = TAKEN.get(name);
+  if (taken !== undefined) {
+    report.error(path, `has a name that ${taken.why}`, `give it another name, such as "${taken.other}"`);
+  }
   if (!isObject(raw)) {
     report.error(path, 'is not an object', 'must be an object of settings: {"schedule": "0 3 * * *"}');
     return {};
