@@ -1,6 +1,5 @@
-import { Command } from 'commander';
 import { VERSION } from '../version';
-import type { Done } from './commands/command';
+import { Command, type Done } from './commands/command';
 import { addAudit, addHistory, addLogs, addStatus } from './commands/history';
 import { addAcknowledgements, addBackfill, addFleet, addPauses, addRequests } from './commands/jobs';
 import { addCompletion, addDev, addDrill, addImport, addInit, addNotices } from './commands/local';

@@ -1,6 +1,33 @@
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { Command as CommanderCommand, InvalidArgumentError, Option } from 'commander';
 import { NOTE_LENGTH } from '../../operator/change-control';
 import { UNSUCCESSFUL } from '../output';
+
+/** A command, with what several commands have. */
+export class Command extends CommanderCommand {
+  override createCommand(name?: string): Command {
+    return new Command(name);
+  }
+
+  /** The reason is in the run, in lists of runs, and in the record of the change. */
+  withReason(): this {
+    return this.option('--note <TEXT>', `the reason, up to ${NOTE_LENGTH} characters, for others to read`, reason);
+  }
+
+  withTimes(): this {
+    this.addOption(new Option('--utc', 'print times in UTC (the default)').conflicts('local'));
+    return this.addOption(new Option('--local', "print times in this machine's time zone"));
+  }
+
+  withStorage(): this {
+    const container = 'coordination container or schema (default: CRONLEASE_CONTAINER, or else cronlease)';
+    this.option('--storage <WHERE>', 'connection string, or URL of a store (default: see cronlease --help)');
+    return this.option('--container <NAME>', container);
+  }
+
+  examples(...lines: readonly string[]): this {
+    return this.addHelpText('after', `\nExamples:\n${lines.map((line) => `  ${line}`).join('\n')}`);
+  }
+}
 
 /** Where the exit code of the command goes. */
 export type Done = (code: number) => void;
@@ -25,16 +52,18 @@ export function command(program: Command, name: string, usage: string, summary: 
 
 /** As {@link command}, for one that prints times. */
 export function timed(...parameters: Parameters<typeof command>): Command {
-  return withTimes(command(...parameters));
+  return command(...parameters).withTimes();
 }
 
 export function acting(program: Command, name: string, summary: string, description: string): Command {
-  return withStorage(timed(program, name, 'JOB', summary, description)).argument('<JOB>', 'name of a job');
+  return timed(program, name, 'JOB', summary, description).withStorage().argument('<JOB>', 'name of a job');
 }
 
 /** A command that requests a run and may wait for its end. */
 export function waiting(program: Command, name: string, summary: string, description: string, usage = 'JOB'): Command {
-  return withReason(withStorage(timed(program, name, usage, summary, description)))
+  return timed(program, name, usage, summary, description)
+    .withStorage()
+    .withReason()
     .argument('<JOB>', 'name of a job')
     .option('--input <JSON>', "an input for this run, up to 32 KB, instead of the job's own")
     .option('--wait', `wait until the run is over; exit code ${UNSUCCESSFUL} if it did not succeed`)
@@ -43,15 +72,11 @@ export function waiting(program: Command, name: string, summary: string, descrip
 }
 
 export function actingOnMany(program: Command, name: string, summary: string, description: string): Command {
-  return withStorage(timed(program, name, 'JOB…', summary, description))
+  return timed(program, name, 'JOB…', summary, description)
+    .withStorage()
     .argument('[JOB...]', 'names of jobs, or patterns such as "report-*"')
     .option('--tag <TAG>', 'instead of JOB: the jobs with this tag')
     .option('--yes', 'do not ask for confirmation');
-}
-
-/** The reason is in the run, in lists of runs, and in the record of the change. */
-export function withReason(to: Command): Command {
-  return to.option('--note <TEXT>', `the reason, up to ${NOTE_LENGTH} characters, for others to read`, reason);
 }
 
 function reason(text: string): string {
@@ -59,22 +84,6 @@ function reason(text: string): string {
   if (note === '') throw new InvalidArgumentError('It is empty: give the reason, or leave the option out.');
   if (note.length <= NOTE_LENGTH) return note;
   throw new InvalidArgumentError(`It has ${note.length} characters, and ${NOTE_LENGTH} are allowed.`);
-}
-
-export function withTimes(to: Command): Command {
-  return to
-    .addOption(new Option('--utc', 'print times in UTC (the default)').conflicts('local'))
-    .addOption(new Option('--local', "print times in this machine's time zone"));
-}
-
-export function withStorage(to: Command): Command {
-  return to
-    .option('--storage <WHERE>', 'connection string, or URL of a store (default: see cronlease --help)')
-    .option('--container <NAME>', 'coordination container or schema (default: CRONLEASE_CONTAINER, or else cronlease)');
-}
-
-export function examples(...lines: readonly string[]): string {
-  return `\nExamples:\n${lines.map((line) => `  ${line}`).join('\n')}`;
 }
 
 export function wholeNumber(least: number, most: number): (text: string) => number {

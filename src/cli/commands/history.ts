@@ -1,22 +1,21 @@
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
 import { CHANNELS } from '../../core/origin';
 import { RAN_OUTCOMES, RUN_TRIGGERS, UNRUN_OUTCOMES } from '../../core/outcome';
 import { NO } from '../output';
-import { type Done, examples, loaded, timed, wholeNumber, withStorage, withTimes } from './command';
+import { type Command, type Done, loaded, timed, wholeNumber } from './command';
 
 const DUE_TIME =
   "a due time in ISO 8601, with Z or an offset, or else in the job's time zone; 21:42 or 21:42:40Z for the latest such time; or how long ago, such as 2h";
 
 export function addStatus(program: Command, done: Done): void {
-  withStorage(
-    timed(
-      program,
-      'status',
-      '[JOB…]',
-      'show all jobs and deployments, worst first',
-      `Shows the state of jobs and deployments by two listings: jobs that need attention come first. With --failed, the exit code is ${NO} if a job is listed.`,
-    ),
+  timed(
+    program,
+    'status',
+    '[JOB…]',
+    'show all jobs and deployments, worst first',
+    `Shows the state of jobs and deployments by two listings: jobs that need attention come first. With --failed, the exit code is ${NO} if a job is listed.`,
   )
+    .withStorage()
     .argument('[JOB...]', 'names of jobs, or patterns such as "report-*" (default: all)')
     .option('--tag <TAG>', 'the jobs with this tag')
     .option(
@@ -25,20 +24,19 @@ export function addStatus(program: Command, done: Done): void {
     )
     .option('--watch', 'follow the state until q or Ctrl+C; without a terminal, print it at each change')
     .option('--json', 'print {now, jobs, deployments, maintenance, problems}')
-    .addHelpText('after', examples('cronlease status', 'cronlease status --watch --tag billing'))
+    .examples('cronlease status', 'cronlease status --watch --tag billing')
     .action(loaded(done, async () => (await import('../show/status.js')).status));
 }
 
 export function addHistory(program: Command, done: Done): void {
-  withStorage(
-    timed(
-      program,
-      'runs',
-      '[JOB]',
-      'list runs, newest first',
-      'Lists runs in progress and the ledger with the outcome of each due time, newest first, in pages.',
-    ),
+  timed(
+    program,
+    'runs',
+    '[JOB]',
+    'list runs, newest first',
+    'Lists runs in progress and the ledger with the outcome of each due time, newest first, in pages.',
   )
+    .withStorage()
     .argument('[JOB]', 'name of a job (default: all)')
     .option('--tag <TAG>', 'the jobs with this tag')
     .addOption(new Option('--failed', 'those that failed, timed out or stalled').conflicts('outcome'))
@@ -56,75 +54,65 @@ export function addHistory(program: Command, done: Done): void {
     .option('--limit <N>', 'number of records, 1 to 1000', wholeNumber(1, 1000), 20)
     .option('--cursor <CURSOR>', 'continue where a page ended, with the same options')
     .option('--json', 'print {runs: [ledger record, …], cursor}')
-    .addHelpText(
-      'after',
-      examples(
-        'cronlease runs',
-        'cronlease runs --failed --since 12h',
-        'cronlease runs --trigger manual --actor ann',
-        'cronlease runs nightly-report --limit 100 --json',
-      ),
+    .examples(
+      'cronlease runs',
+      'cronlease runs --failed --since 12h',
+      'cronlease runs --trigger manual --actor ann',
+      'cronlease runs nightly-report --limit 100 --json',
     )
     .action(loaded(done, async () => (await import('../show/runs.js')).runs));
 
-  withStorage(
-    timed(
-      program,
-      'why',
-      'JOB TIME',
-      'explain the outcome of a due time',
-      'Explains the outcome of a due time, past or future, from the ledger, the row and the schedule.',
-    ),
+  timed(
+    program,
+    'why',
+    'JOB TIME',
+    'explain the outcome of a due time',
+    'Explains the outcome of a due time, past or future, from the ledger, the row and the schedule.',
   )
+    .withStorage()
     .argument('<JOB>', 'name of a job')
     .argument('<TIME>', DUE_TIME)
     .option('--verbose', 'print tokens and whole stack traces too')
     .option('--json', 'print {job, time, due, outcome, reason, record, backfills}')
-    .addHelpText(
-      'after',
-      examples('cronlease why nightly-report 2026-03-29T03:00:00Z', 'cronlease why nightly-report 2026-03-29T02:30'),
-    )
+    .examples('cronlease why nightly-report 2026-03-29T03:00:00Z', 'cronlease why nightly-report 2026-03-29T02:30')
     .action(loaded(done, async () => (await import('../show/why.js')).why));
 }
 
 export function addLogs(program: Command, done: Done): void {
-  withStorage(
-    timed(
-      program,
-      'logs',
-      'JOB [TIME]',
-      'print the log of a run',
-      "Prints the log of a run, over all its attempts: the handler's lines and its progress.",
-    ),
+  timed(
+    program,
+    'logs',
+    'JOB [TIME]',
+    'print the log of a run',
+    "Prints the log of a run, over all its attempts: the handler's lines and its progress.",
   )
+    .withStorage()
     .argument('<JOB>', 'name of a job')
     .argument('[TIME]', 'due time of the run, as for "why" (default: the current run, or else the last one)')
     .option('--follow', 'print new lines until the run ends')
     .option('--item <N>', 'the log of one item of a fan-out, by its index from 0', wholeNumber(0, 999_999))
     .option('--json', 'print {job, runId, ended, progress, entries}; with --follow, a line of JSON for each entry')
-    .addHelpText(
-      'after',
-      examples('cronlease logs nightly-report --follow', 'cronlease logs nightly-report 2026-03-29T03:00:00Z'),
-    )
+    .examples('cronlease logs nightly-report --follow', 'cronlease logs nightly-report 2026-03-29T03:00:00Z')
     .action(loaded(done, async () => (await import('../show/logs.js')).logs));
 }
 
 export function addAudit(program: Command, done: Done): void {
-  withStorage(
-    withTimes(program.command('audit'))
-      .usage('[options]')
-      .summary('list what people changed, newest first')
-      .description(
-        'Lists the changes that people made or tried to make, newest first: who, when, what and why. An actor whom neither Entra nor a key has proved is marked as unproven.',
-      ),
-  )
+  program
+    .command('audit')
+    .withTimes()
+    .usage('[options]')
+    .summary('list what people changed, newest first')
+    .description(
+      'Lists the changes that people made or tried to make, newest first: who, when, what and why. An actor whom neither Entra nor a key has proved is marked as unproven.',
+    )
+    .withStorage()
     .option('--limit <N>', 'number of entries, 1 to 1000', wholeNumber(1, 1000), 50)
     .option('--cursor <CURSOR>', 'continue where a page ended')
     .option(
       '--json',
       'print {entries: [{id, at, actor, identity, proven, channel, note, action, target, state, before, after}, …], cursor}',
     )
-    .addHelpText('after', examples('cronlease audit', 'cronlease audit --limit 200 --json'))
+    .examples('cronlease audit', 'cronlease audit --limit 200 --json')
     .action(loaded(done, async () => (await import('../show/audit.js')).audit));
 }
 

@@ -1,17 +1,6 @@
-import { type Command, Option } from 'commander';
+import { Option } from 'commander';
 import { BACKFILL_AT_MOST } from '../../core/backfill';
-import {
-  acting,
-  actingOnMany,
-  type Done,
-  examples,
-  loaded,
-  waiting,
-  wholeNumber,
-  withReason,
-  withStorage,
-  withTimes,
-} from './command';
+import { acting, actingOnMany, type Command, type Done, loaded, waiting, wholeNumber } from './command';
 
 export function addRequests(program: Command, done: Done): void {
   waiting(
@@ -20,10 +9,7 @@ export function addRequests(program: Command, done: Done): void {
     'run a job now',
     'Requests a run now, even if the job is paused or disabled. The schedule stays as it is. Refused for a leader job (@always), and during a run of a job whose "overlap" is "skip".',
   )
-    .addHelpText(
-      'after',
-      examples('cronlease run nightly-report', `cronlease run nightly-report --input '{"day": "2026-01-31"}' --follow`),
-    )
+    .examples('cronlease run nightly-report', `cronlease run nightly-report --input '{"day": "2026-01-31"}' --follow`)
     .action(loaded(done, async () => (await import('../run/run.js')).run));
 
   waiting(
@@ -34,19 +20,18 @@ export function addRequests(program: Command, done: Done): void {
     'JOB TIME',
   )
     .argument('<TIME>', 'a due time, or the time of a manual run, written as for "why"')
-    .addHelpText('after', examples('cronlease rerun nightly-report 2026-03-29T01:00:00Z --wait'))
+    .examples('cronlease rerun nightly-report 2026-03-29T01:00:00Z --wait')
     .action(loaded(done, async () => (await import('../run/run.js')).rerun));
 
-  withReason(
-    acting(
-      program,
-      'cancel',
-      'cancel the run in progress',
-      'Cancels the run in progress. Its holder aborts it at the next renewal of its lease, at most a third of the lease later.',
-    ),
+  acting(
+    program,
+    'cancel',
+    'cancel the run in progress',
+    'Cancels the run in progress. Its holder aborts it at the next renewal of its lease, at most a third of the lease later.',
   )
+    .withReason()
     .option('--json', 'print {job, runId, requestedAt}')
-    .addHelpText('after', examples('cronlease cancel nightly-report --note "it reads the wrong table"'))
+    .examples('cronlease cancel nightly-report --note "it reads the wrong table"')
     .action(loaded(done, async () => (await import('../run/operate.js')).cancel));
 }
 
@@ -61,25 +46,21 @@ export function addPauses(program: Command, done: Done): void {
     .option('--until <TIME>', 'when the pause ends by itself: a time, or a duration from now such as 2h')
     .option('--by <NAME>', 'name of the person who pauses them (default: your user name)')
     .option('--json', 'print {job, by, note, since, until}; for several jobs [{…}, …]')
-    .addHelpText(
-      'after',
-      examples(
-        'cronlease pause nightly-report --note "the warehouse is being moved"',
-        'cronlease pause "report-*" --note "no reports on holidays" --until 2026-12-27',
-      ),
+    .examples(
+      'cronlease pause nightly-report --note "the warehouse is being moved"',
+      'cronlease pause "report-*" --note "no reports on holidays" --until 2026-12-27',
     )
     .action(loaded(done, async () => (await import('../run/pause.js')).pause));
 
-  withReason(
-    actingOnMany(
-      program,
-      'resume',
-      'end the pause of jobs',
-      'Ends the pause of jobs now. The due times of the pause do not run, and are recorded as paused. If there are several, it lists them and asks first.',
-    ),
+  actingOnMany(
+    program,
+    'resume',
+    'end the pause of jobs',
+    'Ends the pause of jobs now. The due times of the pause do not run, and are recorded as paused. If there are several, it lists them and asks first.',
   )
+    .withReason()
     .option('--json', 'print {job, by, note, since, until}; for several jobs [{…}, …]')
-    .addHelpText('after', examples('cronlease resume nightly-report', 'cronlease resume --tag billing --yes'))
+    .examples('cronlease resume nightly-report', 'cronlease resume --tag billing --yes')
     .action(loaded(done, async () => (await import('../run/pause.js')).resume));
 }
 
@@ -94,24 +75,24 @@ export function addAcknowledgements(program: Command, done: Done): void {
     .option('--until <TIME>', 'when it ends, success or not: a time, or a duration from now such as 2h')
     .option('--by <NAME>', 'name of the person who looks after it (default: your user name)')
     .option('--json', 'print {job, by, note, at, until}')
-    .addHelpText('after', examples('cronlease ack nightly-report --note "the warehouse is being repaired" --until 8h'))
+    .examples('cronlease ack nightly-report --note "the warehouse is being repaired" --until 8h')
     .action(loaded(done, async () => (await import('../run/operate.js')).ack));
 
-  withReason(acting(program, 'unack', 'remove the acknowledgement of a job', 'Removes the acknowledgement of a job.'))
+  acting(program, 'unack', 'remove the acknowledgement of a job', 'Removes the acknowledgement of a job.')
+    .withReason()
     .option('--json', 'print {job, by, note, at, until}')
-    .addHelpText('after', examples('cronlease unack nightly-report'))
+    .examples('cronlease unack nightly-report')
     .action(loaded(done, async () => (await import('../run/operate.js')).unack));
 }
 
 export function addBackfill(program: Command, done: Done): void {
-  withReason(
-    acting(
-      program,
-      'backfill',
-      'run past due times again, one after another',
-      'Lists the due times of a span with their outcomes, asks, and then runs them one after another, except those that have succeeded. New due times go first. Each run has its own record, and its handler gets the past due time.',
-    ),
+  acting(
+    program,
+    'backfill',
+    'run past due times again, one after another',
+    'Lists the due times of a span with their outcomes, asks, and then runs them one after another, except those that have succeeded. New due times go first. Each run has its own record, and its handler gets the past due time.',
   )
+    .withReason()
     .option('--from <TIME>', "the oldest due time, or a time before it; without an offset in the job's time zone")
     .option('--to <TIME>', 'the newest due time, or a time after it (default: now)')
     .addOption(
@@ -124,20 +105,20 @@ export function addBackfill(program: Command, done: Done): void {
     .addOption(new Option('--status', 'show how far the last back-fill is').conflicts(['from', 'stop', 'dryRun']))
     .addOption(new Option('--stop', 'stop the back-fill; its run in progress continues').conflicts(['from', 'dryRun']))
     .option('--json', 'print {job, started, running, skipped, dueTimes}; with --status {job, backfill}')
-    .addHelpText(
-      'after',
-      examples(
-        'cronlease backfill nightly-report --from 2026-01-01 --to 2026-01-31 --dry-run',
-        'cronlease backfill nightly-report --from 2026-01-01 --order newest --limit 10 --yes',
-        'cronlease backfill nightly-report --status',
-      ),
+    .examples(
+      'cronlease backfill nightly-report --from 2026-01-01 --to 2026-01-31 --dry-run',
+      'cronlease backfill nightly-report --from 2026-01-01 --order newest --limit 10 --yes',
+      'cronlease backfill nightly-report --status',
     )
     .action(loaded(done, async () => (await import('../run/backfill.js')).backfill));
 }
 
 export function addFleet(program: Command, done: Done): void {
   const about = (name: string, summary: string, description: string): Command =>
-    withStorage(withTimes(program.command(name)))
+    program
+      .command(name)
+      .withTimes()
+      .withStorage()
       .usage('DEPLOYMENT [options]')
       .summary(summary)
       .description(description)
@@ -151,17 +132,16 @@ export function addFleet(program: Command, done: Done): void {
     .requiredOption('--note <TEXT>', 'the reason, up to 200 characters, for others to read')
     .option('--by <NAME>', 'name of the person who cordons it (default: your user name)')
     .option('--json', 'print {deployment, by, note, since}')
-    .addHelpText('after', examples('cronlease cordon cronlease-weu --note "a new disk"'))
+    .examples('cronlease cordon cronlease-weu --note "a new disk"')
     .action(loaded(done, async () => (await import('../run/operate.js')).cordon));
 
-  withReason(
-    about(
-      'uncordon',
-      'let a cordoned deployment claim again',
-      'Uncordons a deployment, even one that no longer exists. Takes effect within a sweep interval.',
-    ),
+  about(
+    'uncordon',
+    'let a cordoned deployment claim again',
+    'Uncordons a deployment, even one that no longer exists. Takes effect within a sweep interval.',
   )
+    .withReason()
     .option('--json', 'print {deployment, by, note, since}')
-    .addHelpText('after', examples('cronlease uncordon cronlease-weu'))
+    .examples('cronlease uncordon cronlease-weu')
     .action(loaded(done, async () => (await import('../run/operate.js')).uncordon));
 }

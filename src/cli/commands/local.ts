@@ -1,11 +1,13 @@
-import { Argument, type Command } from 'commander';
+import { Argument } from 'commander';
 import { NO } from '../output';
 import type { NotifyTestOptions } from '../run/notify-test';
 import type { InitOptions } from '../setup/init';
-import { type Done, examples, loaded, wholeNumber, withTimes } from './command';
+import { type Command, type Done, loaded, wholeNumber } from './command';
 
 export function addDev(program: Command, done: Done): void {
-  withTimes(program.command('dev'))
+  program
+    .command('dev')
+    .withTimes()
     .usage('[options]')
     .summary('run the jobs of an app on this machine')
     .description(
@@ -47,7 +49,7 @@ export function addDev(program: Command, done: Done): void {
     .option('--inspect', 'let a debugger attach to each instance')
     .option('--verbose', 'print claims, tokens, first attempts and whole stack traces too')
     .option('--json', 'print JSON lines, the first one "ready"')
-    .addHelpText('after', examples('cronlease dev', 'cronlease dev --instances 5 --port 0 --data .data'))
+    .examples('cronlease dev', 'cronlease dev --instances 5 --port 0 --data .data')
     .action(loaded(done, async () => (await import('../dev/dev.js')).dev));
 }
 
@@ -67,7 +69,7 @@ export function addDrill(program: Command, done: Done): void {
     .option('--file <PATH>', 'with --with-jobs: its jobs file (default: jobs.json in that folder)')
     .option('--wait <SPAN>', 'longest wait for a run to interrupt, and for its end', '2m')
     .option('--json', 'print {ok, checks, interrupted, jobs, duplicates, losses, steps, …}')
-    .addHelpText('after', examples('cronlease drill', 'cronlease drill --with-jobs --report audit/2026-11.md'))
+    .examples('cronlease drill', 'cronlease drill --with-jobs --report audit/2026-11.md')
     .action(loaded(done, async () => (await import('../drill/drill.js')).drill));
 }
 
@@ -87,13 +89,10 @@ export function addImport(program: Command, done: Done): void {
     .option('--system', 'crontab: entries have a user before the command, as in /etc/crontab')
     .option('--settings <FILE>', 'timers: local.settings.json of the app (default: in a folder that is named)')
     .option('--json', 'print {jobsFile, handlers, notes}')
-    .addHelpText(
-      'after',
-      examples(
-        'crontab -l | cronlease import crontab - --time-zone Europe/Lisbon',
-        'cronlease import k8s cronjobs.yaml --out jobs.json',
-        'cronlease import timers ../old-app --out jobs.json',
-      ),
+    .examples(
+      'crontab -l | cronlease import crontab - --time-zone Europe/Lisbon',
+      'cronlease import k8s cronjobs.yaml --out jobs.json',
+      'cronlease import timers ../old-app --out jobs.json',
     )
     .action(loaded(done, async () => (await import('../setup/import.js')).importJobs));
 }
@@ -108,7 +107,7 @@ export function addInit(program: Command, done: Done): void {
     )
     .argument('[DIR]', 'folder of the app, which is created if it is missing (default: this one)')
     .option('--json', 'print {folder, files, next}')
-    .addHelpText('after', examples('cronlease init my-jobs'))
+    .examples('cronlease init my-jobs')
     .action(async (folder: string | undefined, options: InitOptions) =>
       done((await import('../setup/init.js')).init(folder ?? '.', options)),
     );
@@ -123,13 +122,10 @@ export function addCompletion(program: Command, done: Done): void {
       'Prints a script for a shell, which completes commands, options, and the names and tags of the jobs file.',
     )
     .addArgument(new Argument('<SHELL>', 'the shell').choices(['bash', 'zsh', 'fish']))
-    .addHelpText(
-      'after',
-      examples(
-        'source <(cronlease completion bash)',
-        'source <(cronlease completion zsh)',
-        'cronlease completion fish > ~/.config/fish/completions/cronlease.fish',
-      ),
+    .examples(
+      'source <(cronlease completion bash)',
+      'source <(cronlease completion zsh)',
+      'cronlease completion fish > ~/.config/fish/completions/cronlease.fish',
     )
     .action(loaded(done, async () => (await import('../setup/completion.js')).completion));
 
@@ -150,7 +146,7 @@ export function addNotices(program: Command, done: Done): void {
     .addArgument(new Argument('<WHAT>', 'the action').choices(['test']))
     .argument('[RECEIVER]', 'name of a receiver (default: all)')
     .option('--json', 'print [{receiver, format, accepted, arrived, problem}]')
-    .addHelpText('after', examples('cronlease notify test', 'cronlease notify test ops'))
+    .examples('cronlease notify test', 'cronlease notify test ops')
     .action(async (_what: 'test', receiver: string | undefined, options: NotifyTestOptions) =>
       done(await (await import('../run/notify-test.js')).notifyTest(receiver, options)),
     );

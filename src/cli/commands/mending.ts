@@ -1,20 +1,18 @@
-import type { Command } from 'commander';
 import { NO } from '../output';
-import { acting, type Done, examples, loaded, timed, wholeNumber, withStorage } from './command';
+import { acting, type Command, type Done, loaded, timed, wholeNumber } from './command';
 
 /** Commands for when something has gone wrong, and for a deleted job. */
 export function addMending(program: Command, done: Done): void {
-  withStorage(
-    timed(
-      program,
-      'doctor',
-      '',
-      'find problems that keep jobs from running',
-      `Checks storage, rows, leases and deployments. Prints ok, warning or problem for each check, with the remedy. Exit code ${NO} if there is a problem; a warning does not change the exit code.`,
-    ),
+  timed(
+    program,
+    'doctor',
+    '',
+    'find problems that keep jobs from running',
+    `Checks storage, rows, leases and deployments. Prints ok, warning or problem for each check, with the remedy. Exit code ${NO} if there is a problem; a warning does not change the exit code.`,
   )
+    .withStorage()
     .option('--json', 'print {ok, problems, warnings, findings: [{check, status, subject, message, remedy}]}')
-    .addHelpText('after', examples('cronlease doctor', 'cronlease doctor --file deploy/jobs.json --json'))
+    .examples('cronlease doctor', 'cronlease doctor --file deploy/jobs.json --json')
     .action(loaded(done, async () => (await import('../show/doctor.js')).doctor));
 
   acting(
@@ -25,7 +23,7 @@ export function addMending(program: Command, done: Done): void {
   )
     .option('--yes', 'do not ask for confirmation')
     .option('--json', 'print {job, runId, holder, endsInMs}')
-    .addHelpText('after', examples('cronlease unlock nightly-report'))
+    .examples('cronlease unlock nightly-report')
     .action(loaded(done, async () => (await import('../run/unlock.js')).unlock));
 
   acting(
@@ -36,7 +34,7 @@ export function addMending(program: Command, done: Done): void {
   )
     .option('--end-run', 'record a run that is not over as cancelled')
     .option('--json', 'print {job, forgottenAt, already, endedRun, droppedNotices}')
-    .addHelpText('after', examples('cronlease forget nightly-report'))
+    .examples('cronlease forget nightly-report')
     .action(loaded(done, async () => (await import('../run/forget.js')).forget));
 }
 
@@ -58,7 +56,7 @@ export function addShards(program: Command, done: Done): void {
       '--json',
       'print {settled, accounts: [{location, listed, jobs, layout}], moves: [{job, from, to}], problems}; with --apply {settled, moved, refused, version}; with --repair {repaired}',
     )
-    .addHelpText('after', examples('cronlease shards', 'cronlease shards --leaving CRONLEASE_STORAGE_3 --apply'))
+    .examples('cronlease shards', 'cronlease shards --leaving CRONLEASE_STORAGE_3 --apply')
     .action(loaded(done, async () => (await import('../run/shards.js')).shards));
 }
 
@@ -84,20 +82,19 @@ export function addMigrate(program: Command, done: Done): void {
       '--json',
       'print {settled, accounts: [{location, listed, jobs, layout}], moves: [{job, from, to}], problems}; with --apply {settled, moved, refused, version}',
     )
-    .addHelpText('after', examples('cronlease migrate --from CRONLEASE_STORAGE --to DATABASE_URL'))
+    .examples('cronlease migrate --from CRONLEASE_STORAGE --to DATABASE_URL')
     .action(loaded(done, async () => (await import('../run/migrate.js')).migrate));
 }
 
 export function addRecover(program: Command, done: Done): void {
-  withStorage(
-    timed(
-      program,
-      'recover',
-      '--after-failover',
-      'repair the jobs after a storage failover',
-      'Repairs the jobs after an asynchronous failover of the storage, when rows may be older than the work that was done. Raises every token and cursor, and settles the rows by the ledger. Writes nothing without --apply. No deployment may run meanwhile.',
-    ),
+  timed(
+    program,
+    'recover',
+    '--after-failover',
+    'repair the jobs after a storage failover',
+    'Repairs the jobs after an asynchronous failover of the storage, when rows may be older than the work that was done. Raises every token and cursor, and settles the rows by the ledger. Writes nothing without --apply. No deployment may run meanwhile.',
   )
+    .withStorage()
     .requiredOption('--after-failover', 'confirm that the storage has failed over')
     .option('--apply', 'write the changes (default: only print them)')
     .option('--yes', 'the same as --apply')
@@ -109,12 +106,9 @@ export function addRecover(program: Command, done: Done): void {
       '--json',
       'print {applied, until, jobs: [{job, token, cursor, run, dueTimes, manualRuns, abandoned}], elections: [{election, token}]}',
     )
-    .addHelpText(
-      'after',
-      examples(
-        'cronlease recover --after-failover',
-        'cronlease recover --after-failover --until 2026-11-21T17:40:00Z --apply',
-      ),
+    .examples(
+      'cronlease recover --after-failover',
+      'cronlease recover --after-failover --until 2026-11-21T17:40:00Z --apply',
     )
     .action(loaded(done, async () => (await import('../run/recover.js')).recover));
 }

@@ -1,6 +1,6 @@
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
 import { formatDuration, parseDuration } from '../../core/duration';
-import { command, type Done, examples, loaded, timed, wholeNumber } from './command';
+import { type Command, command, type Done, loaded, timed, wholeNumber } from './command';
 
 const LONGEST_RUN_MS = 86_400_000;
 
@@ -26,15 +26,12 @@ export function addPlanning(program: Command, done: Done): void {
       '--json',
       'print [{job, scheduledFor, runsAt, local, notes}], with --excluded [{job, scheduledFor, runsAt, local, setting, calendar, entry}], with --against {against, changes, leftOut}',
     )
-    .addHelpText(
-      'after',
-      examples(
-        'cronlease plan',
-        'cronlease plan --from 2026-12-31 --to 2027-01-02 --limit 1000',
-        'cronlease plan --excluded --to 2027-01-02',
-        'cronlease plan --ics > plan.ics',
-        'cronlease plan --against main',
-      ),
+    .examples(
+      'cronlease plan',
+      'cronlease plan --from 2026-12-31 --to 2027-01-02 --limit 1000',
+      'cronlease plan --excluded --to 2027-01-02',
+      'cronlease plan --ics > plan.ics',
+      'cronlease plan --against main',
     )
     .action(loaded(done, async () => (await import('../show/plan.js')).plan));
 
@@ -59,10 +56,7 @@ export function addPlanning(program: Command, done: Done): void {
       '--json',
       'print {prices, assumptions, total, storageCalls, callsPerNotice, jobsCost, jobs, runs, shared}; with --against {before, after}',
     )
-    .addHelpText(
-      'after',
-      examples('cronlease cost', 'cronlease cost --deployments 2 --memory 512', 'cronlease cost --against main'),
-    )
+    .examples('cronlease cost', 'cronlease cost --deployments 2 --memory 512', 'cronlease cost --against main')
     .action(loaded(done, async () => (await import('../show/cost.js')).cost));
 }
 
@@ -82,7 +76,7 @@ export function addOffline(program: Command, done: Done): void {
     'Makes the checks that an app makes at its start, except those of its handlers, and prints every error at once.',
   )
     .option('--json', 'print {ok, errors, warnings, errorCount, warningCount}')
-    .addHelpText('after', examples('cronlease validate', 'cronlease validate --file deploy/jobs.json --json'))
+    .examples('cronlease validate', 'cronlease validate --file deploy/jobs.json --json')
     .action(loaded(done, async () => (await import('../setup/validate.js')).validate));
 
   timed(
@@ -97,6 +91,6 @@ export function addOffline(program: Command, done: Done): void {
     .option('--from <TIME>', 'list due times after this, which may be in the past (default: now)')
     .option('--count <N>', 'number of due times, 1 to 1000', wholeNumber(1, 1000), 5)
     .option('--json', 'print [{job, timeZone, dueTimes: [TIME, …]}]')
-    .addHelpText('after', examples('cronlease next nightly-report', 'cronlease next all --from 2026-12-31 --count 1'))
+    .examples('cronlease next nightly-report', 'cronlease next all --from 2026-12-31 --count 1')
     .action(loaded(done, async () => (await import('../show/next.js')).next));
 }
