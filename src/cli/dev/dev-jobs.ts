@@ -180,7 +180,7 @@ function memberOf(job: unknown, key: string): string | undefined {
 }
 
 /** The result of reading the jobs files again. */
-type JobsChange =
+export type JobsChange =
   | { readonly kind: 'invalid'; readonly message: string }
   /** `changes`: the differences, one job a line. */
   | { readonly kind: 'valid'; readonly changes: readonly string[] };

@@ -108,10 +108,8 @@ export function readSamples(folder: string): Samples {
 
 /** Uploads the files, over those that exist. */
 export async function putSamples(connectionString: string, { container, files }: Samples): Promise<void> {
-  const client = connectService(
-    { CRONLEASE_STORAGE: connectionString },
-    { retryOptions: { maxTries: 4 } },
-  ).getContainerClient(container);
+  const service = connectService({ CRONLEASE_STORAGE: connectionString }, { retryOptions: { maxTries: 4 } });
+  const client = service.getContainerClient(container);
   await client.createIfNotExists();
   await Promise.all(
     files.map(({ name, file }) =>

@@ -127,17 +127,10 @@ export function humanPrinter({ color, timeZone = 'UTC', verbose = false, ...to }
     ready(cluster, about) {
       const longest = (texts: readonly string[], least: number): number =>
         Math.max(least, ...texts.map((one) => one.length));
-      jobWidth = Math.min(
-        JOB_WIDTH_AT_MOST,
-        longest(
-          about.jobs.map((job) => job.name),
-          0,
-        ) || jobWidth,
-      );
-      deploymentWidth = longest(
-        cluster.instances().map(({ deployment }) => deployment),
-        deploymentWidth,
-      );
+      const jobs = about.jobs.map((job) => job.name);
+      const deployments = cluster.instances().map(({ deployment }) => deployment);
+      jobWidth = Math.min(JOB_WIDTH_AT_MOST, longest(jobs, 0) || jobWidth);
+      deploymentWidth = longest(deployments, deploymentWidth);
       out(banner(cluster, about, { timeZone, bold: (text) => paint('bold', text), deployment: name }));
     },
     event: (event) => newsOf(event).filter(isNews).forEach(print),

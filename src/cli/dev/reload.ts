@@ -3,7 +3,7 @@ import fs, { existsSync } from 'node:fs';
 import path from 'node:path';
 import type { Cluster } from '../../local/cluster/cluster';
 import { ClusterError } from '../../local/cluster/cluster-error';
-import type { DevJobs } from './dev-jobs';
+import type { DevJobs, JobsChange } from './dev-jobs';
 import type { Printer } from './print';
 import { CODE, codeFiles, collectFiles, type FileWatch, watchFiles } from './watch-files';
 
@@ -99,12 +99,8 @@ function topOf(app: string, file: string): string | undefined {
   return path.relative(app, file).split(path.sep)[0];
 }
 
-type News =
-  | { readonly kind: 'invalid'; readonly message: string }
-  /** The changes, one a line; none: no change that an instance would notice. */
-  | { readonly kind: 'valid'; readonly changes: readonly string[] };
-
-function whatChanged(app: string, files: readonly string[], jobs: DevJobs | undefined): News {
+/** Without changes if an instance would notice none. */
+function whatChanged(app: string, files: readonly string[], jobs: DevJobs | undefined): JobsChange {
   const isJobs = (file: string): boolean => jobs?.watched.includes(file) === true;
   const names = files.filter((file) => !isJobs(file)).map((file) => path.relative(app, file));
   const change = files.some(isJobs) ? jobs?.reload() : undefined;

@@ -6,7 +6,7 @@ import { parseDuration } from '../../core/duration';
 import { isoOf } from '../../core/iso';
 import type { JobsFile } from '../../core/job';
 import { decodePresence } from '../../core/presence';
-import { tickSchedule } from '../../functions/settings';
+import { longestGap, tickSchedule } from '../../functions/settings';
 import { readLocalSettings } from '../../local/host/app-folder';
 import { listRuns } from '../../operator/views/list-runs';
 import { DEFAULT_CONTAINER } from '../../stores/open';
@@ -132,12 +132,9 @@ function ownApp({ app = '.', file = path.join(app, DEFAULT_FILE) }: DrillArgumen
   return { folder, jobs, job: undefined, said: `those of ${folder}`, temporary: [] };
 }
 
-/** The longest time between two of the next fires of the tick timer. */
+/** The longest time between two fires of the tick timer. */
 function tickGap(app: string): Millis {
-  const { nextFire } = tickSchedule({ ...readLocalSettings(app), ...process.env });
-  const fires = [nextFire(Date.now())];
-  while (fires.length < 20) fires.push(nextFire(fires.at(-1) ?? 0));
-  return Math.max(...fires.slice(1).map((fire, index) => fire - (fires[index] ?? fire)));
+  return longestGap(tickSchedule({ ...readLocalSettings(app), ...process.env }).nextFire, Date.now());
 }
 
 function ledgerOf(storage: string, { jobs }: JobsFile): DrillLedger<Records> {

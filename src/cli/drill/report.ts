@@ -3,7 +3,7 @@ import type { Verdict } from './judge';
 import type { Step } from './play';
 
 /** The whole report of a drill, which `--json` prints. Times are ISO 8601 in UTC. */
-export interface DrillReport extends Omit<Verdict, 'checks'> {
+export interface DrillReport extends Verdict {
   /** The file of the report for people. */
   readonly report: string;
   /** The app whose jobs ran: its folder, or the probe jobs that come with cronlease. */
@@ -15,7 +15,6 @@ export interface DrillReport extends Omit<Verdict, 'checks'> {
   readonly stopped: { readonly deployment: string; readonly pid: number; readonly at: string };
   readonly span: { readonly from: string; readonly until: string };
   readonly steps: readonly { readonly at: string; readonly what: string }[];
-  readonly checks: Verdict['checks'];
 }
 
 export function stepShape({ at, what }: Step): DrillReport['steps'][number] {
