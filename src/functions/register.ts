@@ -33,8 +33,6 @@ import { allSettledOrThrow, createTickers, type Tickers } from './tickers';
 /** The most lines that wait for the next call. Older ones are dropped. */
 const MOST_LATE = 200;
 
-const NOT_LOADED = 'the app did not load: see the error at its start';
-
 /**
  * Makes this function app a coordinator of the jobs: registers tick, orchestrators, activities,
  * `cronleaseHealth` and `cronleaseManage`. Call it once, while the app loads. It reads the file and the app
@@ -44,19 +42,16 @@ const NOT_LOADED = 'the app did not load: see the error at its start';
  * @throws SettingError, StorageSettingsError if an app setting cannot be used
  */
 export function registerCoordinator(options: CoordinatorOptions): void {
-  const setUp: { coordinators?: Coordinators; tickers?: Tickers } = {};
-  const coordinators = (): Coordinators => {
-    if (setUp.coordinators === undefined) throw new Error(NOT_LOADED);
-    return setUp.coordinators;
+  let setUp: { readonly coordinators: Coordinators; readonly tickers: Tickers } | undefined;
+  const loaded = (): NonNullable<typeof setUp> => {
+    if (setUp === undefined) throw new Error('the app did not load: see the error at its start');
+    return setUp;
   };
+  const coordinators = (): Coordinators => loaded().coordinators;
   serveFences((run) => activityFence(coordinators().of(run.job), run));
   // Registered first. A host that has no function yet does not report an error in the app as a failure; it looks for
   // functions of the old model and finds none. Decision 040.
   const isReady = readiness(() => coordinators().all, process.env);
-  const tickers = (): Tickers => {
-    if (setUp.tickers === undefined) throw new Error(NOT_LOADED);
-    return setUp.tickers;
-  };
   app.http('cronleaseHealth', {
     route: 'manage/health',
     methods: ['GET'],
@@ -80,7 +75,8 @@ export function registerCoordinator(options: CoordinatorOptions): void {
       isReady,
       access: accessSettings(process.env),
       environment: environmentSetting(process.env),
-      poke: (context) => reporting(context, (reportOf) => tickers().poke(durableHub(df.getClient(context)), reportOf)),
+      poke: (context) =>
+        reporting(context, (reportOf) => loaded().tickers.poke(durableHub(df.getClient(context)), reportOf)),
       dashboard: async () => (await import('../dashboard/files.js')).DASHBOARD,
       env: process.env,
       appFolder: process.cwd(),
@@ -89,10 +85,9 @@ export function registerCoordinator(options: CoordinatorOptions): void {
 
   const tick = tickSchedule(process.env);
   const host = functionsHost(process.env, process.cwd());
-  setUp.coordinators = createCoordinators(options, { env: process.env, host, feed });
-  const { all } = setUp.coordinators;
-  const connected = feed && connectTelemetry(feed, setUp.coordinators, process.env);
-  setUp.tickers = createTickers(all);
+  const made = createCoordinators(options, { env: process.env, host, feed });
+  setUp = { coordinators: made, tickers: createTickers(made.all) };
+  const connected = feed && connectTelemetry(feed, made, process.env);
 
   app.timer('cronleaseTick', {
     schedule: tick.text,
@@ -102,7 +97,7 @@ export function registerCoordinator(options: CoordinatorOptions): void {
     handler: async (_timer: Timer, context: InvocationContext) => {
       await connected;
       const hub = durableHub(df.getClient(context));
-      await reporting(context, (reportOf) => tickers().tick(hub, tick.nextFire, reportOf));
+      await reporting(context, (reportOf) => loaded().tickers.tick(hub, tick.nextFire, reportOf));
     },
   });
   registerDurable({
@@ -116,7 +111,7 @@ export function registerCoordinator(options: CoordinatorOptions): void {
     },
   });
   app.hook.appTerminate(async () => {
-    await allSettledOrThrow(all.map(drain));
+    await allSettledOrThrow(made.all.map(drain));
     if (feed !== undefined) await closeTelemetry(feed);
   });
 }

@@ -48,41 +48,48 @@ const SECONDS_OF_CALLS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 1
 const SECONDS_OF_REQUESTS = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
 const ROWS = [1, 10, 100, 500, 1_000, 5_000, 10_000];
 
+type Facts = Omit<Instrument, 'kind' | 'source' | 'unit'>;
+
+/** What an instance counts. */
+function counter(facts: Facts & Pick<Instrument, 'unit'>): Instrument {
+  return { kind: 'counter', source: 'process', ...facts };
+}
+
+/** Seconds that an instance measures. */
+function duration(facts: Facts): Instrument {
+  return { kind: 'histogram', unit: 's', source: 'process', ...facts };
+}
+
+/** What the rows of the jobs show. */
+function gauge(facts: Facts & Pick<Instrument, 'unit'>): Instrument {
+  return { kind: 'gauge', source: 'rows', ...facts };
+}
+
 export const INSTRUMENTS = {
-  dueTimes: {
+  dueTimes: counter({
     name: 'cronlease.due_times',
-    kind: 'counter',
     unit: '{due_time}',
     description: 'Due times, manual runs and terms that have their outcome, whether they ran or not.',
     attributes: ['cronlease.job', 'cronlease.outcome', 'cronlease.reason'],
-    source: 'process',
-  },
-  runs: {
+  }),
+  runs: counter({
     name: 'cronlease.runs',
-    kind: 'counter',
     unit: '{run}',
     description: 'Runs that ended.',
     attributes: ['cronlease.job', 'cronlease.outcome', 'cronlease.reason', 'cronlease.trigger'],
-    source: 'process',
-  },
-  runDuration: {
+  }),
+  runDuration: duration({
     name: 'cronlease.run.duration',
-    kind: 'histogram',
-    unit: 's',
     description: 'From the first call of the handler to the end of the run.',
     attributes: ['cronlease.job', 'cronlease.outcome'],
     buckets: SECONDS_OF_RUNS,
-    source: 'process',
-  },
-  runLateness: {
+  }),
+  runLateness: duration({
     name: 'cronlease.run.lateness',
-    kind: 'histogram',
-    unit: 's',
     description: 'From the due time to the first call of the handler.',
     attributes: ['cronlease.job'],
     buckets: SECONDS_LATE,
-    source: 'process',
-  },
+  }),
   runsActive: {
     name: 'cronlease.run.active',
     kind: 'upDownCounter',
@@ -91,66 +98,48 @@ export const INSTRUMENTS = {
     attributes: ['cronlease.job'],
     source: 'process',
   },
-  attempts: {
+  attempts: counter({
     name: 'cronlease.attempts',
-    kind: 'counter',
     unit: '{attempt}',
     description: 'Attempts that ended, by outcome: that of the run, or `retried`, `planned` or `superseded`.',
     attributes: ['cronlease.job', 'cronlease.outcome'],
-    source: 'process',
-  },
-  takeOvers: {
+  }),
+  takeOvers: counter({
     name: 'cronlease.takeovers',
-    kind: 'counter',
     unit: '{takeover}',
     description: 'Attempts that took a run over from a holder that died or lost its lease.',
     attributes: ['cronlease.job'],
-    source: 'process',
-  },
-  claims: {
+  }),
+  claims: counter({
     name: 'cronlease.claims',
-    kind: 'counter',
     unit: '{claim}',
     description: 'Races for a lease, and claims of the row under it, by result: `won`, `lost` or `unknown`.',
     attributes: ['cronlease.job', 'cronlease.stage', 'cronlease.result'],
-    source: 'process',
-  },
-  handOverDuration: {
+  }),
+  handOverDuration: duration({
     name: 'cronlease.handover.duration',
-    kind: 'histogram',
-    unit: 's',
     description: 'From the tick that handed a run to the task hub to the attempt that received it.',
     attributes: [],
     buckets: SECONDS_OF_CALLS,
-    source: 'process',
-  },
-  storageCallDuration: {
+  }),
+  storageCallDuration: duration({
     name: 'cronlease.storage.call.duration',
-    kind: 'histogram',
-    unit: 's',
     description: 'Calls to storage, by kind and result.',
     attributes: ['cronlease.call', 'cronlease.result'],
     buckets: SECONDS_OF_CALLS,
-    source: 'process',
-  },
-  requestDuration: {
+  }),
+  requestDuration: duration({
     name: 'http.client.request.duration',
-    kind: 'histogram',
-    unit: 's',
     description: 'Requests of calls, polls included.',
     attributes: ['http.request.method', 'server.address', 'server.port', 'http.response.status_code', 'error.type'],
     buckets: SECONDS_OF_REQUESTS,
-    source: 'process',
-  },
-  listingDuration: {
+  }),
+  listingDuration: duration({
     name: 'cronlease.listing.duration',
-    kind: 'histogram',
-    unit: 's',
     description: 'Listings of jobs, all pages together, with reading them.',
     attributes: ['cronlease.scope'],
     buckets: SECONDS_OF_CALLS,
-    source: 'process',
-  },
+  }),
   listingRows: {
     name: 'cronlease.listing.rows',
     kind: 'histogram',
@@ -160,65 +149,51 @@ export const INSTRUMENTS = {
     buckets: ROWS,
     source: 'process',
   },
-  jobs: {
+  jobs: gauge({
     name: 'cronlease.jobs',
-    kind: 'gauge',
     unit: '{job}',
     description: 'Jobs in each state.',
     attributes: ['cronlease.state'],
-    source: 'rows',
-  },
-  dueTimesOverdue: {
+  }),
+  dueTimesOverdue: gauge({
     name: 'cronlease.due_times.overdue',
-    kind: 'gauge',
     unit: '{due_time}',
     description:
       'Due times that were neither claimed nor decided, up to 1,000 a job, without those of a run in progress.',
     attributes: ['cronlease.job'],
-    source: 'rows',
-  },
-  jobOverdue: {
+  }),
+  jobOverdue: gauge({
     name: 'cronlease.job.overdue',
-    kind: 'gauge',
     unit: '{job}',
     description: '1 while the job has been without a success for longer than its `alertAfter`.',
     attributes: ['cronlease.job'],
-    source: 'rows',
-  },
-  lastSuccessAge: {
+  }),
+  lastSuccessAge: gauge({
     name: 'cronlease.job.last_success.age',
-    kind: 'gauge',
     unit: 's',
     description:
       'Since the last success that the row has. A success may enter the row with the next claim only, so the job may ' +
       'have succeeded since.',
     attributes: ['cronlease.job'],
-    source: 'rows',
-  },
-  jobFailures: {
+  }),
+  jobFailures: gauge({
     name: 'cronlease.job.failures',
-    kind: 'gauge',
     unit: '{run}',
     description: 'Runs in a row that failed, up to now.',
     attributes: ['cronlease.job'],
-    source: 'rows',
-  },
-  lastRunDuration: {
+  }),
+  lastRunDuration: gauge({
     name: 'cronlease.job.last_run.duration',
-    kind: 'gauge',
     unit: 's',
     description: 'The duration of the last run whose duration the row has.',
     attributes: ['cronlease.job'],
-    source: 'rows',
-  },
-  lastRunLateness: {
+  }),
+  lastRunLateness: gauge({
     name: 'cronlease.job.last_run.lateness',
-    kind: 'gauge',
     unit: 's',
     description: 'How late that run started.',
     attributes: ['cronlease.job'],
-    source: 'rows',
-  },
+  }),
   clockSkew: {
     name: 'cronlease.clock.skew',
     kind: 'gauge',
@@ -235,7 +210,7 @@ export const INSTRUMENTS = {
     attributes: ['cronlease.deployment'],
     source: 'deployments',
   },
-} as const satisfies Readonly<Record<string, Instrument>>;
+} satisfies Readonly<Record<string, Instrument>>;
 
 export type InstrumentName = keyof typeof INSTRUMENTS;
 

@@ -174,8 +174,7 @@ describe('a cluster that exports by OTLP', () => {
       const seen = new Set(collector.points.map(({ metric }) => metric));
       expect(expected.map(({ name }) => name).filter((name) => !seen.has(name))).toEqual([]);
     }, PATIENCE);
-    for (const { name, unit, kind, attributes, ...rest } of expected) {
-      const buckets = 'buckets' in rest ? rest.buckets : [];
+    for (const { name, unit, kind, attributes, buckets = [] } of expected) {
       for (const point of collector.latest(name)) {
         const kinds = { counter: 'sum', upDownCounter: 'sum', histogram: 'histogram', gauge: 'gauge' };
         expect(point, name).toMatchObject({
