@@ -19,11 +19,11 @@ export interface Action {
   readonly effect: string;
   /** The word on the button that does it. */
   readonly verb: string;
-  /** The word on the button that does not. */
-  readonly decline: string;
+  /** The word on the button that does not. Default: Leave it. */
+  readonly decline?: string;
   readonly danger?: boolean;
-  /** All can see the note. */
-  readonly note: 'needed' | 'possible' | 'none';
+  /** All can see the note. Default: possible. */
+  readonly note?: 'needed' | 'none';
   /** Whether it may have an input in JSON, and what it has without one. */
   readonly input?: string;
   /** The input that it has already. Left as it is, none is sent. */

@@ -29,7 +29,6 @@ export function resumeJob({ name, controlVersion: version }: Controlled): Action
     effect: 'Due times start runs again. Those of the pause are not run later.',
     verb: 'Resume job',
     decline: 'Leave it paused',
-    note: 'possible',
     async carryOut({ note }) {
       const { pause } = await change('resumeJob', [name], bodyOf({ note }), { version });
       await reportSkippedTimes([{ job: name, pause }], `job=${encodeURIComponent(name)}`);
@@ -44,7 +43,6 @@ export function runJob({ name }: Pick<Job, 'name'>): Action {
     effect: 'One run is requested. The schedule stays as it is, and a pause does not hold the run back.',
     verb: 'Run now',
     decline: 'Do not run',
-    note: 'possible',
     input: 'the input of the job',
     async carryOut(given) {
       const { runId } = await change('runJob', [name], bodyOf(given), given);
@@ -61,7 +59,6 @@ export function startBackfill(name: string, span: object, runs: number): Action 
     effect: `${plural(runs, 'due time runs', 'due times run')}, one after another. Those that come meanwhile go first.`,
     verb: 'Start back-fill',
     decline: 'Do not run',
-    note: 'possible',
     async carryOut({ note }) {
       await change('startBackfill', [name], { ...span, ...bodyOf({ note }) });
       return `The back-fill of ${name} is started`;
@@ -90,7 +87,6 @@ export function rerun(runId: string, input: OneRun['input']): Action {
     effect: 'Another run is requested. Its handler sees the same due time.',
     verb: 'Run again',
     decline: 'Do not run',
-    note: 'possible',
     input: 'the input of the earlier run',
     // Masks must not become an input.
     ...(input !== undefined && !input.isRedacted && { filled: JSON.stringify(input.value, undefined, 2) }),
@@ -112,7 +108,6 @@ export function rerunAll(runs: readonly RunSummary[]): Action {
     effect: `Another run is requested for each, with the due time and the input of the earlier one: ${jobs}.`,
     verb: 'Run again',
     decline: 'Do not run',
-    note: 'possible',
     async carryOut({ note, key }) {
       let requested = 0;
       try {
@@ -136,7 +131,6 @@ export function cancelRun(runId: string): Action {
     verb: 'Cancel run',
     decline: 'Let it run',
     danger: true,
-    note: 'possible',
     async carryOut({ note }) {
       await change('cancelRun', [runId], bodyOf({ note }));
       return 'Cancellation requested';
@@ -149,8 +143,6 @@ export function acknowledge({ name, controlVersion: version }: Controlled): Acti
     title: `Acknowledge the failures of ${name}?`,
     effect: 'You look after them: the job is listed below the unacknowledged ones, until its next success.',
     verb: 'Acknowledge',
-    decline: 'Leave it',
-    note: 'possible',
     until: 'until its next success',
     async carryOut({ note, until }) {
       const body = { ...(note === '' ? {} : { note }), until };
@@ -165,7 +157,6 @@ export function unacknowledge({ name, controlVersion: version }: Controlled): Ac
     title: `Lift the acknowledgement of ${name}?`,
     effect: 'The job is listed again among the unacknowledged ones.',
     verb: 'Lift acknowledgement',
-    decline: 'Leave it',
     note: 'none',
     async carryOut() {
       await change('unacknowledge', [name], {}, { version });
@@ -180,7 +171,6 @@ export function poke(deployment: string): Action {
     title: `Start a tick of ${deployment}?`,
     effect: 'It looks at all jobs now and claims what is due, as its timer would. Nothing is started twice.',
     verb: 'Poke',
-    decline: 'Leave it',
     note: 'none',
     async carryOut() {
       const { due, handedOver, hubProven, cordoned } = await change('poke', [], {});
@@ -196,7 +186,6 @@ export function cordon(deployment: string): Action {
     title: `Cordon ${deployment}?`,
     effect: 'This deployment finishes what it runs and claims nothing new. The others carry on.',
     verb: 'Cordon',
-    decline: 'Leave it',
     note: 'needed',
     async carryOut({ note }) {
       await change('cordonDeployment', [deployment], { note });
@@ -210,8 +199,6 @@ export function uncordon(deployment: string): Action {
     title: `Lift the cordon of ${deployment}?`,
     effect: 'This deployment claims due times again.',
     verb: 'Lift cordon',
-    decline: 'Leave it',
-    note: 'possible',
     async carryOut({ note }) {
       await change('uncordonDeployment', [deployment], bodyOf({ note }));
       return `Deployment ${deployment} claims again`;

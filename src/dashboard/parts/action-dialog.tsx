@@ -77,7 +77,7 @@ function OpenDialog({ action }: { readonly action: Action }): JSX.Element {
         )}
         <div class="buttons">
           <button type="button" onClick={close}>
-            {action.decline}
+            {action.decline ?? 'Leave it'}
           </button>
           <button type="submit" class={action.danger === true ? 'danger' : 'primary'} disabled={busy} aria-busy={busy}>
             {action.verb}

@@ -82,7 +82,6 @@ function end(work: Work, jobs: readonly Job[]): Action {
     effect: 'Due times start runs again. Those that were skipped are listed, and are not run later.',
     verb: 'End maintenance',
     decline: 'Leave them paused',
-    note: 'possible',
     async carryOut({ note }) {
       const answer = await change('resumeJobs', [], {
         ...choice,
