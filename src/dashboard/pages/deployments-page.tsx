@@ -1,9 +1,8 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { pathOf } from '../../client/operations';
-import { confirm } from '../data/action';
 import { cordon as askCordon, poke, uncordon } from '../data/actions';
 import { SHORT_OF, deploymentLabel, hasOldFile, skewText } from '../parts/deployments';
-import { Ago, Badge, Fact, Notice, Time } from '../parts/parts';
+import { Ago, Ask, Badge, Fact, Notice, Time } from '../parts/parts';
 import { NotYet, ProblemsNotice } from '../parts/failure-notice';
 import { HelpLink } from '../parts/help-link';
 import type { Deployment, Deployments } from '../data/model';
@@ -64,9 +63,7 @@ function Nobody(): JSX.Element {
       </p>
       {mayAct.value && name !== undefined && (
         <p>
-          <button type="button" onClick={() => confirm(poke(name))}>
-            Poke {name}
-          </button>
+          <Ask action={poke(name)}>Poke {name}</Ask>
         </p>
       )}
     </Notice>
@@ -164,14 +161,12 @@ function Buttons({ deployment, isHere }: { readonly deployment: Deployment; read
   const { name, state, cordon } = deployment;
   return (
     <div class="buttons aside">
-      {state !== 'live' && isHere && (
-        <button type="button" onClick={() => confirm(poke(name))}>
-          Poke
-        </button>
+      {state !== 'live' && isHere && <Ask action={poke(name)}>Poke</Ask>}
+      {cordon === null ? (
+        <Ask action={askCordon(name)}>Cordon</Ask>
+      ) : (
+        <Ask action={uncordon(name)}>Lift cordon</Ask>
       )}
-      <button type="button" onClick={() => confirm(cordon === null ? askCordon(name) : uncordon(name))}>
-        {cordon === null ? 'Cordon' : 'Lift cordon'}
-      </button>
     </div>
   );
 }

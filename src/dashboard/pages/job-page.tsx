@@ -2,7 +2,6 @@ import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { pathOf } from '../../client/operations';
 import { shownState } from '../../core/shown-state';
-import { confirm } from '../data/action';
 import { acknowledge, pauseJob, resumeJob, runJob, unacknowledge } from '../data/actions';
 import { pageOf } from '../data/address';
 import type { Failure } from '../data/api';
@@ -11,7 +10,7 @@ import { BackfillPanel } from '../parts/backfill-panel';
 import { DueTimes } from '../parts/due-times';
 import type { DueTimes as Due, Job, OneJob, Runs } from '../data/model';
 import { HeatMap } from '../parts/heat-map';
-import { Ago, Badge, Fact, InHowLong, Link, Notice, Since, Time } from '../parts/parts';
+import { Ago, Ask, Badge, Crumbs, Fact, InHowLong, Link, Notice, Since, Time } from '../parts/parts';
 import { HelpLink } from '../parts/help-link';
 import { topicOfState } from '../data/help-topics';
 import { NotYet } from '../parts/failure-notice';
@@ -45,14 +44,6 @@ export function JobPage({ name }: { readonly name: string }): JSX.Element {
         <NotYet failure={failure} what="job" rows={8} />
       )}
     </>
-  );
-}
-
-function Crumbs(): JSX.Element {
-  return (
-    <nav class="crumbs" aria-label="Path">
-      <Link href={pageOf({})}>Jobs</Link>
-    </nav>
   );
 }
 
@@ -132,20 +123,14 @@ function Head({ job }: { readonly job: OneJob }): JSX.Element {
 function Actions({ job }: { readonly job: OneJob }): JSX.Element {
   return (
     <div class="buttons aside">
-      {job.settings !== null && (
-        <button type="button" onClick={() => confirm(runJob(job))}>
-          Run now
-        </button>
-      )}
+      {job.settings !== null && <Ask action={runJob(job)}>Run now</Ask>}
       {job.incident !== null && <Acknowledge job={job} />}
       {job.pause === null ? (
-        <button type="button" onClick={() => confirm(pauseJob(job))}>
-          Pause
-        </button>
+        <Ask action={pauseJob(job)}>Pause</Ask>
       ) : (
-        <button type="button" class="primary" onClick={() => confirm(resumeJob(job))}>
+        <Ask action={resumeJob(job)} class="primary">
           Resume
-        </button>
+        </Ask>
       )}
     </div>
   );
@@ -153,10 +138,10 @@ function Actions({ job }: { readonly job: OneJob }): JSX.Element {
 
 function Acknowledge({ job }: { readonly job: OneJob }): JSX.Element {
   const isDone = job.incident?.acknowledgement != null;
-  return (
-    <button type="button" onClick={() => confirm(isDone ? unacknowledge(job) : acknowledge(job))}>
-      {isDone ? 'Lift acknowledgement' : 'Acknowledge'}
-    </button>
+  return isDone ? (
+    <Ask action={unacknowledge(job)}>Lift acknowledgement</Ask>
+  ) : (
+    <Ask action={acknowledge(job)}>Acknowledge</Ask>
   );
 }
 

@@ -1,12 +1,11 @@
 import type { JSX } from 'preact';
 import { pathOf } from '../../client/operations';
-import { confirm } from '../data/action';
 import { cancelRun, rerun } from '../data/actions';
 import { Log } from '../parts/log';
 import { pageOf } from '../data/address';
 import { now } from '../data/clock';
 import type { OneRun, Runs } from '../data/model';
-import { Badge, Exact, Fact, Link, Notice, Time, sentence } from '../parts/parts';
+import { Ask, Badge, Crumbs, Exact, Fact, Link, Notice, Time, sentence } from '../parts/parts';
 import { HelpLink } from '../parts/help-link';
 import { topicOf } from '../data/help-topics';
 import { NotYet } from '../parts/failure-notice';
@@ -29,7 +28,7 @@ export function RunPage({ id }: { readonly id: string }): JSX.Element {
   if (body !== undefined) return <Loaded run={body as OneRun} />;
   return (
     <>
-      <Crumbs job={undefined} />
+      <Crumbs />
       <h1 class="foreign">{id}</h1>
       {failure?.status === 404 ? (
         <RunWithoutRecord id={id} code={failure.code} />
@@ -37,15 +36,6 @@ export function RunPage({ id }: { readonly id: string }): JSX.Element {
         <NotYet failure={failure} what="run" rows={6} />
       )}
     </>
-  );
-}
-
-function Crumbs({ job }: { readonly job: string | undefined }): JSX.Element {
-  return (
-    <nav class="crumbs" aria-label="Path">
-      <Link href={pageOf({})}>Jobs</Link>
-      {job !== undefined && <Link href={pageOf({ job })}>{job}</Link>}
-    </nav>
   );
 }
 
@@ -65,13 +55,11 @@ function Loaded({ run }: { readonly run: OneRun }): JSX.Element {
           {mayAct.value && (
             <div class="buttons aside">
               {isOpen ? (
-                <button type="button" class="danger-quiet" onClick={() => confirm(cancelRun(runId))}>
+                <Ask action={cancelRun(runId)} class="danger-quiet">
                   Cancel run
-                </button>
+                </Ask>
               ) : (
-                <button type="button" onClick={() => confirm(rerun(runId, run.input))}>
-                  Run again
-                </button>
+                <Ask action={rerun(runId, run.input)}>Run again</Ask>
               )}
             </div>
           )}

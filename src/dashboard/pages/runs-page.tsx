@@ -1,7 +1,6 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { isBad } from '../../core/shown-state';
-import { confirm } from '../data/action';
 import { rerunAll } from '../data/actions';
 import { pageOf } from '../data/address';
 import { now } from '../data/clock';
@@ -9,7 +8,7 @@ import { useHeldRuns } from '../data/held-order';
 import { NotYet } from '../parts/failure-notice';
 import { RECENT } from '../data/timeline-marks';
 import type { Job, Runs } from '../data/model';
-import { Link } from '../parts/parts';
+import { Ask, Link } from '../parts/parts';
 import { RunFilters } from '../parts/run-filters';
 import { ListChanged, Listed, runsPath } from '../parts/runs-table';
 import { mayAct } from '../data/session';
@@ -51,9 +50,9 @@ function Chosen({ runs: newest }: { readonly runs: Runs }): JSX.Element {
     <>
       {mayAct.value && (
         <p class="buttons">
-          <button type="button" disabled={listed.length === 0} onClick={() => confirm(rerunAll(listed))}>
+          <Ask action={rerunAll(listed)} disabled={listed.length === 0}>
             {listed.length === 0 ? 'Run again' : `Run ${plural(listed.length, 'run')} again`}
-          </button>
+          </Ask>
           <span class="muted">
             {listed.length === 0 ? 'Choose the runs first.' : 'Nothing runs before you confirm.'}
           </span>

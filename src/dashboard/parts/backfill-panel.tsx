@@ -1,11 +1,10 @@
 import type { JSX } from 'preact';
 import { pathOf } from '../../client/operations';
 import { useState } from 'preact/hooks';
-import { confirm } from '../data/action';
 import { startBackfill, stopBackfill } from '../data/actions';
 import { FailureLine } from './failure-notice';
 import type { BackfillPlan, OneBackfill, OneJob } from '../data/model';
-import { Link, Time } from './parts';
+import { Ask, Link, Time } from './parts';
 import { mayAct } from '../data/session';
 import { instantIn, zoneOf } from '../data/time';
 import { runHref } from './runs-over-time';
@@ -63,11 +62,7 @@ function Progress({ job, backfill }: ProgressProps): JSX.Element {
       </p>
       <p class="buttons">
         {runId !== null && <Link href={runHref(runId)}>Open the run in progress</Link>}
-        {isGoing && mayAct.value && (
-          <button type="button" onClick={() => confirm(stopBackfill(job))}>
-            Stop back-fill
-          </button>
-        )}
+        {isGoing && mayAct.value && <Ask action={stopBackfill(job)}>Stop back-fill</Ask>}
       </p>
     </>
   );
@@ -168,9 +163,9 @@ function Plan({ plan, wanted, zone }: PlanProps): JSX.Element {
         {more > 0 && <li>and {more} more</li>}
       </ul>
       {running > 0 && (
-        <button type="button" class="primary" onClick={() => confirm(startBackfill(job, wanted, running))}>
+        <Ask action={startBackfill(job, wanted, running)} class="primary">
           Start back-fill
-        </button>
+        </Ask>
       )}
     </>
   );

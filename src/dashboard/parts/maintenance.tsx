@@ -1,9 +1,9 @@
 import type { JSX } from 'preact';
-import { type Action, type Choice, type Scope, confirm } from '../data/action';
+import type { Action, Choice, Scope } from '../data/action';
 import { bodyOf } from '../data/actions';
 import { change } from '../data/api';
 import type { Job, Jobs, PausedMany } from '../data/model';
-import { Notice, Time } from './parts';
+import { Ask, Notice, Time } from './parts';
 import { reportSkippedTimes } from '../pages/skipped-times';
 import { mayAct } from '../data/session';
 import { plural } from '../data/words';
@@ -13,11 +13,7 @@ type Work = Jobs['maintenance'][number];
 /** Starts planned work: pauses many jobs at once, with a banner for all. */
 export function StartMaintenance({ scope }: { readonly scope: Scope }): JSX.Element | null {
   if (!mayAct.value) return null;
-  return (
-    <button type="button" onClick={() => confirm(start(scope))}>
-      Start maintenance
-    </button>
-  );
+  return <Ask action={start(scope)}>Start maintenance</Ask>;
 }
 
 function start(scope: Scope): Action {
@@ -60,11 +56,7 @@ export function Maintenance({
             {work.until === null ? '' : ', until '}
             {work.until !== null && <Time at={work.until} zone={null} />}.
           </p>
-          {mayAct.value && (
-            <button type="button" onClick={() => confirm(end(work, jobs))}>
-              End maintenance
-            </button>
-          )}
+          {mayAct.value && <Ask action={end(work, jobs)}>End maintenance</Ask>}
         </div>
       ))}
     </Notice>

@@ -1,6 +1,7 @@
 import type { ComponentChildren, JSX, TargetedMouseEvent } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { changed, go, param } from '../data/address';
+import { type Action, confirm } from '../data/action';
+import { changed, go, pageOf, param } from '../data/address';
 import { now } from '../data/clock';
 import type { HeldOrder } from '../data/held-order';
 import { environment } from '../data/session';
@@ -52,6 +53,32 @@ export function Link({ href, current, children, ...rest }: LinkProps): JSX.Eleme
     <a href={href} onClick={follow} aria-current={current === true ? 'page' : undefined} {...rest}>
       {children}
     </a>
+  );
+}
+
+/** The way up from a page. */
+export function Crumbs({ job }: { readonly job?: string | undefined }): JSX.Element {
+  return (
+    <nav class="crumbs" aria-label="Path">
+      <Link href={pageOf({})}>Jobs</Link>
+      {job !== undefined && <Link href={pageOf({ job })}>{job}</Link>}
+    </nav>
+  );
+}
+
+interface AskProps {
+  readonly action: Action;
+  readonly class?: string;
+  readonly disabled?: boolean;
+  readonly children: ComponentChildren;
+}
+
+/** A button that asks a person to confirm an action. */
+export function Ask({ action, children, ...rest }: AskProps): JSX.Element {
+  return (
+    <button type="button" onClick={() => confirm(action)} {...rest}>
+      {children}
+    </button>
   );
 }
 
