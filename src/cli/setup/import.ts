@@ -16,11 +16,10 @@ import {
   noteOnZone,
 } from '../../import/jobs-document';
 import { CliError, UsageError } from '../cli-error';
+import { folded } from '../fit';
 import { appFolderOf } from '../jobs-file';
 import { NO, OK, print, printError, printJson, say, style, table } from '../output';
 import { counted } from '../../core/text';
-
-const COLUMNS = 80;
 
 export interface ImportOptions {
   readonly out?: string | undefined;
@@ -256,7 +255,7 @@ function importReport({ jobs, notes }: Imported, sources: readonly string[], out
   lines.push(`${counted(jobs.length, 'job')} from ${sources.join(', ')}${written}.`);
   const file = out === undefined || out === 'jobs.json' ? '' : ` --file ${out}`;
   const next = `Next: run "cronlease validate${file}", and compare "cronlease next${file}" with the due times of the old scheduler.`;
-  return [...lines, ...wrap(next, '', '  ')];
+  return [...lines, ...linesOf(next)];
 }
 
 /** Notes with the same text are one, with all their places. */
@@ -267,23 +266,11 @@ function listOf(notes: readonly Note[]): readonly string[] {
     if (first === undefined) return [];
     const { file, why, remedy } = first;
     const places = group.map(({ line, what }) => `${file}:${line}: ${what}`);
-    return [
-      ...places.flatMap((place) => wrap(place, '', '    ')),
-      ...wrap(`${why}.`, '  ', '  '),
-      ...wrap(remedy, '  ', '  '),
-    ];
+    return [...places.flatMap((place) => linesOf(place, 4)), ...linesOf(`  ${why}.`), ...linesOf(`  ${remedy}`)];
   });
 }
 
-function wrap(text: string, first: string, next: string): readonly string[] {
-  const lines: string[] = [];
-  let line = first;
-  for (const word of text.split(/\s+/)) {
-    const isEmpty = line === first || line === next;
-    if (!isEmpty && line.length + 1 + word.length > COLUMNS) {
-      lines.push(line);
-      line = `${next}${word}`;
-    } else line += isEmpty ? word : ` ${word}`;
-  }
-  return [...lines, line];
+/** A text in lines: where words are apart, one space is enough. */
+function linesOf(text: string, indent?: number): readonly string[] {
+  return folded(text.replaceAll(/(?<=\S)\s+/g, ' '), indent);
 }
