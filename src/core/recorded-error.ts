@@ -118,12 +118,8 @@ function headOf({ name, message, code }: RecordedError): string {
 export function userFrames(stack: string, own: string): string {
   return stack
     .split('\n')
-    .filter((line) => !isFrame(line) || !isForeign(line, own))
+    .filter((line) => !/^\s+at\s/.test(line) || !isForeign(line, own))
     .join('\n');
-}
-
-function isFrame(line: string): boolean {
-  return /^\s+at\s/.test(line);
 }
 
 function isForeign(frame: string, own: string): boolean {

@@ -138,14 +138,10 @@ export async function mergedAudits(
     .slice(0, limit);
   const last = audits.at(-1)?.key ?? '';
   const after = pages.map(({ page, shown, entries, next }): Place => {
-    const taken = countUpTo(entries, last);
+    const taken = entries.filter(({ key }) => key <= last).length;
     if (taken < entries.length) return { ...(page !== undefined && { page }), shown: shown + taken };
     return { page: next ?? null, shown: 0 };
   });
   const isOver = after.every(({ page }) => page === null);
   return { audits, continuation: isOver ? undefined : JSON.stringify(after) };
-}
-
-function countUpTo(entries: readonly ListedAudit[], last: string): number {
-  return entries.filter(({ key }) => key <= last).length;
 }

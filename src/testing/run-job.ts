@@ -182,7 +182,8 @@ export async function testBench(handler: TestedJob, options: JobTestOptions): Pr
     event: () => undefined,
     log: (level, ...message) => logs.push({ level, message }),
   };
-  const job = { spec, handler: isCalledHere(handler) ? UNCALLED : handler, input };
+  const isCalledHere = 'call' in handler || 'orchestrator' in handler;
+  const job = { spec, handler: isCalledHere ? UNCALLED : handler, input };
   return {
     clock,
     coordinator,
@@ -208,10 +209,6 @@ type TestedJob = JobHandler | FanOutHandler | CallJob | OrchestrationHandler;
 
 /** The test makes the call itself, or plays the orchestration. */
 const UNCALLED = { call: () => Promise.resolve() };
-
-function isCalledHere(handler: TestedJob): handler is CallJob | OrchestrationHandler {
-  return 'call' in handler || 'orchestrator' in handler;
-}
 
 /** Claims the row in memory, as an attempt does. */
 async function hold(

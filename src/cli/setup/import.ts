@@ -124,7 +124,7 @@ async function readerOf(format: Format, options: ImportOptions, sources: readonl
       const { hasUserColumn, readCrontab } = await import('../../import/crontab.js');
       const { isOfelia, readOfelia } = await import('../../import/ofelia.js');
       const isSystem = (file: string, text: string): boolean =>
-        options.system === true || isOfSystem(file) || hasUserColumn(text);
+        options.system === true || OF_SYSTEM.test(path.resolve(file)) || hasUserColumn(text);
       return (file, text) =>
         isOfelia(text)
           ? readOfelia(file, text, { now, timeZone })
@@ -150,10 +150,8 @@ async function readerOf(format: Format, options: ImportOptions, sources: readonl
   }
 }
 
-/** A file whose place tells that its entries name users. */
-function isOfSystem(file: string): boolean {
-  return /^\/etc\/(crontab$|cron\.d\/)/.test(path.resolve(file));
-}
+/** Files whose place tells that their entries name users. */
+const OF_SYSTEM = /^\/etc\/(crontab$|cron\.d\/)/;
 
 /** The local settings of an app whose folder was named. */
 function settingsBeside(sources: readonly string[]): string | undefined {
@@ -187,7 +185,7 @@ interface Listed {
 
 /** A file itself; of a folder, the files of its format. */
 async function filesOf(format: Format, source: string): Promise<Listed> {
-  if (!isFolder(source)) return { own: [source], built: [] };
+  if (!existsSync(source) || !statSync(source).isDirectory()) return { own: [source], built: [] };
   if (format !== 'timers') throw new UsageError(`${source} is a folder: name its files`);
   const { TIMER_FILE } = await import('../../import/timers.js');
   const own: string[] = [];
@@ -208,10 +206,6 @@ async function filesOf(format: Format, source: string): Promise<Listed> {
   };
   list(source, own);
   return { own, built };
-}
-
-function isFolder(source: string): boolean {
-  return existsSync(source) && statSync(source).isDirectory();
 }
 
 /** @param isNamed a source that a folder has may be in a code page: its schedules are ASCII */

@@ -45,7 +45,7 @@ export function rowKeys(folder: string, name: string): { readonly row: string; r
 }
 
 export function headKey({ heads }: EntryKeys, id: string): string {
-  return `${heads}${divisionOf(id)}/${id}/`;
+  return `${heads}${encodeURIComponent(id.slice(0, DIVISION_LENGTH))}/${id}/`;
 }
 
 /** The key of an entry's body, with those of its parts below it. */
@@ -63,10 +63,6 @@ export function idIn({ heads }: EntryKeys, key: string): string {
  * records begin with their time, and a division is some three hours.
  */
 const DIVISION_LENGTH = 6;
-
-function divisionOf(id: string): string {
-  return encodeURIComponent(id.slice(0, DIVISION_LENGTH));
-}
 
 /** How the ids in a division begin. */
 export function startIn(heads: string, division: string): string {
