@@ -1,5 +1,6 @@
 import type { JobName } from '../../core/brand';
 import type { CallOptions, LeaseBreaking, ListedRow, Metadata, RowStore } from '../../lease/store';
+import { listedLease } from '../lease-automaton';
 import { checkMetadata, leaseSeconds, STORE_LIMITS } from '../limits';
 import { dateOf, type RowCalls, etagOf, versionOf } from '../port';
 import type { Ask } from './ask';
@@ -166,14 +167,9 @@ export function rowIn(head: string, metadata: string | null | undefined, now: nu
   const [, version, lease, ends, broken] = /^(\S+) (\S+) \d+ (\d+) (\d)$/.exec(head) ?? [];
   if (version === undefined || typeof metadata !== 'string')
     throw new Error('a row of cronlease in Redis is not whole');
-  const state = { isHeld: lease !== '-', isOver: Number(ends) <= now, isBroken: broken === '1' };
-  return { etag: etagOf(version), ...listed(state), metadata: JSON.parse(metadata) as Metadata };
-}
-
-function listed({ isHeld, isOver, isBroken }: Readonly<Record<'isHeld' | 'isOver' | 'isBroken', boolean>>) {
-  if (!isHeld) return { lease: 'available' } as const;
-  if (isBroken) return isOver ? ({ lease: 'broken' } as const) : ({ lease: 'broken', isEnding: true } as const);
-  return { lease: isOver ? 'expired' : 'leased' } as const;
+  const holder = lease === '-' ? undefined : lease;
+  const seen = listedLease({ holder, isOver: Number(ends) <= now, isBroken: broken === '1' });
+  return { etag: etagOf(version), ...seen, metadata: JSON.parse(metadata) as Metadata };
 }
 
 export async function allRows(
