@@ -1,4 +1,5 @@
-import type { Millis } from '../core/brand';
+import type { EpochMs, Millis } from '../core/brand';
+import type { Clock } from '../core/clock';
 import { type Denial, StoreError } from './store';
 
 /** The calls that coordination makes, in the order of the trial. */
@@ -63,6 +64,24 @@ export interface Trying {
   attempt(step: TrialStep, run: () => Promise<unknown>): Promise<boolean>;
   readonly failures: ReadonlyMap<TrialStep, StoreError>;
   untried(): readonly TrialStep[];
+}
+
+/** The first call: whether the container exists, and the service's time, which is `cutMs` behind on average. */
+export type FirstLook = () => Promise<{ readonly isThere: boolean; readonly date: EpochMs; readonly cutMs: number }>;
+
+type Seen = Pick<Trial, 'container' | 'answeredInMs' | 'skewMs'>;
+
+/** Tries the first step, which also measures the difference of the clocks. */
+export async function tryLook({ attempt }: Pick<Trying, 'attempt'>, clock: Clock, look: FirstLook): Promise<Seen> {
+  let seen: Seen = { container: 'unknown', answeredInMs: undefined, skewMs: undefined };
+  await attempt('list', async () => {
+    const started = clock.monotonic();
+    const { isThere, date, cutMs } = await look();
+    const answeredInMs = clock.monotonic() - started;
+    const skewMs = Math.round(clock.now() - answeredInMs / 2 - (date + cutMs));
+    seen = { container: isThere ? 'there' : 'missing', answeredInMs, skewMs };
+  });
+  return seen;
 }
 
 /** Starts the notes of one trial. */

@@ -1,4 +1,4 @@
-import type { EpochMs, JobName, LeaseId, Millis } from '../core/brand';
+import type { JobName, LeaseId, Millis } from '../core/brand';
 import type { Clock } from '../core/clock';
 import type { CallOutcome } from '../core/storage-call';
 import type {
@@ -10,7 +10,15 @@ import type {
   Retention,
   RowStore,
 } from '../lease/store';
-import { type Durability, type Remedies, type StoreNouns, type Trial, startTrying } from '../lease/trial';
+import {
+  type Durability,
+  type FirstLook,
+  type Remedies,
+  type StoreNouns,
+  type Trial,
+  startTrying,
+  tryLook,
+} from '../lease/trial';
 import type { NamedServer } from './exposure';
 import { facetsIn } from './facets/facets';
 import { STORE_LIMITS } from './limits';
@@ -72,8 +80,7 @@ export function adapterOf<Keys>(parts: Parts<Keys>): Adapter {
 interface Tried {
   readonly rows: Pick<RowStore, 'createRow' | 'readRow' | 'acquire' | 'writeRow' | 'release'>;
   readonly clock: Clock;
-  /** The first call: whether the container exists, and the server's time, which is `cutMs` behind on average. */
-  readonly look: () => Promise<{ readonly isThere: boolean; readonly date: EpochMs; readonly cutMs: number }>;
+  readonly look: FirstLook;
   readonly deleteRow: (name: JobName) => Promise<unknown>;
   readonly nouns: StoreNouns;
   readonly remedies: Remedies;
@@ -86,18 +93,7 @@ async function tryRows({ rows, clock, look, deleteRow, nouns, remedies }: Tried,
   const name = `doctor-${id}` as JobName;
   const leaseId = id as LeaseId;
   const { attempt, failures, untried } = startTrying();
-  let seen: Pick<Trial, 'container' | 'answeredInMs' | 'skewMs'> = {
-    container: 'unknown',
-    answeredInMs: undefined,
-    skewMs: undefined,
-  };
-  await attempt('list', async () => {
-    const started = clock.monotonic();
-    const { isThere, date, cutMs } = await look();
-    const answeredInMs = clock.monotonic() - started;
-    const skewMs = Math.round(clock.now() - answeredInMs / 2 - (date + cutMs));
-    seen = { container: isThere ? 'there' : 'missing', answeredInMs, skewMs };
-  });
+  const seen = await tryLook({ attempt }, clock, look);
   let created = false;
   if (seen.container === 'there') {
     await attempt('read', () => rows.readRow(name));

@@ -2,7 +2,7 @@ import type { ContainerClient } from '@azure/storage-blob';
 import type { Millis } from '../../core/brand';
 import type { Clock } from '../../core/clock';
 import { StoreDeniedError } from '../../lease/store';
-import { type Remedies, type Trial, type TrialStep, startTrying } from '../../lease/trial';
+import { type FirstLook, type Remedies, type Trial, type TrialStep, startTrying, tryLook } from '../../lease/trial';
 import { type Ask, asker } from './ask';
 import { type Identity, shownCaller } from './caller';
 import { download } from './download';
@@ -31,7 +31,7 @@ export async function azureBlobTrial({ container, clock, callTimeoutMs, id, whoC
   const location = container.url.split('?', 1)[0] ?? '';
   const ask = asker({ location, clock, callTimeoutMs });
   const { attempt, failures, untried } = startTrying();
-  const first = await listOnce(container, ask, clock, attempt);
+  const first = await tryLook({ attempt }, clock, () => listOnce(container, ask));
   let versioned = false;
   let created = false;
   if (first.container !== 'missing' && failures.get('list')?.code !== 'StoreUnavailable') {
@@ -62,32 +62,15 @@ export async function azureBlobTrial({ container, clock, callTimeoutMs, id, whoC
   };
 }
 
-/** The first call. It also measures the difference of the clocks. */
-async function listOnce(
-  container: ContainerClient,
-  ask: Ask,
-  clock: Clock,
-  attempt: (step: TrialStep, run: Step) => Promise<boolean>,
-): Promise<Pick<Trial, 'container' | 'answeredInMs' | 'skewMs'>> {
-  let seen: Pick<Trial, 'container' | 'answeredInMs' | 'skewMs'> = {
-    container: 'unknown',
-    answeredInMs: undefined,
-    skewMs: undefined,
-  };
-  await attempt('list', async () => {
-    const started = clock.monotonic();
-    const { kind, date } = await ask({
-      what: 'list jobs',
-      no: ['ContainerNotFound'],
-      options: undefined,
-      send: (abortSignal) => page(container, { prefix: JOBS_PREFIX, limit: 1 }, abortSignal),
-    });
-    const answeredInMs = clock.monotonic() - started;
-    // The service cuts its Date to whole seconds.
-    const skewMs = Math.round(clock.now() - answeredInMs / 2 - (date + 500));
-    seen = { container: kind === 'no' ? 'missing' : 'there', answeredInMs, skewMs };
+async function listOnce(container: ContainerClient, ask: Ask): ReturnType<FirstLook> {
+  const { kind, date } = await ask({
+    what: 'list jobs',
+    no: ['ContainerNotFound'],
+    options: undefined,
+    send: (abortSignal) => page(container, { prefix: JOBS_PREFIX, limit: 1 }, abortSignal),
   });
-  return seen;
+  // The service cuts its Date to whole seconds.
+  return { isThere: kind !== 'no', date, cutMs: 500 };
 }
 
 function stepsOn(
