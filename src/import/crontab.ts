@@ -125,30 +125,23 @@ function isZone(name: string | undefined): boolean {
   }
 }
 
-const ABOUT_ENVIRONMENT: ReadonlyMap<string, { readonly why: string; readonly remedy: string }> = new Map([
-  [
-    'MAILTO',
-    {
+const ABOUT_ENVIRONMENT: ReadonlyMap<string, { readonly why: string; readonly remedy: string }> = new Map(
+  Object.entries({
+    MAILTO: {
       why: 'the output of a job is not mailed: its log is kept in the ledger',
       remedy: 'Set "alertAfter" for jobs whose failures you must hear of.',
     },
-  ],
-  ['SHELL', { why: 'a handler is a function, and no shell runs it', remedy: 'Nothing is to be done.' }],
-  [
-    'TZ',
-    {
+    SHELL: { why: 'a handler is a function, and no shell runs it', remedy: 'Nothing is to be done.' },
+    TZ: {
       why: 'cron passes it to the commands, and it moves no schedule',
       remedy: 'Handlers that print local times need the zone in their input.',
     },
-  ],
-  [
-    'RANDOM_DELAY',
-    {
+    RANDOM_DELAY: {
       why: 'each run started at a random time of this span',
       remedy: 'Set "spread" for a fixed offset of each job, or leave it.',
     },
-  ],
-]);
+  }),
+);
 
 function readEntry(reading: Reading, line: string, number: number, comment: string): void {
   const { finds, options } = reading;
