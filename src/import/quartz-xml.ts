@@ -178,9 +178,7 @@ interface Element {
   readonly text: string;
 }
 
-interface OpenElement {
-  readonly name: string;
-  readonly line: number;
+interface OpenElement extends Element {
   readonly children: Element[];
   text: string;
 }

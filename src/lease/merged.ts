@@ -3,9 +3,8 @@ import {
   type AuditStore,
   type CallOptions,
   type LeaseStore,
-  type ListedAudit,
+  type ListedControl,
   type ListedJob,
-  type ListedPresence,
   type Listing,
   type MissingAccount,
   type Presences,
@@ -72,7 +71,7 @@ export function mergedListing(
 
 /** Of a deployment that reports in several accounts, the oldest report: it ticks as a whole only if it ticks in each. */
 export function mergedPresences(answers: readonly Answered<Presences>[]): Presences {
-  const presences = new Map<string, ListedPresence>();
+  const presences = new Map<string, ListedControl>();
   for (const { answer } of answers) {
     for (const [name, presence] of answer.presences) {
       const other = presences.get(name);
@@ -84,7 +83,7 @@ export function mergedPresences(answers: readonly Answered<Presences>[]): Presen
 }
 
 /** Times of this form are ordered as text. */
-function tickedIn({ metadata }: ListedPresence): string {
+function tickedIn({ metadata }: ListedControl): string {
   return metadata['ticked'] ?? '';
 }
 

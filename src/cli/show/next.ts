@@ -5,6 +5,7 @@ import { formatDuration } from '../../core/duration';
 import { actualTime, type JobSpec } from '../../core/job';
 import { waitsFor } from '../../core/requires';
 import { isUtc } from '../../core/show-time';
+import type { JobSide } from '../../operator/plan/compare';
 import { dueTimesAfter } from '../../operator/plan/starts';
 import { UsageError } from '../cli-error';
 import { type FileOptions, jobIn, jobsWithTag, loadFile, printWarnings } from '../jobs-file';
@@ -18,11 +19,6 @@ export interface NextOptions extends FileOptions, TimeOptions {
   readonly json?: boolean | undefined;
 }
 
-interface Upcoming {
-  readonly spec: JobSpec;
-  readonly dueTimes: readonly EpochMs[];
-}
-
 export function next(job: string | undefined, options: NextOptions): number {
   if (job !== undefined && options.tag !== undefined)
     throw new UsageError('JOB and --tag both name jobs: leave one out');
@@ -31,7 +27,7 @@ export function next(job: string | undefined, options: NextOptions): number {
   const specs = specsOf(loaded, job, options);
   printWarnings(loaded, specs.length === 1 ? specs[0]?.name : undefined);
   const now = Date.now();
-  const upcoming = specs.map((spec): Upcoming => {
+  const upcoming = specs.map((spec): JobSide => {
     const after = from === undefined ? now : timeIn(from, spec.timeZone);
     return { spec, dueTimes: dueTimesAfter(spec, after, options.count) };
   });
@@ -55,7 +51,7 @@ function specsOf(loaded: LoadedJobs, job: string | undefined, options: NextOptio
   return job === undefined || job === ALL_JOBS ? loaded.jobsFile.jobs : [jobIn(loaded, job, options)];
 }
 
-function paragraph({ spec, dueTimes }: Upcoming, show: ShowTime): string {
+function paragraph({ spec, dueTimes }: JobSide, show: ShowTime): string {
   const words = waitsFor(spec);
   const notes = [
     ...(spec.tags.length === 0 ? [] : [`tags ${spec.tags.join(', ')}`]),

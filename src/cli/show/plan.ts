@@ -4,7 +4,7 @@ import { clockNote } from '../../core/schedule/clock-changes';
 import { showTime } from '../../core/show-time';
 import { type JobChange, type JobSide, compareJobs } from '../../operator/plan/compare';
 import { type Plan, planOf } from '../../operator/plan/plan';
-import { excludedIn, type ExcludedSpan } from '../../operator/plan/starts';
+import { excludedIn, type PlanSpan } from '../../operator/plan/starts';
 import { UsageError } from '../cli-error';
 import { type FileOptions, jobsWithTag, loadFile, printWarnings } from '../jobs-file';
 import { OK, print, printJson, warn } from '../output';
@@ -57,7 +57,7 @@ export function plan(options: PlanOptions): number {
 }
 
 /** `cronlease plan --excluded`: the times that `between`, `except` and calendars take out of the schedules. */
-function listExcluded(specs: readonly JobSpec[], span: ExcludedSpan, options: PlanOptions): number {
+function listExcluded(specs: readonly JobSpec[], span: PlanSpan, options: PlanOptions): number {
   const excluded = excludedIn(specs, span);
   if (options.json) {
     printJson(

@@ -181,14 +181,9 @@ export interface PresenceStore {
   listPresences(options?: CallOptions): Promise<Presences>;
 }
 
-export interface ListedPresence {
-  readonly etag: ETag;
-  readonly metadata: Metadata;
-}
-
 export interface Presences {
   readonly date: EpochMs;
-  readonly presences: ReadonlyMap<string, ListedPresence>;
+  readonly presences: ReadonlyMap<string, ListedControl>;
   /** Left out where there are none. */
   readonly strays?: Strays;
   /** As in `Listing`. */

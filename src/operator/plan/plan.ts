@@ -2,7 +2,7 @@ import type { EpochMs, JobName } from '../../core/brand';
 import type { JobGroup, JobSpec } from '../../core/job';
 import { type ClockChange, clockChanges, clockNote } from '../../core/schedule/clock-changes';
 import { waitsFor } from '../../core/requires';
-import { type Start, startsIn } from './starts';
+import { type PlanSpan, type Start, startsIn } from './starts';
 
 const MINUTE_MS = 60_000;
 /** Starts that are counted, at most: some seconds of work. */
@@ -45,15 +45,6 @@ export interface Plan {
   readonly busiest: readonly PileUp[];
   /** Changes of clocks in the span that touch jobs, even if nothing is due. */
   readonly touched: readonly TouchedJob[];
-}
-
-export interface PlanSpan {
-  readonly from: EpochMs;
-  readonly to: EpochMs;
-  /** Starts to list. */
-  readonly limit: number;
-  /** Starts to count at most. */
-  readonly mostCounted?: number;
 }
 
 /** What would start in a span. Its memory is bounded by the jobs and the limit, and its work by a number of starts. */

@@ -9,12 +9,6 @@ export interface Start {
   readonly runsAt: EpochMs;
 }
 
-interface Waiting {
-  readonly spec: JobSpec;
-  scheduledFor: EpochMs;
-  runsAt: EpochMs;
-}
-
 /** The due times after an instant, up to a number of them. */
 export function dueTimesAfter({ timetable }: JobSpec, after: EpochMs, count: number): readonly EpochMs[] {
   const found: EpochMs[] = [];
@@ -31,7 +25,7 @@ export function dueTimesAfter({ timetable }: JobSpec, after: EpochMs, count: num
  * job, however long the span is.
  */
 export function* startsIn(specs: readonly JobSpec[], from: EpochMs, to: EpochMs): Generator<Start, void> {
-  const heap: Waiting[] = [];
+  const heap: Start[] = [];
   for (const spec of specs) {
     if (!spec.enabled || spec.kind !== 'timed') continue;
     const due = spec.timetable.next(from - spec.offsetMs - 1);
@@ -40,12 +34,11 @@ export function* startsIn(specs: readonly JobSpec[], from: EpochMs, to: EpochMs)
   }
   for (let at = (heap.length >> 1) - 1; at >= 0; at -= 1) siftDown(heap, at);
   for (let first = heap[0]; first !== undefined; first = heap[0]) {
-    const { spec, scheduledFor, runsAt } = first;
-    yield { spec, scheduledFor, runsAt };
+    yield first;
+    const { spec, scheduledFor } = first;
     const due = spec.timetable.next(scheduledFor);
     if (due !== undefined && actualTime(spec, due) < to) {
-      first.scheduledFor = due;
-      first.runsAt = actualTime(spec, due);
+      heap[0] = { spec, scheduledFor: due, runsAt: actualTime(spec, due) };
     } else {
       const last = heap.pop();
       if (last !== undefined && last !== first) heap[0] = last;
@@ -54,7 +47,7 @@ export function* startsIn(specs: readonly JobSpec[], from: EpochMs, to: EpochMs)
   }
 }
 
-function siftDown(heap: Waiting[], from: number): void {
+function siftDown(heap: Start[], from: number): void {
   for (let at = from; ;) {
     let least = at;
     for (const child of [2 * at + 1, 2 * at + 2]) if (isBefore(heap[child], heap[least])) least = child;
@@ -67,7 +60,7 @@ function siftDown(heap: Waiting[], from: number): void {
   }
 }
 
-function isBefore(a: Waiting | undefined, b: Waiting | undefined): boolean {
+function isBefore(a: Start | undefined, b: Start | undefined): boolean {
   if (a === undefined || b === undefined) return false;
   return a.runsAt < b.runsAt || (a.runsAt === b.runsAt && byText(a.spec.name, b.spec.name) < 0);
 }
@@ -80,7 +73,7 @@ interface ExcludedStart extends Start {
 /** The excluded times of enabled jobs in [from, to): the first ones, and how many there are, to a limit of work. */
 export function excludedIn(
   specs: readonly JobSpec[],
-  { from, to, limit, mostCounted = 1_000_000 }: ExcludedSpan,
+  { from, to, limit, mostCounted = 1_000_000 }: PlanSpan,
 ): { readonly starts: readonly ExcludedStart[]; readonly counted: number; readonly countedTo: EpochMs } {
   const byName = new Map(specs.map((spec) => [spec.name, spec]));
   const scheduled = specs.flatMap((spec) =>
@@ -100,10 +93,10 @@ export function excludedIn(
   return { starts, counted, countedTo: to };
 }
 
-export interface ExcludedSpan {
+export interface PlanSpan {
   readonly from: EpochMs;
   readonly to: EpochMs;
-  /** Times to list. */
+  /** Starts, or excluded times, to list. */
   readonly limit: number;
   /** Times to look at, at most. */
   readonly mostCounted?: number;

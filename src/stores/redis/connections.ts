@@ -3,6 +3,7 @@ import type { Millis } from '../../core/brand';
 import type { Clock } from '../../core/clock';
 import { StoreUnavailableError } from '../../lease/store';
 import { installed } from '../client-error';
+import type { Member } from '../http/address';
 import { filesOf } from '../http/url';
 import { codeOf } from './errors';
 import type { RedisServer } from './settings';
@@ -80,7 +81,7 @@ function lanes(driving: Driving): WithConnection {
 
 function connections(driving: Driving, failovers: Failovers): WithConnection {
   const { server, clock } = driving;
-  const home: Address = { host: server.host, port: server.port };
+  const home: Member = { host: server.host, port: server.port };
   let address = home;
   let current: Line | undefined;
   const retire = (line: Line): void => {
@@ -161,19 +162,14 @@ function mayBeElsewhere(error: unknown): boolean {
   return code === undefined || ELSEWHERE.includes(code);
 }
 
-interface Address {
-  readonly host: string;
-  readonly port: number;
-}
-
 /** The node to which an answer of a cluster leads. Without a host it is on the same machine. */
-function movedTo(error: unknown, { host: same }: Address): Address | undefined {
+function movedTo(error: unknown, { host: same }: Member): Member | undefined {
   if (codeOf(error) !== 'MOVED') return undefined;
   const [, host, port] = /^MOVED \d+ (.*):(\d+)$/.exec((error as Error).message) ?? [];
   return port === undefined ? undefined : { host: host || same, port: Number(port) };
 }
 
-function open(Client: typeof Redis, driving: Driving, address: Address): Omit<Line, 'age'> {
+function open(Client: typeof Redis, driving: Driving, address: Member): Omit<Line, 'age'> {
   const { server, clock, connectMs } = driving;
   const redis = new Client({
     ...address,
@@ -213,7 +209,7 @@ async function introduce(redis: Redis, { server: { user, password, db }, token }
   if (db !== 0) await redis.call('SELECT', db);
 }
 
-function tlsOf({ tls, host: name }: RedisServer, { host }: Address): NonNullable<RedisOptions['tls']> {
+function tlsOf({ tls, host: name }: RedisServer, { host }: Member): NonNullable<RedisOptions['tls']> {
   // A node of a cluster may be known only by its number, and has the certificate of the whole.
   const servername = /^[\d.]+$|:/.test(host) ? name : host;
   return {
