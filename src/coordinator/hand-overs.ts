@@ -1,5 +1,6 @@
-import type { ETag, JobName, LeaseId, Millis, Token } from '../core/brand';
+import type { JobName, LeaseId, Millis, Token } from '../core/brand';
 import { SLOW_CALL_MS } from '../core/early-claim';
+import type { Lease } from '../lease/acquire';
 import type { Metadata } from '../lease/store';
 
 /** Most hand-overs are claimed within two polls of the hub's queues. A hub that is busy with others may take as long. */
@@ -20,11 +21,7 @@ const LATE_AT_MOST_MS = 10_000;
 const CUT_MS = 500;
 
 /** A lease that was handed to an orchestration, under which no claim has been seen yet. */
-export interface HandOver {
-  readonly leaseId: LeaseId;
-  readonly leaseMs: Millis;
-  /** Of the row before its claim. */
-  readonly etag: ETag;
+export interface HandOver extends Lease {
   /** Of the row before its claim, which raises it. */
   readonly token: Token;
   /** The row's lease before it was acquired. Only an available row may be released as it is. */

@@ -1,4 +1,5 @@
 import type { EpochMs, JobName } from './brand';
+import type { Pause } from './control';
 import { isInstant, MetadataReader, writeMetadata } from './metadata';
 
 /**
@@ -16,12 +17,7 @@ export interface Cordon {
 }
 
 /** A notice to all who look: jobs are paused on purpose. The pauses themselves lie in the controls of the jobs. */
-export interface Maintenance {
-  readonly by: string;
-  readonly note: string;
-  readonly since: EpochMs;
-  /** Undefined: until it is ended. */
-  readonly until: EpochMs | undefined;
+export interface Maintenance extends Pause {
   /** Which jobs it paused, as the operator chose them: `all jobs`, `tag billing`, `report-*`. */
   readonly jobs: string;
 }

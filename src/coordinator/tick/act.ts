@@ -1,4 +1,4 @@
-import type { ETag, EpochMs, LeaseId, Millis } from '../../core/brand';
+import type { EpochMs, LeaseId, Millis } from '../../core/brand';
 import { sleep } from '../../core/clock';
 import { type Claim, type Decision, isBackfilled } from '../../core/decide/situation';
 import { claimTime } from '../../core/decide/verdict';
@@ -9,7 +9,7 @@ import { claimRank } from '../../core/ranked-queue';
 import { completed } from '../../core/recent';
 import { isOrchestration, silentAfterMs } from '../../handler/handlers';
 import type { Row } from '../../core/row';
-import { acquire } from '../../lease/acquire';
+import { type Lease, acquire } from '../../lease/acquire';
 import { StoreError } from '../../lease/store';
 import { Trust } from '../../lease/trust';
 import type { Coordinator, Report, RunnableJob } from '../coordinator';
@@ -244,13 +244,9 @@ function checkAfter(
 }
 
 /** A decision that gives due times their outcomes and runs nothing. */
-interface Decided {
+interface Decided extends Lease {
   /** Undefined: the lease is acquired and left to expire, so that a run that seemed over continues. */
   readonly row: Row | undefined;
-  /** The ETag of the row that the decision was made on. */
-  readonly etag: ETag;
-  readonly leaseId: LeaseId;
-  readonly leaseMs: Millis;
 }
 
 /**
