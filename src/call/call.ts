@@ -44,7 +44,7 @@ export interface CallMeans {
   readonly onOutcome?: ((outcome: RequestOutcome) => void) | undefined;
 }
 
-type Headers = Readonly<Record<string, string>>;
+type HeaderFields = Readonly<Record<string, string>>;
 
 interface Given {
   readonly means: CallMeans;
@@ -57,9 +57,9 @@ interface Calling extends Given {
   readonly call: CallSpec;
   readonly filled: FilledCall;
   /** Those of the run, for each request. */
-  readonly headers: Headers;
+  readonly headers: HeaderFields;
   /** Those that only the host of the call may have. An operation may outlast a token, so each request asks for it. */
-  readonly own: () => Promise<Headers>;
+  readonly own: () => Promise<HeaderFields>;
   readonly hide: (text: string) => string;
 }
 
@@ -78,7 +78,7 @@ export async function runCall(
   const filled = fill(call, timeZone, input, given);
   const secrets = new Set(secretsOf(call, filled, means.readSetting));
   let redact = hiding(secrets);
-  const own = async (): Promise<Headers> => {
+  const own = async (): Promise<HeaderFields> => {
     if (filled.audience === undefined) return filled.headers;
     const token = await tokenFor(means, filled.audience);
     if (!secrets.has(token)) redact = hiding(secrets.add(token));
@@ -122,7 +122,7 @@ function secretsOf(call: CallSpec, { address }: FilledCall, readSetting: ReadSet
   return [...settings.flatMap((name) => readSetting(name) ?? []), ...host];
 }
 
-function runHeaders(context: JobContext, clock: Clock): Headers {
+function runHeaders(context: JobContext, clock: Clock): HeaderFields {
   const { job, runId, attempt, fence, scheduledFor, traceparent } = context;
   return {
     'user-agent': 'cronlease',
@@ -162,7 +162,7 @@ async function callOrContinue(calling: Calling): Promise<unknown> {
   return follow(calling, operation, waitOf(answer), await keep(calling, operation));
 }
 
-async function firstHeaders({ headers, own, filled, context }: Calling): Promise<Headers> {
+async function firstHeaders({ headers, own, filled, context }: Calling): Promise<HeaderFields> {
   const type = filled.isJson ? 'application/json' : 'text/plain; charset=utf-8';
   return merged(
     { accept: 'application/json, */*;q=0.5', ...(filled.body !== undefined && { 'content-type': type }), ...headers },
@@ -172,7 +172,7 @@ async function firstHeaders({ headers, own, filled, context }: Calling): Promise
 }
 
 /** Names in small letters, so that one replaces another. */
-function merged(...parts: readonly Headers[]): Headers {
+function merged(...parts: readonly HeaderFields[]): HeaderFields {
   return Object.fromEntries(
     parts.flatMap((part) => Object.entries(part).map(([name, value]) => [name.toLowerCase(), value])),
   );
@@ -292,11 +292,11 @@ async function poll(calling: Calling, operation: Operation): Promise<Answer | un
 }
 
 /** Another host gets no key and no token of the call. */
-async function headersFor({ filled, headers, own }: Calling, address: URL): Promise<Headers> {
+async function headersFor({ filled, headers, own }: Calling, address: URL): Promise<HeaderFields> {
   return address.origin === filled.address.origin ? merged(headers, withoutContent(await own())) : headers;
 }
 
-function withoutContent(headers: Headers): Headers {
+function withoutContent(headers: HeaderFields): HeaderFields {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !/^content-/i.test(name)));
 }
 
