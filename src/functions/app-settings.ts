@@ -166,13 +166,9 @@ interface AppSettings {
    * Default: notices have no links.
    */
   readonly CRONLEASE_PUBLIC_URL?: string | undefined;
-  /**
-   * A jobs file to use instead of the one that the code names. `cronlease dev --more-jobs` sets it. Default: none.
-   */
+  /** A jobs file to use instead of the one that the code names. `cronlease dev --more-jobs` sets it. Default: none. */
   readonly CRONLEASE_JOBS_FILE?: string | undefined;
-  /**
-   * The host sets it. With `Development` the tick also runs when the host starts. Default: `Production` on Azure.
-   */
+  /** The host sets it. With `Development` the tick also runs when the host starts. Default: `Production` on Azure. */
   readonly AZURE_FUNCTIONS_ENVIRONMENT?: string | undefined;
   /**
    * The host and port of the app: Durable builds the address of its HTTP API from it, and no tick runs without it. Azure

@@ -7,9 +7,7 @@ import type { AbortCode } from '../core/run';
 import type { StandardSchema } from '../core/standard-schema';
 import type { Fence } from '../lease/fence';
 
-/**
- * Writes to the host's log, and to the log of the run, which is kept. It can be called itself, like `context.log`.
- */
+/** Writes to the host's log, and to the log of the run, which is kept. It can be called itself, like `context.log`. */
 export interface JobLog {
   (...message: unknown[]): void;
   debug(...message: unknown[]): void;

@@ -161,9 +161,7 @@ function nameOf(mark: string): string {
   return mark.startsWith(ELECTION) ? `election "${mark.slice(ELECTION.length)}"` : `job "${mark}"`;
 }
 
-/**
- * By only the path. The account of a URL says little: each has further names, of a private link or its own domain.
- */
+/** By only the path. The account of a URL says little: each has further names, of a private link or its own domain. */
 function assertNotKept(whose: string, blob: FencedBlob, kept: readonly string[]): void {
   const path = pathOf(blob.url);
   const own = kept.find((one) => /^https?:/i.test(one) && path.startsWith(`${pathOf(one)}/`));

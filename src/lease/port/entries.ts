@@ -82,9 +82,7 @@ export interface Keep {
 
 /** Retention by calls. */
 export interface Retention {
-  /**
-   * Deletes some of what was last written longer ago than it is kept. `more`: a further call deletes further ones.
-   */
+  /** Deletes some of what was last written longer ago than it is kept. `more`: a further call deletes further ones. */
   purge(keep: Keep, options?: CallOptions): Promise<'done' | 'more'>;
   /** One call a day is enough. Otherwise, one an hour is. */
   readonly purgesDaily?: true;

@@ -139,9 +139,7 @@ function awaited(
   return requirement.kind === 'waits' ? { waitsFor: { jobs: requirement.jobs, until: requirement.until } } : {};
 }
 
-/**
- * The outcome of a manual run. Its job may also be due at the same time, and that due time has its own outcome.
- */
+/** The outcome of a manual run. Its job may also be due at the same time, and that due time has its own outcome. */
 export async function explainManualRun(
   store: LeaseStore,
   job: JobSpec,

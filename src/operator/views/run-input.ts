@@ -8,9 +8,7 @@ import type { CallOptions, LeaseStore } from '../../lease/store';
 
 export interface ShownInput {
   readonly value: unknown;
-  /**
-   * `manualRun`: the run has its own input. `jobsFile`: it has that of its job, as the file at hand has it now.
-   */
+  /** `manualRun`: the run has its own input. `jobsFile`: it has that of its job, as the file at hand has it now. */
   readonly from: 'manualRun' | 'jobsFile';
   /** The input of the jobs file, if the run's own differs. */
   readonly inFile?: unknown;
