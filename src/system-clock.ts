@@ -20,8 +20,6 @@ export const systemClock: Clock = {
       else run();
     };
     wait();
-    return () => {
-      clearTimeout(timer);
-    };
+    return () => clearTimeout(timer);
   },
 };

@@ -307,9 +307,7 @@ async function abandon(calling: Calling, operation: Operation): Promise<void> {
   const code = reason instanceof AttemptAbortedError ? reason.code : undefined;
   if (code !== 'cancelled' && code !== 'timedOut' && code !== 'stalled') return;
   const stop = new AbortController();
-  const disarm = means.clock.after(CANCEL_LIMIT_MS, () => {
-    stop.abort();
-  });
+  const disarm = means.clock.after(CANCEL_LIMIT_MS, () => stop.abort());
   try {
     // After the grace of the job, or its lease, a successor may poll it.
     context.fence.check();

@@ -27,9 +27,7 @@ export function inexactInteger(
   value: unknown,
   path: readonly (string | number)[] = [],
 ): { readonly path: readonly (string | number)[]; readonly value: number } | undefined {
-  if (typeof value === 'number') {
-    return isExact(value) ? undefined : { path, value };
-  }
+  if (typeof value === 'number') return isExact(value) ? undefined : { path, value };
   const members: readonly (readonly [string | number, unknown])[] = Array.isArray(value)
     ? [...value.entries()]
     : isObject(value)

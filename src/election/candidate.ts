@@ -45,9 +45,7 @@ export function createCandidate(
     settings,
     world,
     scout: createScout(settings, world),
-    sightings: createSightings((leader) => {
-      tell({ kind: 'observed', leader });
-    }),
+    sightings: createSightings((leader) => tell({ kind: 'observed', leader })),
     trouble: troubleReport(settings, world, tell),
     stopping: new AbortController(),
     term: undefined,

@@ -48,9 +48,7 @@ export class LeaderElection extends EventEmitter<LeaderElectionEvents> {
     this.#elector = createElector(
       settings,
       { store, clock: systemClock, random: Math.random, newId: randomUUID },
-      (event) => {
-        this.#tell(event);
-      },
+      (event) => this.#tell(event),
     );
   }
 
@@ -66,17 +64,13 @@ export class LeaderElection extends EventEmitter<LeaderElectionEvents> {
    */
   start(): void {
     this.#elector.start();
-    this.#elector.over().catch((error: unknown) => {
-      this.#report(error);
-    });
+    this.#elector.over().catch((error: unknown) => this.#report(error));
   }
 
   /** Calls {@link LeaderElection.start}, and resolves when the campaign has ended. `signal` stops it. */
   async run({ signal }: { readonly signal?: AbortSignal } = {}): Promise<void> {
     const stop = (): void => {
-      this.#elector.stop().catch((error: unknown) => {
-        this.#report(error);
-      });
+      this.#elector.stop().catch((error: unknown) => this.#report(error));
     };
     this.start();
     signal?.addEventListener('abort', stop, { once: true });

@@ -175,9 +175,7 @@ function leader(candidate: Candidate): Lead {
 
   return async (won) => {
     const began = world.clock.monotonic();
-    const term = startTerm(settings, world, won, (error) => {
-      tell({ kind: 'error', error });
-    });
+    const term = startTerm(settings, world, won, (error) => tell({ kind: 'error', error }));
     candidate.term = term;
     sightings.note(won.leader);
     tell({ kind: 'elected', leader: won.leader });

@@ -143,9 +143,7 @@ function keepLease(
     leaseId,
     leaseMs: settings.leaseMs,
     trust,
-    onLost: (why) => {
-      end('leaseLost', why);
-    },
+    onLost: (why) => end('leaseLost', why),
     onRenewed: () => {
       troubled = false;
     },

@@ -68,9 +68,7 @@ export function reportTo(call: HostCall, { coordinator, feed, isJson }: Reportin
   return {
     event,
     raised,
-    log: (level, ...message) => {
-      levels[level](...message);
-    },
+    log: (level, ...message) => levels[level](...message),
     ...(isJson ? { line } : {}),
     ...(feed === undefined || call.invocationId === undefined
       ? {}

@@ -35,9 +35,7 @@ export function createPings(clock: Clock, addresses: ReadonlyMap<string, URL>, c
   }
 
   return async (name, kind, report) => {
-    const warn = (why: string): void => {
-      report.log('warn', `ping "${name}", ${kind}: ${why}`);
-    };
+    const warn = (why: string): void => report.log('warn', `ping "${name}", ${kind}: ${why}`);
     const base = addresses.get(name);
     const line = last.get(name) ?? { call: Promise.resolve(), count: 0 };
     if (base === undefined) {

@@ -137,9 +137,7 @@ function partsOf(options: RunnerOptions): Parts {
       const { coordinator, report } = placeOf(input.kind === 'probe' ? '' : input.job);
       return dispatch(coordinator, input, report);
     },
-    onFailure: (id, error) => {
-      log.error(`orchestration ${id} failed:`, error);
-    },
+    onFailure: (id, error) => log.error(`orchestration ${id} failed:`, error),
   });
   return { env, log, feed, coordinators, hub, nextFire, reportOf };
 }
@@ -186,9 +184,7 @@ function environmentOf({ store, container, deployment }: RunnerOptions): Environ
 async function untilOver(all: readonly Coordinator[], atMostMs: Millis): Promise<void> {
   const over = new AbortController();
   const ends = all.flatMap(({ running }) => [...running].map(({ done }) => done));
-  const ended = Promise.allSettled(ends).then(() => {
-    over.abort();
-  });
+  const ended = Promise.allSettled(ends).then(() => over.abort());
   await Promise.race([ended, sleep(systemClock, atMostMs, over.signal)]);
 }
 

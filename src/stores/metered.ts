@@ -88,9 +88,7 @@ export async function limited<T>(
     given.reject(reason);
     controller.abort();
   };
-  const onAbort = (): void => {
-    giveUp(signal?.reason);
-  };
+  const onAbort = (): void => giveUp(signal?.reason);
   signal?.addEventListener('abort', onAbort, { once: true });
   const cancelTimer = clock.after(callTimeoutMs, () => {
     giveUp(

@@ -58,9 +58,7 @@ export function settableClock(start: EpochMs = Date.UTC(2026, 0, 1)): SettableCl
     after(delay, run) {
       const timer = { due: monotonic + Math.max(0, delay), run };
       timers.add(timer);
-      return () => {
-        timers.delete(timer);
-      };
+      return () => timers.delete(timer);
     },
     advance,
     advanceTo: (instant) => advance(instant - wall),
@@ -73,7 +71,5 @@ export function settableClock(start: EpochMs = Date.UTC(2026, 0, 1)): SettableCl
 
 /** Chains of promises that need no outside event have ended when the event loop turns. */
 function promisesSettled(): Promise<void> {
-  return new Promise((resolve) => {
-    setImmediate(resolve);
-  });
+  return new Promise((resolve) => setImmediate(resolve));
 }

@@ -45,9 +45,7 @@ async function answerTo(question: string, terminal: Terminal): Promise<string> {
   const lines = createInterface({ input: terminal.input, output: terminal.output });
   try {
     const ended = new Promise<string>((resolve) => {
-      lines.once('close', () => {
-        resolve('');
-      });
+      lines.once('close', () => resolve(''));
     });
     return (await Promise.race([lines.question(question), ended])).trim();
   } finally {

@@ -92,9 +92,7 @@ function lines(
 /** Shows the state until q or Ctrl+C, or until there is nothing to wait for. */
 async function follow(read: Reading, hasFile: boolean, options: StatusOptions): Promise<Overview | undefined> {
   const end = new AbortController();
-  const stop = (): void => {
-    end.abort();
-  };
+  const stop = (): void => end.abort();
   for (const signal of ENDS) process.on(signal, stop);
   const isLive = process.stdout.isTTY && options.json !== true;
   const everyMs = pollInterval(options);

@@ -61,9 +61,7 @@ export async function listen(
   handlers: readonly RequestHandler[],
   onError: (error: unknown) => void,
 ): Promise<{ readonly server: http.Server; readonly port: number }> {
-  const server = http.createServer((request, response) => {
-    void answer(request, response, handlers, onError);
-  });
+  const server = http.createServer((request, response) => void answer(request, response, handlers, onError));
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
       const inUse = error.code === 'EADDRINUSE' || error.code === 'EACCES';

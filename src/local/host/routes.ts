@@ -28,9 +28,7 @@ interface Segment {
 }
 
 function compileSegment(segment: string, isLast: boolean, refuse: (why: string) => AppLoadError): Segment {
-  if (!/[{}]/.test(segment)) {
-    return { rank: '1', pattern: `/${segment.replace(/[.*+?^$()|[\]\\]/g, '\\$&')}` };
-  }
+  if (!/[{}]/.test(segment)) return { rank: '1', pattern: `/${segment.replace(/[.*+?^$()|[\]\\]/g, '\\$&')}` };
   const match = /^\{(\*{0,2})(\w+)(?::(\w+))?(\?)?\}$/.exec(segment);
   const [, star = '', parameter = '', constraint, optional] = match ?? [];
   if (match === null) throw refuse(`'${segment}' must be text, {name}, {name?}, {name:constraint} or {*name}.`);

@@ -82,9 +82,7 @@ function isOfOneJob(error: unknown): error is OperatorError | ForeignMetadataErr
 /** A copy that was on its way to an account of another change becomes live there first. */
 async function moveHome({ job, from, to }: Misplaced, { endRuns, history }: ShardChange): Promise<void> {
   const row = from.listing.jobs.get(job)?.row;
-  if (row !== undefined && formOf(row.metadata) === 'arriving') {
-    await makeLive(from.desk, job);
-  }
+  if (row !== undefined && formOf(row.metadata) === 'arriving') await makeLive(from.desk, job);
   await moveJob({ job, from: from.desk, to: to.desk, endRuns, history });
 }
 

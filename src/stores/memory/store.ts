@@ -61,9 +61,7 @@ export function memoryService(clock: Clock, location?: string): MemoryService {
       folders.records(job).delete(key);
     },
     checkpoint: () => checkpointOf(state),
-    failOver: (checkpoints, stateOf, leases) => {
-      failOver(state, { checkpoints, stateOf }, leases);
-    },
+    failOver: (checkpoints, stateOf, leases) => failOver(state, { checkpoints, stateOf }, leases),
   };
 }
 
