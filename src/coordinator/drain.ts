@@ -48,9 +48,7 @@ export async function drain(coordinator: Coordinator): Promise<void> {
   const goingOn = [...running, ...ticks].map(({ done }) => done);
   const finished = new AbortController();
   await Promise.race([
-    Promise.allSettled([...goingOn, ...givenBack, ...left]).then(() => {
-      finished.abort();
-    }),
+    Promise.allSettled([...goingOn, ...givenBack, ...left]).then(() => finished.abort()),
     sleep(clock, DRAIN_LIMIT_MS, finished.signal),
   ]);
   await sleep(clock, ANSWER_MS);

@@ -130,9 +130,7 @@ export function createDoorkeeper(surroundings: GroupProcess, name: string): Door
         continue;
       }
       const nudge = new AbortController();
-      wake = () => {
-        nudge.abort();
-      };
+      wake = () => nudge.abort();
       if (asking.size > 0 || leaving.size > 0) await sleep(clock, wait, nudge.signal);
       if (asking.size > 0) door.forget();
       wait = nudge.signal.aborted ? READ_AGAIN_MS.first : Math.min(READ_AGAIN_MS.most, wait * LONGER);

@@ -213,9 +213,7 @@ function rowWriter(
     },
     keepAlive(listener) {
       renewals = renewing(writer, lease, listener);
-      return () => {
-        renewals?.stop();
-      };
+      return () => renewals?.stop();
     },
   };
   return writer;
@@ -247,9 +245,7 @@ function heldBy(writer: LeasedRow, claimed: HeldRow['claimed']): HeldRow {
     get key() {
       return runKey(writer.row);
     },
-    event: (event, details) => {
-      writer.event(event, details);
-    },
+    event: (event, details) => writer.event(event, details),
     keepAlive: (listener) => writer.keepAlive(listener),
     mark: (attempts) => writeMark(writer, attempts),
     settle: async (attempts, how, beforeRelease = async () => undefined) => settle(end(), attempts, how, beforeRelease),
@@ -304,9 +300,7 @@ function renewing(writer: LeasedRow, { leaseId, leaseMs }: Omit<Lease, 'etag'>, 
       troubles = 0;
       renewalAnswers(coordinator, name, report);
     },
-    onDate: (date, sent) => {
-      serviceTime.observe(date, sent);
-    },
+    onDate: (date, sent) => serviceTime.observe(date, sent),
     onTrouble: (problem) => {
       troubles += 1;
       // The next renewal makes up for a single lost call, which is not worth an event.

@@ -130,9 +130,7 @@ export function whenOver(clock: Clock, trust: Trust, over: () => void): TrustWat
   };
   watch();
   return {
-    stop: () => {
-      cancel();
-    },
+    stop: () => cancel(),
     sinceLook: () => {
       const now = look();
       return { ms: now.at - looked.at, busyMs: now.busyMs - looked.busyMs };

@@ -127,9 +127,7 @@ async function underLease(
   const cancels = watchForCancel(held, aborter);
   let handlerOver = false;
   const stopRenewing = held.keepAlive({
-    onLost: (why) => {
-      aborter.abort('leaseLost', lossReason(held.trust.lost?.loss), why);
-    },
+    onLost: (why) => aborter.abort('leaseLost', lossReason(held.trust.lost?.loss), why),
     onControl: cancels.onControl,
     isOver: () => handlerOver,
   });

@@ -96,9 +96,7 @@ async function list(
   limitMs: Millis,
 ): Promise<Shown> {
   const enough = new AbortController();
-  const stop = clock.after(limitMs * LISTING_SHARE, () => {
-    enough.abort();
-  });
+  const stop = clock.after(limitMs * LISTING_SHARE, () => enough.abort());
   try {
     const listing = await within(clock, limitMs, (signal) => store.list({ signal, enough: enough.signal }));
     const isWhole = listing.continuation === undefined;

@@ -320,9 +320,7 @@ export function watchForCancel(
           // The lease of a run that has ended is never lost, which would end this.
           if (isOver) return;
           held.report.log('warn', `job "${spec.name}": whether it is paused could not be read:`, error);
-          disarm = clock.after(READ_AGAIN_MS, () => {
-            armFrom(due - 1);
-          });
+          disarm = clock.after(READ_AGAIN_MS, () => armFrom(due - 1));
         });
       }
     });

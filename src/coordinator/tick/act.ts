@@ -165,9 +165,7 @@ async function write(
   if (isEarly(coordinator, job.spec, decision.claim) && !(await hubKeepsUp(coordinator))) return false;
   if (decision.claim.isSilent === true && (await orchestrations.goesOn(job, before, hub, report))) return false;
   const claim = { ...decision.claim, row: overdue.told(name, decision.claim.row) };
-  const releases = (): void => {
-    board.note(name, 'leaseUsed', null);
-  };
+  const releases = (): void => board.note(name, 'leaseUsed', null);
   const { invocation } = report;
   const terms = { etag, lease, before, leaseId, leaseMs, releases, invocation };
   const member = batches.join();

@@ -23,9 +23,7 @@ const POLL_EVERY_MS: Millis = 2_000;
 export function createBackground(clock: Clock): Background {
   let running = 0;
   let ended = new AbortController();
-  const wake = (): void => {
-    ended.abort();
-  };
+  const wake = (): void => ended.abort();
   const nextEnd = (): AbortSignal => {
     // Two ticks of one process wait for the same end.
     if (ended.signal.aborted) ended = new AbortController();

@@ -92,9 +92,7 @@ function lateHandOvers(coordinator: Coordinator, givenBack: GivenBack, demandPro
     if (left > 0) {
       handOvers.timedBy(
         name,
-        clock.after(left, () => {
-          waitFor(name, leaseId, shownAt);
-        }),
+        clock.after(left, () => waitFor(name, leaseId, shownAt)),
       );
       return;
     }

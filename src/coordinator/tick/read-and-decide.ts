@@ -20,9 +20,7 @@ export async function readAndDecide(
   const { name } = job.spec;
   const unreadable = `unreadable ${name}`;
   try {
-    const learned = (version: RowVersion): void => {
-      board.note(name, 'learned', { version });
-    };
+    const learned = (version: RowVersion): void => board.note(name, 'learned', { version });
     const decided = await decideRow(state, job, { ...board.notes(name), learned }, seen);
     health.over(unreadable);
     warnOfOtherSchedule(state, job, decided, report);

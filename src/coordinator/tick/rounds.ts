@@ -56,9 +56,7 @@ export function listingRounds(
     },
     async next(limitMs) {
       const enough = new AbortController();
-      const cancel = clock.after(Math.min(PART_MS, Math.max(PART_AT_LEAST_MS, limitMs)), () => {
-        enough.abort();
-      });
+      const cancel = clock.after(Math.min(PART_MS, Math.max(PART_AT_LEAST_MS, limitMs)), () => enough.abort());
       const from = parts.at(-1)?.continuation;
       const sent = clock.monotonic();
       try {
