@@ -3,7 +3,7 @@ import { ACTIONS } from '../../core/audit';
 import { CHANNELS } from '../../core/origin';
 import { ENVIRONMENT_COLORS } from '../desk';
 import { ROLES } from '../roles';
-import { Instant, instant, list, named, object } from './common';
+import { Instant, instant, list, object } from './common';
 
 export const Me = object('Me', 'The caller.', {
   actor: z.string(),
@@ -25,30 +25,22 @@ export const Version = object('Version', 'The app that answers.', {
     .describe('The name of the environment, for people, and its colour.'),
 });
 
-export const Poked = named(
-  'Poked',
-  'What a poke saw and did.',
-  z.object({
-    at: Instant.describe('When the tick began. Pokes within 5 s of it get its answer.'),
-    deployment: z.string().describe('The deployment that ticked.'),
-    due: z
-      .int()
-      .describe('How many jobs had something to do: a due time, a manual run, a run to take over or to resume.'),
-    handedOver: z.int().describe('How many runs it has started. Other instances may have been faster with the rest.'),
-    hubProven: z
-      .boolean()
-      .describe(
-        'False: its task hub has not yet shown that it runs orchestrations, and nothing was claimed. Poke again.',
-      ),
-    cordoned: z.boolean().describe('Whether the deployment is cordoned, and claims nothing new.'),
-  }),
-);
+export const Poked = object('Poked', 'What a poke saw and did.', {
+  at: Instant.describe('When the tick began. Pokes within 5 s of it get its answer.'),
+  deployment: z.string().describe('The deployment that ticked.'),
+  due: z
+    .int()
+    .describe('How many jobs had something to do: a due time, a manual run, a run to take over or to resume.'),
+  handedOver: z.int().describe('How many runs it has started. Other instances may have been faster with the rest.'),
+  hubProven: z
+    .boolean()
+    .describe(
+      'False: its task hub has not yet shown that it runs orchestrations, and nothing was claimed. Poke again.',
+    ),
+  cordoned: z.boolean().describe('Whether the deployment is cordoned, and claims nothing new.'),
+});
 
-export const Health = named(
-  'Health',
-  'The health of an instance.',
-  z.object({ status: z.enum(['healthy', 'unhealthy']) }),
-);
+export const Health = object('Health', 'The health of an instance.', { status: z.enum(['healthy', 'unhealthy']) });
 
 export const AuditQuery = z.strictObject({
   limit: z.coerce

@@ -30,11 +30,7 @@ export type Cancelled = z.output<typeof Cancelled>;
 export const Paused = named('Paused', 'A job that was paused.', z.object({ job: z.string(), pause: Pause, ...change }));
 export type Paused = z.output<typeof Paused>;
 
-export const Resumed = named(
-  'Resumed',
-  'A job that was resumed.',
-  z.object({ job: z.string(), pause: Pause, ...change }),
-);
+export const Resumed = object('Resumed', 'A job that was resumed.', { job: z.string(), pause: Pause, ...change });
 
 export const PausedMany = object('PausedMany', 'What became of several jobs.', {
   done: list(Paused),
