@@ -221,7 +221,7 @@ interface Principal {
 const MOST_CHARACTERS = 65_536;
 /** Microsoft Entra, as the platform names it in `auth_typ`. */
 const ENTRA = 'aad';
-/** Claims that name a person, or else an application: first those that the directory gives, then what a person may write. */
+/** Claims that name a person, or else an application: first those the directory gives, then what a person may write. */
 const NAMES_GIVEN = ['preferred_username', 'upn'];
 const NAMES_CHOSEN = ['name', 'appid', 'azp'];
 /** Claims by their short names, and as the platform may map them. */

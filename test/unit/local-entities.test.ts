@@ -7,8 +7,7 @@ import { planActions } from '../../src/local/durable/actions';
 import type { Hub } from '../../src/local/durable/hub';
 import { EventType, type HistoryEvent, historyEvent, orchestratorPayload } from '../../src/local/durable/history';
 import { NO_FILES, hubFiles } from '../../src/local/durable/hub-files';
-import { InvalidRequestError } from '../../src/local/durable/new-instance';
-import { type Instance, isFinished } from '../../src/local/durable/instances';
+import { type Instance, InvalidRequestError, isFinished } from '../../src/local/durable/instances';
 import { loadRealPackages } from '../support/local-host';
 
 const packages = loadRealPackages();

@@ -4,9 +4,8 @@ import path from 'node:path';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { OrchestrationContext, RetryOptions } from 'durable-functions';
 import { type Hub, InstanceExistsError } from '../../src/local/durable/hub';
-import { InvalidRequestError } from '../../src/local/durable/new-instance';
 import { COMPACT_BYTES, hubFiles } from '../../src/local/durable/hub-files';
-import { type Instance, isFinished } from '../../src/local/durable/instances';
+import { type Instance, InvalidRequestError, isFinished } from '../../src/local/durable/instances';
 import { loadRealPackages } from '../support/local-host';
 
 const packages = loadRealPackages();

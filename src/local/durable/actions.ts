@@ -44,22 +44,19 @@ export interface Action {
   };
 }
 
-/** A task that an orchestration requests, with its number in `durable-functions`. */
-export type Command =
-  | { readonly kind: 'activity'; readonly id: number; readonly name: string; readonly input: unknown }
+type Task =
+  | { readonly kind: 'activity'; readonly name: string; readonly input: unknown }
   | {
       readonly kind: 'subOrchestration';
-      readonly id: number;
       readonly name: string;
       readonly input: unknown;
       /** Undefined: the hub creates one. */
       readonly instanceId: string | undefined;
     }
-  | { readonly kind: 'timer'; readonly id: number; readonly fireAt: number; readonly canceled: boolean }
-  | { readonly kind: 'http'; readonly id: number; readonly request: HttpRequest }
+  | { readonly kind: 'timer'; readonly fireAt: number; readonly canceled: boolean }
+  | { readonly kind: 'http'; readonly request: HttpRequest }
   | {
       readonly kind: 'entity';
-      readonly id: number;
       /** Such as `@counter@a`. */
       readonly entity: string;
       readonly operation: string;
@@ -67,6 +64,9 @@ export type Command =
       /** It has no answer. */
       readonly isSignal: boolean;
     };
+
+/** A task that an orchestration requests, with its number in `durable-functions`. */
+export type Command = Task & { readonly id: number };
 
 export interface Plan {
   readonly commands: readonly Command[];
@@ -106,22 +106,18 @@ interface Play {
   continueAsNew: Plan['continueAsNew'];
 }
 
-function beginActivity(play: Play, { functionName = '', input }: Action, ended: Ended): void {
+function beginTask(play: Play, task: Task, ended: Ended): void {
   const id = play.next++;
   play.open.set(id, ended);
-  play.commands.push({ kind: 'activity', id, name: functionName, input });
+  play.commands.push({ ...task, id });
 }
 
-function beginSubOrchestration(play: Play, { functionName = '', instanceId, input }: Action, ended: Ended): void {
-  const id = play.next++;
-  play.open.set(id, ended);
-  play.commands.push({ kind: 'subOrchestration', id, name: functionName, input, instanceId: instanceId ?? undefined });
+function beginActivity(play: Play, { functionName: name = '', input }: Action, ended: Ended): void {
+  beginTask(play, { kind: 'activity', name, input }, ended);
 }
 
-function beginTimer(play: Play, fireAt: number, canceled: boolean, ended: Ended): void {
-  const id = play.next++;
-  play.open.set(id, ended);
-  play.commands.push({ kind: 'timer', id, fireAt, canceled });
+function beginSubOrchestration(play: Play, { functionName: name = '', instanceId, input }: Action, ended: Ended): void {
+  beginTask(play, { kind: 'subOrchestration', name, input, instanceId: instanceId ?? undefined }, ended);
 }
 
 /**
@@ -166,7 +162,7 @@ function beginWithRetry(play: Play, action: Action, attempt: number, ended: Ende
     // A timer follows the last failure too: durable-functions fails the task when that timer fires.
     const delay = isLast ? 0 : Math.min(backoff, options.maxRetryIntervalInMilliseconds ?? Infinity);
     const fired = (): void => (isLast ? ended(true) : beginWithRetry(play, action, attempt + 1, ended));
-    beginTimer(play, play.now + delay, false, fired);
+    beginTask(play, { kind: 'timer', fireAt: play.now + delay, canceled: false }, fired);
   });
 }
 
@@ -196,8 +192,10 @@ function begin(play: Play, action: Action, ended: Ended): void {
       return beginWithRetry(play, action, 1, ended);
     case ActionType.CallSubOrchestrator:
       return beginSubOrchestration(play, action, ended);
-    case ActionType.CreateTimer:
-      return beginTimer(play, Date.parse(action.fireAt ?? ''), action.isCanceled === true, ended);
+    case ActionType.CreateTimer: {
+      const fireAt = Date.parse(action.fireAt ?? '');
+      return beginTask(play, { kind: 'timer', fireAt, canceled: action.isCanceled === true }, ended);
+    }
     case ActionType.WaitForExternalEvent:
       return awaitEvent(play, action.externalEventName ?? '', ended);
     case ActionType.CallHttp:
@@ -258,14 +256,12 @@ export function planActions(actions: readonly Action[], history: readonly Histor
         advance();
         break;
       case EventType.TaskCompleted:
+      case EventType.SubOrchestrationInstanceCompleted:
         play.open.get(event.TaskScheduledId)?.(false, event.Result);
         break;
       case EventType.TaskFailed:
-        play.open.get(event.TaskScheduledId)?.(true);
-        break;
-      case EventType.SubOrchestrationInstanceCompleted:
       case EventType.SubOrchestrationInstanceFailed:
-        play.open.get(event.TaskScheduledId)?.(event.EventType === EventType.SubOrchestrationInstanceFailed);
+        play.open.get(event.TaskScheduledId)?.(true);
         break;
       case EventType.TimerFired:
         play.open.get(event.TimerId)?.(false);

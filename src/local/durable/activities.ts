@@ -2,7 +2,7 @@ import type { ActivityFunction } from '../host/functions';
 import type { Invoke } from '../host/invoke';
 import type { TypedData } from '../host/rpc';
 import type { Command } from './actions';
-import { EventType, historyEvent, type HistoryEvent } from './history';
+import { EventType, failure, historyEvent, type HistoryEvent } from './history';
 
 type ActivityCommand = Extract<Command, { readonly kind: 'activity' }>;
 
@@ -41,15 +41,22 @@ export function toJson(data: TypedData | null | undefined): string | null {
   return number === null || number === undefined ? null : JSON.stringify(number);
 }
 
-export function unknownFunction(
+/**
+ * @param functions - by name in lower case
+ * @throws an error of this class, which names the functions that there are, if none has the name
+ */
+export function functionOf<F extends { readonly name: string }>(
+  functions: ReadonlyMap<string, F>,
   name: string,
   kind: 'an orchestrator' | 'an activity' | 'an entity',
-  known: Iterable<{ readonly name: string }>,
-): string {
-  const names = Array.from(known, (fn) => fn.name);
-  return (
+  Refusal: new (message: string) => Error = Error,
+): F {
+  const found = functions.get(name.toLowerCase());
+  if (found !== undefined) return found;
+  const names = Array.from(functions.values(), (fn) => fn.name);
+  throw new Refusal(
     `The function '${name}' doesn't exist, is disabled, or is not ${kind} function. Those there are: ` +
-    (names.length === 0 ? 'none.' : `'${names.join("', '")}'.`)
+      (names.length === 0 ? 'none.' : `'${names.join("', '")}'.`),
   );
 }
 
@@ -69,13 +76,8 @@ async function callActivity(
   } catch (error) {
     const { message, stack = message } = error instanceof Error ? error : new Error(String(error));
     onError(fn.name, stack);
-    return historyEvent({
-      EventType: EventType.TaskFailed,
-      TaskScheduledId: id,
-      Reason: `Activity function '${fn.name}' failed: ${message}`,
-      Details: JSON.stringify({ Message: message, StackTraceString: stack }),
-      FailureDetails: null,
-    });
+    const details = JSON.stringify({ Message: message, StackTraceString: stack });
+    return failure(EventType.TaskFailed, id, `Activity function '${fn.name}' failed: ${message}`, details);
   }
 }
 
@@ -99,8 +101,7 @@ export function createActivities(options: ActivityOptions): Activities {
   };
   return {
     run(instanceId, command, { begun, done }) {
-      const fn = activities.get(command.name.toLowerCase());
-      if (fn === undefined) throw new Error(unknownFunction(command.name, 'an activity', activities.values()));
+      const fn = functionOf(activities, command.name, 'an activity');
       const arrive = (): void => {
         waiting.push(async () => {
           begun();

@@ -1,5 +1,5 @@
 import type { TypedData } from '../host/rpc';
-import { toJson, unknownFunction } from './activities';
+import { functionOf, toJson } from './activities';
 import { type Entity, type EntityRequest, type EntityResponse, parseId, schedulerId } from './entity';
 import type { HubState } from './hub-state';
 
@@ -26,9 +26,7 @@ export interface Entities {
   read(id: string): string | undefined;
 }
 
-/**
- * @param answer gives an orchestration the answer for which it waits
- */
+/** @param answer - gives an orchestration the answer for which it waits */
 export function createEntities(
   state: HubState,
   answer: (request: EntityRequest, response: EntityResponse) => void,
@@ -39,8 +37,7 @@ export function createEntities(
   const busy = new Set<string>();
 
   const send = (id: string, request: EntityRequest): void => {
-    const { name } = parseId(id);
-    if (!functions.has(name)) throw new Error(unknownFunction(name, 'an entity', functions.values()));
+    functionOf(functions, parseId(id).name, 'an entity');
     const entity: Entity = entities.get(id) ?? { id, exists: false, state: undefined, queue: [], answers: [] };
     entities.set(id, entity);
     const known = entity.answers.find(([answered]) => answered === request.id);
@@ -91,8 +88,7 @@ export function createEntities(
       ...(input !== undefined && { input }),
     }));
     try {
-      const fn = functions.get(self.name);
-      if (fn === undefined) throw new Error(unknownFunction(self.name, 'an entity', functions.values()));
+      const fn = functionOf(functions, self.name, 'an entity');
       const trigger: TypedData = { string: JSON.stringify({ self, exists, state: before ?? null, batch: requests }) };
       const result = JSON.parse(toJson((await options.invoke(fn, { trigger })).returnValue) ?? '{}') as BatchResult;
       const failed = result.results.flatMap(({ isError }, index) => (isError ? [batch[index]?.operation] : []));

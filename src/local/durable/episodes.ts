@@ -1,13 +1,12 @@
 import { callAt } from '../host/timer';
 import { type Action, type Command, planActions } from './actions';
-import { toJson, unknownFunction } from './activities';
+import { functionOf, toJson } from './activities';
 import type { Entities } from './entities';
-import { EventType, type HistoryEvent, historyEvent, orchestratorPayload } from './history';
+import { EventType, failure, type HistoryEvent, historyEvent, orchestratorPayload } from './history';
 import { HTTP_ACTIVITY } from './http';
 import { hiddenUntil } from './hub-files';
 import type { HubState } from './hub-state';
-import { type LiveInstance, cancelTimers, isFinished } from './instances';
-import { executionStarted } from './new-instance';
+import { cancelTimers, executionStarted, isFinished, type LiveInstance } from './instances';
 import { type TaskEnds, createTasks } from './tasks';
 
 /** The return value of an orchestrator function. */
@@ -107,9 +106,7 @@ export function createEpisodes(state: HubState): Episodes {
   const apply = (instance: LiveInstance, outcome: OrchestratorState): void => {
     if (outcome.customStatus !== undefined) instance.customStatus = JSON.stringify(outcome.customStatus);
     const plan = planActions(outcome.actions?.flat() ?? [], instance.history);
-    const known = new Map(
-      instance.history.filter((event) => event.EventId >= 0).map((event) => [event.EventId, event]),
-    );
+    const known = new Map(instance.history.map((event) => [event.EventId, event]));
     const isOver = outcome.error !== undefined || plan.continueAsNew !== undefined || outcome.isDone === true;
     if (isOver) {
       // Signals of the last episode leave too.
@@ -158,8 +155,7 @@ export function createEpisodes(state: HubState): Episodes {
 
 async function play({ options, orchestrators }: HubState, instance: LiveInstance): Promise<OrchestratorState> {
   try {
-    const fn = orchestrators.get(instance.name.toLowerCase());
-    if (fn === undefined) throw new Error(unknownFunction(instance.name, 'an orchestrator', orchestrators.values()));
+    const fn = functionOf(orchestrators, instance.name, 'an orchestrator');
     const trigger = { string: orchestratorPayload(instance, instance.history) };
     const { returnValue } = await options.invoke(fn, { trigger });
     return JSON.parse(toJson(returnValue) ?? '{}') as OrchestratorState;
@@ -173,13 +169,8 @@ function endEvent({ name }: LiveInstance, TaskScheduledId: number, status: EndSt
   if (status === 'Completed') {
     return historyEvent({ EventType: EventType.SubOrchestrationInstanceCompleted, TaskScheduledId, Result: output });
   }
-  return historyEvent({
-    EventType: EventType.SubOrchestrationInstanceFailed,
-    TaskScheduledId,
-    Reason: `Sub-orchestration '${name}' ended as ${status}`,
-    Details: output,
-    FailureDetails: null,
-  });
+  const reason = `Sub-orchestration '${name}' ended as ${status}`;
+  return failure(EventType.SubOrchestrationInstanceFailed, TaskScheduledId, reason, output);
 }
 
 function eventText(event: HistoryEvent): string {

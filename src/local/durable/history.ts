@@ -18,6 +18,8 @@ export const EventType = {
   EventRaised: 15,
 } as const;
 
+type FailureType = typeof EventType.TaskFailed | typeof EventType.SubOrchestrationInstanceFailed;
+
 interface Common {
   /** The number of the task or timer that the event creates; -1 for other events. */
   readonly EventId: number;
@@ -33,16 +35,9 @@ export type HistoryEvent = Common &
     | { readonly EventType: typeof EventType.ExecutionStarted; readonly Name: string; readonly Input: string | null }
     | { readonly EventType: typeof EventType.TaskScheduled; readonly Name: string }
     | {
-        readonly EventType: typeof EventType.TaskCompleted;
+        readonly EventType: typeof EventType.TaskCompleted | typeof EventType.SubOrchestrationInstanceCompleted;
         readonly TaskScheduledId: number;
         readonly Result: string | null;
-      }
-    | {
-        readonly EventType: typeof EventType.TaskFailed;
-        readonly TaskScheduledId: number;
-        readonly Reason: string;
-        readonly Details: string;
-        readonly FailureDetails: null;
       }
     | {
         readonly EventType: typeof EventType.SubOrchestrationInstanceCreated;
@@ -50,12 +45,7 @@ export type HistoryEvent = Common &
         readonly InstanceId: string;
       }
     | {
-        readonly EventType: typeof EventType.SubOrchestrationInstanceCompleted;
-        readonly TaskScheduledId: number;
-        readonly Result: string;
-      }
-    | {
-        readonly EventType: typeof EventType.SubOrchestrationInstanceFailed;
+        readonly EventType: FailureType;
         readonly TaskScheduledId: number;
         readonly Reason: string;
         readonly Details: string;
@@ -80,6 +70,11 @@ type Own<E> = E extends HistoryEvent ? Omit<E, keyof Common> & Partial<Pick<Comm
 /** A new event with the current time. */
 export function historyEvent(event: Own<HistoryEvent>): HistoryEvent {
   return { EventId: -1, IsPlayed: false, Timestamp: new Date().toISOString(), ...event };
+}
+
+/** The failure of a task. */
+export function failure(type: FailureType, TaskScheduledId: number, Reason: string, Details: string): HistoryEvent {
+  return historyEvent({ EventType: type, TaskScheduledId, Reason, Details, FailureDetails: null });
 }
 
 /** The input of an orchestrator function, from its trigger's binding. */

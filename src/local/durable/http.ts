@@ -1,4 +1,4 @@
-import { EventType, type HistoryEvent, POLL_AFTER_MS, historyEvent } from './history';
+import { EventType, failure, type HistoryEvent, POLL_AFTER_MS, historyEvent } from './history';
 
 /** The name of the extension's own activity for calls over HTTP. */
 export const HTTP_ACTIVITY = 'BuiltIn::HttpActivity';
@@ -65,13 +65,7 @@ export async function callHttp(id: number, request: HttpRequest): Promise<Histor
   } catch (error) {
     const { message, cause } = error instanceof Error ? error : new Error(String(error));
     const why = cause instanceof Error ? `${message}: ${cause.message}` : message;
-    return historyEvent({
-      EventType: EventType.TaskFailed,
-      TaskScheduledId: id,
-      Reason: `${request.method} ${request.uri} failed: ${why}`,
-      Details: why,
-      FailureDetails: null,
-    });
+    return failure(EventType.TaskFailed, id, `${request.method} ${request.uri} failed: ${why}`, why);
   }
 }
 

@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { unknownFunction } from './activities';
+import { functionOf } from './activities';
 import { schedulerId } from './entity';
 import { createEpisodes } from './episodes';
 import { EventType, historyEvent } from './history';
 import { createHubState, type HubOptions, underWay } from './hub-state';
-import { cancelTimers, type Instance } from './instances';
-import { checkInstanceId, InvalidRequestError, newInstance } from './new-instance';
+import { cancelTimers, checkInstanceId, type Instance, InvalidRequestError, newInstance } from './instances';
 
 /** An orchestration with this id has not ended yet. */
 export class InstanceExistsError extends Error {
@@ -53,10 +52,7 @@ export function createHub(options: HubOptions): Hub {
 
   return {
     start(functionName, instanceId, input) {
-      const fn = orchestrators.get(functionName.toLowerCase());
-      if (fn === undefined) {
-        throw new InvalidRequestError(unknownFunction(functionName, 'an orchestrator', orchestrators.values()));
-      }
+      const fn = functionOf(orchestrators, functionName, 'an orchestrator', InvalidRequestError);
       const id = checkInstanceId(instanceId ?? randomUUID().replaceAll('-', ''));
       const existing = underWay(state, id);
       if (existing !== undefined) {

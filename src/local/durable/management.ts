@@ -3,8 +3,7 @@ import { isSameOrigin } from '../../core/same-origin';
 import { readBody, type RequestHandler, sendJson } from '../host/http-server';
 import { DURABLE_PATH, managementUrls } from './client-input';
 import { type Hub, InstanceExistsError } from './hub';
-import { InvalidRequestError } from './new-instance';
-import { type Instance, isFinished } from './instances';
+import { type Instance, InvalidRequestError, isFinished } from './instances';
 
 /** One call of the served part of the extension's HTTP API. */
 interface Call {
@@ -51,13 +50,10 @@ function sendError(response: http.ServerResponse, error: unknown): true {
     const Message = 'One or more of the arguments submitted is incorrect';
     return sendJson(response, 400, { Message, ExceptionMessage: message, ExceptionType: 'System.ArgumentException' });
   }
-  const type =
+  const Message = 'Something went wrong while processing your request';
+  const ExceptionType =
     error instanceof InstanceExistsError ? 'DurableTask.Core.Exceptions.OrchestrationAlreadyExistsException' : name;
-  return sendJson(response, 500, {
-    Message: 'Something went wrong while processing your request',
-    ExceptionMessage: message,
-    ExceptionType: type,
-  });
+  return sendJson(response, 500, { Message, ExceptionMessage: message, ExceptionType });
 }
 
 async function readJsonText(request: http.IncomingMessage): Promise<string> {
@@ -68,12 +64,7 @@ async function readJsonText(request: http.IncomingMessage): Promise<string> {
 }
 
 /** `orchestrators/{functionName}/{instanceId?}` */
-async function start(
-  hub: Hub,
-  hubName: string,
-  { request, response, url }: Call,
-  names: readonly string[],
-): Promise<true> {
+async function start(hub: Hub, hubName: string, { request, response, url }: Call, names: string[]): Promise<true> {
   const [functionName = '', instanceId] = names;
   if (request.method !== 'POST' || names.length > 2) return sendJson(response, 404, undefined);
   const instance = hub.start(functionName, instanceId === '' ? undefined : instanceId, await readJsonText(request));
@@ -83,8 +74,7 @@ async function start(
 
 /** `instances` */
 function all(hub: Hub, { request, response, url }: Call): true {
-  const meets = filterOf(url.searchParams);
-  const found = Array.from(hub.list()).filter(meets);
+  const found = Array.from(hub.list()).filter(filterOf(url.searchParams));
   if (request.method === 'GET') {
     const input = url.searchParams.get('showInput') !== 'false';
     const statuses = found.map((instance) => toStatus(instance, { input, history: false }));
@@ -115,18 +105,12 @@ async function one(hub: Hub, { request, response, url }: Call, names: readonly s
     case 'POST terminate':
       hub.terminate(instanceId, query.get('reason') ?? '');
       return sendJson(response, finished ? 410 : 202, undefined);
-    case 'POST raiseEvent': {
-      const input = await readJsonText(request);
-      hub.raiseEvent(instanceId, eventName ?? '', input);
+    case 'POST raiseEvent':
+      hub.raiseEvent(instanceId, eventName ?? '', await readJsonText(request));
       return sendJson(response, finished ? 410 : 202, undefined);
-    }
-    default:
-      return sendJson(
-        response,
-        501,
-        `The embedded host does not support '${request.method} ${operation}' of an instance. ${CORE_TOOLS}`,
-      );
   }
+  const call = `'${request.method} ${operation}' of an instance`;
+  return sendJson(response, 501, `The embedded host does not support ${call}. ${CORE_TOOLS}`);
 }
 
 /** `entities/{name}/{key}` */

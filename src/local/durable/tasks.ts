@@ -1,14 +1,13 @@
 import { callAt } from '../host/timer';
 import type { Command } from './actions';
-import { unknownFunction } from './activities';
-import type { Entities } from './entities';
-import { createEntityCalls } from './entity-calls';
+import { functionOf } from './activities';
+import { createEntities, type Entities } from './entities';
+import type { EntityRequest, EntityResponse } from './entity';
 import { EventType, historyEvent, type HistoryEvent } from './history';
 import { hiddenUntil } from './hub-files';
 import { type HubState, underWay } from './hub-state';
 import { HTTP_ACTIVITY, callHttp, checked } from './http';
-import type { LiveInstance, Pending } from './instances';
-import { checkInstanceId, newInstance } from './new-instance';
+import { checkInstanceId, type LiveInstance, newInstance, type Pending } from './instances';
 
 /** Receives the ends of tasks, and the instances that they start. */
 export interface TaskEnds {
@@ -40,14 +39,8 @@ export function createTasks(state: HubState, { deliver, wake, fail }: TaskEnds):
       instance.history.push(historyEvent({ EventType: EventType.TaskScheduled, EventId: id, Name, IsPlayed: true }));
       return;
     }
-    if (command.kind === 'subOrchestration') {
-      startSubOrchestration(instance, command);
-      return;
-    }
-    if (command.kind === 'entity') {
-      callEntity(instance, command);
-      return;
-    }
+    if (command.kind === 'subOrchestration') return startSubOrchestration(instance, command);
+    if (command.kind === 'entity') return callEntity(instance, command);
     setTimer(instance, command);
     const FireAt = new Date(command.fireAt).toISOString();
     instance.history.push(historyEvent({ EventType: EventType.TimerCreated, EventId: id, FireAt, IsPlayed: true }));
@@ -89,28 +82,17 @@ export function createTasks(state: HubState, { deliver, wake, fail }: TaskEnds):
     parent: LiveInstance,
     { id, name, input, instanceId }: Extract<Command, { kind: 'subOrchestration' }>,
   ): void => {
-    const fn = orchestrators.get(name.toLowerCase());
-    if (fn === undefined) throw new Error(unknownFunction(name, 'an orchestrator', orchestrators.values()));
+    const fn = functionOf(orchestrators, name, 'an orchestrator');
     const childId =
       instanceId === undefined ? `${parent.id}:${String(parent.execution)}:${String(id)}` : checkInstanceId(instanceId);
     if (underWay(state, childId) !== undefined) {
       throw new Error(`an orchestration instance with the id '${childId}' is under way already`);
     }
-    const child = newInstance(childId, fn.name, JSON.stringify(input ?? null), {
-      id: parent.id,
-      execution: parent.execution,
-      task: id,
-    });
+    const by = { id: parent.id, execution: parent.execution, task: id };
+    const child = newInstance(childId, fn.name, JSON.stringify(input ?? null), by);
     instances.add(child);
-    parent.history.push(
-      historyEvent({
-        EventType: EventType.SubOrchestrationInstanceCreated,
-        EventId: id,
-        Name: fn.name,
-        InstanceId: childId,
-        IsPlayed: true,
-      }),
-    );
+    const created = { EventType: EventType.SubOrchestrationInstanceCreated, Name: fn.name, InstanceId: childId };
+    parent.history.push(historyEvent({ ...created, EventId: id, IsPlayed: true }));
     wake(child);
   };
 
@@ -118,7 +100,7 @@ export function createTasks(state: HubState, { deliver, wake, fail }: TaskEnds):
     try {
       if (command.kind === 'activity') runActivity(instance, command);
       else if (command.kind === 'http') request(instance, command);
-      else if (command.kind === 'entity') callAgain(instance, command);
+      else if (command.kind === 'entity') entities.send(command.entity, requestOf(instance, command));
     } catch (error) {
       fail(instance, (error as Error).message);
     }
@@ -139,6 +121,55 @@ export function createTasks(state: HubState, { deliver, wake, fail }: TaskEnds):
     }
   };
 
-  const { entities, callEntity, callAgain } = createEntityCalls(state, deliver);
+  const { entities, callEntity } = createEntityCalls(state, deliver);
   return { perform, resume, entities };
+}
+
+type EntityCommand = Extract<Command, { readonly kind: 'entity' }>;
+
+/** The requests of orchestrations to entities, and their answers. */
+interface EntityCalls {
+  readonly entities: Entities;
+  /** Sends a request for the first time. */
+  callEntity(instance: LiveInstance, command: EntityCommand): void;
+}
+
+function createEntityCalls(state: HubState, deliver: TaskEnds['deliver']): EntityCalls {
+  const answered = ({ id, from }: EntityRequest, response: EntityResponse): void => {
+    const instance = from && underWay(state, from.instance);
+    const command = from && instance?.pending.get(from.task)?.command;
+    // An instance that was started over, or again under this id, waits for another answer.
+    if (instance === undefined || command?.kind !== 'entity' || requestOf(instance, command).id !== id) return;
+    instance.pending.delete(command.id);
+    const event = historyEvent({ EventType: EventType.EventRaised, Name: id, Input: JSON.stringify(response) });
+    deliver(instance, instance.execution, event);
+  };
+  const entities = createEntities(state, answered);
+
+  return {
+    entities,
+    callEntity(instance, command) {
+      const { id: EventId, entity, operation: op, isSignal: signal } = command;
+      const request = requestOf(instance, command);
+      const { id, input } = request;
+      if (!signal) instance.pending.set(EventId, { command });
+      entities.send(entity, request);
+      const Input = JSON.stringify({ id, op, parent: instance.id, signal, ...(input !== undefined && { input }) });
+      const event = { EventType: EventType.EventSent, EventId, InstanceId: entity, Name: 'op', Input } as const;
+      instance.history.push(historyEvent({ ...event, IsPlayed: true }));
+    },
+  };
+}
+
+/** Two executions of one id never send the same request. */
+function requestOf(
+  { id: instance, createdAt, execution }: LiveInstance,
+  { id: task, operation, input, isSignal }: EntityCommand,
+): EntityRequest {
+  return {
+    id: `${instance}:${String(createdAt)}:${String(execution)}:${String(task)}`,
+    operation,
+    input: input === undefined ? undefined : JSON.stringify(input),
+    ...(!isSignal && { from: { instance, task } }),
+  };
 }
