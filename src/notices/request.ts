@@ -101,10 +101,7 @@ function send(
     };
     // A connection that is kept was checked for another call, so each call has its own agent.
     const sent: ClientRequest = isSecure
-      ? secureRequest(address, {
-          ...options,
-          agent: new Agent({ keepAlive: false, ...given({ ca }) }),
-        })
+      ? secureRequest(address, { ...options, agent: new Agent({ keepAlive: false, ...given({ ca }) }) })
       : plainRequest(address, { ...options, agent: false });
     sent.on('error', reject);
     sent.on('response', (answer) => {

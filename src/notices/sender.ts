@@ -200,12 +200,6 @@ export function offId({ name, address, routingKey = '' }: Receiver): string {
   return `${OFF}${name}_${digest.slice(0, 16)}`;
 }
 
-/** A digest has no room for what the handlers threw. */
-function withoutError(notice: Notice): Notice {
-  const { error, ...others } = notice;
-  return error === undefined ? notice : others;
-}
-
 /** One notice in place of several. The same ones give the same id. */
 function digestOf(receiver: string, notices: readonly Notice[]): Notice {
   const ids = notices.map(({ id }) => id).sort();
@@ -217,7 +211,8 @@ function digestOf(receiver: string, notices: readonly Notice[]): Notice {
     change: 'digest',
     job: '',
     at: Math.max(...notices.map(({ at }) => at)),
-    notices: notices.slice(0, DIGEST_SIZE).map((notice) => withoutError(notice)),
+    // A digest has no room for what the handlers threw.
+    notices: notices.slice(0, DIGEST_SIZE).map(({ error: _error, ...others }) => others),
     of: notices.length,
   };
 }

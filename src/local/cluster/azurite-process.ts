@@ -76,6 +76,4 @@ async function stop(): Promise<void> {
 process.on('message', (message: ToAzurite) => void (message.kind === 'start' ? start(message) : stop()));
 // The cluster has ended, perhaps by kill -9.
 process.on('disconnect', () => void stop());
-process.on('SIGINT', () => undefined);
-process.on('SIGTERM', () => undefined);
-process.on('SIGHUP', () => undefined);
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);

@@ -161,9 +161,8 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     const { name, deployment, timerLocks } = placeOf(index);
     const anyPort = options.port === 0;
     return createDeployment({
+      ...options,
       name,
-      app: options.app,
-      main: options.main,
       port: anyPort ? 0 : options.port + index,
       inspectPort: options.inspect ? (anyPort ? 0 : 9229 + index) : undefined,
       settings: {
@@ -177,13 +176,9 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
         CRONLEASE_ENVIRONMENT: 'local',
         CRONLEASE_ENVIRONMENT_COLOR: 'green',
       },
-      strict: options.strict,
       hubFolder: path.join(hubs, name),
       timerLocks,
-      restart: options.restart,
       guard,
-      onEvent: options.onEvent,
-      onLog: options.onLog,
     });
   });
 

@@ -27,6 +27,4 @@ process.on('disconnect', () => {
   for (const folder of folders) rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
 });
 // A terminal signals the whole process group, but the guard must end last.
-process.on('SIGINT', () => undefined);
-process.on('SIGTERM', () => undefined);
-process.on('SIGHUP', () => undefined);
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
