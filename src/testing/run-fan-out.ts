@@ -32,19 +32,11 @@ export interface FanOutTest extends JobTest {
 export async function runFanOut(handler: FanOutHandler, options: FanOutTestOptions = {}): Promise<FanOutTest> {
   const bench = await testBench(handler, options);
   const input = bench.held.job.input as never;
-  const done = (handlerCall: HandlerCall, items: readonly ItemOutcome<unknown, unknown>[], itemCalls: number) => {
-    bench.fence.close();
-    const { error } = handlerCall;
-    return {
-      ...conclude(handlerCall),
-      error,
-      writes: bench.writes,
-      logs: bench.logs,
-      progress: bench.said.progress,
-      items,
-      itemCalls,
-    };
-  };
+  const done = (handlerCall: HandlerCall, items: readonly ItemOutcome<unknown, unknown>[], itemCalls: number) => ({
+    ...conclude(bench, handlerCall),
+    items,
+    itemCalls,
+  });
   let texts: readonly string[] = [];
   const planned = await attempt(bench, async (context) => {
     texts = checkPlan(handler, await handler.plan(context, input));

@@ -135,18 +135,9 @@ export async function runJob<Result>(
     },
   });
   const done = await finish(clock, handlerCall, aborter, orchestrated?.takeWait ?? played?.takeWait);
-  bench.fence.close();
-  const { outcome, reason, result } = conclude(done);
-  // The value has passed through JSON, so this type is right.
-  const stored = result as Stored<Awaited<Result>> | undefined;
   return {
-    outcome,
-    reason,
-    result: stored,
-    error: done.error,
-    writes: bench.writes,
-    logs: bench.logs,
-    progress: bench.said.progress,
+    // Its result has passed through JSON, so this type is right.
+    ...(conclude(bench, done) as JobTest<Stored<Awaited<Result>>>),
     ...(orchestrated && { activities: orchestrated.activities, customStatus: orchestrated.customStatus() }),
   };
 }
@@ -264,7 +255,13 @@ export async function finish<T>(
   return ended;
 }
 
-export function conclude({ end, result }: HandlerCall): Pick<JobTest, 'outcome' | 'reason' | 'result'> {
+/** The result of a test, whose fence lets no more writes through. */
+export function conclude({ fence, writes, logs, said }: Bench, handlerCall: HandlerCall): JobTest {
+  fence.close();
+  return { ...endOf(handlerCall), error: handlerCall.error, writes, logs, progress: said.progress };
+}
+
+function endOf({ end, result }: HandlerCall): Pick<JobTest, 'outcome' | 'reason' | 'result'> {
   switch (end.kind) {
     case 'returned':
       return { outcome: 'succeeded', reason: 'completed', result };

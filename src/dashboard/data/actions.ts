@@ -208,8 +208,5 @@ export function uncordon(deployment: string): Action {
 
 /** Without the members that a person left empty. */
 export function bodyOf({ note, input }: Partial<Given>): object {
-  return {
-    ...(note === undefined || note === '' ? {} : { note }),
-    ...given({ input }),
-  };
+  return { ...(note === undefined || note === '' ? {} : { note }), ...given({ input }) };
 }
