@@ -7,23 +7,25 @@ import { codeOf, dateOf, failure } from './errors';
 export type Answer<T> =
   { readonly kind: 'yes'; readonly value: T; readonly date: EpochMs } | { readonly kind: 'no'; readonly date: EpochMs };
 
-interface Question<T> {
+interface Question {
   /** The operation and its object, for messages. */
   readonly what: string;
   /** The service's error codes that are answers, not errors. */
   readonly no: readonly string[];
-  readonly send: (abortSignal: AbortSignal) => Promise<T>;
   readonly options: CallOptions | undefined;
 }
 
-export type Ask = <T extends { readonly date?: Date }>(question: Question<T>) => Promise<Answer<T>>;
+export type Ask = <T extends { readonly date?: Date }>(
+  question: Question,
+  send: (abortSignal: AbortSignal) => Promise<T>,
+) => Promise<Answer<T>>;
 
 /**
  * Makes each call once, and translates its error into the port's terms. The caller's signal or the time limit ends a
  * call.
  */
 export function asker(service: Service): Ask {
-  return ({ what, no, send, options }) => {
+  return ({ what, no, options }, send) => {
     const where = `${what} at ${service.location}`;
     return limited(service, where, options?.signal, async (abortSignal) => {
       try {

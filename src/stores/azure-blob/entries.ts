@@ -17,29 +17,22 @@ export function entriesIn(container: ContainerClient, ask: Ask, askPage: AskPage
       checkMetadata(metadata);
       const blob = container.getBlockBlobClient(keys.nameOf(id));
       const conditions = conditionsOf(condition);
-      const answer = await ask({
-        what,
-        no: refusalsOf(condition),
-        options,
-        send: (abortSignal) =>
-          kind === 'metadata'
-            ? blob.setMetadata(metadata, { conditions, abortSignal })
-            : blob.upload(body, Buffer.byteLength(body), {
-                metadata,
-                conditions,
-                ...(body !== '' && { blobHTTPHeaders: { blobContentType: 'application/json' } }),
-                abortSignal,
-              }),
-      });
+      const answer = await ask({ what, no: refusalsOf(condition), options }, (abortSignal) =>
+        kind === 'metadata'
+          ? blob.setMetadata(metadata, { conditions, abortSignal })
+          : blob.upload(body, Buffer.byteLength(body), {
+              metadata,
+              conditions,
+              ...(body !== '' && { blobHTTPHeaders: { blobContentType: 'application/json' } }),
+              abortSignal,
+            }),
+      );
       return answer.kind === 'yes' ? quoted(answer.value.etag ?? '') : undefined;
     },
     async get({ keys, id, what, options }) {
-      const answer = await ask({
-        what,
-        no: NO.read,
-        options,
-        send: (abortSignal) => download(container.getBlobClient(keys.nameOf(id)), abortSignal),
-      });
+      const answer = await ask({ what, no: NO.read, options }, (abortSignal) =>
+        download(container.getBlobClient(keys.nameOf(id)), abortSignal),
+      );
       const { date: now } = answer;
       if (answer.kind === 'no') return { now, head: undefined, body: undefined };
       const { etag, metadata, lastModified, body } = answer.value;
@@ -71,12 +64,9 @@ export function entriesIn(container: ContainerClient, ask: Ask, askPage: AskPage
     async remove({ keys, id, what, ifMatch, options }) {
       const condition = ifMatch === undefined ? 'there' : { version: ifMatch };
       const conditions = conditionsOf(condition);
-      const answer = await ask({
-        what,
-        no: refusalsOf(condition),
-        options,
-        send: (abortSignal) => container.getBlobClient(keys.nameOf(id)).delete({ conditions, abortSignal }),
-      });
+      const answer = await ask({ what, no: refusalsOf(condition), options }, (abortSignal) =>
+        container.getBlobClient(keys.nameOf(id)).delete({ conditions, abortSignal }),
+      );
       return answer.kind === 'yes';
     },
   };

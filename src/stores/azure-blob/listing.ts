@@ -37,8 +37,8 @@ export type AskPage = (
 export function pagesOf(container: ContainerClient, ask: Ask, pageSize: number): AskPage {
   return async (what, { limit = pageSize, ...request }, options) => {
     const sized = { ...request, limit: Math.min(limit, pageSize) };
-    const send = (abortSignal: AbortSignal): Promise<Page> => page(container, sized, abortSignal);
-    const answer = await ask({ what, no: request.start === undefined ? [] : NO_RANGES, options, send });
+    const question = { what, no: request.start === undefined ? [] : NO_RANGES, options };
+    const answer = await ask(question, (abortSignal) => page(container, sized, abortSignal));
     if (answer.kind === 'no') throw new RangesRefusedError(`${what}: the service does not list from a name on`);
     return answer;
   };

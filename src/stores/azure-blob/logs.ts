@@ -14,41 +14,30 @@ export function logsIn(container: ContainerClient, ask: Ask, askPage: AskPage): 
   return {
     async createLog(job, key, name, options) {
       const blobName = nameOf(job, key, name);
-      const { kind } = await ask({
-        what: `create ${blobName}`,
-        no: NO.create,
-        options,
-        send: (abortSignal) =>
-          container.getAppendBlobClient(blobName).create({
-            conditions: { ifNoneMatch: '*' },
-            blobHTTPHeaders: { blobContentType: 'application/x-ndjson' },
-            abortSignal,
-          }),
-      });
+      const { kind } = await ask({ what: `create ${blobName}`, no: NO.create, options }, (abortSignal) =>
+        container.getAppendBlobClient(blobName).create({
+          conditions: { ifNoneMatch: '*' },
+          blobHTTPHeaders: { blobContentType: 'application/x-ndjson' },
+          abortSignal,
+        }),
+      );
       return kind === 'yes' ? 'created' : 'exists';
     },
     async appendLog(job, key, name, { text, at }, options) {
       checkLogText(text);
       const blobName = nameOf(job, key, name);
-      const { kind } = await ask({
-        what: `append to ${blobName}`,
-        no: NO.append,
-        options,
-        send: (abortSignal) =>
-          container
-            .getAppendBlobClient(blobName)
-            .appendBlock(text, text.length, { conditions: { appendPosition: at }, abortSignal }),
-      });
+      const { kind } = await ask({ what: `append to ${blobName}`, no: NO.append, options }, (abortSignal) =>
+        container
+          .getAppendBlobClient(blobName)
+          .appendBlock(text, text.length, { conditions: { appendPosition: at }, abortSignal }),
+      );
       return kind === 'yes' ? 'appended' : 'refused';
     },
     async readLog(job, key, name, range, options) {
       const blobName = nameOf(job, key, name);
-      const answer = await ask({
-        what: `read ${blobName}`,
-        no: NO.read,
-        options,
-        send: (abortSignal) => downloadPart(container.getBlobClient(blobName), range, abortSignal),
-      });
+      const answer = await ask({ what: `read ${blobName}`, no: NO.read, options }, (abortSignal) =>
+        downloadPart(container.getBlobClient(blobName), range, abortSignal),
+      );
       return answer.kind === 'yes' ? answer.value.text : undefined;
     },
     async listLogs(job, key, { limit, continuation }, options) {

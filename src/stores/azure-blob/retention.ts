@@ -47,13 +47,9 @@ export function retentionIn(container: ContainerClient, ask: Ask, askPage: AskPa
 
   async function remove(blobs: readonly ListedBlob[], options: CallOptions | undefined): Promise<void> {
     await inParallel(blobs, ({ name, etag }) =>
-      ask({
-        what: `delete ${name}`,
-        no: [...NO.replace, ...KEPT],
-        options,
-        send: (abortSignal) =>
-          container.getBlobClient(name).delete({ conditions: { ifMatch: quoted(etag) }, abortSignal }),
-      }),
+      ask({ what: `delete ${name}`, no: [...NO.replace, ...KEPT], options }, (abortSignal) =>
+        container.getBlobClient(name).delete({ conditions: { ifMatch: quoted(etag) }, abortSignal }),
+      ),
     );
   }
 

@@ -134,12 +134,8 @@ async function createContainer(
   ask: Ask,
   options: CallOptions | undefined,
 ): Promise<void> {
-  await ask({
-    what: 'create the container',
-    no: ['ContainerAlreadyExists'],
-    options,
-    send: (abortSignal) => container.create({ abortSignal }),
-  });
+  const question = { what: 'create the container', no: ['ContainerAlreadyExists'], options };
+  await ask(question, (abortSignal) => container.create({ abortSignal }));
 }
 
 async function prepare(
@@ -153,12 +149,10 @@ async function prepare(
   } catch (cause) {
     if (!(cause instanceof StoreDeniedError)) throw cause;
     // Uses a listing, which every coordinator must be allowed. A SAS cannot read the container's properties.
-    const { kind } = await ask({
-      what: 'look for the container',
-      no: ['ContainerNotFound'],
-      options,
-      send: (abortSignal) => page(container, { prefix: JOBS_PREFIX, limit: 1 }, abortSignal),
-    });
+    const question = { what: 'look for the container', no: ['ContainerNotFound'], options };
+    const { kind } = await ask(question, (abortSignal) =>
+      page(container, { prefix: JOBS_PREFIX, limit: 1 }, abortSignal),
+    );
     if (kind === 'yes') return;
     throw new StoreDeniedError(
       `${location}: there is no such container, and this app may not create it. Create it, or give the app permission to do so.`,
@@ -193,18 +187,14 @@ function jobRowsIn(
       return gathered.listing();
     },
     async breakLease(job, ifMatch, options) {
-      const answer = await ask({
-        what: `break the lease of ${job}`,
-        no: NO.lease,
-        options,
-        // The lease ends after its remaining time if that is shorter. Without a period, the service would end an
-        // endless lease at once.
-        send: (abortSignal) =>
-          container
-            .getBlobClient(partName(job, 'lease'))
-            .getBlobLeaseClient()
-            .breakLease(STORE_LIMITS.leaseMs.most / 1000, { conditions: { ifMatch }, abortSignal }),
-      });
+      // The lease ends after its remaining time if that is shorter. Without a period, the service would end an endless
+      // lease at once.
+      const answer = await ask({ what: `break the lease of ${job}`, no: NO.lease, options }, (abortSignal) =>
+        container
+          .getBlobClient(partName(job, 'lease'))
+          .getBlobLeaseClient()
+          .breakLease(STORE_LIMITS.leaseMs.most / 1000, { conditions: { ifMatch }, abortSignal }),
+      );
       if (answer.kind === 'no') return { kind: 'lost' };
       return { kind: 'broken', leftMs: (answer.value.leaseTime ?? 0) * 1000 };
     },

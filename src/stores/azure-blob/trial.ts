@@ -63,12 +63,10 @@ export async function azureBlobTrial({ container, clock, callTimeoutMs, id, whoC
 }
 
 async function listOnce(container: ContainerClient, ask: Ask): ReturnType<FirstLook> {
-  const { kind, date } = await ask({
-    what: 'list jobs',
-    no: ['ContainerNotFound'],
-    options: undefined,
-    send: (abortSignal) => page(container, { prefix: JOBS_PREFIX, limit: 1 }, abortSignal),
-  });
+  const question = { what: 'list jobs', no: ['ContainerNotFound'], options: undefined };
+  const { kind, date } = await ask(question, (abortSignal) =>
+    page(container, { prefix: JOBS_PREFIX, limit: 1 }, abortSignal),
+  );
   // The service cuts its Date to whole seconds.
   return { isThere: kind !== 'no', date, cutMs: 500 };
 }
@@ -89,7 +87,7 @@ function stepsOn(
       no: readonly string[] = [],
     ): Step =>
     async () => {
-      const answer = await ask({ what: `${what} ${name}`, no, options: undefined, send });
+      const answer = await ask({ what: `${what} ${name}`, no, options: undefined }, send);
       if (answer.kind === 'yes' && answer.value.versionId !== undefined) onVersion();
     };
   return {
