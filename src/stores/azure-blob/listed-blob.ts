@@ -16,15 +16,8 @@ export interface ListedBlob {
   readonly metadata: Metadata;
 }
 
-/** The properties of a blob that a listing of ours uses. */
-export interface BlobProperties {
-  readonly etag?: string | undefined;
-  readonly lastModified?: string | undefined;
-  readonly leaseState?: string | undefined;
-  readonly leaseDuration?: string | undefined;
-  readonly contentLength?: string | undefined;
-  readonly resourceType?: string | undefined;
-}
+/** A property of a blob in a listing, by the service's name for it. */
+export type Property = (name: string) => string | undefined;
 
 /**
  * The blob with these fields, as a listing shows it.
@@ -33,25 +26,18 @@ export interface BlobProperties {
  */
 export function blobOf(
   name: string | undefined,
-  {
-    etag = '',
-    lastModified = '',
-    leaseState = 'available',
-    leaseDuration,
-    contentLength = '0',
-    resourceType,
-  }: BlobProperties,
+  property: Property,
   readMetadata: () => readonly (readonly [string, string])[],
 ): ListedBlob {
   let metadata: Metadata | undefined;
   return {
     name: name ?? '',
-    etag,
-    lastModified,
-    lease: leaseState,
-    endless: leaseDuration === 'infinite',
-    bytes: Number(contentLength),
-    isFolder: resourceType === 'directory',
+    etag: property('Etag') ?? '',
+    lastModified: property('Last-Modified') ?? '',
+    lease: property('LeaseState') ?? 'available',
+    endless: property('LeaseDuration') === 'infinite',
+    bytes: Number(property('Content-Length') ?? '0'),
+    isFolder: property('ResourceType') === 'directory',
     get metadata() {
       // Makes own properties, so that `__proto__` is a key like any other.
       metadata ??= Object.fromEntries(readMetadata());

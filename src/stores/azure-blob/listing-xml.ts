@@ -1,5 +1,5 @@
 import { SaxesParser } from 'saxes';
-import { type BlobProperties, type ListedBlob, blobOf } from './listed-blob';
+import { type ListedBlob, blobOf } from './listed-blob';
 import { scanBlob } from './scan-blob';
 
 /** One page of a listing, without its Date, which is in a header. */
@@ -83,7 +83,8 @@ function parseOutline(blobs: ListedBlob[]): Outline {
   const close = (where: string, name: string): void => {
     if (where === BLOB) {
       const own = metadata;
-      blobs.push(blobOf(blobName, namedProperties(properties), () => own));
+      const property = (wanted: string): string | undefined => properties.get(wanted);
+      blobs.push(blobOf(blobName, property, () => own));
     }
     if (where === `${BLOB}/Metadata/${name}`) metadata.push([name, content]);
     else if (where === `${BLOB}/Name`) blobName = encoded ? decodeName(content) : content;
@@ -126,17 +127,6 @@ function parseOutline(blobs: ListedBlob[]): Outline {
         throw new Error(`the answer is not a listing: its root element is ${root ?? 'missing'}`);
       return continuation === '' ? undefined : continuation;
     },
-  };
-}
-
-function namedProperties(properties: ReadonlyMap<string, string>): BlobProperties {
-  return {
-    etag: properties.get('Etag'),
-    lastModified: properties.get('Last-Modified'),
-    leaseState: properties.get('LeaseState'),
-    leaseDuration: properties.get('LeaseDuration'),
-    contentLength: properties.get('Content-Length'),
-    resourceType: properties.get('ResourceType'),
   };
 }
 

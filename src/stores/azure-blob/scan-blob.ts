@@ -1,4 +1,4 @@
-import { type BlobProperties, type ListedBlob, blobOf } from './listed-blob';
+import { type ListedBlob, type Property, blobOf } from './listed-blob';
 
 /** One element without attributes, children or CDATA. */
 const FIELD = /<([A-Za-z_][\w.-]*)(?: ?\/>|>([^<]*)<\/\1>)/y;
@@ -32,8 +32,8 @@ export function scanBlob(text: string, start: number, end: number): ListedBlob |
   let at = fieldsFrom(blob, BLOB.length, keepName);
   const propertiesEnd = blob.indexOf('</Properties>', at);
   if (propertiesEnd < 0 || !blob.startsWith('<Properties>', at)) return undefined;
-  const properties = propertiesIn(blob.slice(at, propertiesEnd));
-  if (properties === undefined) return undefined;
+  const property = propertyIn(blob.slice(at, propertiesEnd));
+  if (property === undefined) return undefined;
   at = propertiesEnd + '</Properties>'.length;
   let metadata = '';
   if (blob.startsWith('<Metadata>', at)) {
@@ -46,7 +46,7 @@ export function scanBlob(text: string, start: number, end: number): ListedBlob |
   }
   // Where a user's key is named Blob, this is not the end.
   if (fieldsFrom(blob, at, keepName) !== blob.length || name === undefined) return undefined;
-  return blobOf(name, properties, () => metadataIn(metadata));
+  return blobOf(name, property, () => metadataIn(metadata));
 }
 
 const BLOB = '<Blob>';
@@ -74,20 +74,12 @@ function metadataIn(text: string): readonly (readonly [string, string])[] {
 }
 
 /** Undefined if one of them is in a form that a parser must read. The service writes text of users with entities. */
-function propertiesIn(text: string): BlobProperties | undefined {
+function propertyIn(text: string): Property | undefined {
   if (text.includes('&') || text.includes('<!')) return undefined;
-  const property = (name: string): string | undefined => {
+  return (name) => {
     const tag = `<${name}>`;
     const start = text.indexOf(tag);
     return start < 0 ? undefined : text.slice(start + tag.length, text.indexOf('<', start + tag.length));
-  };
-  return {
-    etag: property('Etag'),
-    lastModified: property('Last-Modified'),
-    leaseState: property('LeaseState'),
-    leaseDuration: property('LeaseDuration'),
-    contentLength: property('Content-Length'),
-    resourceType: property('ResourceType'),
   };
 }
 
