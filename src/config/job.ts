@@ -24,7 +24,7 @@ import { isObject } from '../core/metadata';
 import { ALL_JOBS, isJobName } from './readers';
 import type { CheckedJob, IssueReport } from './report';
 import { type FileGroups, type FileNotify, type JobSettings, jobRemainder, jobSchema } from './schema';
-import { nearest } from './suggest';
+import { oneOf } from './suggest';
 import { countOf, issuesOf } from './zod-issues';
 
 const YEAR_MS: Millis = 365 * 86_400_000;
@@ -135,14 +135,7 @@ function calendarsOf(
     if (calendar !== undefined) return [{ name: entry.calendar, calendar, index }];
     isRight = false;
     if (calendars.has(entry.calendar)) return [];
-    const names = [...calendars.keys()];
-    const meant = nearest(entry.calendar, names);
-    const remedy =
-      meant !== undefined
-        ? `did you mean "${meant}"?`
-        : names.length > 0
-          ? `use one of ${names.slice(0, 10).join(', ')}`
-          : 'declare it in "calendars" of the file';
+    const remedy = oneOf(entry.calendar, [...calendars.keys()], 'declare it in "calendars" of the file');
     report.error([...path, 'except', index, 'calendar'], 'is not a calendar of this file', remedy);
     return [];
   });

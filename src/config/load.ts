@@ -13,7 +13,7 @@ import { type ReadFile, readJsonFile } from './read-file';
 import { isObject } from '../core/metadata';
 import { type IssueReport, reportOn } from './report';
 import { jobSchema, topRemainder, topSchema } from './schema';
-import { nearest } from './suggest';
+import { oneOf } from './suggest';
 import { countOf, issuesOf } from './zod-issues';
 
 export interface LoadOptions {
@@ -151,7 +151,10 @@ function checkGroups(jobs: Readonly<Record<string, unknown>>, groups: readonly s
     const { group, schedule } = job;
     const place = ['jobs', name, 'group'];
     used.add(group);
-    if (!groups.includes(group)) report.error(place, 'is not a group of this file', remedyFor(group, groups));
+    if (!groups.includes(group)) {
+      const remedy = oneOf(group, groups, `declare it in "groups" of the file: {"${group}": {"maxParallel": 3}}`);
+      report.error(place, 'is not a group of this file', remedy);
+    }
     if (typeof schedule === 'string' && schedule.trim() === '@always') {
       report.error(
         place,
@@ -164,13 +167,6 @@ function checkGroups(jobs: Readonly<Record<string, unknown>>, groups: readonly s
     if (used.has(group)) continue;
     report.warning(['groups', group], 'is the group of no job', `set "group": "${group}" in a job, or remove it`);
   }
-}
-
-function remedyFor(group: string, names: readonly string[]): string {
-  const meant = nearest(group, names);
-  if (meant !== undefined) return `did you mean "${meant}"?`;
-  if (names.length > 0) return `use one of ${names.slice(0, 10).join(', ')}`;
-  return `declare it in "groups" of the file: {"${group}": {"maxParallel": 3}}`;
 }
 
 /** In place of the settings of a job that the jobs file no longer has: its schedule is not known, so nothing is due. */

@@ -79,10 +79,7 @@ const notifyShape = {
     .optional(),
   remind: duration(
     'How often the notice of a failure, or of an overdue job, is repeated while it lasts and is not acknowledged. Default: never.',
-    {
-      least: 60_000,
-      examples: ['1h', '4h', '1d'],
-    },
+    { least: 60_000, examples: ['1h', '4h', '1d'] },
   ).optional(),
 };
 
@@ -131,9 +128,7 @@ export const jobSchema = z
         z.union([
           exceptedDate,
           exceptedSpan,
-          z.strictObject({
-            calendar: z.string().describe("The name of one of the file's `calendars`."),
-          }),
+          z.strictObject({ calendar: z.string().describe("The name of one of the file's `calendars`.") }),
         ]),
       )
       .describe('Dates, periods with an exclusive `to`, or calendars of this file, as `{"calendar": "holidays"}`, in which nothing is due.')
@@ -176,9 +171,7 @@ export const jobSchema = z
       .prefault(5),
     spread: duration(
       'Delays every start by one fixed offset inside this span, taken from a hash of the job name, so that jobs do not all start at once. `scheduledFor` stays the due time.',
-      {
-        least: 0,
-      },
+      { least: 0 },
     ).prefault('0s'),
     timeout: duration(
       'An attempt is aborted after this long. With `grace` it must fit into `functionTimeout` of host.json. Default: `10m`; none for `@always`.',
@@ -189,17 +182,12 @@ export const jobSchema = z
     ).optional(),
     grace: duration(
       'How long a handler may take to obey its abort signal before the attempt ends without it. It must be less than two thirds of the lease minus 2 s or a tenth of the lease, whichever is longer.',
-      {
-        least: 0,
-        examples: ['0s', '5s', '15s'],
-      },
+      { least: 0, examples: ['0s', '5s', '15s'] },
     ).prefault('5s'),
     retry: retry.prefault({ attempts: 3, backoff: '10s', factor: 2, maxBackoff: '5m', jitter: 'full' }),
     lease: duration(
       'How long the lease of a running job lasts without renewal, `15s` to `60s` on Azure Blob Storage. Others take over from a dead holder after that, or after 15 s if its runs are short.',
-      {
-        examples: ['15s', '30s', '60s'],
-      },
+      { examples: ['15s', '30s', '60s'] },
     ).prefault('30s'),
     pauseAfterFailures: z
       .int()

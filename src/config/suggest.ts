@@ -21,6 +21,13 @@ export function insteadOf(word: string, known: readonly string[]): string {
   return `known ${known.length === 1 ? 'is' : 'are'} ${known.map((name) => `"${name}"`).join(', ')}`;
 }
 
+/** The remedy for a name that is not among these: the nearest of them, or some, or another remedy if there are none. */
+export function oneOf(name: string, names: readonly string[], ifNone: string): string {
+  const meant = nearest(name, names);
+  if (meant !== undefined) return `did you mean "${meant}"?`;
+  return names.length > 0 ? `use one of ${names.slice(0, 10).join(', ')}` : ifNone;
+}
+
 /** How many letters to insert, delete, replace or swap with a neighbour to turn one word into the other. */
 function editDistance(a: string, b: string): number {
   let beforeLast: number[] = [];
