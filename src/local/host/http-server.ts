@@ -65,16 +65,9 @@ export async function listen(
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
       const inUse = error.code === 'EADDRINUSE' || error.code === 'EACCES';
-      reject(
-        inUse
-          ? new PortInUseError(
-              `Port ${port} is in use. Stop what listens there, or choose another with --port (0: any free one).`,
-              {
-                cause: error,
-              },
-            )
-          : error,
-      );
+      if (!inUse) return reject(error);
+      const message = `Port ${port} is in use. Stop what listens there, or choose another with --port (0: any free one).`;
+      reject(new PortInUseError(message, { cause: error }));
     });
     server.listen(port, '127.0.0.1', resolve);
   });
