@@ -6,7 +6,7 @@ import { machineZone } from '../../core/show-time';
 import { StoreError } from '../../lease/store';
 import { isServer } from '../../local/servers/servers';
 import { deploymentsOf } from '../../operator/views/deployments';
-import { connectService } from '../../stores/azure-blob/connection';
+import { CONTAINER_NAME_RULE, connectService, isContainerName } from '../../stores/azure-blob/connection';
 import { isStoreUrl } from '../../stores/open';
 import { UsageError } from '../cli-error';
 import { OK } from '../output';
@@ -85,18 +85,15 @@ interface Samples {
   readonly files: readonly { readonly name: string; readonly file: string }[];
 }
 
-/**
- * @throws {@link UsageError} when there is no such folder, or its name cannot be a container's
- */
+/** @throws {@link UsageError} when there is no such folder, or its name cannot be a container's */
 export function readSamples(folder: string): Samples {
   if (!existsSync(folder) || !statSync(folder).isDirectory()) {
     throw new UsageError(`--samples ${JSON.stringify(folder)}: there is no such folder`);
   }
   const container = path.basename(path.resolve(folder));
-  if (!/^(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*$/.test(container)) {
+  if (!isContainerName(container)) {
     throw new UsageError(
-      `--samples ${JSON.stringify(folder)}: the folder's name becomes the container's, so use 3 to 63 of a-z, 0-9 and ` +
-        'single hyphens between them',
+      `--samples ${JSON.stringify(folder)}: the folder's name becomes the container's, so ${CONTAINER_NAME_RULE}`,
     );
   }
   const files = readdirSync(folder, { recursive: true, withFileTypes: true })

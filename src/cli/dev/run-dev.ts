@@ -243,9 +243,7 @@ function clusterOptions({
     restart,
     inspect,
     strict,
-    settings: {
-      ...given({ CRONLEASE_JOBS_FILE: jobs?.file, CRONLEASE_SHARDS: process.env['CRONLEASE_SHARDS'] || undefined }),
-    },
+    settings: given({ CRONLEASE_JOBS_FILE: jobs?.file, CRONLEASE_SHARDS: process.env['CRONLEASE_SHARDS'] || undefined }),
   };
 }
 
