@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import type { Millis } from '../core/brand';
-import type { Shortage } from '../core/presence';
+import type { Shortage } from '../core/presence-state';
 
 /** A handler that is called later than this after its due time is late. */
 const LATE_MS: Millis = 5_000;

@@ -5,6 +5,7 @@ import type { Redact } from '../core/redact';
 import { within } from '../lease/deadline';
 import type { LeaseStore, Listing, Presences } from '../lease/store';
 import type { AccessSettings } from './access';
+import type { ShownEnvironment } from './environment';
 
 /** The things that the routes work with: one desk for each process. */
 export interface Desk {
@@ -76,13 +77,4 @@ function shared<Answer extends { readonly date: EpochMs }>(
       kept = undefined;
     },
   };
-}
-
-/** The colours that an environment can have: each has white text on it. */
-export const ENVIRONMENT_COLORS = ['red', 'orange', 'green', 'blue', 'purple', 'gray'] as const;
-
-/** The environment of an app, for people: what they look at must be what they think they look at. */
-export interface ShownEnvironment {
-  readonly name: string;
-  readonly color: (typeof ENVIRONMENT_COLORS)[number];
 }

@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net';
 import type { Dashboard } from '../../src/dashboard/files';
 import { manageHandler } from '../../src/functions/manage';
 import { buildDashboard } from '../../scripts/dashboard.mjs';
-import type { ShownEnvironment } from '../../src/manage/desk';
+import type { ShownEnvironment } from '../../src/manage/environment';
 import { accessWithKeys, keyOfRole } from './manage';
 import { encodePresence } from '../../src/core/presence';
 import type { Role } from '../../src/manage/roles';

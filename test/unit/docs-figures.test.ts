@@ -178,7 +178,7 @@ const QUOTES: Readonly<Record<string, readonly Quote[]>> = {
     ['within 15 s before slow work', of('notices/post', 'POST_LIMIT_MS')],
   ],
   'how-to/operating.md': [
-    ['after 2 minutes without one', of('core/presence', 'SILENT_AFTER_MS')],
+    ['after 2 minutes without one', of('core/presence-state', 'SILENT_AFTER_MS')],
     ['the next 24 hours', 24 * 3_600 * SECOND],
     ['taken again within 2 s', of('coordinator/groups', 'READ_AGAIN_MS.most')],
     ['for up to 20 s', CHECK_TRUSTS],

@@ -1,7 +1,8 @@
 import type { ETag, JobName, LeaseId, Millis } from '../../core/brand';
 import { settlesAt } from '../../core/decide/next-row';
 import { ForeignMetadataError, ifReadable } from '../../core/metadata';
-import { decodePresence, jobsHash, PRESENCE_EVERY_MS, presenceState } from '../../core/presence';
+import { decodePresence, jobsHash } from '../../core/presence';
+import { PRESENCE_EVERY_MS, presenceState } from '../../core/presence-state';
 import { type Row, decodeRow, isAtRest } from '../../core/row';
 import { acquire } from '../../lease/acquire';
 import { CALL_LIMIT_MS, within } from '../../lease/deadline';

@@ -1,13 +1,7 @@
 import type { ETag, Millis } from '../../core/brand';
 import { given } from '../../core/given';
-import {
-  decodePresence,
-  encodePresence,
-  jobsHash,
-  type Presence,
-  PRESENCE_EVERY_MS,
-  type Rival,
-} from '../../core/presence';
+import { decodePresence, encodePresence, jobsHash, type Presence, type Rival } from '../../core/presence';
+import { PRESENCE_EVERY_MS } from '../../core/presence-state';
 import { CALL_LIMIT_MS, within } from '../../lease/deadline';
 import type { Coordinator, Hub, PresenceFacts, Report } from '../coordinator';
 import { storageAnswers } from '../reachability';

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { ACTIONS } from '../../core/audit';
 import { CHANNELS } from '../../core/origin';
-import { ENVIRONMENT_COLORS } from '../desk';
+import { ENVIRONMENT_COLORS } from '../environment';
 import { ROLES } from '../roles';
 import { Instant, instant, list, object } from './common';
 

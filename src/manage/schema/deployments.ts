@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { PRESENCE_STATES, SHORTAGES } from '../../core/presence';
+import { PRESENCE_STATES, SHORTAGES } from '../../core/presence-state';
 import { change, Instant, list, Milliseconds, named, object, note } from './common';
 
 const Cordon = z.object({ by: z.string(), note: z.string(), since: Instant });

@@ -1,5 +1,6 @@
 import { ForeignMetadataError } from '../../core/metadata';
-import { decodePresence, type Presence, type PresenceState, presenceState } from '../../core/presence';
+import { decodePresence, type Presence } from '../../core/presence';
+import { type PresenceState, presenceState } from '../../core/presence-state';
 import type { Presences } from '../../lease/store';
 
 /** A deployment that ticked within this time may be back at any moment, with the version that it had. */
