@@ -16,11 +16,7 @@ export const callSchema = z
       .record(z.string(), z.string())
       .meta({ description: 'Headers by name.', examples: [{ 'x-functions-key': '%BILLING_KEY%' }] })
       .prefault({}),
-    body: z
-      .unknown()
-      .check(json)
-      .describe('JSON, or text, which is sent as it is. Default: none.')
-      .optional(),
+    body: z.unknown().check(json).describe('JSON, or text, which is sent as it is. Default: none.').optional(),
     identity: z
       .string()
       .min(1)
@@ -35,4 +31,6 @@ export const callSchema = z
       .meta({ description: 'The statuses that are a success. Default: 200 to 299.', examples: [[200, 404]] })
       .optional(),
   })
-  .describe('An HTTP request in place of a handler. `%NAME%` in its texts reads an app setting when the app starts. `{scheduledFor}`, `{scheduledFor:date}`, `{runId}`, `{attempt}`, `{token}` and `{input.NAME}` are filled in by each attempt. Default: none.');
+  .describe(
+    'An HTTP request in place of a handler. `%NAME%` in its texts reads an app setting when the app starts. `{scheduledFor}`, `{scheduledFor:date}`, `{runId}`, `{attempt}`, `{token}` and `{input.NAME}` are filled in by each attempt. Default: none.',
+  );

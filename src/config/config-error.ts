@@ -1,4 +1,3 @@
-
 /**
  * An error or a warning about a jobs file.
  *

@@ -34,7 +34,9 @@ const dst = z
       .describe('A due time that clocks show twice is due in the `first` pass, in the `second`, or in `both`.')
       .prefault('first'),
   })
-  .describe('What happens when clocks change. Does not apply to `@every` and `@at`, nor to an hour field with `*`, `-` or `/`, which follows elapsed time.');
+  .describe(
+    'What happens when clocks change. Does not apply to `@every` and `@at`, nor to an hour field with `*`, `-` or `/`, which follows elapsed time.',
+  );
 
 /** A row that waits for more than a year counts as damaged. */
 const LONGEST_WAIT = AHEAD_AT_MOST_MS - 86_400_000;
@@ -47,7 +49,9 @@ const retry = z
     maxBackoff: duration('The longest wait.', { least: 0, most: LONGEST_WAIT }).prefault('5m'),
     jitter: z
       .enum(['full', 'none'])
-      .describe('`full` waits for a random part of each wait, so that jobs do not retry together; `none` waits for all of it.')
+      .describe(
+        '`full` waits for a random part of each wait, so that jobs do not retry together; `none` waits for all of it.',
+      )
       .prefault('full'),
   })
   .describe('How an attempt that failed, timed out or stalled is retried.');
@@ -70,7 +74,9 @@ const notifyShape = {
   on: z
     .array(z.enum(NOTICE_TOPICS))
     .min(1)
-    .describe('What is notified: a `failure`, once for each incident; the `recovery` from it; that the job is `overdue` or `unreadable`, and no longer; its `pause` after `pauseAfterFailures`. Default: all of them.')
+    .describe(
+      'What is notified: a `failure`, once for each incident; the `recovery` from it; that the job is `overdue` or `unreadable`, and no longer; its `pause` after `pauseAfterFailures`. Default: all of them.',
+    )
     .optional(),
   after: z
     .int()
@@ -120,7 +126,9 @@ export const jobSchema = z
         from: moment('Nothing is due before this').optional(),
         to: moment('Nothing is due from this on').optional(),
       })
-      .describe('The only period in which the job is due. The actual start counts, `spread` included, here and in `except`.')
+      .describe(
+        'The only period in which the job is due. The actual start counts, `spread` included, here and in `except`.',
+      )
       .transform(reading(inOrder))
       .optional(),
     except: z
@@ -131,7 +139,9 @@ export const jobSchema = z
           z.strictObject({ calendar: z.string().describe("The name of one of the file's `calendars`.") }),
         ]),
       )
-      .describe('Dates, periods with an exclusive `to`, or calendars of this file, as `{"calendar": "holidays"}`, in which nothing is due.')
+      .describe(
+        'Dates, periods with an exclusive `to`, or calendars of this file, as `{"calendar": "holidays"}`, in which nothing is due.',
+      )
       .prefault([]),
     catchUp: z
       .enum(['latest', 'all', 'none'])
@@ -140,7 +150,9 @@ export const jobSchema = z
     catchUpWindow: duration('A due time older than this never runs.').prefault('1h'),
     overlap: z
       .enum(['skip', 'queue', 'cancel'])
-      .describe('A due time during a run: `skip` it; `queue` it, so that the newest one runs right after; or `cancel` the run and then start.')
+      .describe(
+        'A due time during a run: `skip` it; `queue` it, so that the newest one runs right after; or `cancel` the run and then start.',
+      )
       .prefault('skip'),
     requires: z
       .array(z.string())
@@ -167,7 +179,9 @@ export const jobSchema = z
       .int()
       .min(0)
       .max(9)
-      .describe('Which jobs go first if many are due together: 9 first, 0 last. It orders claims, runs that wait for their `group`, and handlers that wait for `CRONLEASE_MAX_CONCURRENT_RUNS`.')
+      .describe(
+        'Which jobs go first if many are due together: 9 first, 0 last. It orders claims, runs that wait for their `group`, and handlers that wait for `CRONLEASE_MAX_CONCURRENT_RUNS`.',
+      )
       .prefault(5),
     spread: duration(
       'Delays every start by one fixed offset inside this span, taken from a hash of the job name, so that jobs do not all start at once. `scheduledFor` stays the due time.',
@@ -199,49 +213,52 @@ export const jobSchema = z
     ).optional(),
     notify: z
       .union([notify, z.literal(false)])
-      .describe("The receivers of notices about the job's troubles. Its members replace those of the file's `notify`; `false`: none. Default: the file's.")
+      .describe(
+        "The receivers of notices about the job's troubles. Its members replace those of the file's `notify`; `false`: none. Default: the file's.",
+      )
       .optional(),
     ping: z
       .string()
       .regex(JOB_NAME)
-      .describe('A name in the app setting `CRONLEASE_PINGS`, whose address is called when a run starts (`/start`), succeeds, and ends without success (`/fail`), so that a service outside watches the job. Default: none.')
+      .describe(
+        'A name in the app setting `CRONLEASE_PINGS`, whose address is called when a run starts (`/start`), succeeds, and ends without success (`/fail`), so that a service outside watches the job. Default: none.',
+      )
       .optional(),
     keep: duration(
       'How long ledger records and logs are kept after their last write. Then a tick deletes them, within five days on blobs.',
     ).prefault('90d'),
     logs: z
       .enum(['keep', 'host', 'none'])
-      .describe('`keep` stores what the handler writes with `log` and `progress`, for each attempt up to 256 KB or 2,000 lines: the beginning and the end, with the gap named. `none` stores nothing of it. `host`: as `keep`, and the host logs lines and events as warnings, past `host.json`.')
+      .describe(
+        '`keep` stores what the handler writes with `log` and `progress`, for each attempt up to 256 KB or 2,000 lines: the beginning and the end, with the gap named. `none` stores nothing of it. `host`: as `keep`, and the host logs lines and events as warnings, past `host.json`.',
+      )
       .prefault('keep'),
     input: z
       .unknown()
       .check(json)
       .describe("JSON for the handler. The handler's own schema checks it when the app starts. Default: none.")
       .optional(),
-    handler: z
-      .string()
-      .min(1)
-      .describe("The handler's name in the registry. Default: the job's name.")
-      .optional(),
+    handler: z.string().min(1).describe("The handler's name in the registry. Default: the job's name.").optional(),
     call: callSchema.optional(),
     description: z.string().describe('A description for people. Default: none.').optional(),
     tags: z.array(z.string().min(1)).describe('Labels for finding jobs.').prefault([]),
     enabled: z
       .boolean()
-      .describe('`false` records the due times as `disabled` instead of running them. The job can still be run by hand.')
+      .describe(
+        '`false` records the due times as `disabled` instead of running them. The job can still be run by hand.',
+      )
       .prefault(true),
   })
   .describe('When a job runs, and how.');
 
 const topShape = {
-  $schema: z
-    .string()
-    .describe('The path of the JSON Schema of this file, for completion in editors.')
-    .optional(),
+  $schema: z.string().describe('The path of the JSON Schema of this file, for completion in editors.').optional(),
   revision: z
     .int()
     .min(0)
-    .describe('The version of this file. Raise it with each change of a schedule: a deployment with a lower revision never claims a job whose schedule differs.')
+    .describe(
+      'The version of this file. Raise it with each change of a schedule: a deployment with a lower revision never claims a job whose schedule differs.',
+    )
     .prefault(0),
   notify: notify
     .describe('The receivers of notices about the troubles of all jobs. Without `to`, no notice is sent.')
@@ -250,18 +267,18 @@ const topShape = {
     .record(
       z.string().regex(JOB_NAME),
       z.strictObject({
-        maxParallel: z
-          .int()
-          .min(1)
-          .max(MAX_PARALLEL)
-          .describe('How many runs of the group are at work at once.'),
+        maxParallel: z.int().min(1).max(MAX_PARALLEL).describe('How many runs of the group are at work at once.'),
       }),
     )
-    .describe('Groups of jobs by name, for `group`: `{"db": {"maxParallel": 3}}` for a database that can take three jobs at once. A job that fans out counts once.')
+    .describe(
+      'Groups of jobs by name, for `group`: `{"db": {"maxParallel": 3}}` for a database that can take three jobs at once. A job that fans out counts once.',
+    )
     .prefault({}),
   calendars: z
     .record(z.string().regex(JOB_NAME), calendarSchema)
-    .describe('Calendars by name, for `except`: lists of dates, periods, days of each year as `{"yearly": "12-25"}`, and iCalendar files as `{"file": "holidays.ics"}`, which are read at the start. Days are those of the zone of each job.')
+    .describe(
+      'Calendars by name, for `except`: lists of dates, periods, days of each year as `{"yearly": "12-25"}`, and iCalendar files as `{"file": "holidays.ics"}`, which are read at the start. Days are those of the zone of each job.',
+    )
     .prefault({}),
 };
 

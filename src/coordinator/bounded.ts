@@ -101,10 +101,7 @@ export async function callBounded(
 
   const waiting = new AbortController();
   const graceMs = first.reason === 'instanceStopped' ? DRAIN_GRACE_MS : bounds.graceMs;
-  await Promise.race([
-    handled.then(() => waiting.abort()),
-    sleep(clock, graceMs, waiting.signal),
-  ]);
+  await Promise.race([handled.then(() => waiting.abort()), sleep(clock, graceMs, waiting.signal)]);
   return waiting.signal.aborted ? first : { ...first, outlivedMs: graceMs };
 }
 

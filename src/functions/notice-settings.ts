@@ -59,7 +59,8 @@ function objectIn(
   if (text === '') return {};
   const value = parsedJson(text);
   // The error of the parser repeats a part of the text, which may be secret.
-  if (value === undefined) throw new SettingError(setting, HIDDEN, `it is not JSON. Write an object such as ${example}`);
+  if (value === undefined)
+    throw new SettingError(setting, HIDDEN, `it is not JSON. Write an object such as ${example}`);
   if (!isObject(value)) throw new SettingError(setting, HIDDEN, `it is not an object such as ${example}`);
   const wrong = Object.keys(value).find((name) => !NAME.test(name));
   if (wrong !== undefined) {

@@ -76,7 +76,7 @@ export interface Entries<Keys> {
 }
 
 export interface PageOf {
-  readonly prefix?: string;
+  readonly prefix?: string | undefined;
   readonly limit: number;
   /** That of the page before. */
   readonly continuation?: string | undefined;

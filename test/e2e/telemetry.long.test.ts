@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { INSTRUMENTS } from '../../src/telemetry/instruments';
+import { INSTRUMENTS, type Instrument } from '../../src/telemetry/instruments';
 import { type CallTarget, callTarget } from '../support/call-target';
 import { type CoordinatedApp, coordinatedApp } from '../support/coordinated';
 import { type DevRun, type Ready, endAll, startDev } from '../support/dev-run';
@@ -169,7 +169,8 @@ describe('a cluster that exports by OTLP', () => {
   });
 
   it('sends every metric of a process, under its name and in its unit', async () => {
-    const expected = Object.values(INSTRUMENTS).filter(({ source }) => source !== 'deployments');
+    const all: readonly Instrument[] = Object.values(INSTRUMENTS);
+    const expected = all.filter(({ source }) => source !== 'deployments');
     await vi.waitFor(() => {
       const seen = new Set(collector.points.map(({ metric }) => metric));
       expect(expected.map(({ name }) => name).filter((name) => !seen.has(name))).toEqual([]);

@@ -243,7 +243,10 @@ function clusterOptions({
     restart,
     inspect,
     strict,
-    settings: given({ CRONLEASE_JOBS_FILE: jobs?.file, CRONLEASE_SHARDS: process.env['CRONLEASE_SHARDS'] || undefined }),
+    settings: given({
+      CRONLEASE_JOBS_FILE: jobs?.file,
+      CRONLEASE_SHARDS: process.env['CRONLEASE_SHARDS'] || undefined,
+    }),
   };
 }
 

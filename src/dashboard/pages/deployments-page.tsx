@@ -162,11 +162,7 @@ function Buttons({ deployment, isHere }: { readonly deployment: Deployment; read
   return (
     <div class="buttons aside">
       {state !== 'live' && isHere && <Ask action={poke(name)}>Poke</Ask>}
-      {cordon === null ? (
-        <Ask action={askCordon(name)}>Cordon</Ask>
-      ) : (
-        <Ask action={uncordon(name)}>Lift cordon</Ask>
-      )}
+      {cordon === null ? <Ask action={askCordon(name)}>Cordon</Ask> : <Ask action={uncordon(name)}>Lift cordon</Ask>}
     </div>
   );
 }

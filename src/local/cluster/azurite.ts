@@ -36,14 +36,20 @@ function findAzurite(app: string): string {
 /**
  * Starts Azurite's blob service on a free port of loopback.
  * @param data - folder to keep the data in; undefined: in memory
+ * @param execArgv - options of Node for its process
  * @throws {@link ClusterError}
  */
-export async function startAzurite(app: string, data: string | undefined): Promise<Azurite> {
+export async function startAzurite(
+  app: string,
+  data: string | undefined,
+  execArgv: readonly string[] = [],
+): Promise<Azurite> {
   const azurite = findAzurite(app);
   const errors: string[] = [];
   const ready = Promise.withResolvers<number>();
   const child = startChild<ToAzurite, FromAzurite>({
     entry: 'azurite-process',
+    execArgv,
     onMessage(message) {
       if (message.kind === 'ready') ready.resolve(message.port);
       else ready.reject(new ClusterError(message.message));

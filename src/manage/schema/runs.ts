@@ -1,7 +1,19 @@
 import * as z from 'zod';
 import { CHANNELS } from '../../core/origin';
 import { RAN_OUTCOMES, RUN_TRIGGERS } from '../../core/outcome';
-import { Instant, instant, jobName, list, Milliseconds, named, object, OUTCOMES, Reason, RunOutcome, Trigger } from './common';
+import {
+  Instant,
+  instant,
+  jobName,
+  list,
+  Milliseconds,
+  named,
+  object,
+  OUTCOMES,
+  Reason,
+  RunOutcome,
+  Trigger,
+} from './common';
 
 const ErrorOfHandler = named(
   'ErrorOfHandler',
@@ -165,9 +177,7 @@ export const Why = object('Why', 'The outcome of an instant of a job, or what is
       startedAt: Instant.nullable(),
       endedAt: Instant.nullable(),
     }),
-  ).describe(
-    'The runs of this due time in back-fills, the oldest first. Their records lie beside that of the answer.',
-  ),
+  ).describe('The runs of this due time in back-fills, the oldest first. Their records lie beside that of the answer.'),
 });
 
 const LogEntry = object('LogEntry', 'A line of a log, a report of progress, or a gap.', {
@@ -183,10 +193,7 @@ const LogEntry = object('LogEntry', 'A line of a log, a report of progress, or a
   level: z.enum(['debug', 'info', 'warn', 'error']).optional().describe('Of a line.'),
   text: z.string().optional().describe('Of a line: any text. Show it only as text.'),
   progress: Progress.optional(),
-  gap: z
-    .object({ lines: z.int() })
-    .optional()
-    .describe('Lines that are missing: the attempt said more than is kept.'),
+  gap: z.object({ lines: z.int() }).optional().describe('Lines that are missing: the attempt said more than is kept.'),
   error: z
     .string()
     .optional()

@@ -31,7 +31,14 @@ export async function showRun(
   }
   const running = await runsNow(store, [job], listing, options);
   const current = running.find(({ runId }) => runId === runIdOf(job, key));
-  const seen = current ?? (found && shown(found.record, key, ifReadable(() => rowOf(listing, job))));
+  const seen =
+    current ??
+    (found &&
+      shown(
+        found.record,
+        key,
+        ifReadable(() => rowOf(listing, job)),
+      ));
   return seen && complete(await withAtWork(store, seen, key, options));
 }
 

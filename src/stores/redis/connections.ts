@@ -217,4 +217,3 @@ function tlsOf({ tls, host: name }: RedisServer, { host }: Member): NonNullable<
     ...(tls && filesOf(tls)),
   };
 }
-
