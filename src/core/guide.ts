@@ -338,7 +338,7 @@ export const TROUBLE_GUIDE = {
   },
   overloaded: {
     meaning: 'Most runs start more than 5 s late, because the process lacks CPU time or storage is slow.',
-    remedy: 'Give the instances more CPU, deal the jobs over several storage accounts, or set `spread`.',
+    remedy: 'Give the instances more CPU, distribute the jobs over several storage accounts, or set `spread`.',
   },
   'clock-skew': {
     meaning: "The clock of a deployment is more than 2 s off the storage service's.",

@@ -92,7 +92,7 @@ function checkSkew({ name, skewMs }: Deployment): readonly Finding[] {
 
 const SHORT_OF = {
   cpu: ['its process has no CPU time left', 'give its instances more CPU, or let the platform run more of them'],
-  storage: ['storage answers its writes slowly', 'deal the jobs over several storage accounts'],
+  storage: ['storage answers its writes slowly', 'distribute the jobs over several storage accounts'],
 } as const;
 
 function checkLoad({ name, shortOf }: Deployment): readonly Finding[] {
