@@ -11,7 +11,8 @@ interface AppSettings {
   /** The same for an identity: `https://ACCOUNT.blob.core.windows.net`. Default: none. */
   readonly CRONLEASE_STORAGE__blobServiceUri?: string | undefined;
   /**
-   * `managedidentity` uses a managed identity of the app, also for PostgreSQL and Redis. Default: the identity that `DefaultAzureCredential` finds.
+   * `managedidentity` uses a managed identity of the app, also for PostgreSQL and Redis. Default: the identity that
+   * `DefaultAzureCredential` finds.
    */
   readonly CRONLEASE_STORAGE__credential?: string | undefined;
   /** The client id of a user-assigned identity. Default: none. */
@@ -19,15 +20,15 @@ interface AppSettings {
   /** Its resource id, instead of the client id. Default: none. */
   readonly CRONLEASE_STORAGE__managedIdentityResourceId?: string | undefined;
   /**
-   * Distributes the jobs over several storage accounts: the names of settings with their connections, separated by commas,
-   * such as `CRONLEASE_STORAGE, CRONLEASE_STORAGE_2`. Each has a form of `CRONLEASE_STORAGE`. The list is the same in all
-   * deployments. Default: only `CRONLEASE_STORAGE`.
+   * Distributes the jobs over several storage accounts: the names of settings with their connections, separated by
+   * commas, such as `CRONLEASE_STORAGE, CRONLEASE_STORAGE_2`. Each has a form of `CRONLEASE_STORAGE`. The list is the
+   * same in all deployments. Default: only `CRONLEASE_STORAGE`.
    */
   readonly CRONLEASE_SHARDS?: string | undefined;
   /**
    * A second place for audit entries, in a form of `CRONLEASE_STORAGE`. Each entry is created there first, in the
-   * container of the same name, which must exist and may be immutable. A change that cannot be recorded there is refused
-   * ([security model](../explanation/security-model.md#a-second-place-for-the-audit)). Default: none.
+   * container of the same name, which must exist and may be immutable. A change that cannot be recorded there is
+   * refused ([security model](../explanation/security-model.md#a-second-place-for-the-audit)). Default: none.
    */
   readonly CRONLEASE_AUDIT?: string | undefined;
   /** The same for an identity: `https://ACCOUNT.blob.core.windows.net`. Default: none. */
@@ -51,9 +52,9 @@ interface AppSettings {
    */
   readonly CRONLEASE_LOOK_AHEAD?: string | undefined;
   /**
-   * How many handlers and fan-out items one instance runs at once, from 1. Others wait, by `priority` and then by due time.
-   * Leader jobs are not counted. Set it well below host.json's `maxConcurrentActivityFunctions`, because waiting ones
-   * count there too. Default: no limit but that one.
+   * How many handlers and fan-out items one instance runs at once, from 1. Others wait, by `priority` and then by due
+   * time. Leader jobs are not counted. Set it well below host.json's `maxConcurrentActivityFunctions`, because waiting
+   * ones count there too. Default: no limit but that one.
    */
   readonly CRONLEASE_MAX_CONCURRENT_RUNS?: string | undefined;
   /**
@@ -67,8 +68,8 @@ interface AppSettings {
    */
   readonly CRONLEASE_DEPLOYMENT?: string | undefined;
   /**
-   * Keys for the HTTP API: `NAME:ROLE:SHA256`, separated by commas. The roles are `viewer`, `payloads`,
-   * `operator` and `admin`, and SHA256 is the lowercase hex digest of the key. Default: none.
+   * Keys for the HTTP API: `NAME:ROLE:SHA256`, separated by commas. The roles are `viewer`, `payloads`, `operator` and
+   * `admin`, and SHA256 is the lowercase hex digest of the key. Default: none.
    */
   readonly CRONLEASE_API_KEYS?: string | undefined;
   /** `true` refuses every change over HTTP. Default: `false`. */
@@ -97,8 +98,8 @@ interface AppSettings {
    */
   readonly CRONLEASE_METRICS_JOBS?: string | undefined;
   /**
-   * How handlers' lines appear in the host's log. `text`: as they are, after the job's name. `json`: one JSON object each,
-   * with job, run, attempt and trace. Default: `text`.
+   * How handlers' lines appear in the host's log. `text`: as they are, after the job's name. `json`: one JSON object
+   * each, with job, run, attempt and trace. Default: `text`.
    */
   readonly CRONLEASE_LOG_FORMAT?: string | undefined;
   /**
@@ -107,14 +108,14 @@ interface AppSettings {
    */
   readonly APPLICATIONINSIGHTS_CONNECTION_STRING?: string | undefined;
   /**
-   * `Authorization=AAD` lets an identity of the app write to Application Insights; add `;ClientId=…` for a user-assigned
-   * one. Default: the key in the connection string.
+   * `Authorization=AAD` lets an identity of the app write to Application Insights; add `;ClientId=…` for a
+   * user-assigned one. Default: the key in the connection string.
    */
   readonly APPLICATIONINSIGHTS_AUTHENTICATION_STRING?: string | undefined;
   /**
    * The collector that receives metrics and traces over OTLP, `http/protobuf`. Related settings apply too, such as
-   * `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_TRACES_SAMPLER`, `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES`.
-   * Default: none.
+   * `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_TRACES_SAMPLER`, `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES`. Default:
+   * none.
    */
   readonly OTEL_EXPORTER_OTLP_ENDPOINT?: string | undefined;
   /** `none`: no metrics are exported. Default: all. */
@@ -128,26 +129,26 @@ interface AppSettings {
   /** The region of the app, an attribute of its metrics and traces. Azure sets it. Default: none. */
   readonly REGION_NAME?: string | undefined;
   /**
-   * Patterns of secrets in what handlers log, throw and return: a JSON list of up to 50 regular expressions (JavaScript,
-   * with the flag `u`), such as `["Bearer \\S+"]`. Matches in lines, progress notes, errors and results are stored, and
-   * logged by the host, as `***`. The first 9,216 characters of a line are searched, for at most 100 ms; a line that
-   * takes longer is withheld. Default: none.
+   * Patterns of secrets in what handlers log, throw and return: a JSON list of up to 50 regular expressions
+   * (JavaScript, with the flag `u`), such as `["Bearer \\S+"]`. Matches in lines, progress notes, errors and results
+   * are stored, and logged by the host, as `***`. The first 9,216 characters of a line are searched, for at most 100
+   * ms; a line that takes longer is withheld. Default: none.
    */
   readonly CRONLEASE_REDACT?: string | undefined;
   /**
    * The receivers of notices, as JSON by name: `{"ops": {"format": "slack", "url": "https://hooks.slack.com/…"}}`. The
-   * formats are `cloudevents` (with a `secret`), `slack`, `teams` and `pagerduty` (with a `routingKey`). It contains secrets:
-   * use a reference to a key vault. Default: none.
+   * formats are `cloudevents` (with a `secret`), `slack`, `teams` and `pagerduty` (with a `routingKey`). It contains
+   * secrets: use a reference to a key vault. Default: none.
    */
   readonly CRONLEASE_RECEIVERS?: string | undefined;
   /**
-   * The addresses that jobs call by `ping`, as JSON by name: `{"nightly": "https://hc-ping.com/…"}`. It contains secrets.
-   * Default: none.
+   * The addresses that jobs call by `ping`, as JSON by name: `{"nightly": "https://hc-ping.com/…"}`. It contains
+   * secrets. Default: none.
    */
   readonly CRONLEASE_PINGS?: string | undefined;
   /**
-   * The hosts to which notices and pings may be sent, separated by commas: `hooks.slack.com, *.api.powerplatform.com`. For
-   * a host in a private network, add the network: `alerts.corp.example=10.0.0.0/8`. Default: none.
+   * The hosts to which notices and pings may be sent, separated by commas: `hooks.slack.com, *.api.powerplatform.com`.
+   * For a host in a private network, add the network: `alerts.corp.example=10.0.0.0/8`. Default: none.
    */
   readonly CRONLEASE_NOTIFY_HOSTS?: string | undefined;
   /**
@@ -186,8 +187,8 @@ interface AppSettings {
   /** Shows the plan on Linux. Azure sets it. Default: none. */
   readonly CONTAINER_NAME?: string | undefined;
   /**
-   * The host's id, which also names its timer's lock. Deployments that share a host storage account need different ones.
-   * Default: made by the host.
+   * The host's id, which also names its timer's lock. Deployments that share a host storage account need different
+   * ones. Default: made by the host.
    */
   readonly AzureFunctionsWebHost__hostid?: string | undefined;
   /** Overrides this level of host.json. Default: none. */
@@ -200,8 +201,8 @@ interface AppSettings {
    */
   readonly TASKHUB_NAME?: string | undefined;
   /**
-   * The host's own storage, which also holds the task hub. On Azure, do not use the coordination account.
-   * Default: required by the host.
+   * The host's own storage, which also holds the task hub. On Azure, do not use the coordination account. Default:
+   * required by the host.
    */
   readonly AzureWebJobsStorage?: string | undefined;
   /** How many Node processes a host has, which tick in turn. Do not set it. Default: `1`. */
