@@ -182,14 +182,14 @@ export const jobSchema = z
       })
       .prefault([]),
     requireWithin: duration(
-      'How long a due time waits for the jobs that it `requires`. After that it expires. Default: nine tenths of `catchUpWindow`.',
+      'How long a due time waits for the jobs that it `requires` before it expires. Default: nine tenths of `catchUpWindow`.',
     ).optional(),
     group: z
       .string()
       .regex(JOB_NAME)
       .meta({
         description:
-          "One of the file's `groups`. A run of the job starts only while fewer than `maxParallel` runs of its group are at work, on any instance; others wait, by `priority` and then in the order in which they came. Default: none.",
+          "One of the file's `groups`. A run of the job starts only while fewer than `maxParallel` runs of its group are in progress, on any instance. Others wait, by `priority` and then by age. Default: none.",
         examples: ['db'],
       })
       .optional(),
@@ -259,7 +259,7 @@ export const jobSchema = z
       .enum(['keep', 'host', 'none'])
       .meta({
         description:
-          '`keep` stores what the handler writes with `log` and `progress`, for each attempt up to 256 KB or 2,000 lines: the beginning and the end, with the gap named. `none` stores nothing of it. `host`: as `keep`, and the host logs lines and events as warnings, past `host.json`.',
+          '`keep` stores what the handler writes with `log` and `progress`, for each attempt up to 256 KB or 2,000 lines: the beginning and the end, with a note of the gap. `none` stores nothing. `host`: as `keep`, and the host logs lines and events as warnings, regardless of the levels in `host.json`.',
       })
       .prefault('keep'),
     input: z
@@ -281,11 +281,11 @@ export const jobSchema = z
       .boolean()
       .meta({
         description:
-          '`false` records the due times as `disabled` instead of running them. The job can still be run by hand.',
+          '`false` records due times as `disabled` instead of running them. The job can still be run by hand.',
       })
       .prefault(true),
   })
-  .meta({ description: 'When a job runs, and how.' });
+  .meta({ description: 'When and how a job runs.' });
 
 const topShape = {
   $schema: z
