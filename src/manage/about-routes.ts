@@ -78,7 +78,7 @@ export const aboutRoutes = [
     route({
       id,
       role: 'anybody',
-      summary: 'show whether the instance can do its work: storage answers, and nothing else is wrong',
+      summary: 'show whether the instance can work',
       description: 'The answer is at most 30 s old. 503 means that it cannot.',
       answer: Health,
       async run({ isReady }) {

@@ -156,7 +156,7 @@ export const actionsRoutes = [
   route({
     id: 'cordonDeployment',
     role: 'operator',
-    summary: 'cordon a deployment, which then only finishes what it runs',
+    summary: 'cordon a deployment, which then only finishes its runs',
     params: schema.oneDeployment,
     body: schema.CordonBody,
     answer: schema.Cordoned,

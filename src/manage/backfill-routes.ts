@@ -11,7 +11,7 @@ export const backfillRoutes = [
   route({
     id: 'getBackfill',
     role: 'viewer',
-    summary: 'show how far the last back-fill of a job is',
+    summary: 'show the progress of the last back-fill of a job',
     params: oneJob,
     answer: schema.OneBackfill,
     async run(office, { params, signal }) {

@@ -28,7 +28,7 @@ export const timelineRoutes = [
     id: 'getTimeline',
     role: 'viewer',
     follow: true,
-    summary: 'list what jobs have done and will do around now',
+    summary: 'list what jobs did and will do around now',
     description: 'Jobs that have nothing in the window are left out. An answer has up to 200 due times of each job.',
     query: TimelineQuery,
     answer: Timeline,
@@ -151,7 +151,7 @@ export const jobsRoutes = [
   route({
     id: 'explain',
     role: 'viewer',
-    summary: 'explain the outcome of an instant, or what is to be expected of it',
+    summary: 'explain the outcome, or the expected one, of an instant',
     params: oneJob,
     query: z.strictObject({ time: instant.describe('A due time of the schedule, or any instant.') }),
     answer: Why,

@@ -86,7 +86,7 @@ export const runsRoutes = [
     role: 'viewer',
     follow: true,
     pollMs: LOG_POLL_MS,
-    summary: 'read what the handler of a run said',
+    summary: 'read the log of a run',
     description: 'To follow a run, ask again with `from` until it has ended.',
     params: oneRun,
     query: z.strictObject({
