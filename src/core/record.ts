@@ -113,7 +113,7 @@ export interface LedgerRecord {
   readonly execution?: string;
 }
 
-/** What the handler said, as far as its record holds it. */
+/** The handler's log, as far as its record holds it. */
 export interface RecordLog {
   /** `inline`: all of it is in `entries`. `blob`: there may be more in the logs of the run, before these entries. */
   readonly kept: 'inline' | 'blob';

@@ -247,7 +247,7 @@ export const Calendar = named(
   }),
 );
 
-/** Selects due times to come. */
+/** Selects future due times. */
 export const DueTimesQuery = z.strictObject({
   job: jobName.optional(),
   tag: z.string().min(1).max(100).describe('Jobs with this tag only.').optional(),

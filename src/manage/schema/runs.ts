@@ -209,7 +209,7 @@ const LogEntry = named(
     gap: z
       .object({ lines: z.int() })
       .optional()
-      .describe('Lines that are missing: the attempt said more than is kept.'),
+      .describe('Missing lines: the attempt logged more than is kept.'),
     error: z
       .string()
       .optional()
