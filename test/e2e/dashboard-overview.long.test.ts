@@ -200,7 +200,7 @@ describe('the overview', () => {
     const page = await visit('');
     await page.locator('a.job').first().waitFor();
     await goAway();
-    await page.getByText('What you see is old: the app does not answer.').waitFor();
+    await page.getByText('This page is out of date: the app does not answer.').waitFor();
     await expect.poll(() => names(page)).toHaveLength(4);
     // The link of the toast stands on its own ground.
     for (const colorScheme of ['dark', 'light'] as const) {

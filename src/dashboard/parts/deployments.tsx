@@ -43,7 +43,7 @@ function restOf(all: readonly Deployment[], shown: readonly Deployment[]): strin
 /** The deployments on one line, each with its problems. */
 export function Deployments({ deployments }: { readonly deployments: readonly Deployment[] }): JSX.Element {
   if (deployments.length === 0) {
-    return <p class="deployments muted">No deployment has reported a tick in the last week, so that nothing runs.</p>;
+    return <p class="deployments muted">No deployment has reported a tick in the last week, so nothing runs.</p>;
   }
   const byTrouble = deployments.toSorted((a, b) => Number(isWell(a, deployments)) - Number(isWell(b, deployments)));
   const shown = deployments.length <= SHOWN ? deployments : byTrouble.slice(0, SHOWN - 1);
