@@ -25,7 +25,7 @@ interface Said {
   readonly at: string;
   /** The number of the attempt: of the item, if there is one. */
   readonly attempt: number;
-  /** The item of a fan-out that said it. */
+  /** The item of a fan-out that logged it. */
   readonly item?: number;
 }
 

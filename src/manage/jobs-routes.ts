@@ -47,7 +47,7 @@ const CALENDAR_MS = 90 * 86_400_000;
 /** Clocks may go back during a day. */
 const LONGEST_DAY_MS = 26 * HOUR;
 
-const tag = z.string().min(1).max(100).describe('Jobs with this tag only.');
+const tag = z.string().min(1).max(100).describe('Only jobs with this tag.');
 
 /** The store with the shared sweep in place of separate listings of all jobs and deployments. */
 export function sharedStore({ store, sweeps }: Office): LeaseStore {
