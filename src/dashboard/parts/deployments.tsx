@@ -37,7 +37,7 @@ function isWell(deployment: Deployment, all: readonly Deployment[]): boolean {
 
 function restOf(all: readonly Deployment[], shown: readonly Deployment[]): string {
   const bad = all.filter((one) => !shown.includes(one) && !isWell(one, all)).length;
-  return bad === 0 ? 'the others are well' : `${String(bad)} more in trouble`;
+  return bad === 0 ? 'the others are healthy' : `${String(bad)} more in trouble`;
 }
 
 /** The deployments on one line, each with its problems. */
