@@ -94,7 +94,7 @@ export const jobsRoutes = [
     summary: 'list all jobs with their state, and all deployments',
     query: z.strictObject({
       tag: tag.optional(),
-      state: z.enum(JOB_STATES).optional().describe('Jobs in this state only.'),
+      state: z.enum(JOB_STATES).optional().describe('Only jobs in this state.'),
     }),
     answer: Jobs,
     async run(office, { query: { tag: wanted, state } }) {

@@ -91,7 +91,7 @@ export const runsRoutes = [
     params: oneRun,
     query: z.strictObject({
       from: z.string().max(8_000).optional().describe('`next` of the page before. Default: the beginning.'),
-      item: z.coerce.number().int().min(0).optional().describe('Only what this item of a fan-out said.'),
+      item: z.coerce.number().int().min(0).optional().describe('Only the log of this item of a fan-out.'),
     }),
     answer: RunLog,
     async run({ store }, { params, query, signal }) {
