@@ -29,7 +29,7 @@ function devSecret(env: Environment): string | undefined {
   const secret = env['CRONLEASE_DEV_SECRET'];
   if (secret === undefined || secret === '') return undefined;
   if (env['WEBSITE_SITE_NAME'] !== undefined) {
-    throw new SettingError('CRONLEASE_DEV_SECRET', '…', 'only "cronlease dev" uses it. Remove it from the app');
+    throw new SettingError('CRONLEASE_DEV_SECRET', '…', 'it is only for "cronlease dev". Remove it from the app');
   }
   if (secret.length >= SECRET_LENGTH) return secret;
   throw new SettingError('CRONLEASE_DEV_SECRET', '…', 'it is too short. Leave it out: "cronlease dev" makes one');
