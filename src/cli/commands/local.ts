@@ -54,7 +54,7 @@ export function addDrill(program: Command, done: Done): void {
   program
     .command('drill')
     .usage('[options]')
-    .summary('test fail-over here, and write a report')
+    .summary('test a failover here, and write a report')
     .description(
       `Starts deployments on this machine with their own storage, kills the one that runs a job, waits until another has done its work, restarts it, and writes a report. Runs none of your jobs without --with-jobs. Takes about a minute. Exit code ${NO} if a target was missed.`,
     )
