@@ -118,7 +118,11 @@ export function checkCallHere(
       isComplete = false;
     }
     if (path[0] === 'headers' && !isHeaderValue(withSettings(text, readSetting))) {
-      report.error([...place, ...path], 'names an app setting with characters that a header cannot contain', 'correct it');
+      report.error(
+        [...place, ...path],
+        'names an app setting with characters that a header cannot contain',
+        'correct it',
+      );
     }
   }
   if (!isComplete) return;

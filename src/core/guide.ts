@@ -217,7 +217,10 @@ export const REASON_GUIDE: Readonly<Record<Reason, ReasonGuidance>> = {
     of: ['disabled'],
     meaning: 'The schedule was changed before the due time was decided, or was not yet this one.',
   },
-  notInFile: { of: ['disabled'], meaning: "No deployment's jobs file contained the job before the due time was decided." },
+  notInFile: {
+    of: ['disabled'],
+    meaning: "No deployment's jobs file contained the job before the due time was decided.",
+  },
 };
 
 interface OpenGuidance extends Guidance {

@@ -56,7 +56,12 @@ function readLines(finds: Finds, text: string): readonly QuartzTrigger[] {
     }
     // Another setting may hold a password: its name is enough.
     const what = name === '' ? 'a line' : name;
-    finds.leaveOut(line, what, 'it contains no Quartz expression', 'Nothing needs to be done if it is another setting.');
+    finds.leaveOut(
+      line,
+      what,
+      'it contains no Quartz expression',
+      'Nothing needs to be done if it is another setting.',
+    );
     return [];
   });
 }

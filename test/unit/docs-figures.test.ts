@@ -162,9 +162,7 @@ const QUOTES: Readonly<Record<string, readonly Quote[]>> = {
     ['15 s to 60 s', SHORTEST_LEASE, LONGEST_LEASE],
     ['within 200 ms', byHand('test/e2e/election.long.test.ts')],
   ],
-  'how-to/metrics.md': [
-    ['about 0.3 ms of CPU', MEASURED],
-  ],
+  'how-to/metrics.md': [['about 0.3 ms of CPU', MEASURED]],
   'how-to/my-job-did-not-run.md': [
     ['"catchUpWindow" (1h', MESSAGE],
     ['"requireWithin" (1h', MESSAGE],

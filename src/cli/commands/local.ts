@@ -35,10 +35,7 @@ export function addDev(program: Command, done: Done): void {
       'embedded',
     )
     .option('--container <NAME>', 'coordination container or schema (default: CRONLEASE_CONTAINER, or else cronlease)')
-    .option(
-      '--data <DIR>',
-      "folder for the storage server's data (default: in memory, or in a temporary folder)",
-    )
+    .option('--data <DIR>', "folder for the storage server's data (default: in memory, or in a temporary folder)")
     .option('--samples <DIR>', 'upload the files in this folder to the container of its name')
     .option('--duration <SPAN>', 'stop after this long, such as 30s')
     .option('--no-restart', 'do not restart an instance that has ended')
@@ -118,9 +115,7 @@ export function addCompletion(program: Command, done: Done): void {
     .command('completion')
     .usage('bash|zsh|fish')
     .summary('print a shell completion script')
-    .description(
-      'Prints a shell script that completes commands, options, and the names and tags in the jobs file.',
-    )
+    .description('Prints a shell script that completes commands, options, and the names and tags in the jobs file.')
     .addArgument(new Argument('<SHELL>', 'the shell').choices(['bash', 'zsh', 'fish']))
     .addHelpText(
       'after',

@@ -70,12 +70,12 @@ export function addMigrate(program: Command, done: Done): void {
     .description(
       'Moves all jobs from one store to another, with tokens, controls and ledger. With --apply, copies the ledger while jobs run, announces the move in both stores, so that no run begins, and moves each job. Deployments on the new store then claim. If it is interrupted, run it again.',
     )
-    .requiredOption(
-      '--from <STORE>',
-      'connection of the old store, or the name of the setting that contains it',
-    )
+    .requiredOption('--from <STORE>', 'connection of the old store, or the name of the setting that contains it')
     .requiredOption('--to <STORE>', 'the same for the new store')
-    .option('--from-container <NAME>', "the old store's container or schema (default: CRONLEASE_CONTAINER, or else cronlease)")
+    .option(
+      '--from-container <NAME>',
+      "the old store's container or schema (default: CRONLEASE_CONTAINER, or else cronlease)",
+    )
     .option('--to-container <NAME>', 'the same for the new store')
     .option('--apply', 'move the jobs (default: only show what would be done)')
     .option('--wait <TIME>', 'twice the longest CRONLEASE_SWEEP_INTERVAL of a deployment', '2m')

@@ -206,10 +206,7 @@ const LogEntry = named(
     level: z.enum(['debug', 'info', 'warn', 'error']).optional().describe('Of a line.'),
     text: z.string().optional().describe('Of a line: any text. Show it only as text.'),
     progress: Progress.optional(),
-    gap: z
-      .object({ lines: z.int() })
-      .optional()
-      .describe('Missing lines: the attempt logged more than is kept.'),
+    gap: z.object({ lines: z.int() }).optional().describe('Missing lines: the attempt logged more than is kept.'),
     error: z
       .string()
       .optional()
