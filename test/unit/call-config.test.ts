@@ -59,7 +59,7 @@ describe('a job with a call', () => {
     ],
     [{ url: URL_OK, headers: { 'a b': 'a' } }, 'jobs.close.call.headers', 'no header can have'],
     [{ url: URL_OK, headers: { a: 'x\r\ny: z' } }, 'jobs.close.call.headers.a', 'a header cannot contain'],
-    [{ url: URL_OK, headers: { a: '1', A: '2' } }, 'jobs.close.call.headers.A', 'is here twice'],
+    [{ url: URL_OK, headers: { a: '1', A: '2' } }, 'jobs.close.call.headers.A', 'occurs twice'],
     [
       { url: URL_OK, identity: 'api://b', headers: { Authorization: 'x' } },
       'jobs.close.call.headers.Authorization',
