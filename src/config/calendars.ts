@@ -216,7 +216,7 @@ function warnOfEnd(name: string, calendar: Entries, report: IssueReport, now: Ep
     end <= now
       ? `ended with ${day}: it excludes no later day`
       : `ends with ${day}, in less than 60 days: it excludes no later day`,
-    'add the days that follow, or replace its iCalendar file; remove it if it is not needed any more',
+    'add the days that follow, or replace its iCalendar file; remove it if it is no longer needed',
   );
 }
 

@@ -81,7 +81,7 @@ function checkAddress({ url }: CallSpec, place: Path, report: CheckedJob['report
 }
 
 const SECRET = [
-  'looks as if it had a secret: jobs.json is kept with the source, and the dashboard shows it',
+  'looks like a secret: jobs.json is kept with the source, and the dashboard shows it',
   'keep it in an app setting or Key Vault: the text must be %NAME%',
 ] as const;
 
@@ -94,9 +94,9 @@ function checkHeaders({ headers, identity }: CallSpec, place: Path, report: Chec
     else if (OWN_HEADER.test(name)) report.error(at, 'is a header that cronlease sets', 'leave it out');
     else if (key === 'authorization' && identity !== undefined) {
       report.error(at, 'is a header that "identity" sets', 'leave one of them out');
-    } else if (seen.has(key)) report.error(at, 'is here twice, in other letters', 'leave one of them out');
+    } else if (seen.has(key)) report.error(at, 'occurs twice, in different letters', 'leave one of them out');
     else if (!isHeaderValue(value)) {
-      report.error(at, 'has characters that no header can hold', 'encode them');
+      report.error(at, 'has characters that a header cannot contain', 'encode them');
     } else if (looksSecret(name, value)) report.warning(at, ...SECRET, MASK);
     seen.add(key);
   }
@@ -118,7 +118,11 @@ export function checkCallHere(
       isComplete = false;
     }
     if (path[0] === 'headers' && !isHeaderValue(withSettings(text, readSetting))) {
-      report.error([...place, ...path], 'names an app setting with characters that no header can hold', 'correct it');
+      report.error(
+        [...place, ...path],
+        'names an app setting with characters that a header cannot contain',
+        'correct it',
+      );
     }
   }
   if (!isComplete) return;

@@ -182,7 +182,7 @@ function knownZone(zone: string, { name, line }: Pick<Property, 'name' | 'line'>
 function endOf(start: Time, end: Property | undefined, duration: Property | undefined, line: number): Time {
   if (end !== undefined) {
     const time = timeOf(end);
-    if (time.kind !== start.kind) throw new IcalError(end.line, 'DTEND is of another kind than DTSTART', REMEDY);
+    if (time.kind !== start.kind) throw new IcalError(end.line, 'DTEND is not of the same kind as DTSTART', REMEDY);
     // Programs write a day that ends on itself, and every calendar shows it as one day.
     if (time.kind === 'date' && time.second === start.second) return { ...time, second: time.second + DAY_SECONDS };
     if (time.second <= start.second)

@@ -178,7 +178,7 @@ export function isHeaderValue(text: string): boolean {
 
 function headerOf(name: string, value: string): string {
   if (isHeaderValue(value)) return value;
-  throw new CallTemplateError(`call.headers.${name} has characters that no header can hold: change the input`);
+  throw new CallTemplateError(`call.headers.${name} has characters that a header cannot contain: change the input`);
 }
 
 /** A text that is only a template takes the value as it is. */

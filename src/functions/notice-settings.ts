@@ -87,7 +87,7 @@ function receiverOf(place: string, name: string, value: unknown, guard: Guard): 
       refuse('.secret', 'must be "whsec_" and the base64 of 24 to 64 random bytes, or a list of two during a rotation'),
   );
   if (format === 'cloudevents' && secrets.length === 0) {
-    refuse('.secret', 'is missing: without it the receiver cannot know who sent a notice');
+    refuse('.secret', 'is missing: without it the receiver cannot verify who sent a notice');
   }
   if (format === 'pagerduty' && !(typeof routingKey === 'string' && /^[A-Za-z0-9]{32}$/.test(routingKey))) {
     refuse('.routingKey', 'must be the integration key of 32 letters and digits');
@@ -120,7 +120,7 @@ export function allowedHosts(env: Environment, setting: Guard['setting']): reado
       // It may be a pasted address, which holds a secret.
       if (!/^(\*\.[a-z0-9-]+(\.[a-z0-9-]+)*|[a-z0-9.:-]+)$/.test(pattern)) {
         const remedy =
-          'must be only the name of a host, such as hooks.slack.com, or *.api.powerplatform.com, and no address';
+          'must be only the name of a host, such as hooks.slack.com, or *.api.powerplatform.com, not an address';
         throw new SettingError(place, HIDDEN, remedy);
       }
       if (isOpenToAll(pattern)) {

@@ -58,7 +58,7 @@ export interface FencedBlob {
 }
 
 /**
- * Keeps a leader that was paused, or was wrongly taken for dead, from undoing its successor's work. It rejects writes
+ * Prevents a leader that was paused, or wrongly taken for dead, from undoing its successor's work. It rejects writes
  * of a lower token after a higher one; it does not stop a successor from overwriting an earlier leader.
  */
 export interface Fence {

@@ -38,9 +38,8 @@ export const layoutRoutes = [
     role: 'admin',
     summary: 'replace a layout that something else wrote',
     description:
-      'While the blob `jobs/-layout/control` of an account cannot be read, nothing is claimed there. The repair removes ' +
-      'it where there is one account, and writes the layout of the other accounts where there are several. It leaves ' +
-      'every layout unchanged that can be read.',
+      'While the blob `jobs/-layout/control` of an account cannot be read, nothing is claimed there. With one account, the ' +
+      'repair removes it; with several, it writes the layout of the other accounts. It changes no layout that can be read.',
     body: schema.NoteBody,
     answer: schema.RepairedLayout,
     run: (office, { body: { note }, ...call }) => repairLayout(actingFor(office, call, note)),
@@ -78,7 +77,7 @@ export const aboutRoutes = [
     route({
       id,
       role: 'anybody',
-      summary: 'show whether the instance can do its work: storage answers, and nothing else is wrong',
+      summary: 'show whether the instance can work',
       description: 'The answer is at most 30 s old. 503 means that it cannot.',
       answer: Health,
       async run({ isReady }) {

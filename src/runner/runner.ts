@@ -21,7 +21,7 @@ import { type ProcessHub, createProcessHub } from './process-hub';
 /** `45s`, `10m` or `1h30m`, or a number of milliseconds. */
 export type Duration = string | number;
 
-/** Receives the lines of a runner: `console`, or the logger of the program. */
+/** Receives the lines of a runner: `console`, or the program's logger. */
 export type RunnerLog = LevelLog;
 
 /** The options of {@link createRunner}. What they leave out comes from the environment variables of a function app. */
@@ -62,15 +62,15 @@ export interface Runner {
   health(): RunnerHealth;
 }
 
-/** A use of a runner that it does not allow. */
+/** A runner was used in a way that it does not allow. */
 export class RunnerError extends Error {
   readonly code = 'RunnerMisused';
   override readonly name = 'RunnerError';
 }
 
 /**
- * Makes any Node process a coordinator of the jobs, beside others and beside function apps: a container, a service on a
- * virtual machine. It reads the file and the environment at once, and makes no call before `start`.
+ * Makes any Node process a coordinator of the jobs, alongside other runners and function apps. It reads the file and the
+ * environment at once, and makes no call before `start`.
  *
  * @throws ConfigError (code `InvalidJobs`) with every error of the file
  * @throws SettingError, StorageSettingsError if an option or a variable cannot be used

@@ -58,8 +58,8 @@ describe('a job with a call', () => {
       'is a header that cronlease sets',
     ],
     [{ url: URL_OK, headers: { 'a b': 'a' } }, 'jobs.close.call.headers', 'no header can have'],
-    [{ url: URL_OK, headers: { a: 'x\r\ny: z' } }, 'jobs.close.call.headers.a', 'no header can hold'],
-    [{ url: URL_OK, headers: { a: '1', A: '2' } }, 'jobs.close.call.headers.A', 'is here twice'],
+    [{ url: URL_OK, headers: { a: 'x\r\ny: z' } }, 'jobs.close.call.headers.a', 'a header cannot contain'],
+    [{ url: URL_OK, headers: { a: '1', A: '2' } }, 'jobs.close.call.headers.A', 'occurs twice'],
     [
       { url: URL_OK, identity: 'api://b', headers: { Authorization: 'x' } },
       'jobs.close.call.headers.Authorization',
@@ -110,7 +110,7 @@ describe('a job with a call', () => {
     const [unset] = errorsOf({ call: { url: URL_OK, headers: { a: 'k %EMPTY%' } } }, calls);
     expect(unset).toContain('names the app setting EMPTY, which is not set');
     const [broken] = errorsOf({ call: { url: URL_OK, headers: { a: '%KEY%' } } }, calls);
-    expect(broken).toContain('no header can hold');
+    expect(broken).toContain('a header cannot contain');
     expect(broken).not.toContain('cret');
     expect(errorsOf({ call: { url: '%HOST%/x' } }, calls).join()).toContain('must not be called');
     expect(errorsOf({ call: { url: '%KEY%/x' } }, calls).join()).toContain('is not an address with its app settings');

@@ -131,7 +131,7 @@ describe('an iCalendar file', () => {
     [file(['DTSTART:soon']), 5, 'is not a date or time'],
     [file(['DTSTART:20261225T090000']), 3, 'a time and no end'],
     [file(['DTSTART;TZID=Here:20261225T090000', 'DURATION:PT1H']), 5, 'time zone "Here"'],
-    [file([DAY, 'DTEND:20261225T100000']), 6, 'another kind'],
+    [file([DAY, 'DTEND:20261225T100000']), 6, 'not of the same kind'],
     [file([DAY, 'DTEND:20261224']), 6, 'ends before it begins'],
     [file(['DTSTART:20261225T090000Z', 'DTEND:20261225T090000Z']), 6, 'ends before it begins'],
     [file([DAY, 'DURATION:PT1H']), 6, 'is not read'],

@@ -186,6 +186,6 @@ describe('a jobs file of Quartz', () => {
 
   it('is refused whole if it is something else', () => {
     expect(() => read('<a>\n<b></a>')).toThrow(/^jobs:2: this is not XML/);
-    expect(() => read('<beans/>')).toThrow('jobs:1: this is not a jobs file of Quartz');
+    expect(() => read('<beans/>')).toThrow('jobs:1: this is not a Quartz jobs file');
   });
 });

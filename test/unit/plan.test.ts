@@ -252,21 +252,21 @@ describe('the comparison of two files', () => {
   });
 
   it.each([
-    [undefined, { schedule: '@daily' }, 'owes nothing'],
+    [undefined, { schedule: '@daily' }, 'Nothing from before the deployment is due'],
     [undefined, { schedule: '@manual' }, 'on request only'],
     [undefined, { schedule: '@always' }, 'first term'],
     [undefined, { schedule: '@daily', enabled: false }, 'no due time runs'],
     [undefined, { schedule: '@at 2026-01-01T11:30:00Z' }, 'it runs at once'],
     [undefined, { schedule: '@at 2026-01-01T11:30:00Z', catchUp: 'none' }, 'recorded as expired'],
     [undefined, { schedule: '@at 2026-01-01T10:30:00Z' }, 'recorded as expired'],
-    [undefined, { schedule: '@at 2026-01-01T12:30:00Z' }, 'owes nothing'],
+    [undefined, { schedule: '@at 2026-01-01T12:30:00Z' }, 'Nothing from before the deployment is due'],
     [{ schedule: '@daily' }, undefined, 'cronlease forget job'],
     [{ schedule: '@daily' }, { schedule: '@hourly' }, 'The new schedule counts from the deployment. Old due times'],
     [{ schedule: '@daily' }, { schedule: '@daily', enabled: false }, 'It is disabled: no due time runs. Old'],
     [{ schedule: '@daily' }, { schedule: '@daily', catchUp: 'all' }, 'run in turn, if they are no older than 1h'],
     [{ schedule: '@daily' }, { schedule: '@daily', catchUp: 'none' }, 'more than 30 s expire'],
     [{ schedule: '@daily' }, { schedule: '@daily', timeout: '1m' }, 'the newest runs, if it is no older than 1h'],
-    [{ schedule: '@manual' }, { schedule: '@manual', timeout: '1m' }, 'stay as they are'],
+    [{ schedule: '@manual' }, { schedule: '@manual', timeout: '1m' }, 'do not change'],
   ] as const)('%j to %j: says what the deployment does', (before, after, sentence) => {
     expect(changeOf(before, after)?.deploy).toContain(sentence);
   });

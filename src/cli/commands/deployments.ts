@@ -11,7 +11,7 @@ export function addFleet(program: Command, done: Done): void {
 
   about(
     'cordon',
-    'keep a deployment from claiming anything new',
+    'stop a deployment from claiming anything new',
     'Cordons a deployment, which then only finishes what it runs, retries included. Takes effect within a sweep interval, and lasts until "cronlease uncordon".',
   )
     .requiredOption('--note <TEXT>', 'the reason, up to 200 characters, for others to read')

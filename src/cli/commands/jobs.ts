@@ -6,7 +6,7 @@ export function addRequests(program: Command, done: Done): void {
     program,
     'run',
     'run a job now',
-    'Requests a run now, even if the job is paused or disabled. The schedule stays as it is. Refused for a leader job (@always), and during a run of a job whose "overlap" is "skip".',
+    'Requests a run now, even if the job is paused or disabled. The schedule does not change. Refused for a leader job (@always), and during a run of a job whose "overlap" is "skip".',
   )
     .addHelpText(
       'after',
@@ -18,7 +18,7 @@ export function addRequests(program: Command, done: Done): void {
     program,
     'rerun',
     'run an earlier due time again',
-    'Requests another run for an earlier due time, whatever its outcome was. The handler gets that due time, and the input of the earlier manual run if there was one. The new run has its own record.',
+    'Requests another run for an earlier due time, regardless of its outcome. The handler gets that due time and, after a manual run, its input. The new run has its own record.',
     'JOB TIME',
   )
     .argument('<TIME>', 'a due time, or the time of a manual run, written as for "why"')
@@ -43,7 +43,7 @@ export function addPauses(program: Command, done: Done): void {
     program,
     'pause',
     'pause jobs',
-    'Pauses jobs on all deployments: their due times no longer run. A run in progress continues, and "cronlease run" still works. If there are several, it lists them and asks first.',
+    'Pauses jobs on all deployments: their due times no longer run. A run in progress continues, and "cronlease run" still works. Lists several jobs and asks for confirmation.',
   )
     .requiredOption('--note <TEXT>', 'the reason, up to 200 characters, for others to read')
     .option('--until <TIME>', 'when the pause ends by itself: a time, or a duration from now such as 2h')
@@ -63,7 +63,7 @@ export function addPauses(program: Command, done: Done): void {
       program,
       'resume',
       'end the pause of jobs',
-      'Ends the pause of jobs now. The due times of the pause do not run, and are recorded as paused. If there are several, it lists them and asks first.',
+      'Ends the pause of jobs now. The due times of the pause do not run, and are recorded as paused. Lists several jobs and asks for confirmation.',
     ),
   )
     .option('--json', 'print {job, by, note, since, until}; for several jobs [{…}, …]')
@@ -78,9 +78,9 @@ export function addAcknowledgements(program: Command, done: Done): void {
     'acknowledge the failures of a job',
     'Acknowledges the failures of a job until its next success. Lists then show the job below the unacknowledged ones. Running it again replaces the note and the end.',
   )
-    .option('--note <TEXT>', 'what you do about it, up to 200 characters, for others to read')
-    .option('--until <TIME>', 'when it ends, success or not: a time, or a duration from now such as 2h')
-    .option('--by <NAME>', 'name of the person who looks after it (default: your user name)')
+    .option('--note <TEXT>', 'what you are doing about it, up to 200 characters, for others to read')
+    .option('--until <TIME>', 'when it ends, even without a success: a time, or a duration from now such as 2h')
+    .option('--by <NAME>', 'name of the person who takes care of it (default: your user name)')
     .option('--json', 'print {job, by, note, at, until}')
     .addHelpText('after', examples('cronlease ack nightly-report --note "the warehouse is being repaired" --until 8h'))
     .action(loaded(done, async () => (await import('../run/ack.js')).ack));

@@ -9,7 +9,7 @@ export function addNotices(program: Command, done: Done): void {
     .usage('test [RECEIVER]')
     .summary('send a test notice')
     .description(
-      `Sends a test notice to a receiver, or to each of them. Reads CRONLEASE_RECEIVERS and CRONLEASE_NOTIFY_HOSTS of this shell. A workflow of Teams accepts a message that it then may not post, so the command asks whether it has arrived. Exit code ${NO} if a receiver refused it, or it has not arrived.`,
+      `Sends a test notice to one receiver, or to all. Reads CRONLEASE_RECEIVERS and CRONLEASE_NOTIFY_HOSTS from this shell. A Teams workflow may accept a message and not post it, so the command asks whether it arrived. Exit code ${NO} if a receiver refused it, or it did not arrive.`,
     )
     .addArgument(new Argument('<WHAT>', 'the action').choices(['test']))
     .argument('[RECEIVER]', 'name of a receiver (default: all)')

@@ -8,7 +8,7 @@ export function addOffline(program: Command, done: Done): void {
     'validate',
     '',
     'check the jobs file',
-    'Makes the checks that an app makes at its start, except those of its handlers, and prints every error at once.',
+    'Makes the checks that an app makes when it starts, except those of its handlers, and prints all errors at once.',
   )
     .option('--json', 'print {ok, errors, warnings, errorCount, warningCount}')
     .addHelpText('after', examples('cronlease validate', 'cronlease validate --file deploy/jobs.json --json'))
@@ -22,7 +22,7 @@ export function addOffline(program: Command, done: Done): void {
     'Lists the next due times of a job, or of all jobs. A job with "spread" starts that much later.',
   )
     .argument('[JOB]', 'name of a job, or all (default: all)')
-    .option('--tag <TAG>', 'the jobs with this tag')
+    .option('--tag <TAG>', 'only jobs with this tag')
     .option('--from <TIME>', 'list due times after this, which may be in the past (default: now)')
     .option('--count <N>', 'number of due times, 1 to 1000', wholeNumber(1, 1000), 5)
     .option('--json', 'print [{job, timeZone, dueTimes: [TIME, …]}]')

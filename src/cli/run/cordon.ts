@@ -30,7 +30,7 @@ export async function cordon(deployment: string, options: CordonOptions): Promis
   if (options.json) return printJson({ deployment, by, note, since });
   const left = others.length === 0 ? '' : ` Its jobs are left to ${others.join(', ')}.`;
   print(
-    `Cordoned ${deployment} since ${timesOf(options)(Date.parse(since))}. It claims nothing new ${withinSweep(options)}; what it runs ` +
+    `Cordoned ${deployment} at ${timesOf(options)(Date.parse(since))}. It claims nothing new ${withinSweep(options)}; what it runs ` +
       `continues, retries included.${left}\nTo lift the cordon: cronlease uncordon ${deployment}`,
   );
   return OK;

@@ -34,7 +34,7 @@ export async function cancel(job: string, options: ReasonedOptions): Promise<num
     endedBy === 'holder'
       ? `its instance ends it at the next renewal of its lease, within ${third}`
       : 'no attempt runs now, and the next tick ends it';
-  print(`Asked for the end of run ${runId}: ${how}.`);
+  print(`Requested the end of run ${runId}: ${how}.`);
   return OK;
 }
 

@@ -33,7 +33,7 @@ export async function pause(jobs: readonly string[], options: PauseOptions): Pro
       async text({ store, subject }, { since, until }) {
         const end = until === null ? '' : `, until ${show(Date.parse(until))}`;
         return [
-          `Paused ${subject.name} since ${show(Date.parse(since))}${end}. Only manual runs ("cronlease run") start from now on.`,
+          `Paused ${subject.name} at ${show(Date.parse(since))}${end}. Only manual runs ("cronlease run") start from now on.`,
           ...tellStill(subject.name, await stillRuns(store, subject), show),
         ].join('\n');
       },

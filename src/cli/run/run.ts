@@ -115,7 +115,7 @@ async function untilOver(
       isTroubled = false;
     } catch (error) {
       if (!(error instanceof StoreUnavailableError)) throw error;
-      if (!isTroubled) warn(`${error.message} It is asked again until it answers.`);
+      if (!isTroubled) warn(`${error.message} It is called again until it answers.`);
       isTroubled = true;
     }
     await sleep(systemClock, isTroubled ? POLL_AFTER_TROUBLE_MS : POLL_MS);

@@ -75,7 +75,7 @@ export async function followLog(
       }
     } catch (error) {
       if (!(error instanceof StoreUnavailableError)) throw error;
-      if (!isTroubled) warn(`${error.message} It is asked again until it answers.`);
+      if (!isTroubled) warn(`${error.message} It is called again until it answers.`);
       isTroubled = true;
     }
     await sleep(systemClock, isTroubled ? POLL_AFTER_TROUBLE_MS : POLL_MS);
@@ -140,7 +140,7 @@ function plain({ note, ...progress }: Progress): Progress {
 
 function gapText({ lines: count }: { readonly lines: number }): string {
   const missing = count === 1 ? '1 line is missing' : `${String(count)} lines are missing`;
-  return `(${missing}: more was said than is kept)`;
+  return `(${missing}: more was logged than is kept)`;
 }
 
 /** Further lines of a text stand below its beginning, so that they cannot be taken for lines of the log. */

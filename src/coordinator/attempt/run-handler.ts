@@ -71,7 +71,7 @@ export interface HandlerCall {
   readonly waitedForConcurrencyMs?: Millis;
   readonly endedAt: EpochMs;
   readonly result?: unknown;
-  /** What the result had that JSON cannot hold. */
+  /** Values in the result that JSON cannot represent. */
   readonly resultChanges?: readonly string[];
   readonly error: RecordedError | null;
 }

@@ -259,7 +259,7 @@ function tellStrays({ clock, health, serviceTime }: Coordinator, { strays }: Lis
   const harmful = strays?.harmful ?? [];
   if (harmful.length === 0) {
     if (health.over(TROUBLE))
-      report.event({ event: 'healthy', at, reason: 'no blob under jobs/ breaks listings any longer' });
+      report.event({ event: 'healthy', at, reason: 'no blob under jobs/ breaks listings any more' });
     return;
   }
   const reason =

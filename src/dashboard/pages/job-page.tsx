@@ -39,7 +39,7 @@ export function JobPage({ name }: { readonly name: string }): JSX.Element {
       {failure?.status === 404 ? (
         <Notice title="There is no such job">
           <p>
-            Neither the jobs file of this app nor storage has it. <Link href={pageOf({})}>All jobs</Link>
+            Neither the jobs file of this app nor storage contains it. <Link href={pageOf({})}>All jobs</Link>
           </p>
         </Notice>
       ) : (

@@ -97,18 +97,18 @@ export const Audit = named(
         state: z
           .enum(['begun', 'done', 'refused'])
           .describe('`begun`: its end is not known, because its writer died, or storage did not answer.'),
-        before: z.unknown().optional().describe('What was there before. Absent: nothing.'),
-        after: z.unknown().optional().describe('What was there then. Of a refusal, its reason.'),
+        before: z.unknown().optional().describe('What was there before. Absent if nothing was.'),
+        after: z.unknown().optional().describe('What was there afterwards. For a refusal, its reason.'),
       }),
     ),
     problems: list(z.string()).describe('Entries that cronlease did not write.'),
-    cursor: z.string().nullable().describe('Where the next page begins. Null: there is none.'),
+    cursor: z.string().nullable().describe('Where the next page begins. Null if there is none.'),
   }),
 );
 
 const Issue = z.object({
   place: z.string().describe('The member, parameter or header.'),
-  value: z.string().nullable().describe('Its value, cut. Null if it was missing or is secret.'),
+  value: z.string().nullable().describe('Its value, shortened. Null if it is missing or secret.'),
   problem: z.string().describe('What is wrong with it.'),
   remedy: z.string().describe('What to do.'),
 });
@@ -117,7 +117,7 @@ export const Problem = named(
   'Problem',
   'An error, as RFC 9457 describes it.',
   z.object({
-    type: z.literal('about:blank').describe('Always `about:blank`: `code` tells the errors apart.'),
+    type: z.literal('about:blank').describe('Always `about:blank`; `code` distinguishes the errors.'),
     title: z.string().describe('The meaning of the status.'),
     status: z.int().describe('The status of the answer.'),
     code: z.string().describe('What went wrong, for programs.'),

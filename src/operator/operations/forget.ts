@@ -57,7 +57,7 @@ export async function forgetJob(desk: LeaseTaker, { job, revision, endRun }: For
   const { row } = state;
   if (seen === undefined || row === undefined) {
     if (state.controlEtag === undefined) {
-      throw new OperatorError('Unseen', `storage has nothing of job "${job}": no coordinator has seen it`);
+      throw new OperatorError('Unseen', `storage contains nothing of job "${job}": no coordinator has seen it`);
     }
     await removeControl(desk, job);
     return { forgottenAt: state.now, already: false, endedRun: undefined, dropped: [] };

@@ -74,7 +74,7 @@ interface Revisions {
 
 function deployOf(from: JobSpec | undefined, to: JobSpec | undefined, revised: Revisions, at: EpochMs): string {
   if (to === undefined) {
-    return `Nothing more of it runs, and no due time is recorded. "cronlease forget ${from?.name ?? ''}" removes what remains.`;
+    return `It no longer runs, and its due times are not recorded. "cronlease forget ${from?.name ?? ''}" removes what remains.`;
   }
   if (from === undefined) return firstSight(to, at);
   if (from.scheduleHash === to.scheduleHash) return caughtUp(to);
@@ -91,7 +91,7 @@ function firstSight(spec: JobSpec, at: EpochMs): string {
   if (!spec.enabled) return 'It is disabled: no due time runs.';
   if (spec.kind === 'manual') return 'It runs on request only.';
   if (spec.kind === 'always') return 'Its first term begins with the first tick.';
-  if (spec.at === undefined || actualTime(spec, spec.at) > at) return 'It owes nothing from before the deployment.';
+  if (spec.at === undefined || actualTime(spec, spec.at) > at) return 'Nothing from before the deployment is due.';
   const late = at - actualTime(spec, spec.at);
   if (late > spec.catchUpWindowMs || (late > PROMPT_MS && spec.catchUp === 'none')) {
     return 'Its time has passed, and is not caught up: it is recorded as expired.';
@@ -101,14 +101,14 @@ function firstSight(spec: JobSpec, at: EpochMs): string {
 
 /** Due times that pass while the deployment is under way. */
 function caughtUp({ kind, enabled, catchUp, catchUpWindowMs }: JobSpec): string {
-  if (!enabled || kind !== 'timed') return 'Its due times stay as they are.';
+  if (!enabled || kind !== 'timed') return 'Its due times do not change.';
   const window = formatDuration(catchUpWindowMs);
   switch (catchUp) {
     case 'latest':
-      return `Its due times stay. Of those missed meanwhile the newest runs, if it is no older than ${window}.`;
+      return `Its due times do not change. Of those missed meanwhile, the newest runs, if it is no older than ${window}.`;
     case 'all':
-      return `Its due times stay. Those missed meanwhile run in turn, if they are no older than ${window}.`;
+      return `Its due times do not change. Those missed meanwhile run in turn, if they are no older than ${window}.`;
     case 'none':
-      return 'Its due times stay. Those missed meanwhile by more than 30 s expire.';
+      return 'Its due times do not change. Those missed meanwhile by more than 30 s expire.';
   }
 }

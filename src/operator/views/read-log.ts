@@ -25,7 +25,7 @@ const LEAST_BYTES = 128 * 1024;
 export interface LogRequest {
   /** `next` of the page before. Undefined: from the beginning. */
   readonly from?: string | undefined;
-  /** Only what this item of a fan-out said. */
+  /** Only the log of this item of a fan-out. */
   readonly item?: number | undefined;
   /** The caller knows that the run is over, whether or not its record still exists. */
   readonly isOver?: boolean;

@@ -54,7 +54,7 @@ export function membersOf(form: UrlForm, text: string): Members {
   const parameters = new URLSearchParams(query);
   const unknown = [...parameters.keys()].find((name) => !TLS_PARAMETERS.includes(name));
   // The parameter itself may be the rest of a password.
-  if (unknown !== undefined) throw invalid(`it has a parameter that is none of ${TLS_PARAMETERS.join(', ')}`);
+  if (unknown !== undefined) throw invalid(`it has a parameter other than ${TLS_PARAMETERS.join(', ')}`);
   const secure = scheme.toLowerCase() !== form.scheme;
   if (!secure && query !== '') throw invalid(`${TLS_PARAMETERS.join(', ')} are for ${form.scheme}s://, which uses TLS`);
   const file = (name: string): string | undefined => parameters.get(name) ?? undefined;
