@@ -95,9 +95,11 @@ export function durableHub(client: DurableClient, hasFunction: (name: string) =>
   };
 }
 
+/** The status after `continueAsNew` lasts until the next episode, which a busy hub begins later. */
 const GOES_ON = [
   OrchestrationRuntimeStatus.Pending,
   OrchestrationRuntimeStatus.Running,
+  OrchestrationRuntimeStatus.ContinuedAsNew,
   OrchestrationRuntimeStatus.Suspended,
 ];
 
