@@ -8,6 +8,7 @@ import { isObject } from '../core/metadata';
 import { compileSchedule } from '../core/schedule/compile';
 import { parseSchedule } from '../core/schedule/parse';
 import { zoneOf } from '../core/schedule/zone';
+import { ncrontabFields } from '../import/ncrontab-fields';
 import type { Environment } from './app-settings';
 import { CONTAINER_NAME_RULE, isContainerName, isReference, REFERENCE_REMEDY } from '../stores/open';
 
@@ -72,6 +73,8 @@ export function tickSchedule(env: Environment): TickSchedule {
   try {
     // Azure's timers run in UTC.
     compiled = compileSchedule(parseSchedule(text), zoneOf('UTC'), { gap: 'forward', overlap: 'first' }, []);
+    // They read fewer forms than jobs.json has. With one of the others the host starts, and the timer never fires.
+    ncrontabFields(text);
   } catch (error) {
     throw invalid(error instanceof Error ? error.message : String(error));
   }

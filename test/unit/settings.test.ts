@@ -38,6 +38,14 @@ describe('CRONLEASE_TICK', () => {
       expect(() => tickSchedule({ CRONLEASE_TICK: text })).toThrow(/CRONLEASE_TICK is .*six fields/s);
     },
   );
+
+  // The host would start, and its timer never fire.
+  it.each(['0 * * * * 7', '0 * * L * *', '0 0 0 * * 1#2', '0 0 0 ? * *', '0 0 0 1 * 1L'])(
+    '%j, which a timer of the host cannot read, is refused',
+    (text) => {
+      expect(() => tickSchedule({ CRONLEASE_TICK: text })).toThrow(/CRONLEASE_TICK is .* has "\S+" for day-of-/);
+    },
+  );
 });
 
 describe('CRONLEASE_MAX_CONCURRENT_RUNS', () => {
