@@ -4,7 +4,7 @@ import type { ConfigIssue, FilePosition } from '../config/config-error';
 import { JsonError, parseJson } from '../config/json';
 import { formatDuration, parseTimeSpan } from '../core/duration';
 import type { Environment } from './app-settings';
-import { hostMember } from './settings';
+import { hostMember, hostOverride } from './settings';
 
 /** A text, or a comment, which the host allows in this file. */
 const TEXT_OR_COMMENT = /"(?:\\.|[^"\\])*"|\/\/[^\n]*|\/\*[\s\S]*?\*\//g;
@@ -155,17 +155,13 @@ export function workerAdvice(env: Environment): readonly ConfigIssue[] {
 
 /** The place of a member of host.json, or of what it is missing in. An app setting goes before the file. */
 function placeOf(env: Environment, appFolder: string, member: readonly string[]): Pick<ConfigIssue, 'path' | 'place'> {
-  const isInFile = env[settingName(member)] === undefined;
+  const isInFile = hostOverride(env, ...member) === undefined;
   const place = isInFile ? hostPlace(appFolder, member) : undefined;
   return place === undefined ? { path: `host.json: ${member.join('.')}` } : { path: member.join('.'), place };
 }
 
-function settingName(member: readonly string[]): string {
-  return ['AzureFunctionsJobHost', ...member].join('__');
-}
-
 function settingOf(env: Environment, appFolder: string, member: readonly string[]): string | undefined {
-  const value = env[settingName(member)] ?? hostMember(appFolder, ...member);
+  const value = hostOverride(env, ...member) ?? hostMember(appFolder, ...member);
   return typeof value === 'string' ? value : undefined;
 }
 

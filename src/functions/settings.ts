@@ -127,7 +127,8 @@ export function deploymentName(env: Environment): string {
   const site = env['WEBSITE_SITE_NAME'];
   const slot = env['WEBSITE_SLOT_NAME'];
   const fromSite = site === undefined || slot === undefined || slot === 'Production' ? site : `${site}-${slot}`;
-  const name = env['CRONLEASE_DEPLOYMENT'] ?? fromSite ?? env['AzureFunctionsWebHost__hostid'] ?? hostname();
+  const name =
+    env['CRONLEASE_DEPLOYMENT'] ?? fromSite ?? hostSetting(env, 'AzureFunctionsWebHost__hostid') ?? hostname();
   if (!/^[\x21-\x7e]{1,100}$/.test(name)) {
     throw new SettingError('CRONLEASE_DEPLOYMENT', name, 'use 1 to 100 printable ASCII characters without spaces');
   }
@@ -166,7 +167,7 @@ export function shardNames(env: Environment, preset: readonly string[] | undefin
  */
 export function attemptsAtOnce(env: Environment, appFolder: string): number {
   const path = ['extensions', 'durableTask', 'maxConcurrentActivityFunctions'] as const;
-  const text = env[['AzureFunctionsJobHost', ...path].join('__')] ?? hostMember(appFolder, ...path);
+  const text = hostOverride(env, ...path) ?? hostMember(appFolder, ...path);
   const value = Number(text);
   return Number.isInteger(value) && value > 0 ? value : ACTIVITIES_PER_CORE * availableParallelism();
 }
@@ -184,7 +185,7 @@ export function maxConcurrentRuns(env: Environment): number | undefined {
 
 /** host.json's functionTimeout, as the host enforces it; that of the plan if it is missing, 30 minutes if unlimited. */
 export function functionTimeout(env: Environment, appFolder: string): Millis {
-  const text = env['AzureFunctionsJobHost__functionTimeout'] ?? fromHostJson(appFolder, 'functionTimeout');
+  const text = hostSetting(env, 'AzureFunctionsJobHost__functionTimeout') ?? fromHostJson(appFolder, 'functionTimeout');
   if (text === undefined) return isConsumption(env) ? CONSUMPTION_TIMEOUT_MS : DEFAULT_FUNCTION_TIMEOUT_MS;
   if (isUnlimited(text)) return DEFAULT_FUNCTION_TIMEOUT_MS;
   const limit = parseTimeSpan(text);
@@ -217,7 +218,7 @@ function isConsumption(env: Environment): boolean {
 export function hubAccount(env: Environment, appFolder: string, machine: string): string | undefined {
   const provider = (member: string): string | undefined => {
     const path = ['extensions', 'durableTask', 'storageProvider', member];
-    return env[['AzureFunctionsJobHost', ...path].join('__')] ?? fromHostJson(appFolder, ...path);
+    return hostOverride(env, ...path) ?? fromHostJson(appFolder, ...path);
   };
   const connection = provider('connectionName') ?? provider('connectionStringName') ?? 'AzureWebJobsStorage';
   const member = (name: string): string | undefined => {
@@ -234,6 +235,17 @@ export function hubAccount(env: Environment, appFolder: string, machine: string)
     return `emulator on ${machine}`;
   }
   return (member('accountname') ?? env[`${connection}__accountName`] ?? host?.split('.')[0])?.toLowerCase();
+}
+
+/** The app setting that goes before a member of host.json; undefined: there is none. */
+export function hostOverride(env: Environment, ...members: readonly string[]): string | undefined {
+  return hostSetting(env, ['AzureFunctionsJobHost', ...members].join('__'));
+}
+
+/** A setting of the host, by its name in any case. */
+function hostSetting(env: Environment, name: string): string | undefined {
+  const value = anyCase(env, name);
+  return typeof value === 'string' ? value : undefined;
 }
 
 function fromHostJson(appFolder: string, ...members: readonly string[]): string | undefined {
@@ -272,7 +284,7 @@ export function hostMember(appFolder: string, ...members: readonly string[]): un
   return value;
 }
 
-/** A member by its name in any case: the host's configuration does not tell them apart. */
+/** A member or a setting by its name in any case: the host's configuration does not tell them apart. */
 function anyCase(value: Readonly<Record<string, unknown>>, name: string): unknown {
   if (Object.hasOwn(value, name)) return value[name];
   return Object.entries(value).find(([other]) => other.toLowerCase() === name.toLowerCase())?.[1];

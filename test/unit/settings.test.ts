@@ -90,6 +90,7 @@ describe('the name of a deployment', () => {
     [{ WEBSITE_SITE_NAME: 'site', WEBSITE_SLOT_NAME: 'Production' }, 'site'],
     [{ WEBSITE_SITE_NAME: 'site', WEBSITE_SLOT_NAME: 'blue' }, 'site-blue'],
     [{ AzureFunctionsWebHost__hostid: 'green' }, 'green'],
+    [{ AzureFunctionsWebHost__hostId: 'green' }, 'green'],
   ])('of %j is %s', (env, name) => {
     expect(deploymentName(env)).toBe(name);
   });
@@ -126,6 +127,11 @@ describe("host.json's functionTimeout", () => {
 
   it('gives way to its app setting', () => {
     const env = { AzureFunctionsJobHost__functionTimeout: '00:05:00' };
+    expect(functionTimeout(env, folderWith('{ "functionTimeout": "00:10:00" }'))).toBe(5 * MINUTE);
+  });
+
+  it('gives way to it in any case, as for the host', () => {
+    const env = { AzureFunctionsJobHost__FunctionTimeout: '00:05:00' };
     expect(functionTimeout(env, folderWith('{ "functionTimeout": "00:10:00" }'))).toBe(5 * MINUTE);
   });
 
