@@ -125,8 +125,10 @@ export function durationSetting(
  */
 export function deploymentName(env: Environment): string {
   const site = env['WEBSITE_SITE_NAME'];
-  const slot = env['WEBSITE_SLOT_NAME'];
-  const fromSite = site === undefined || slot === undefined || slot === 'Production' ? site : `${site}-${slot}`;
+  const slot = env['WEBSITE_SLOT_NAME'] ?? '';
+  // As the host decides it: `EnvironmentExtensions.GetAzureWebsiteUniqueSlotName`.
+  const isProduction = slot === '' || slot.toLowerCase() === 'production';
+  const fromSite = site === undefined || isProduction ? site : `${site}-${slot}`;
   const name =
     env['CRONLEASE_DEPLOYMENT'] ?? fromSite ?? hostSetting(env, 'AzureFunctionsWebHost__hostid') ?? hostname();
   if (!/^[\x21-\x7e]{1,100}$/.test(name)) {

@@ -88,6 +88,8 @@ describe('the name of a deployment', () => {
   it.each([
     [{ CRONLEASE_DEPLOYMENT: 'mine', WEBSITE_SITE_NAME: 'site' }, 'mine'],
     [{ WEBSITE_SITE_NAME: 'site', WEBSITE_SLOT_NAME: 'Production' }, 'site'],
+    [{ WEBSITE_SITE_NAME: 'site', WEBSITE_SLOT_NAME: 'production' }, 'site'],
+    [{ WEBSITE_SITE_NAME: 'site', WEBSITE_SLOT_NAME: '' }, 'site'],
     [{ WEBSITE_SITE_NAME: 'site', WEBSITE_SLOT_NAME: 'blue' }, 'site-blue'],
     [{ AzureFunctionsWebHost__hostid: 'green' }, 'green'],
     [{ AzureFunctionsWebHost__hostId: 'green' }, 'green'],
