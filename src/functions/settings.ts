@@ -222,7 +222,11 @@ export function hubAccount(env: Environment, appFolder: string, machine: string)
     const path = ['extensions', 'durableTask', 'storageProvider', member];
     return hostOverride(env, ...path) ?? fromHostJson(appFolder, ...path);
   };
-  const connection = provider('connectionName') ?? provider('connectionStringName') ?? 'AzureWebJobsStorage';
+  const named = provider('connectionName') ?? provider('connectionStringName') ?? 'AzureWebJobsStorage';
+  // The extension looks for the name with the host's prefix first: `WebJobsConnectionInfoProvider.Resolve`.
+  const prefixed = `AzureWebJobs${named}`;
+  const isPrefixed = Object.keys(env).some((name) => name === prefixed || name.startsWith(`${prefixed}__`));
+  const connection = isPrefixed ? prefixed : named;
   const member = (name: string): string | undefined => {
     const part = (env[connection] ?? '').split(';').find((text) => text.toLowerCase().startsWith(`${name}=`));
     return part?.slice(name.length + 1).trim();
