@@ -193,7 +193,7 @@ interface AppSettings {
   readonly AzureFunctionsWebHost__hostid?: string | undefined;
   /** Overrides this level of host.json. Default: none. */
   readonly AzureFunctionsJobHost__logging__logLevel__Function?: string | undefined;
-  /** Overrides `functionTimeout` of host.json, for the host and for cronlease. Default: none. */
+  /** Overrides `functionTimeout` of host.json. Default: none. */
   readonly AzureFunctionsJobHost__functionTimeout?: string | undefined;
   /**
    * The Durable task hub, letters and digits. Each deployment needs its own. host.json reads it. Default: required by
@@ -207,6 +207,8 @@ interface AppSettings {
   readonly AzureWebJobsStorage?: string | undefined;
   /** How many Node processes a host has, which tick in turn. Do not set it. Default: `1`. */
   readonly FUNCTIONS_WORKER_PROCESS_COUNT?: string | undefined;
+  /** Lets it start more. Do not set it. Default: `false`. */
+  readonly FUNCTIONS_WORKER_DYNAMIC_CONCURRENCY_ENABLED?: string | undefined;
   /** `node` for `func start`. Do not set it on Flex Consumption. Default: none. */
   readonly FUNCTIONS_WORKER_RUNTIME?: string | undefined;
 }

@@ -11,7 +11,7 @@ import { VERSION } from '../version';
 import type { Environment } from './app-settings';
 import type { Coordinators } from './coordinators';
 import { answerOfDashboard, pathInDashboard } from './dashboard';
-import { hostMember } from './settings';
+import { hostMember, hostOverride } from './settings';
 import { metricsJobs } from '../telemetry/settings';
 
 /** Every method, so that the API itself answers those that a route does not have. */
@@ -118,7 +118,7 @@ async function load({ coordinators, isReady, access, environment, env }: ManageO
 /** As the host reads it: `api` unless host.json says otherwise. */
 function routePrefix(env: Environment, appFolder: string): string {
   const member = ['extensions', 'http', 'routePrefix'] as const;
-  const prefix = env[['AzureFunctionsJobHost', ...member].join('__')] ?? hostMember(appFolder, ...member);
+  const prefix = hostOverride(env, ...member) ?? hostMember(appFolder, ...member);
   return typeof prefix === 'string' ? prefix.replace(/^\/+|\/+$/g, '') : 'api';
 }
 

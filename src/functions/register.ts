@@ -3,12 +3,14 @@ import * as df from 'durable-functions';
 import { activityFence, serveFences } from '../coordinator/activity-fence';
 import { dispatch } from '../coordinator/attempt/dispatch';
 import { runTogether } from '../coordinator/attempt/together';
-import type { Coordinator, Report } from '../coordinator/coordinator';
+import type { Coordinator, Hub, Report } from '../coordinator/coordinator';
 import { drain } from '../coordinator/drain';
 import type { AttemptInput, AttemptResult, Together } from '../coordinator/message';
 import type { LogLevel } from '../core/log-entry';
+import { isOrchestration } from '../handler/handlers';
 import { systemClock } from '../system-clock';
 import { allSettledOrThrow } from './all-settled';
+import { appFunctions } from './app-functions';
 import { type CoordinatorOptions, type Coordinators, createCoordinators } from './coordinators';
 import { healthCheck, readiness } from './health';
 import { functionsHost } from './host-facts';
@@ -59,6 +61,7 @@ export function registerCoordinator(options: CoordinatorOptions): void {
     if (setUp.tickers === undefined) throw new Error(NOT_LOADED);
     return setUp.tickers;
   };
+  const hubOf = (context: InvocationContext): Hub => durableHub(df.getClient(context), hasFunction);
   app.http('cronleaseHealth', {
     route: 'manage/health',
     methods: ['GET'],
@@ -82,7 +85,7 @@ export function registerCoordinator(options: CoordinatorOptions): void {
       isReady,
       access: accessSettings(process.env),
       environment: environmentSetting(process.env),
-      poke: (context) => reporting(context, (reportOf) => tickers().poke(durableHub(df.getClient(context)), reportOf)),
+      poke: (context) => reporting(context, (reportOf) => tickers().poke(hubOf(context), reportOf)),
       dashboard: async () => (await import('../dashboard/files.js')).DASHBOARD,
       env: process.env,
       appFolder: process.cwd(),
@@ -93,6 +96,7 @@ export function registerCoordinator(options: CoordinatorOptions): void {
   const host = functionsHost(process.env, process.cwd());
   setUp.coordinators = createCoordinators(options, { env: process.env, host, feed });
   const { all } = setUp.coordinators;
+  const hasFunction = appFunctions(orchestratorsOf(all));
   const connected = feed && connectTelemetry(feed, setUp.coordinators, process.env);
   setUp.tickers = createTickers(all);
 
@@ -103,8 +107,7 @@ export function registerCoordinator(options: CoordinatorOptions): void {
     extraInputs: [df.input.durableClient()],
     handler: async (_timer: Timer, context: InvocationContext) => {
       await connected;
-      const hub = durableHub(df.getClient(context));
-      await reporting(context, (reportOf) => tickers().tick(hub, tick.nextFire, reportOf));
+      await reporting(context, (reportOf) => tickers().tick(hubOf(context), tick.nextFire, reportOf));
     },
   });
   registerDurable({
@@ -121,6 +124,12 @@ export function registerCoordinator(options: CoordinatorOptions): void {
     await allSettledOrThrow(all.map(drain));
     if (feed !== undefined) await closeTelemetry(feed);
   });
+}
+
+/** The names of the app's own orchestrators that are jobs. */
+function orchestratorsOf(coordinators: readonly Coordinator[]): readonly string[] {
+  const handlers = coordinators.flatMap(({ jobs }) => Array.from(jobs.values(), ({ handler }) => handler));
+  return handlers.filter(isOrchestration).map(({ orchestrator }) => orchestrator);
 }
 
 type ReportOf = (coordinator: Coordinator) => Report;

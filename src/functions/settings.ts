@@ -8,6 +8,7 @@ import { isObject } from '../core/metadata';
 import { compileSchedule } from '../core/schedule/compile';
 import { parseSchedule } from '../core/schedule/parse';
 import { zoneOf } from '../core/schedule/zone';
+import { ncrontabFields } from '../import/ncrontab-fields';
 import type { Environment } from './app-settings';
 import { CONTAINER_NAME_RULE, isContainerName, isReference, REFERENCE_REMEDY } from '../stores/open';
 
@@ -72,6 +73,8 @@ export function tickSchedule(env: Environment): TickSchedule {
   try {
     // Azure's timers run in UTC.
     compiled = compileSchedule(parseSchedule(text), zoneOf('UTC'), { gap: 'forward', overlap: 'first' }, []);
+    // They read fewer forms than jobs.json has. With one of the others the host starts, and the timer never fires.
+    ncrontabFields(text);
   } catch (error) {
     throw invalid(error instanceof Error ? error.message : String(error));
   }
@@ -122,9 +125,12 @@ export function durationSetting(
  */
 export function deploymentName(env: Environment): string {
   const site = env['WEBSITE_SITE_NAME'];
-  const slot = env['WEBSITE_SLOT_NAME'];
-  const fromSite = site === undefined || slot === undefined || slot === 'Production' ? site : `${site}-${slot}`;
-  const name = env['CRONLEASE_DEPLOYMENT'] ?? fromSite ?? env['AzureFunctionsWebHost__hostid'] ?? hostname();
+  const slot = env['WEBSITE_SLOT_NAME'] ?? '';
+  // As the host decides it: `EnvironmentExtensions.GetAzureWebsiteUniqueSlotName`.
+  const isProduction = slot === '' || slot.toLowerCase() === 'production';
+  const fromSite = site === undefined || isProduction ? site : `${site}-${slot}`;
+  const name =
+    env['CRONLEASE_DEPLOYMENT'] ?? fromSite ?? hostSetting(env, 'AzureFunctionsWebHost__hostid') ?? hostname();
   if (!/^[\x21-\x7e]{1,100}$/.test(name)) {
     throw new SettingError('CRONLEASE_DEPLOYMENT', name, 'use 1 to 100 printable ASCII characters without spaces');
   }
@@ -163,7 +169,7 @@ export function shardNames(env: Environment, preset: readonly string[] | undefin
  */
 export function attemptsAtOnce(env: Environment, appFolder: string): number {
   const path = ['extensions', 'durableTask', 'maxConcurrentActivityFunctions'] as const;
-  const text = env[['AzureFunctionsJobHost', ...path].join('__')] ?? hostMember(appFolder, ...path);
+  const text = hostOverride(env, ...path) ?? hostMember(appFolder, ...path);
   const value = Number(text);
   return Number.isInteger(value) && value > 0 ? value : ACTIVITIES_PER_CORE * availableParallelism();
 }
@@ -181,7 +187,7 @@ export function maxConcurrentRuns(env: Environment): number | undefined {
 
 /** host.json's functionTimeout, as the host enforces it; that of the plan if it is missing, 30 minutes if unlimited. */
 export function functionTimeout(env: Environment, appFolder: string): Millis {
-  const text = env['AzureFunctionsJobHost__functionTimeout'] ?? fromHostJson(appFolder, 'functionTimeout');
+  const text = hostSetting(env, 'AzureFunctionsJobHost__functionTimeout') ?? fromHostJson(appFolder, 'functionTimeout');
   if (text === undefined) return isConsumption(env) ? CONSUMPTION_TIMEOUT_MS : DEFAULT_FUNCTION_TIMEOUT_MS;
   if (isUnlimited(text)) return DEFAULT_FUNCTION_TIMEOUT_MS;
   const limit = parseTimeSpan(text);
@@ -214,9 +220,13 @@ function isConsumption(env: Environment): boolean {
 export function hubAccount(env: Environment, appFolder: string, machine: string): string | undefined {
   const provider = (member: string): string | undefined => {
     const path = ['extensions', 'durableTask', 'storageProvider', member];
-    return env[['AzureFunctionsJobHost', ...path].join('__')] ?? fromHostJson(appFolder, ...path);
+    return hostOverride(env, ...path) ?? fromHostJson(appFolder, ...path);
   };
-  const connection = provider('connectionName') ?? provider('connectionStringName') ?? 'AzureWebJobsStorage';
+  const named = provider('connectionName') ?? provider('connectionStringName') ?? 'AzureWebJobsStorage';
+  // The extension looks for the name with the host's prefix first: `WebJobsConnectionInfoProvider.Resolve`.
+  const prefixed = `AzureWebJobs${named}`;
+  const isPrefixed = Object.keys(env).some((name) => name === prefixed || name.startsWith(`${prefixed}__`));
+  const connection = isPrefixed ? prefixed : named;
   const member = (name: string): string | undefined => {
     const part = (env[connection] ?? '').split(';').find((text) => text.toLowerCase().startsWith(`${name}=`));
     return part?.slice(name.length + 1).trim();
@@ -231,6 +241,17 @@ export function hubAccount(env: Environment, appFolder: string, machine: string)
     return `emulator on ${machine}`;
   }
   return (member('accountname') ?? env[`${connection}__accountName`] ?? host?.split('.')[0])?.toLowerCase();
+}
+
+/** The app setting that goes before a member of host.json; undefined: there is none. */
+export function hostOverride(env: Environment, ...members: readonly string[]): string | undefined {
+  return hostSetting(env, ['AzureFunctionsJobHost', ...members].join('__'));
+}
+
+/** A setting of the host, by its name in any case. */
+function hostSetting(env: Environment, name: string): string | undefined {
+  const value = anyCase(env, name);
+  return typeof value === 'string' ? value : undefined;
 }
 
 function fromHostJson(appFolder: string, ...members: readonly string[]): string | undefined {
@@ -269,7 +290,7 @@ export function hostMember(appFolder: string, ...members: readonly string[]): un
   return value;
 }
 
-/** A member by its name in any case: the host's configuration does not tell them apart. */
+/** A member or a setting by its name in any case: the host's configuration does not tell them apart. */
 function anyCase(value: Readonly<Record<string, unknown>>, name: string): unknown {
   if (Object.hasOwn(value, name)) return value[name];
   return Object.entries(value).find(([other]) => other.toLowerCase() === name.toLowerCase())?.[1];

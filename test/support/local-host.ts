@@ -6,7 +6,7 @@ import { toJson } from '../../src/local/durable/activities';
 import { createHub, type Hub } from '../../src/local/durable/hub';
 import { NO_FILES } from '../../src/local/durable/hub-files';
 import type { HubOptions } from '../../src/local/durable/hub-state';
-import { createRegistry, installCoreApi, type LogLine } from '../../src/local/host/core-api';
+import { type AppRegistry, createRegistry, installCoreApi, type LogLine } from '../../src/local/host/core-api';
 import { checkFunctions } from '../../src/local/host/functions';
 import { createInvoke } from '../../src/local/host/invoke';
 
@@ -14,6 +14,7 @@ import { createInvoke } from '../../src/local/host/invoke';
 export interface RealPackages {
   readonly functions: typeof Functions;
   readonly durable: typeof Durable;
+  readonly registry: AppRegistry;
   /** A hub with all functions that were registered so far. */
   hub(options?: Partial<Pick<HubOptions, 'maxConcurrentActivities' | 'handOverDelayMs' | 'files' | 'visibility'>>): Hub;
   /** The state that an orchestrator function returns for one payload. */
@@ -38,6 +39,7 @@ export function loadRealPackages(): RealPackages {
   installCoreApi(registry, (line) => log.push(line));
   const require = createRequire(__filename);
   return {
+    registry,
     functions: require('@azure/functions') as typeof Functions,
     durable: require('durable-functions') as typeof Durable,
     errors,

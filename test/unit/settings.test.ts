@@ -38,6 +38,14 @@ describe('CRONLEASE_TICK', () => {
       expect(() => tickSchedule({ CRONLEASE_TICK: text })).toThrow(/CRONLEASE_TICK is .*six fields/s);
     },
   );
+
+  // The host would start, and its timer never fire.
+  it.each(['0 * * * * 7', '0 * * L * *', '0 0 0 * * 1#2', '0 0 0 ? * *', '0 0 0 1 * 1L'])(
+    '%j, which a timer of the host cannot read, is refused',
+    (text) => {
+      expect(() => tickSchedule({ CRONLEASE_TICK: text })).toThrow(/CRONLEASE_TICK is .* has "\S+" for day-of-/);
+    },
+  );
 });
 
 describe('CRONLEASE_MAX_CONCURRENT_RUNS', () => {
@@ -80,8 +88,11 @@ describe('the name of a deployment', () => {
   it.each([
     [{ CRONLEASE_DEPLOYMENT: 'mine', WEBSITE_SITE_NAME: 'site' }, 'mine'],
     [{ WEBSITE_SITE_NAME: 'site', WEBSITE_SLOT_NAME: 'Production' }, 'site'],
+    [{ WEBSITE_SITE_NAME: 'site', WEBSITE_SLOT_NAME: 'production' }, 'site'],
+    [{ WEBSITE_SITE_NAME: 'site', WEBSITE_SLOT_NAME: '' }, 'site'],
     [{ WEBSITE_SITE_NAME: 'site', WEBSITE_SLOT_NAME: 'blue' }, 'site-blue'],
     [{ AzureFunctionsWebHost__hostid: 'green' }, 'green'],
+    [{ AzureFunctionsWebHost__hostId: 'green' }, 'green'],
   ])('of %j is %s', (env, name) => {
     expect(deploymentName(env)).toBe(name);
   });
@@ -118,6 +129,11 @@ describe("host.json's functionTimeout", () => {
 
   it('gives way to its app setting', () => {
     const env = { AzureFunctionsJobHost__functionTimeout: '00:05:00' };
+    expect(functionTimeout(env, folderWith('{ "functionTimeout": "00:10:00" }'))).toBe(5 * MINUTE);
+  });
+
+  it('gives way to it in any case, as for the host', () => {
+    const env = { AzureFunctionsJobHost__FunctionTimeout: '00:05:00' };
     expect(functionTimeout(env, folderWith('{ "functionTimeout": "00:10:00" }'))).toBe(5 * MINUTE);
   });
 
