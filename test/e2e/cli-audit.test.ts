@@ -65,6 +65,22 @@ describe('with CRONLEASE_AUDIT', () => {
     expect(stdout).toMatch(/\nproblem +audit +\S+ \(CRONLEASE_AUDIT\): /);
   });
 
+  it.each([
+    [
+      'a move to another store, named by its setting',
+      ['migrate', '--from', 'CRONLEASE_STORAGE', '--to', 'OTHER_STORE', '--to-container', 'moved', '--apply'],
+    ],
+  ])('refuses %s that cannot be recorded there', async (_what, args) => {
+    const wait = args[0] === 'migrate' ? ['--wait', '1s'] : [];
+    const settings = { ...env(), OTHER_STORE: fleet.env()['CRONLEASE_STORAGE'] };
+    const before = await fleet.store.list();
+    const refused = await fleet.folder.run([...args, ...wait], settings);
+    expect(refused).toMatchObject({ code: 1 });
+    expect(refused.stderr).toMatch(/nothing was changed.*\(CRONLEASE_AUDIT\) did not take the entry/s);
+    const { jobs } = await fleet.store.list();
+    for (const [job, { row }] of before.jobs) expect(jobs.get(job)?.row?.etag).toBe(row?.etag);
+  });
+
   it('creates the entries there first, and lists those of the storage of the jobs', async () => {
     const container = connectContainer(
       { CRONLEASE_STORAGE: other.connectionString },
