@@ -66,6 +66,7 @@ describe('with CRONLEASE_AUDIT', () => {
   });
 
   it.each([
+    ['a repair after a failover', ['recover', '--after-failover', '--apply']],
     [
       'a move to another store, named by its setting',
       ['migrate', '--from', 'CRONLEASE_STORAGE', '--to', 'OTHER_STORE', '--to-container', 'moved', '--apply'],
@@ -99,5 +100,15 @@ describe('with CRONLEASE_AUDIT', () => {
     expect(ends.filter((end) => end === 'done')).toHaveLength(2);
     const { entries } = await fleet.folder.json<Page>(fleet.folder.run(['audit', '--json'], env()));
     expect(entries.slice(0, 2).map(({ action }) => action)).toEqual(['resume', 'pause']);
+  });
+
+  it('has a repair after a failover in both places, and none that only looks', async () => {
+    for (const options of [[], ['--apply', '--fail']]) {
+      expect(await fleet.folder.run(['recover', '--after-failover', ...options], env())).toMatchObject({ code: 0 });
+    }
+    const { entries } = await fleet.folder.json<Page>(fleet.folder.run(['audit', '--json'], env()));
+    const after = { jobs: 3, elections: 0, refused: 0, raiseBy: 1_000_000, runs: 'fail' };
+    expect(entries[0]).toMatchObject({ action: 'recover', target: 'jobs', state: 'done', after });
+    expect(entries.filter(({ action }) => action === 'recover')).toHaveLength(1);
   });
 });

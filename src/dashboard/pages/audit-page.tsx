@@ -31,8 +31,12 @@ const ACTIONS: Readonly<Record<NonNullable<AuditQuery['action']>, string>> = {
   uncordon: 'cordons lifted',
   unlock: 'leases broken',
   forget: 'jobs forgotten',
+  recover: 'repairs after a failover',
   shards: 'shards',
 };
+
+/** Changes whose target is not a job. */
+const OF_SEVERAL: ReadonlySet<string> = new Set(['maintenance', 'recover', 'shards']);
 
 const LABELS: Readonly<Record<Entry['state'], Label>> = {
   done: { word: 'Done', icon: 'check', tone: 'good' },
@@ -151,7 +155,7 @@ function Loaded({
 
 function Row({ entry }: { readonly entry: Entry }): JSX.Element {
   const { at, actor, identity, proven, channel, note, action, target, state, before, after } = entry;
-  const isOfJob = !action.includes('cordon') && action !== 'shards';
+  const isOfJob = !action.includes('cordon') && !OF_SEVERAL.has(action);
   return (
     <tr role="row">
       <td role="cell">
