@@ -274,6 +274,15 @@ describe('several jobs at once', () => {
     const resumed = await send(made, 'resume', { jobs: names.slice(0, 6), maintenance: words });
     expect(resumed).toMatchObject({ done: names.slice(0, 6).map((job) => ({ job })), refused: [] });
     expect(await works()).toEqual([]);
+    expect(await audit(made, '?action=maintenance')).toMatchObject([
+      {
+        actor: 'of-operator',
+        target: words,
+        state: 'done',
+        before: [{ note: 'new database', jobs: words }],
+        after: [],
+      },
+    ]);
   });
 
   it.each([

@@ -4,6 +4,7 @@ import type { JobName } from '../../src/core/brand';
 import { type LeaseStore, StoreDeniedError, StoreUnavailableError } from '../../src/lease/store';
 import { withSecondAudit } from '../../src/lease/second-audit';
 import { checkAudit } from '../../src/operator/doctor/audit';
+import { readOverview } from '../../src/operator/views/overview';
 import { auditedStores, openStore } from '../../src/stores/open';
 import { memoryService } from '../../src/stores/memory/store';
 import { settableClock } from '../../src/testing/clock';
@@ -76,6 +77,24 @@ describe('a second place of audit entries', () => {
     await expect(withSecondAudit(sim.store, second).writeAudit('1', entry, undefined)).rejects.toThrow(
       'https://audit/cronlease (CRONLEASE_AUDIT) did not take the entry: 403',
     );
+  });
+
+  it('keeps planned work that it cannot record the end of', async () => {
+    let isDown = false;
+    const inner = immutable();
+    const second = immutable({
+      writeAudit: (...entry) => (isDown ? Promise.reject(new StoreDeniedError('403')) : inner.writeAudit(...entry)),
+    });
+    const { sim, send } = await benchWith(second);
+    const many = { method: 'POST', body: { tag: 'none', maintenance: 'a' }, as: 'operator' } as const;
+    await send({ ...many, path: 'pause', body: { jobs: ['a'], note: 'new database' } });
+    isDown = true;
+    expect((await send({ ...many, path: 'resume' })).json).toMatchObject({ status: 503, code: 'NotRecorded' });
+    const planned = async (): Promise<readonly unknown[]> => (await readOverview(sim.store, [])).maintenance;
+    expect(await planned()).toMatchObject([{ jobs: 'a', note: 'new database' }]);
+    isDown = false;
+    expect((await send({ ...many, path: 'resume' })).json).toEqual({ done: [], refused: [] });
+    expect(await planned()).toEqual([]);
   });
 
   it('shows in the answer that the end could not be written there', async () => {

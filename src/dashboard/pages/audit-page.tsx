@@ -25,6 +25,7 @@ const ACTIONS: Readonly<Record<NonNullable<AuditQuery['action']>, string>> = {
   cancel: 'cancellations',
   pause: 'pauses',
   resume: 'ends of pauses',
+  maintenance: 'ends of maintenance',
   ack: 'acknowledgements',
   unack: 'acknowledgements taken back',
   cordon: 'cordons',
