@@ -124,6 +124,18 @@ describe('the setting CRONLEASE_AUDIT', () => {
     expect(() => open({ CRONLEASE_AUDIT: 'nonsense' })).toThrow(/CRONLEASE_AUDIT/);
     expect(() => open({ CRONLEASE_AUDIT__credential: 'managedidentity' })).toThrow(/CRONLEASE_AUDIT/);
   });
+
+  it.each([
+    'CRONLEASE_AUDIT__accountName',
+    'CRONLEASE_AUDIT__serviceUri',
+    'CRONLEASE_AUDIT_blobServiceUri',
+    'Cronlease_Audit',
+  ])('is not left out without a word where it has another name: %s', (name) => {
+    expect(() => open({ [name]: 'https://a.blob.core.windows.net' })).toThrow(
+      new RegExp(`set.*${name}|${name} is set`),
+    );
+    expect(open({ [name]: '' })).toHaveLength(1);
+  });
 });
 
 describe('doctor', () => {
