@@ -350,6 +350,16 @@ describe('a call that starts an operation', () => {
     },
   );
 
+  it('shows no part of a setting in a state that is too long', async () => {
+    const { url } = await operation(
+      [{}, 202, { 'operation-location': '/state' }],
+      [{ status: `${'x'.repeat(45)}plain-secret-key` }],
+      [{ status: 'Succeeded' }],
+    );
+    const { progress } = await play({ url, headers: { 'x-key': '%KEY%' } });
+    expect(progress[0]?.[0]).toBe(`the operation is at work: ${'x'.repeat(45)}***`);
+  });
+
   it('is polled at its location until that answers something else than 202', async () => {
     const { url, got } = await operation(
       [{}, 202, { location: '/state', 'retry-after': '2' }],
