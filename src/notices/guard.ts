@@ -66,8 +66,12 @@ const NEVER: typeof PRIVATE = [
   // The above through gateways that translate, which a network may otherwise allow.
   ['64:ff9b::169.254.0.0', 112, 'ipv6'],
   ['64:ff9b::168.63.129.16', 128, 'ipv6'],
+  ['64:ff9b::100.100.100.200', 128, 'ipv6'],
+  ['64:ff9b::192.0.0.192', 128, 'ipv6'],
   ['2002:a9fe::', 32, 'ipv6'],
   ['2002:a83f:8110::', 48, 'ipv6'],
+  ['2002:6464:64c8::', 48, 'ipv6'],
+  ['2002:c000:c0::', 48, 'ipv6'],
 ];
 const LOOPBACK: typeof PRIVATE = [
   ['127.0.0.0', 8, 'ipv4'],
