@@ -64,6 +64,8 @@ describe('the app settings of notices', () => {
       { ops: { format: 'slack', url: 'https://hooks.slack.com/', token: 'hidden-part' } },
       /ops.token is "…": is not a member/,
     ],
+    [{ 'https://hooks.slack.com/hidden-part': { format: 'slack' } }, /"…": a name has 1 to 63/],
+    [{ ops: { 'https://hooks.slack.com/hidden-part': 'url' } }, /ops.… is "…": is not a member/],
   ])('refuse %j, and repeat no secret', (receivers, message) => {
     let error: unknown;
     try {
