@@ -106,9 +106,16 @@ describe('a job with a call', () => {
 
   it('warns of what looks like a secret, and does not show it', () => {
     const { warnings } = load({
-      call: { url: `${URL_OK}?code=abcdefgh12345678`, headers: { 'x-api-key': 'abcdefgh12345678' } },
+      call: {
+        url: `${URL_OK}?code=abcdefgh12345678`,
+        headers: { 'x-api-key': 'abcdefgh12345678', 'x-functions-key': 'abcdefgh' },
+      },
     });
-    expect(warnings.map(({ path }) => path)).toEqual(['jobs.close.call.url', 'jobs.close.call.headers.x-api-key']);
+    expect(warnings.map(({ path }) => path)).toEqual([
+      'jobs.close.call.url',
+      'jobs.close.call.headers.x-api-key',
+      'jobs.close.call.headers.x-functions-key',
+    ]);
     expect(JSON.stringify(warnings)).not.toContain('abcdefgh');
     expect(load({ call: { url: `${URL_OK}?code=%KEY%`, headers: { 'x-api-key': '%KEY%' } } }).warnings).toEqual([]);
   });
