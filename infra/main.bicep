@@ -125,7 +125,7 @@ param redact string[] = []
 @description('The name of the environment, such as production, which the dashboard shows.')
 param environmentName string = ''
 
-@description('Further app settings of each app, for the jobs: names and values, or references to a key vault. They override those of the template. Settings that were made by hand are lost with the next deployment.')
+@description('Further app settings of each app, for the jobs: names and values, or references to a key vault for secrets, because the history of deployments shows the values. They override those of the template. Settings that were made by hand are lost with the next deployment.')
 param appSettings { *: string } = {}
 
 @description('An existing Log Analytics workspace for the logs of the apps. Empty: one is created.')

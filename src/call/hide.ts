@@ -1,33 +1,24 @@
-import { type Redact, type Span, mask } from '../core/redact';
+import { type Redact, mask } from '../core/redact';
+import { spelledFinder } from '../core/spelled';
 
 /** A shorter value is in most texts, and is not a secret. */
 const SHORTEST = 4;
 
-/** Hides these values, as they are and as JSON, an address or base64 has them. */
+/** Hides these values, as they are and in base64, however JSON, an address or HTML writes them. */
 export function hiding(values: Iterable<string>): Redact {
   const secrets = [...values]
     .filter((value) => value.length >= SHORTEST)
-    .flatMap((value) => [
-      value,
-      JSON.stringify(value).slice(1, -1),
-      encodeURIComponent(value),
-      Buffer.from(value).toString('base64'),
-    ]);
-  const unique = [...new Set(secrets)];
+    .flatMap((value) => {
+      const bytes = Buffer.from(value);
+      return [value, bytes.toString('base64'), bytes.toString('base64url')];
+    });
+  const finders = [...new Set(secrets)].map((secret) => spelledFinder(secret));
   return (texts, most) =>
     texts.map((text) =>
       mask(
         text,
-        unique.flatMap((secret) => placesOf(secret, text)),
+        finders.flatMap((find) => find(text)),
         most,
       ),
     );
-}
-
-function placesOf(secret: string, text: string): readonly Span[] {
-  const places: Span[] = [];
-  for (let at = text.indexOf(secret); at >= 0; at = text.indexOf(secret, at + 1)) {
-    places.push({ start: at, end: at + secret.length });
-  }
-  return places;
 }

@@ -67,9 +67,14 @@ function objectIn(
   if (!isObject(value)) throw new SettingError(setting, HIDDEN, `it is not an object such as ${example}`);
   const wrong = Object.keys(value).find((name) => !NAME.test(name));
   if (wrong !== undefined) {
-    throw new SettingError(setting, wrong, 'a name has 1 to 63 of the characters a-z, 0-9 and -');
+    throw new SettingError(setting, shownName(wrong), 'a name has 1 to 63 of the characters a-z, 0-9 and -');
   }
   return value;
+}
+
+/** A name as a message shows it. An address or a key may stand in its place. */
+function shownName(name: string): string {
+  return /^[A-Za-z][\w -]{0,19}$/.test(name) ? name : HIDDEN;
 }
 
 function receiverOf(place: string, name: string, value: unknown, guard: Guard): Receiver {
@@ -79,7 +84,7 @@ function receiverOf(place: string, name: string, value: unknown, guard: Guard): 
   if (!isObject(value)) return refuse('', 'must be an object such as {"format": "slack", "url": "https://…"}');
   const { format: given, url, secret, routingKey, ...others } = value;
   const [other] = Object.keys(others);
-  if (other !== undefined) refuse(`.${other}`, 'is not a member: use format, url, secret and routingKey');
+  if (other !== undefined) refuse(`.${shownName(other)}`, 'is not a member: use format, url, secret and routingKey');
   const format: Format = FORMATS.find((one) => one === given) ?? refuse('.format', `use one of ${FORMATS.join(', ')}`);
   const secrets = (Array.isArray(secret) ? secret : secret === undefined ? [] : [secret]).map(
     (one: unknown) =>

@@ -150,16 +150,18 @@ export function shardNames(env: Environment, preset: readonly string[] | undefin
   const text = env[setting];
   const names = text === undefined || text === '' ? preset : text.split(',').map((name) => name.trim());
   if (names === undefined) return undefined;
-  const shown = text || names.join(', ');
-  if (names.length === 0 || !names.every((name) => /^[A-Za-z][A-Za-z0-9_]{0,99}$/.test(name))) {
+  const isName = (name: string): boolean => /^[A-Za-z][A-Za-z0-9_]{0,99}$/.test(name);
+  if (names.length === 0 || !names.every(isName)) {
     throw new SettingError(
       setting,
-      shown,
+      // It may be a connection itself, which holds a key.
+      names.map((name) => (isName(name) ? name : '…')).join(', '),
       'name the settings of the connections, separated by commas, such as "CRONLEASE_STORAGE, CRONLEASE_STORAGE_2"',
     );
   }
   const twice = names.find((name, index) => names.indexOf(name) !== index);
-  if (twice !== undefined) throw new SettingError(setting, shown, `it names ${twice} twice. Name each account once`);
+  if (twice !== undefined)
+    throw new SettingError(setting, names.join(', '), `it names ${twice} twice. Name each account once`);
   return names;
 }
 

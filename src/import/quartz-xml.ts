@@ -6,7 +6,7 @@ import { isoOf } from '../core/iso';
 import { parseMoment } from '../core/schedule/moment';
 import { ScheduleError } from '../core/schedule/schedule-error';
 import { instantOfWall, zoneOf } from '../core/schedule/zone';
-import { isSecretName } from '../core/secrets';
+import { isSecretName, looksSecret } from '../core/secrets';
 import { type Finds, ImportError, type SourceOptions } from './draft';
 
 /** A trigger of any file of Quartz. */
@@ -119,10 +119,11 @@ function settingsOf(
   const input: Record<string, string> = {};
   for (const entry of entries) {
     const key = textOf(entry, 'key') ?? '';
-    if (isSecretName(key)) {
+    const value = textOf(entry, 'value') ?? '';
+    if (isSecretName(key) || looksSecret(key, value)) {
       const why = 'a jobs file must not contain a secret, so the input omits it';
       finds.note(entry.line, `input ${key}`, why, 'Read it from an app setting in the handler.');
-    } else input[key] = textOf(entry, 'value') ?? '';
+    } else input[key] = value;
   }
   const description =
     textOf(trigger, 'description') ?? (job && (textOf(job, 'description') ?? textOf(job, 'job-class')));

@@ -1,4 +1,5 @@
 import type { JobName } from '../core/brand';
+import { isObject } from '../core/metadata';
 import {
   type AuditStore,
   type CallOptions,
@@ -112,13 +113,46 @@ interface Place {
   readonly shown: number;
 }
 
-/** One page of the entries of all accounts, in order of key. */
+/** A continuation that no page has given. */
+export class ContinuationError extends Error {
+  readonly code = 'BadCursor';
+  override readonly name = 'ContinuationError';
+
+  constructor(options?: ErrorOptions) {
+    super('the place where the page is to begin is none that an earlier page has given: begin without one', options);
+  }
+}
+
+/** A caller may have made it up. */
+function placesIn(continuation: string): readonly Place[] {
+  let value: unknown;
+  try {
+    value = JSON.parse(continuation);
+  } catch (cause) {
+    throw new ContinuationError({ cause });
+  }
+  if (Array.isArray(value) && value.every(isPlace)) return value;
+  throw new ContinuationError();
+}
+
+function isPlace(value: unknown): value is Place {
+  if (!isObject(value)) return false;
+  const { page, shown } = value;
+  const isPage = page === undefined || page === null || typeof page === 'string';
+  return isPage && typeof shown === 'number' && Number.isSafeInteger(shown) && shown >= 0;
+}
+
+/**
+ * One page of the entries of all accounts, in order of key.
+ *
+ * @throws ContinuationError
+ */
 export async function mergedAudits(
   stores: readonly LeaseStore[],
   { limit, continuation }: Parameters<AuditStore['listAudits']>[0],
   options: CallOptions | undefined,
 ): ReturnType<AuditStore['listAudits']> {
-  const places = continuation === undefined ? stores.map(() => ({ shown: 0 })) : (JSON.parse(continuation) as Place[]);
+  const places = continuation === undefined ? [] : placesIn(continuation);
   const pages = await Promise.all(
     stores.map(async (store, index) => {
       const { page, shown }: Place = places[index] ?? { shown: 0 };

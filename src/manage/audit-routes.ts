@@ -1,5 +1,6 @@
 import { isProven } from '../core/origin';
 import { isObject } from '../core/metadata';
+import { redactJson } from '../core/redact';
 import { listAudit, searchAudit } from '../operator/audit';
 import { readCursor, writeCursor } from './cursor';
 import { route } from './route';
@@ -17,8 +18,10 @@ export const auditRoutes = [
     summary: 'list what people changed, newest first',
     query: AuditQuery,
     answer: Audit,
-    async run({ store }, { query: { limit = 50, cursor, ...wanted }, caller, signal }) {
-      const shown = caller?.payloads === true ? asIs : withoutInput;
+    async run({ store, redact }, { query: { limit = 50, cursor, ...wanted }, caller, signal }) {
+      // As where the run itself shows its input.
+      const hide = (value: unknown): unknown => (redact === undefined ? value : redactJson(value, redact));
+      const shown = caller?.payloads === true ? hide : withoutInput;
       const request = { limit, ...(cursor === undefined ? {} : { continuation: readCursor(cursor)[0] ?? '' }) };
       const { entries, problems, continuation } = await (Object.keys(wanted).length === 0
         ? listAudit(store, request, { signal })
@@ -40,8 +43,6 @@ export const auditRoutes = [
     },
   }),
 ] as const;
-
-const asIs = (value: unknown): unknown => value;
 
 /** The input of a run may have secrets, or data of persons. A value that was too long is a piece of text. */
 function withoutInput(value: unknown): unknown {

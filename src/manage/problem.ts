@@ -1,3 +1,4 @@
+import { ContinuationError } from '../lease/merged';
 import { StoreDeniedError, StoreError } from '../lease/store';
 import { ForeignMetadataError } from '../core/metadata';
 import { ForeignRecordError } from '../core/record';
@@ -145,6 +146,10 @@ export function requestErrorOf(error: unknown): RequestError | undefined {
     const problem = error.code === 'NotRecorded' ? NOT_RECORDED : error.message;
     const issue = { place: 'job', value: null, problem, remedy };
     return new RequestError(status, error.code, issue, {}, options);
+  }
+  if (error instanceof ContinuationError) {
+    const issue = { place: 'query: cursor', value: null, problem: error.message, remedy: 'begin without a cursor' };
+    return new RequestError(400, error.code, issue, {}, options);
   }
   if (error instanceof ForeignMetadataError || error instanceof ForeignRecordError) {
     const remedy = 'restore the record, or run "cronlease doctor"';

@@ -55,14 +55,18 @@ export async function operate<Answer extends object>(
   try {
     changed = await change();
   } catch (error) {
-    // After any other error, the outcome of the change is not known.
-    if (error instanceof OperatorError) await end({ state: 'refused', after: error.message });
+    if (isRefusal(error)) await end({ state: 'refused', after: error.message });
     throw error;
   }
   const { answer, before, after } = changed;
   const recorded = await end({ state: 'done', before, after });
   if (!recorded) acting.unrecorded?.(`the ${action} of "${target}"`);
   return { ...answer, recorded };
+}
+
+/** After any other error, the outcome is not known: a change that others disturbed may have been made in part. */
+function isRefusal(error: unknown): error is OperatorError {
+  return error instanceof OperatorError && error.code !== 'Contended';
 }
 
 async function begin(

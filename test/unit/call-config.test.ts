@@ -80,6 +80,19 @@ describe('a job with a call', () => {
     expect(errors[0]).toContain(text);
   });
 
+  it.each([
+    { url: 'https://me:s3cr3t-word@a.example/x' },
+    { url: 'ftp://a.example/x?code=s3cr3t-word' },
+    { url: `${URL_OK}?code=s3cr3t-word&d={dueTime}` },
+    { url: URL_OK, identity: 'api://b', headers: { Authorization: 'Bearer s3cr3t-word' } },
+    { url: URL_OK, headers: { 'my token': 's3cr3t-word' } },
+    { url: URL_OK, headers: { 'x-api-key': 's3cr3t-word {dueTime}' } },
+  ])('is refused without its secret: %j', (call) => {
+    const errors = errorsOf({ call });
+    expect(errors).not.toEqual([]);
+    expect(errors.join()).not.toContain('s3cr3t-word');
+  });
+
   it('refuses a handler beside it, and a leader job', () => {
     expect(errorsOf({ call: { url: URL_OK }, handler: 'close' }).join()).toContain('cannot be used with "call"');
     expect(errorsOf({ call: { url: URL_OK }, schedule: '@always' }).join()).toContain('leader job');
@@ -93,9 +106,16 @@ describe('a job with a call', () => {
 
   it('warns of what looks like a secret, and does not show it', () => {
     const { warnings } = load({
-      call: { url: `${URL_OK}?code=abcdefgh12345678`, headers: { 'x-api-key': 'abcdefgh12345678' } },
+      call: {
+        url: `${URL_OK}?code=abcdefgh12345678`,
+        headers: { 'x-api-key': 'abcdefgh12345678', 'x-functions-key': 'abcdefgh' },
+      },
     });
-    expect(warnings.map(({ path }) => path)).toEqual(['jobs.close.call.url', 'jobs.close.call.headers.x-api-key']);
+    expect(warnings.map(({ path }) => path)).toEqual([
+      'jobs.close.call.url',
+      'jobs.close.call.headers.x-api-key',
+      'jobs.close.call.headers.x-functions-key',
+    ]);
     expect(JSON.stringify(warnings)).not.toContain('abcdefgh');
     expect(load({ call: { url: `${URL_OK}?code=%KEY%`, headers: { 'x-api-key': '%KEY%' } } }).warnings).toEqual([]);
   });

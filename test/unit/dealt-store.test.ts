@@ -5,6 +5,7 @@ import { FLEET } from '../../src/core/fleet';
 import { shardOf } from '../../src/core/shards';
 import { dealtStore } from '../../src/lease/dealt-store';
 import { type LeaseStore, StoreUnavailableError } from '../../src/lease/store';
+import { requestErrorOf } from '../../src/manage/problem';
 import { readOverview } from '../../src/operator/views/overview';
 import { memoryService } from '../../src/stores/memory/store';
 import { settableClock } from '../support/clock';
@@ -124,4 +125,14 @@ describe('the store of several accounts', () => {
     } while (continuation !== undefined);
     expect(found).toStrictEqual(keys.sort());
   });
+
+  it.each(['', 'x', 'null', '{}', '[1]', '[{"shown":-1}]', '[{"shown":0,"page":5}]', '[{"shown":0},{"shown":1e99}]'])(
+    'refuses a place that no page has given: %j',
+    async (continuation) => {
+      const { all } = accounts();
+      const error = await all.listAudits({ limit: 5, continuation }).catch((reason: unknown) => reason);
+      expect(error).toMatchObject({ code: 'BadCursor' });
+      expect(requestErrorOf(error)).toMatchObject({ status: 400, code: 'BadCursor' });
+    },
+  );
 });

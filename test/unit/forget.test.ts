@@ -7,7 +7,8 @@ import { decide } from '../../src/core/decide/decide';
 import { decodeRow, encodeRow, forgottenRow, newRow } from '../../src/core/row';
 import type { JobContext } from '../../src/handler/handler';
 import { type LeaseStore, StoreUnavailableError } from '../../src/lease/store';
-import { cancelOrEnd } from '../../src/operator/operations/cancel';
+import { listAudit } from '../../src/operator/audit';
+import { cancel, cancelOrEnd } from '../../src/operator/operations/cancel';
 import { explainTime } from '../../src/operator/views/explain';
 import { type Forgotten, forgetJob } from '../../src/operator/operations/forget';
 import { readBackfillStatus, startBackfill } from '../../src/operator/operations/backfill';
@@ -398,5 +399,18 @@ describe('a run that waits while no file has its job', () => {
     await expect(cancelOrEnd(desk, { name: failing.name })).rejects.toMatchObject({ code: 'NothingRuns' });
     const row = decodeRow((await sim.store.readRow(failing.name))?.metadata ?? {});
     expect(row).toMatchObject({ phase: 'running', attempt: 2 });
+  });
+
+  it('has no audit entry that calls the request refused, if another took its lease after it was written', async () => {
+    const sim = rivalTicks({ jobs: [failing], handler: () => Promise.reject(new Error('no')) });
+    await sim.clock.advanceTo(T0 + MINUTE + 5_000);
+    stopAll(sim);
+    const store = intercepted(sim.store, 'acquire', () => () => Promise.resolve({ kind: 'lost' }));
+    const origin = { actor: 'ann', channel: 'cli', note: 'n' } as const;
+    const desk = { store, clock: sim.clock, newId: () => crypto.randomUUID(), waiting: () => undefined, origin };
+    await expect(cancel(desk, { name: failing.name }, { hasFile: true })).rejects.toMatchObject({ code: 'Contended' });
+    expect((await sim.store.readControl(failing.name)).control?.metadata).toHaveProperty('cancel');
+    const { entries } = await listAudit(sim.store, { limit: 5 });
+    expect(entries).toMatchObject([{ action: 'cancel', target: 'a', state: 'begun' }]);
   });
 });

@@ -4,6 +4,7 @@ import type { JobName } from '../../src/core/brand';
 import { recordKey, runIdOf } from '../../src/core/key';
 import { StoreUnavailableError } from '../../src/lease/store';
 import { selects } from '../../src/core/job-pattern';
+import { redactSetting } from '../../src/functions/redact';
 import { checkMetadata } from '../../src/stores/limits';
 import { jobSpec } from '../support/job';
 import { manageBench, type ManageBench, type Sent } from '../support/manage';
@@ -85,6 +86,20 @@ describe('each change is recorded', () => {
     expect(plain[0]?.json).toMatchObject({ entries: [{ after: { runId, input: '(needs the role payloads)' } }] });
     expect(plain[1]?.json).toMatchObject({ outcome: 'succeeded', resultHidden: true, inputHidden: true });
     expect(plain.map(({ text }) => text).join('')).not.toContain('4111');
+  });
+
+  it('shows the input of a run without its secrets, as the run itself does', async () => {
+    const redact = redactSetting({ CRONLEASE_REDACT: '["4111"]' });
+    const made = await bench({ redact });
+    const input = { card: '4111', to: 'ann' };
+    const { json } = await made.send({ method: 'POST', path: 'jobs/b/runs', body: { input }, as: 'operator' });
+    await made.sim.clock.advance(60_000);
+    const [listed, shown] = await Promise.all(
+      ['audit', `runs/${(json as { runId: string }).runId}`].map((path) => made.send({ path, as: 'payloads' })),
+    );
+    expect(shown?.json).toMatchObject({ input: { value: { card: '***', to: 'ann' } } });
+    expect(listed?.json).toMatchObject({ entries: [{ after: { input: { card: '***', to: 'ann' } } }] });
+    expect(listed?.text).not.toContain('4111');
   });
 
   it('keeps the identity of Entra beside the name', () => {
@@ -274,6 +289,15 @@ describe('several jobs at once', () => {
     const resumed = await send(made, 'resume', { jobs: names.slice(0, 6), maintenance: words });
     expect(resumed).toMatchObject({ done: names.slice(0, 6).map((job) => ({ job })), refused: [] });
     expect(await works()).toEqual([]);
+    expect(await audit(made, '?action=maintenance')).toMatchObject([
+      {
+        actor: 'of-operator',
+        target: words,
+        state: 'done',
+        before: [{ note: 'new database', jobs: words }],
+        after: [],
+      },
+    ]);
   });
 
   it.each([

@@ -173,6 +173,13 @@ describe('CRONLEASE_SHARDS', () => {
     expect(() => shardNames({ CRONLEASE_SHARDS: text }, undefined)).toThrow(/CRONLEASE_SHARDS/);
   });
 
+  it('is refused without what is no name: it may be a connection with its key', () => {
+    const text = 'FIRST, AccountName=a;AccountKey=aGlkZGVu==';
+    const names = (): unknown => shardNames({ CRONLEASE_SHARDS: text }, undefined);
+    expect(names).toThrow(/CRONLEASE_SHARDS is "FIRST, …"/);
+    expect(names).not.toThrow(/aGlkZGVu/);
+  });
+
   it('is refused in the code, too', () => {
     expect(() => shardNames({}, [])).toThrow(/CRONLEASE_SHARDS/);
   });

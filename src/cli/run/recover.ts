@@ -1,6 +1,7 @@
 import { isoOf } from '../../core/iso';
 import type { Stretch } from '../../core/outcome';
 import type { LeaseStore } from '../../lease/store';
+import { operate } from '../../operator/audit';
 import { type ElectionRecovery, recoverElections } from '../../operator/operations/recover-elections';
 import { type JobRecovery, recoverJobs } from '../../operator/operations/recover-jobs';
 import { deploymentsOf } from '../../operator/views/deployments';
@@ -9,6 +10,7 @@ import { type FileOptions, loadFile } from '../jobs-file';
 import { NO, OK, print, printJson, style, warn } from '../output';
 import { openDesk, openElections, type StorageOptions } from '../storage';
 import { type ShowTime, timeHere, type TimeOptions, timesOf } from '../time';
+import { actingOn } from './person';
 
 export interface RecoverOptions extends FileOptions, StorageOptions, TimeOptions {
   readonly until?: string | undefined;
@@ -33,15 +35,43 @@ export async function recover(options: RecoverOptions): Promise<number> {
   const show = timesOf(options);
   await warnOfLive(desk.store, show);
   const { raiseBy } = options;
-  const { until, jobs } = await recoverJobs(desk, { file, until: asked, raiseBy, runs, apply });
-  const elections = await recoverElections(openElections(options), { raiseBy, apply });
-  const refused = [...jobs, ...elections].filter(({ kind }) => kind === 'refused').length;
+  const look = async (): Promise<Looked> => {
+    const { until, jobs } = await recoverJobs(desk, { file, until: asked, raiseBy, runs, apply });
+    return { until, jobs, elections: await recoverElections(openElections(options), { raiseBy, apply }) };
+  };
+  const { until, jobs, elections } = apply ? await recorded(desk.store, { raiseBy, runs }, look) : await look();
+  const refused = refusedIn({ jobs, elections });
   if (options.json) {
     printJson({ applied: apply, until: isoOf(until), jobs: jobs.map(shape), elections: elections.map(electionShape) });
   } else {
     print(text({ jobs, elections, until, applied: apply, refused }, show));
   }
   return refused === 0 ? OK : NO;
+}
+
+/** What was found, and put right unless nothing is written. */
+interface Looked {
+  readonly until: number;
+  readonly jobs: readonly JobRecovery[];
+  readonly elections: readonly ElectionRecovery[];
+}
+
+/** Repairs all jobs as one change, with its entry in the audit. */
+async function recorded(
+  store: LeaseStore,
+  how: { readonly raiseBy: number; readonly runs: string },
+  repair: () => Promise<Looked>,
+): Promise<Looked> {
+  return operate(await actingOn(store), 'recover', 'jobs', async () => {
+    const answer = await repair();
+    const { until, jobs, elections } = answer;
+    const counts = { jobs: jobs.length, elections: elections.length, refused: refusedIn(answer) };
+    return { answer, after: { until: isoOf(until), ...how, ...counts } };
+  });
+}
+
+function refusedIn({ jobs, elections }: Pick<Looked, 'jobs' | 'elections'>): number {
+  return [...jobs, ...elections].filter(({ kind }) => kind === 'refused').length;
 }
 
 /** Warns of deployments that ticked recently. After a failover, this may be out of date like everything else. */
@@ -55,10 +85,7 @@ async function warnOfLive(store: LeaseStore, show: ShowTime): Promise<void> {
   );
 }
 
-interface Report {
-  readonly jobs: readonly JobRecovery[];
-  readonly elections: readonly ElectionRecovery[];
-  readonly until: number;
+interface Report extends Looked {
   readonly applied: boolean;
   readonly refused: number;
 }

@@ -96,7 +96,9 @@ export const Audit = named(
         target: z.string().describe('The job or the deployment.'),
         state: z
           .enum(['begun', 'done', 'refused'])
-          .describe('`begun`: its end is not known, because its writer died, or storage did not answer.'),
+          .describe(
+            '`begun`: its end is not known, because its writer died, storage did not answer, or others disturbed it.',
+          ),
         before: z.unknown().optional().describe('What was there before. Absent if nothing was.'),
         after: z.unknown().optional().describe('What was there afterwards. For a refusal, its reason.'),
       }),

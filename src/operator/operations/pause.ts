@@ -18,7 +18,7 @@ import { orRefusal } from './refusal';
 import type { Subject } from '../subject';
 import { placeInGroup } from '../views/explain';
 import { recordOf } from '../views/find-record';
-import { endMaintenance, startMaintenance } from './fleet';
+import { endMaintenance, isPlanned, startMaintenance } from './fleet';
 
 /** The most due times that are counted. */
 const COUNTED = 10_000;
@@ -89,8 +89,18 @@ export async function pauseMany(acting: Acting, { jobs, choice }: Chosen, terms:
  */
 export async function resumeMany(acting: Acting, { jobs, choice }: Chosen, work?: string): Promise<PausedMany> {
   const resumed = await forEachJob(jobs, (subject) => resume(acting, subject));
-  await endMaintenance(acting.store, work ?? choiceInWords(choice), acting);
+  await endWork(acting, work ?? choiceInWords(choice));
   return resumed;
+}
+
+/** Has its own entry: it may be work that others began, and perhaps no job was resumed. */
+async function endWork(acting: Acting, work: string): Promise<void> {
+  if (!(await isPlanned(acting.store, work, acting))) return;
+  await operate(acting, 'maintenance', work, async () => {
+    const ended = await endMaintenance(acting.store, work, acting);
+    const before = ended.map(({ since, until, ...who }) => ({ ...who, since: isoOf(since), until: isoOrNull(until) }));
+    return { answer: {}, before, after: [] };
+  });
 }
 
 function whoOf({ origin: { actor, note = '' } }: Acting, { by = actor }: PauseTerms): Pick<Pause, 'by' | 'note'> {
