@@ -244,11 +244,14 @@ function notRunStretch({ run }: Row, outcome: NotRunOutcome, reason: Reason = 'p
   return [{ outcome, reason, from: at, through: at, count: 1 }];
 }
 
-/** A job that failed so many runs in a row pauses itself, with a note. */
+/**
+ * A job that failed so many runs in a row pauses itself, with a note. A run without a failure pauses no job: a person
+ * may have resumed it since.
+ */
 async function pauseAfterFailures(writer: RowWriter, end: RowEnd): Promise<void> {
   const { row, job } = writer;
   const { name, pauseAfterFailures: limit } = job.spec;
-  if (limit === undefined || row.failures < limit || end.outcome === 'cancelled') return;
+  if (limit === undefined || row.failures < limit || end.outcome === 'cancelled' || !hasRun(end.outcome)) return;
   const pause: Pause = {
     by: 'cronlease',
     note: `${String(row.failures)} runs in a row failed, the last was ${runIdOf(name, runKey(row))}`,
