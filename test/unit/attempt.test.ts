@@ -94,6 +94,20 @@ describe('a retry', () => {
     expect(await sim.row('a')).toMatchObject({ phase: 'running', attempt: 2, revision: 7 });
   });
 
+  it('follows at once where there is no back-off, after more than a thousand attempts too', async () => {
+    const retry = { ...jobSpec('a', '@hourly').retry, attempts: 5_000, backoffMs: 0 };
+    const spec = jobSpec('a', '@hourly', { retry });
+    const sim = rivalTicks({ jobs: [spec], handler: () => Promise.reject(new Error('no')) });
+    const on = await withoutTicks(sim);
+    await leaveRow(sim, A, ranRow(spec, { phase: 'retrying', notBefore: 0, attempt: 1_100 }), 'letGo');
+    const attempt = dispatch(on.coordinator, await nextAttempt(sim), on.report);
+    await sim.clock.advance(SECOND);
+    expect(await attempt).toMatchObject({ kind: 'again' });
+    const row = await sim.row('a');
+    expect(row).toMatchObject({ phase: 'retrying', attempt: 1_101 });
+    expect(row.notBefore).toBeLessThanOrEqual(sim.clock.now());
+  });
+
   it('is sent little of the attempts before it, however many they were', async () => {
     const spec = jobSpec('a', '@hourly', { retry: every(SECOND, 500) });
     const sim = rivalTicks({
