@@ -189,7 +189,8 @@ function reportStart(
 ): void {
   const { run } = held.row;
   if (run === undefined) return;
-  if (held.row.attempt === 1) ping(held.coordinator, held.job.spec, 'start', held.report);
+  // An attempt whose turn did not come has called no handler, and is none of the past ones.
+  if (held.row.past.length === 0) ping(held.coordinator, held.job.spec, 'start', held.report);
   const latenessMs = startedAt - dueOf(held.job.spec, run);
   held.event('started', { at: startedAt, latenessMs, ...waited });
   // The waits that people have set are not an overload.
