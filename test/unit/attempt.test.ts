@@ -37,6 +37,28 @@ describe('an attempt that is held back until it is due', () => {
   });
 });
 
+describe('an attempt of a run that had begun before its job got a spread', () => {
+  it('is not held back until the new time of its due time', async () => {
+    const sim: RivalTicks = rivalTicks({
+      jobs: [jobSpec('a', '@hourly')],
+      handler: ({ attempt, signal }) =>
+        attempt === 1 ? new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true })) : 'done',
+    });
+    await sim.clock.advance(HOUR + 10 * SECOND);
+    const spread = jobSpec('a', '@hourly', { offsetMs: HOUR / 2, scheduleHash: 'hash with a spread' });
+    const next = sim.startInstance('d2', { jobs: [spread], revision: 1 });
+    void firstInstance(sim).drain();
+    await sim.clock.advance(MINUTE);
+    expect(sim.calls.map(({ attempt, deployment }) => [attempt, deployment])).toMatchObject([
+      [1, firstInstance(sim).deployment],
+      [2, next.deployment],
+    ]);
+    expect((await sim.row('a')).started).toBeLessThan(sim.clock.now());
+    const [record] = (await sim.records('a')).filter(({ trigger }) => trigger === 'schedule');
+    expect(record).toMatchObject({ outcome: 'succeeded', attempts: [{ attempt: 1 }, { attempt: 2 }] });
+  });
+});
+
 describe('an attempt whose process stands still while it reports its start', () => {
   it('does not call its handler any more', async () => {
     const spec = jobSpec('a', '@hourly');
