@@ -273,15 +273,19 @@ async function writeFinal({ row, job, mark, ask }: RowWriter, record: LedgerReco
   const { name } = job.spec;
   const key = runKey(row);
   const stored = storeRecord(record);
-  const written = await ask(async (store, signal) => {
-    if (mark === undefined) return (await store.createRecord(name, key, stored, { signal })).kind === 'created';
-    return (await store.replaceRecord(name, key, stored, mark, { signal })).kind === 'replaced';
-  });
-  if (written) return record;
-  // It may be our own write, whose answer was lost.
-  const found = await ask((store, signal) => readRecord(store, name, key, { signal }));
-  const isOurs = found?.record.state === 'final' && found.record.execution === row.execution;
-  return isOurs ? found.record : undefined;
+  for (let over = mark; ; over = undefined) {
+    const written = await ask(async (store, signal) => {
+      if (over === undefined) return (await store.createRecord(name, key, stored, { signal })).kind === 'created';
+      return (await store.replaceRecord(name, key, stored, over, { signal })).kind === 'replaced';
+    });
+    if (written) return record;
+    // It may be our own write, whose answer was lost.
+    const found = await ask((store, signal) => readRecord(store, name, key, { signal }));
+    // Retention deletes the mark of an attempt that lasts for longer than records are kept.
+    if (found === undefined && over !== undefined) continue;
+    const isOurs = found?.record.state === 'final' && found.record.execution === row.execution;
+    return isOurs ? found.record : undefined;
+  }
 }
 
 /**

@@ -227,6 +227,28 @@ describe('what a row owes', () => {
   });
 });
 
+describe('an attempt that lasts for longer than records are kept', () => {
+  it('is recorded although retention has deleted its mark', async () => {
+    const sim: RivalTicks = rivalTicks({
+      jobs: [jobSpec('a', '@hourly', { keepMs: 10 * MINUTE, timeoutMs: 30 * MINUTE })],
+      handler: async ({ attempt }) => {
+        if (attempt === 1) throw new Error('first');
+        await sleep(sim.clock, 20 * MINUTE);
+        return 'done';
+      },
+    });
+    await sim.clock.advance(HOUR + 5 * MINUTE);
+    expect(await sim.row('a')).toMatchObject({ phase: 'running', attempt: 2 });
+    expect(await sim.records('a')).toMatchObject([{ state: 'open' }]);
+    sim.service.deleteRecord(A, recordKey(T0 + HOUR));
+    await sim.clock.advance(20 * MINUTE);
+    expect(await sim.records('a')).toMatchObject([
+      { state: 'final', outcome: 'succeeded', result: 'done', attempts: [{ attempt: 1 }, { attempt: 2 }] },
+    ]);
+    expect((await listedRow(sim, A)).lease).toBe('available');
+  });
+});
+
 describe('what is superseded', () => {
   it('is not released after a record that a successor wrote', async () => {
     const sim = rivalTicks({ jobs: [jobSpec('a', '@at 2026-01-01T00:01:00Z')] });
