@@ -1,5 +1,6 @@
 import {
   type CallSpec,
+  LONGEST_POLL_WAIT_MS,
   type ReadSetting,
   hostText,
   isFilledBy,
@@ -10,6 +11,7 @@ import {
   textsOf,
   withSettings,
 } from '../core/call';
+import { formatDuration } from '../core/duration';
 import { MASK } from '../core/redact';
 import { looksSecret, maskSecrets } from '../core/secrets';
 import { checkIntegers } from './check-input';
@@ -39,6 +41,10 @@ export function checkCall({ path, settings, given, wrong, report }: CheckedJob):
   }
   if (schedule?.kind === 'always') {
     report.error(place, 'cannot be used: @always is a leader job, and a call ends', 'give the job due times');
+  }
+  if (settings.stallAfter !== undefined && settings.stallAfter <= LONGEST_POLL_WAIT_MS) {
+    const waits = `an operation is polled every 10s growing to ${formatDuration(LONGEST_POLL_WAIT_MS)}`;
+    report.warning([...path, 'stallAfter'], `ends operations that are at work: ${waits}`, 'must be more, or left out');
   }
   checkAddress(call, place, report);
   checkHeaders(call, place, report);
