@@ -237,9 +237,9 @@ function newsOf({ row, job }: RowWriter, { outcome, at, reason, ...times }: RowE
   };
 }
 
-/** The due time, or the manual run, of a run whose handler was not called. */
+/** The due time, or the manual run, of a run whose handler was not called. Lists show none that was back-filled. */
 function notRunStretch({ run }: Row, outcome: NotRunOutcome, reason: Reason = 'paused'): readonly Stretch[] {
-  if (run === undefined) return [];
+  if (run === undefined || run.trigger === 'backfill') return [];
   const at = run.scheduledFor;
   return [{ outcome, reason, from: at, through: at, count: 1 }];
 }
