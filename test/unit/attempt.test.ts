@@ -59,6 +59,23 @@ describe('an attempt of a run that had begun before its job got a spread', () =>
   });
 });
 
+describe('an attempt that was claimed long before its due time', () => {
+  it('ends before its host would end it', async () => {
+    const retry = { ...jobSpec('a', '@hourly').retry, attempts: 1 };
+    const sim = rivalTicks({
+      jobs: [jobSpec('a', '@at 2026-01-01T00:02:00Z', { timeoutMs: 50 * SECOND, retry })],
+      settings: { functionTimeoutMs: MINUTE, lookAheadMs: 30 * SECOND },
+      handler: ({ signal }) => new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true })),
+    });
+    await sim.clock.advance(4 * MINUTE);
+    const at = (name: string): number => sim.events.find(({ event }) => event === name)?.at ?? NaN;
+    expect(at('started') - at('claimed')).toBeGreaterThan(25 * SECOND);
+    expect(at('timedOut') - at('claimed')).toBeLessThan(MINUTE);
+    const [record] = await sim.records('a');
+    expect(record?.attempts[0]?.error?.message).toContain('before the functionTimeout of its host');
+  });
+});
+
 describe('an attempt whose process stands still while it reports its start', () => {
   it('does not call its handler any more', async () => {
     const spec = jobSpec('a', '@hourly');

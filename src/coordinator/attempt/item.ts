@@ -24,7 +24,7 @@ import {
   type Handled,
   callBounded,
   createAborter,
-  timeoutAfter,
+  timeoutWithin,
 } from '../bounded';
 import { type Coordinator, type Report, keptFromHandlers } from '../coordinator';
 import type { AttemptResult, ItemInput, Worked } from '../message';
@@ -205,15 +205,16 @@ async function callItem(
 ): Promise<ItemCall | 'notCalled'> {
   const { coordinator, report, job, handler, input, trust } = item;
   const { clock, settings, concurrencyLimit } = coordinator;
+  const { functionTimeoutMs } = settings;
   const { name, timeoutMs, stallAfterMs, graceMs } = job.spec;
   const what = `item ${String(input.index)} of job "${name}"`;
   const fence = createFence(name, input.token as Token, trust, keptFromHandlers(coordinator));
   const stopWatching = keepChecking(item, trust, aborter);
-  const limit = Math.min(handler.policy.itemTimeoutMs ?? timeoutMs ?? Infinity, settings.functionTimeoutMs - graceMs);
+  const began = clock.monotonic();
+  const limit = Math.min(handler.policy.itemTimeoutMs ?? timeoutMs ?? Infinity, functionTimeoutMs - graceMs);
   const rank = startRank(job.spec, parseRecordKey(input.key)?.scheduledFor ?? 0, input.isBackfilled === true);
   const patience = { signal: aborter.signal, atMostMs: patienceOf(settings, limit + graceMs, 0) };
   let permit: Permit | undefined;
-  const bounds: Bounds = { what, ends: timeoutAfter(limit, what), stallAfterMs, graceMs };
   try {
     permit = await concurrencyLimit?.take(rank, patience);
     if (aborter.signal.aborted) return await abortedBeforeCall(aborter);
@@ -221,6 +222,8 @@ async function callItem(
     if (concurrencyLimit !== undefined && (permit === undefined || !trust.holds)) return 'notCalled';
     const { traceparent, traced } = traceItem(item);
     const calledAt = clock.monotonic();
+    const leftMs = functionTimeoutMs - (calledAt - began);
+    const bounds: Bounds = { what, ends: timeoutWithin(limit, { leftMs, graceMs }, what), stallAfterMs, graceMs };
     noteItem(coordinator, input, { state: 'running', attempt: input.attempt });
     const { ms = 0, since = coordinator.serviceTime.now() } = input.worked ?? {};
     const end = await traced(() =>
