@@ -159,6 +159,18 @@ describe('a job that fans out', () => {
     });
   });
 
+  it('goes on while an instance of its deployment still has a file without it', async () => {
+    const { sim, items } = setUp();
+    sim.startInstance('d1', { jobs: [jobSpec('other', '@hourly')] });
+    await sim.clock.advance(15 * MINUTE);
+    const record = await last(sim);
+    expect(record).toMatchObject({
+      outcome: 'succeeded',
+      attempts: [{ outcome: 'planned' }, { outcome: 'succeeded' }],
+    });
+    expect(new Set(items.map(({ index }) => index))).toEqual(new Set([0, 1, 2, 3, 4, 5]));
+  });
+
   it('leaves nothing behind, and does all of it anew at the next due time', async () => {
     const setup = setUp();
     await setup.sim.clock.advance(21 * MINUTE);
