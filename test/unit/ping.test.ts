@@ -3,6 +3,9 @@ import { sleep } from '../../src/core/clock';
 import { createPings } from '../../src/notices/ping';
 import { PostError } from '../../src/notices/post';
 import type { Report } from '../../src/coordinator/report';
+import { defineFanOut } from '../../src/handler/define-fan-out';
+import { firstInstance } from '../support/by-hand';
+import { interceptStore } from '../support/intercept';
 import { jobSpec } from '../support/job';
 import { type RivalTicks, rivalTicks } from '../support/rival-ticks';
 import { settableClock } from '../support/clock';
@@ -118,6 +121,22 @@ describe('the pings of a job', () => {
     const crowded = sim.events.filter(({ event, job }) => event === 'retrying' && job === 'waiter');
     expect(crowded.length).toBeGreaterThan(0);
     expect(kinds).toEqual(['start', 'success']);
+  });
+
+  it('do not wait until the pieces of a fan-out are deleted', async () => {
+    const kinds: string[] = [];
+    const sim = rivalTicks({
+      jobs: [jobSpec('a', '*/10 * * * *', { ping: 'nightly' })],
+      fanOut: { a: () => defineFanOut({ plan: () => [1], each: () => 1, gather: () => 1 }) },
+      outlet: () => ({
+        ...{ instance: 'p', receivers: new Set(), send: async () => undefined, sawOff: () => undefined },
+        ping: async (_name, kind) => void kinds.push(kind),
+      }),
+    });
+    interceptStore(firstInstance(sim), 'deletePiece', () => () => new Promise(() => undefined));
+    await sim.clock.advance(11 * MINUTE);
+    expect(kinds).toEqual(['start', 'success']);
+    expect(sim.events.filter(({ event }) => event === 'succeeded')).toHaveLength(1);
   });
 
   it('are none where the job has none', async () => {
