@@ -1,6 +1,7 @@
 import {
   type CallSpec,
   type CallText,
+  LONGEST_POLL_WAIT_MS,
   type ReadSetting,
   hostText,
   isFilledBy,
@@ -11,6 +12,7 @@ import {
   textsOf,
   withSettings,
 } from '../core/call';
+import { formatDuration } from '../core/duration';
 import { MASK } from '../core/redact';
 import { looksSecret, maskSecrets } from '../core/secrets';
 import { checkIntegers } from './check-input';
@@ -40,6 +42,10 @@ export function checkCall({ path, settings, given, wrong, report }: CheckedJob):
   }
   if (schedule?.kind === 'always') {
     report.error(place, 'cannot be used: @always is a leader job, and a call ends', 'give the job due times');
+  }
+  if (settings.stallAfter !== undefined && settings.stallAfter <= LONGEST_POLL_WAIT_MS) {
+    const waits = `an operation is polled every 10s growing to ${formatDuration(LONGEST_POLL_WAIT_MS)}`;
+    report.warning([...path, 'stallAfter'], `ends operations that are at work: ${waits}`, 'must be more, or left out');
   }
   checkAddress(call, place, report);
   checkHeaders(call, place, report);

@@ -37,6 +37,45 @@ describe('an attempt that is held back until it is due', () => {
   });
 });
 
+describe('an attempt of a run that had begun before its job got a spread', () => {
+  it('is not held back until the new time of its due time', async () => {
+    const sim: RivalTicks = rivalTicks({
+      jobs: [jobSpec('a', '@hourly')],
+      handler: ({ attempt, signal }) =>
+        attempt === 1 ? new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true })) : 'done',
+    });
+    await sim.clock.advance(HOUR + 10 * SECOND);
+    const spread = jobSpec('a', '@hourly', { offsetMs: HOUR / 2, scheduleHash: 'hash with a spread' });
+    const next = sim.startInstance('d2', { jobs: [spread], revision: 1 });
+    void firstInstance(sim).drain();
+    await sim.clock.advance(MINUTE);
+    expect(sim.calls.map(({ attempt, deployment }) => [attempt, deployment])).toMatchObject([
+      [1, firstInstance(sim).deployment],
+      [2, next.deployment],
+    ]);
+    expect((await sim.row('a')).started).toBeLessThan(sim.clock.now());
+    const [record] = (await sim.records('a')).filter(({ trigger }) => trigger === 'schedule');
+    expect(record).toMatchObject({ outcome: 'succeeded', attempts: [{ attempt: 1 }, { attempt: 2 }] });
+  });
+});
+
+describe('an attempt that was claimed long before its due time', () => {
+  it('ends before its host would end it', async () => {
+    const retry = { ...jobSpec('a', '@hourly').retry, attempts: 1 };
+    const sim = rivalTicks({
+      jobs: [jobSpec('a', '@at 2026-01-01T00:02:00Z', { timeoutMs: 50 * SECOND, retry })],
+      settings: { functionTimeoutMs: MINUTE, lookAheadMs: 30 * SECOND },
+      handler: ({ signal }) => new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true })),
+    });
+    await sim.clock.advance(4 * MINUTE);
+    const at = (name: string): number => sim.events.find(({ event }) => event === name)?.at ?? NaN;
+    expect(at('started') - at('claimed')).toBeGreaterThan(25 * SECOND);
+    expect(at('timedOut') - at('claimed')).toBeLessThan(MINUTE);
+    const [record] = await sim.records('a');
+    expect(record?.attempts[0]?.error?.message).toContain('before the functionTimeout of its host');
+  });
+});
+
 describe('an attempt whose process stands still while it reports its start', () => {
   it('does not call its handler any more', async () => {
     const spec = jobSpec('a', '@hourly');
@@ -92,6 +131,20 @@ describe('a retry', () => {
     file.revision = 7;
     await sim.clock.advance(65 * SECOND);
     expect(await sim.row('a')).toMatchObject({ phase: 'running', attempt: 2, revision: 7 });
+  });
+
+  it('follows at once where there is no back-off, after more than a thousand attempts too', async () => {
+    const retry = { ...jobSpec('a', '@hourly').retry, attempts: 5_000, backoffMs: 0 };
+    const spec = jobSpec('a', '@hourly', { retry });
+    const sim = rivalTicks({ jobs: [spec], handler: () => Promise.reject(new Error('no')) });
+    const on = await withoutTicks(sim);
+    await leaveRow(sim, A, ranRow(spec, { phase: 'retrying', notBefore: 0, attempt: 1_100 }), 'letGo');
+    const attempt = dispatch(on.coordinator, await nextAttempt(sim), on.report);
+    await sim.clock.advance(SECOND);
+    expect(await attempt).toMatchObject({ kind: 'again' });
+    const row = await sim.row('a');
+    expect(row).toMatchObject({ phase: 'retrying', attempt: 1_101 });
+    expect(row.notBefore).toBeLessThanOrEqual(sim.clock.now());
   });
 
   it('is sent little of the attempts before it, however many they were', async () => {

@@ -120,6 +120,12 @@ describe('a job with a call', () => {
     expect(load({ call: { url: `${URL_OK}?code=%KEY%`, headers: { 'x-api-key': '%KEY%' } } }).warnings).toEqual([]);
   });
 
+  it('warns of a stall limit that is no longer than the wait between two polls', () => {
+    const call = { url: URL_OK };
+    expect(load({ call, stallAfter: '1m' }).warnings).toMatchObject([{ path: 'jobs.close.stallAfter' }]);
+    expect(load({ call, stallAfter: '61s' }).warnings).toEqual([]);
+  });
+
   it('checks settings and host where the app starts, without their values', () => {
     const settings: Readonly<Record<string, string>> = { HOST: 'https://other.example', KEY: 'se\ncret', EMPTY: '' };
     const calls: CallSurroundings = {

@@ -14,7 +14,7 @@ function setUp(
   answer: Target,
   spec: Partial<JobSpec> = {},
 ): { readonly sim: RivalTicks; readonly sent: readonly Sent[]; readonly lines: () => readonly string[] } {
-  const { sent, handler } = pretendTarget(answer);
+  const { sent, handler } = pretendTarget(answer, spec.call);
   const sim = rivalTicks({
     jobs: [jobSpec('close', '*/10 * * * *', { leaseMs: 15_000, call: CALL, ...spec })],
     fanOut: { close: handler },
@@ -124,6 +124,26 @@ describe('a run that is a call', () => {
   it('that is cancelled in the gap after a shutdown ends its operation, and is not called again', async () => {
     const { sim, sent, lines } = setUp(minute);
     await sim.clock.advance(10 * MINUTE + 20_000);
+    const draining = holderOf(sent).drain();
+    while ((await sim.row('close')).phase !== 'retrying') await sim.clock.advance(10);
+    const { run } = await sim.row('close');
+    await sim.control('close', (control) => ({ ...control, cancel: runIdOf('close' as JobName, run?.key ?? '') }));
+    await sim.clock.advance(MINUTE);
+    await draining;
+    expect(lines().filter((line) => !line.startsWith('GET'))).toEqual(['POST /close 1', 'DELETE /state 2']);
+    expect(await last(sim)).toMatchObject({ outcome: 'cancelled', reason: 'cancelRequested' });
+    expect(await pieces(sim)).toEqual([]);
+  });
+
+  it('with an input of its own that is cancelled in that gap ends its operation too', async () => {
+    const call = { ...CALL, body: { customer: '{input.customer}' } };
+    const { sim, sent, lines } = setUp(minute, { call });
+    await sim.clock.advance(MINUTE);
+    await sim.store.createRequest('req1', '{"customer":"c-1"}');
+    const request = { number: 1, id: 'req1', time: sim.clock.now(), hasInput: true } as const;
+    await sim.control('close', (control) => ({ ...control, manualRuns: [request] }));
+    await sim.clock.advance(20_000);
+    expect(sent[0]?.body).toBe('{"customer":"c-1"}');
     const draining = holderOf(sent).drain();
     while ((await sim.row('close')).phase !== 'retrying') await sim.clock.advance(10);
     const { run } = await sim.row('close');

@@ -159,6 +159,18 @@ describe('a job that fans out', () => {
     });
   });
 
+  it('goes on while an instance of its deployment still has a file without it', async () => {
+    const { sim, items } = setUp();
+    sim.startInstance('d1', { jobs: [jobSpec('other', '@hourly')] });
+    await sim.clock.advance(15 * MINUTE);
+    const record = await last(sim);
+    expect(record).toMatchObject({
+      outcome: 'succeeded',
+      attempts: [{ outcome: 'planned' }, { outcome: 'succeeded' }],
+    });
+    expect(new Set(items.map(({ index }) => index))).toEqual(new Set([0, 1, 2, 3, 4, 5]));
+  });
+
   it('leaves nothing behind, and does all of it anew at the next due time', async () => {
     const setup = setUp();
     await setup.sim.clock.advance(21 * MINUTE);
@@ -833,6 +845,7 @@ describe('a plan that cannot be carried out', () => {
     ['too many items', Array.from({ length: 1001 }, () => 1), 'plan returned 1001 items, more than maxItems (1000)'],
     ['what is not JSON', [1n], 'item 0 of the plan is not JSON'],
     ['a hole', [undefined], 'item 0 of the plan is a undefined, which is not JSON'],
+    ['a place that was never set', Object.assign([1], { length: 2 }), 'item 1 of the plan is a undefined'],
     ['too much', ['x'.repeat(1024 * 1024)], 'more than 1048576'],
   ])('fails the run without retry: %s', async (_, plan, message) => {
     let plans = 0;

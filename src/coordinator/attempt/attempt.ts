@@ -267,9 +267,10 @@ async function endRun(
   const beforeRelease = stage.pieces === undefined ? undefined : async () => void (await leftovers?.list());
   const record = await held.settle(attempts, end, beforeRelease);
   if (record === undefined) return await lost(held, "a successor's record stands");
-  await leftovers?.remove();
+  // Before the pieces of thousands of items are deleted, during which this process may be shut down.
   tellEnd(held, record, { outcome, reason, at });
   if (hasRun(outcome)) ping(held.coordinator, held.job.spec, outcome === 'succeeded' ? 'success' : 'fail', held.report);
+  await leftovers?.remove();
   // The lease is released. An invocation that has ended may be frozen with its process.
   await untilSent(held.coordinator, held.job.spec.name, SENDS_WITHIN_MS);
   logFailure(held, stage);

@@ -25,6 +25,7 @@ import {
   callBounded,
   createAborter,
   timeoutAfter,
+  timeoutWithin,
 } from '../bounded';
 import type { Report, Speaker } from '../coordinator';
 import { type AnytimeStore, type HeldRow, handlerDue, timeOf } from '../held';
@@ -189,7 +190,8 @@ function reportStart(
 ): void {
   const { run } = held.row;
   if (run === undefined) return;
-  if (held.row.attempt === 1) ping(held.coordinator, held.job.spec, 'start', held.report);
+  // An attempt whose turn did not come has called no handler, and is none of the past ones.
+  if (held.row.past.length === 0) ping(held.coordinator, held.job.spec, 'start', held.report);
   const latenessMs = startedAt - dueOf(held.job.spec, run);
   held.event('started', { at: startedAt, latenessMs, ...waited });
   // The waits that people have set are not an overload.
@@ -200,7 +202,7 @@ function reportStart(
 }
 
 /** A leader job's term ends before the host's functionTimeout would kill it, so that it can hand over. */
-function boundsOf({ coordinator: { settings }, job }: HeldRow): Bounds {
+function boundsOf({ coordinator: { clock, settings }, job, claimed }: HeldRow): Bounds {
   const { name, kind, timeoutMs, stallAfterMs, graceMs } = job.spec;
   const what = `job "${name}"`;
   const hostLimit = settings.functionTimeoutMs - graceMs - TERM_RESERVE_MS;
@@ -217,7 +219,11 @@ function boundsOf({ coordinator: { settings }, job }: HeldRow): Bounds {
     const ends = timeoutAfter(settings.functionTimeoutMs - graceMs, what);
     return { what, ends, stallAfterMs: undefined, graceMs };
   }
-  return { what, ends: timeoutMs === undefined ? undefined : timeoutAfter(timeoutMs, what), stallAfterMs, graceMs };
+  if (timeoutMs === undefined) return { what, ends: undefined, stallAfterMs, graceMs };
+  // An attempt may have waited for its due time. A timeout that does not fit by itself is refused where a host ends it.
+  const isBounded = timeoutMs + graceMs <= settings.functionTimeoutMs;
+  const leftMs = isBounded ? settings.functionTimeoutMs - (clock.monotonic() - claimed.monotonic) : Infinity;
+  return { what, ends: timeoutWithin(timeoutMs, { leftMs, graceMs }, what), stallAfterMs, graceMs };
 }
 
 function contextFor(
