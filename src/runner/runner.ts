@@ -1,10 +1,12 @@
 import type { Coordinator, Report } from '../coordinator/coordinator';
+import { textOf } from '../coordinator/attempt/attempt-log';
 import { dispatch } from '../coordinator/attempt/dispatch';
 import { runTogether } from '../coordinator/attempt/together';
 import { drain } from '../coordinator/drain';
 import type { EpochMs, Millis } from '../core/brand';
 import { sleep } from '../core/clock';
 import { parseDuration } from '../core/duration';
+import type { LogLevel } from '../core/log-entry';
 import { isObject } from '../core/metadata';
 import { allSettledOrThrow } from '../functions/all-settled';
 import type { Environment } from '../functions/app-settings';
@@ -21,7 +23,7 @@ import { type ProcessHub, createProcessHub } from './process-hub';
 /** `45s`, `10m` or `1h30m`, or a number of milliseconds. */
 export type Duration = string | number;
 
-/** Receives the lines of a runner: `console`, or the logger of the program. */
+/** Receives each line of a runner as one text: `console`, or the program's logger. */
 export type RunnerLog = LevelLog;
 
 /** The options of {@link createRunner}. What they leave out comes from the environment variables of a function app. */
@@ -122,7 +124,7 @@ interface Parts {
 
 function partsOf(options: RunnerOptions): Parts {
   const env = environmentOf(options);
-  const { log = console } = options;
+  const log = logOf(options.log ?? console);
   const isJson = isJsonLog(env);
   const { nextFire } = tickSchedule(env);
   const feed = openTelemetry(env);
@@ -144,6 +146,24 @@ function partsOf(options: RunnerOptions): Parts {
     },
   });
   return { env, log, feed, coordinators, hub, nextFire, reportOf };
+}
+
+/**
+ * A logger gets each line as one text: pino drops what follows the first one. If it throws, such as one whose file is
+ * closed, that ends no run and no tick, and not the process.
+ */
+function logOf(log: RunnerLog): RunnerLog {
+  const at =
+    (level: LogLevel) =>
+    (...message: unknown[]): void => {
+      try {
+        if (log === console) log[level](...message);
+        else log[level](textOf(message));
+      } catch (error) {
+        console.error(`cronlease: the logger of the runner threw ${textOf([error])} at: ${textOf(message)}`);
+      }
+    };
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }
 
 /** Fires as a timer of the Functions host does: never twice at once, and again at the next fire after an error. */
