@@ -58,7 +58,8 @@ export interface Runner {
    * continue them. A handler has 2 s to obey its signal. Resolves when the process may exit, and never rejects because
    * storage does not answer: leases that are not given back expire.
    *
-   * @param options.finishWithin how long runs may take to end by themselves before they are aborted. Default: 0
+   * @param options.finishWithin how long runs may take to end by themselves before they are aborted. A further call may
+   *   shorten that time. Default: 0
    */
   stop(options?: { readonly finishWithin?: Duration }): Promise<void>;
   health(): RunnerHealth;
@@ -81,13 +82,15 @@ export function createRunner(options: RunnerOptions): Runner {
   const parts = partsOf(options);
   const { all } = parts.coordinators;
   const stopping = new AbortController();
+  /** Runs are waited for no longer. */
+  const enough = new AbortController();
   let ticking: Promise<void> | undefined;
   let stopped: Promise<void> | undefined;
 
-  async function shutDown(finishWithin: Millis): Promise<void> {
+  async function shutDown(): Promise<void> {
     stopping.abort();
     for (const coordinator of all) coordinator.stopping = true;
-    await untilOver(all, finishWithin);
+    await untilOver(all, enough.signal);
     await allSettledOrThrow(all.map(drain));
     parts.hub.close();
     await ticking;
@@ -100,8 +103,9 @@ export function createRunner(options: RunnerOptions): Runner {
       ticking ??= keepTicking(parts, stopping.signal);
     },
     stop(how = {}) {
-      const finishWithin = finishWithinOf(how);
-      stopped ??= shutDown(finishWithin);
+      const cancel = systemClock.after(finishWithinOf(how), () => enough.abort());
+      stopped ??= shutDown();
+      void stopped.then(cancel, cancel);
       return stopped;
     },
     health: () => ({
@@ -204,14 +208,14 @@ function environmentOf({ store, container, deployment }: RunnerOptions): Environ
   };
 }
 
-/** Waits for the attempts that run now, at most for this long. */
-async function untilOver(all: readonly Coordinator[], atMostMs: Millis): Promise<void> {
+/** Waits for the attempts that run now, until it is enough. */
+async function untilOver(all: readonly Coordinator[], enough: AbortSignal): Promise<void> {
   const over = new AbortController();
   const ends = all.flatMap(({ running }) => [...running].map(({ done }) => done));
-  const ended = Promise.allSettled(ends).then(() => {
+  void Promise.allSettled(ends).then(() => {
     over.abort();
   });
-  await Promise.race([ended, sleep(systemClock, atMostMs, over.signal)]);
+  await sleep(systemClock, Infinity, AbortSignal.any([enough, over.signal]));
 }
 
 function finishWithinOf(how: unknown): Millis {

@@ -22,6 +22,31 @@ function runnerOf(job: ReturnType<typeof defineJob>, line: (...message: readonly
 const SLOWLY = { timeout: 20_000 };
 
 describe('a runner', () => {
+  it('that waits for its runs is hurried by a further call', { timeout: 30_000 }, async () => {
+    let begun = false;
+    let reason: unknown;
+    const lasts = defineJob({
+      run: ({ signal }) => {
+        begun = true;
+        return new Promise((resolve) => {
+          signal.addEventListener('abort', () => {
+            reason = signal.reason;
+            resolve(undefined);
+          });
+        });
+      },
+    });
+    const runner = runnerOf(lasts, () => undefined);
+    runner.start();
+    await vi.waitFor(() => expect(begun).toBe(true), SLOWLY);
+    const patient = runner.stop({ finishWithin: '1h' });
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(reason).toBeUndefined();
+    await runner.stop();
+    await patient;
+    expect(reason).toMatchObject({ code: 'draining' });
+  });
+
   it('gives each line as one text to a logger that drops all but the first', { timeout: 30_000 }, async () => {
     const lines: unknown[] = [];
     const fails = defineJob({
