@@ -265,9 +265,17 @@ export function jobLog(
     (level: LogLevel) =>
     (...message: unknown[]): void => {
       const hidden = redact === undefined ? undefined : lineOf(textOf(message), redact);
-      const shown = hidden === undefined ? message : [hidden];
-      if (report.line === undefined) report.log(report.raised?.(level, job) ?? level, prefix, ...shown);
-      else report.line(level, speaker, shown);
+      const show = (...shown: readonly unknown[]): void => {
+        if (report.line === undefined) report.log(report.raised?.(level, job) ?? level, prefix, ...shown);
+        else report.line(level, speaker, shown);
+      };
+      try {
+        if (hidden === undefined) show(...message);
+        else show(hidden);
+      } catch {
+        // A value that cannot be shown must not fail the handler.
+        show(textOf(message));
+      }
       log.line(level, () => hidden ?? lineOf(textOf(message), redactNothing));
     };
   return Object.assign(write('info'), {

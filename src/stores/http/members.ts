@@ -41,31 +41,79 @@ export function rotating(
   isMemberAtFault: (error: unknown) => boolean,
 ): Post {
   const client = tls === undefined ? http : https;
-  const options = { keepAlive: true, maxSockets: CONNECTIONS };
-  let agent: http.Agent | undefined;
+  const connections = connectionsWith(tls);
   let current = 0;
   return async (request, read) => {
-    agent ??= tls === undefined ? new http.Agent(options) : new https.Agent({ ...options, ...filesOf(tls) });
     for (let tries = 1; ; tries += 1) {
+      const agent = connections.agent();
       const index = current;
       const member = members[index % members.length] as Member;
       try {
         return read(await exchange(client, agent, member, request));
       } catch (error) {
-        // Calls that fail side by side move on once.
-        if (isMemberAtFault(error) && current === index) current += 1;
+        if (isMemberAtFault(error)) {
+          connections.mayBeOld();
+          // Calls that fail side by side move on once.
+          if (current === index) current += 1;
+        }
         if (!(error instanceof NotSentError) || tries >= members.length || request.signal.aborted) throw error;
       }
     }
   };
 }
 
-function filesOf({ cacert, cert, key }: TlsFiles): https.AgentOptions {
+interface Connections {
+  agent(): http.Agent;
+  /** The files of certificates may have been replaced: they are read again for the next exchange. */
+  mayBeOld(): void;
+}
+
+/** A process outlives its certificates, whose files are replaced while it runs. */
+function connectionsWith(tls: TlsFiles | undefined): Connections {
+  const options = { keepAlive: true, maxSockets: CONNECTIONS };
+  let agent: http.Agent | undefined;
+  let isOld = true;
+  let known = '';
   return {
-    ...(cacert !== undefined && { ca: readFileSync(cacert) }),
-    ...(cert !== undefined && { cert: readFileSync(cert) }),
-    ...(key !== undefined && { key: readFileSync(key) }),
+    agent() {
+      if (tls === undefined) return (agent ??= new http.Agent(options));
+      if (agent !== undefined && !isOld) return agent;
+      let files: https.AgentOptions;
+      try {
+        files = filesOf(tls);
+      } catch (error) {
+        if (agent === undefined) throw error;
+        // They are being replaced.
+        return agent;
+      }
+      const text = JSON.stringify(files);
+      if (agent === undefined || text !== known) {
+        if (agent !== undefined) endOnceIdle(agent);
+        agent = new https.Agent({ ...options, ...files });
+      }
+      known = text;
+      isOld = false;
+      return agent;
+    },
+    mayBeOld() {
+      isOld = true;
+    },
   };
+}
+
+function filesOf({ cacert, cert, key }: TlsFiles): https.AgentOptions {
+  const read = (file: string): string => readFileSync(file, 'utf8');
+  return {
+    ...(cacert !== undefined && { ca: read(cacert) }),
+    ...(cert !== undefined && { cert: read(cert) }),
+    ...(key !== undefined && { key: read(key) }),
+  };
+}
+
+/** Closes the connections that no exchange uses, and the others once theirs has ended. */
+function endOnceIdle(agent: http.Agent): void {
+  agent.maxFreeSockets = 0;
+  for (const socket of Object.values(agent.freeSockets).flatMap((sockets) => sockets ?? [])) socket.destroy();
 }
 
 /** No connection was made, so nothing was received. */
