@@ -259,6 +259,9 @@ describe('several jobs at once', () => {
     const past = { method: 'POST', path: 'jobs/a/pause', as: 'operator' } as const;
     const refused = await made.send({ ...past, body: { note: 'x', until: '2020-01-01T00:00:00Z' } });
     expect(refused).toMatchObject({ status: 400, json: { code: 'PastEnd' } });
+    const tooLate = await made.send({ ...past, body: { note: 'x', until: '9999-12-31T00:00:00Z' } });
+    expect(tooLate).toMatchObject({ status: 400, json: { code: 'EndTooLate' } });
+    expect((await made.send({ path: 'jobs/a', as: 'viewer' })).json).toMatchObject({ pause: null });
   });
 
   it('end the planned work that is named, although one of its jobs is no longer paused', async () => {

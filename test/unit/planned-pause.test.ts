@@ -99,6 +99,16 @@ describe('a pause with a planned end', () => {
     await expect(pauseJob(sim.store, subject, { ...ANN, until: T0 })).rejects.toMatchObject({ code: 'PastEnd' });
   });
 
+  it.each([9_999, 275_000])('is refused with an end in %i, which no instance could read again', async (year) => {
+    const sim = rivalTicks({ jobs: [job], start: T0 });
+    await sim.clock.advance(30 * SECOND);
+    const subject = { name: job.name, spec: job };
+    const until = Date.UTC(year, 11, 31);
+    await expect(pauseJob(sim.store, subject, { ...ANN, until })).rejects.toMatchObject({ code: 'EndTooLate' });
+    await sim.clock.advance(3 * MINUTE);
+    expect(runTimes(sim)).toEqual([1, 2, 3]);
+  });
+
   it('is shown with its end, and with the next due time after it', async () => {
     const sim = await paused(job, 5);
     const [status] = (await readOverview(sim.store, [job])).jobs;

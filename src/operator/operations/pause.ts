@@ -11,7 +11,7 @@ import type { CallOptions, LeaseStore } from '../../lease/store';
 import type { Paused, PausedMany } from '../../manage/schema/actions';
 import type { Pause as ShownPause } from '../../manage/schema/jobs';
 import { type Acting, operate } from '../audit';
-import { type ChangeOptions, changeControl, checkNote } from '../change-control';
+import { type ChangeOptions, changeControl, checkEnd, checkNote } from '../change-control';
 import { currentRun, readState } from '../job-state';
 import { OperatorError } from '../operator-error';
 import { orRefusal } from './refusal';
@@ -167,7 +167,7 @@ async function isRun(store: LeaseStore, name: JobName, key: string): Promise<boo
  * early: {@link stillRuns}.
  *
  * @param pause.until when the pause is to end by itself
- * @throws OperatorError `AlreadyPaused`, `NoteTooLong`, `PastEnd`, `ControlFull`
+ * @throws OperatorError `AlreadyPaused`, `NoteTooLong`, `PastEnd`, `EndTooLate`, `ControlFull`
  */
 export async function pauseJob(
   store: LeaseStore,
@@ -185,10 +185,7 @@ export async function pauseJob(
         const who = `since ${new Date(open.since).toISOString()} by ${open.by}: ${open.note}`;
         throw new OperatorError('AlreadyPaused', `job "${subject.name}" is paused already, ${who}`);
       }
-      if (until !== undefined && until <= now) {
-        const at = new Date(until).toISOString();
-        throw new OperatorError('PastEnd', `the pause is to end at ${at}, which is past: give a later end, or none`);
-      }
+      checkEnd('pause', until, now);
       const pause: Pause = { by, note, since: now, until };
       return { control: { ...control, pauses: [...control.pauses, pause] }, result: pause };
     },
