@@ -126,12 +126,20 @@ function keptSince({ spec, row: { keepMs = Infinity }, now }: Wreck): EpochMs {
   return now - Math.min(spec?.keepMs ?? KEEP_MS, keepMs);
 }
 
+/**
+ * What shows in a row that its run ends by this recovery, until the ledger has that end: the raised token hides that a
+ * later run was claimed. For a tick, its end is unknown.
+ */
+export const ENDING = { phase: 'idle', notBefore: 0 } as const;
+
 function recoverRun(wreck: Wreck, { runs }: RecoverChoices): RunRecovery | undefined {
   const { spec, row, records, runRecord } = wreck;
   const { run } = row;
   if (run === undefined) return undefined;
   if (row.phase === 'idle') {
-    return runRecord === 'final' ? undefined : { kind: 'ends', outcome: 'failed', reason: 'outcomeUnknown' };
+    const isEnding = row.notBefore === ENDING.notBefore;
+    if (runRecord === 'final') return isEnding ? { kind: 'settled' } : undefined;
+    return { kind: 'ends', outcome: 'failed', reason: isEnding ? 'failedOver' : 'outcomeUnknown' };
   }
   if (runRecord === 'final') return { kind: 'settled' };
   if (row.phase === 'settled') return { kind: 'settled' };
@@ -169,7 +177,8 @@ function runAfter(row: Row, run: RunRecovery | undefined, { runRecord }: Wreck, 
       // Where no record shows that it is over, the row says so itself.
       return { ...row, phase: runRecord === 'final' ? 'running' : 'settled', notBefore: undefined };
     case 'ends':
-      return row.phase === 'idle' ? row : { ...row, phase: 'running', notBefore: undefined, past: pastOf(row) };
+      if (run.reason === 'outcomeUnknown') return row;
+      return { ...row, phase: 'running', notBefore: undefined, past: pastOf(row) };
     case 'goesOn':
       return {
         ...row,

@@ -452,6 +452,29 @@ describe('recover that is interrupted', () => {
     },
   );
 
+  it('repeats no run that a later one shows to be over, when it is asked for again', async () => {
+    for (let calls = 1, isCut = true; isCut; calls += 1) {
+      const sim = rivalTicks({ jobs: [JOB] });
+      await sim.clock.advanceTo(T0 + 3 * MINUTE + 10_000);
+      const older = await sim.row('a');
+      await sim.clock.advanceTo(T0 + 6 * MINUTE + 10_000);
+      stopAll(sim);
+      await putBack(sim, 'a', older);
+      sim.service.deleteRecord(JOB.name, recordKey(T0 + 3 * MINUTE));
+      const [answer] = await recover(sim, { store: cutOffAfter(sim.store, calls) }).catch(() => []);
+      isCut = answer?.kind !== 'recovered';
+      await sim.clock.advance(16_000);
+      await recover(sim);
+      sim.startInstance('d2');
+      await sim.clock.advance(2 * MINUTE);
+      const ran = sim.calls.filter(({ scheduledFor }) => scheduledFor === T0 + 3 * MINUTE);
+      expect(ran, `cut off at call ${String(calls)}`).toHaveLength(1);
+      const record = (await sim.records('a')).find(({ scheduledFor }) => scheduledFor === '2026-01-01T00:03:00.000Z');
+      expect(record).toMatchObject({ state: 'final', outcome: 'failed', reason: 'failedOver' });
+      expect(record?.attempts).toMatchObject([{ attempt: 1 }]);
+    }
+  });
+
   it('is finished when it is asked for again, wherever it was cut off', async () => {
     const whole = await wrecked();
     let calls = 0;

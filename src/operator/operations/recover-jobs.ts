@@ -5,6 +5,7 @@ import type { JobSpec, JobsFile } from '../../core/job';
 import { parseRecordKey, recordKey, runIdOf } from '../../core/key';
 import { attemptHistory, finalRecord, unknownRecord } from '../../core/record';
 import {
+  ENDING,
   type RecordView,
   type RecoverChoices,
   type Recovery,
@@ -241,11 +242,13 @@ async function carryOut(
     await dropPieces(desk, job, row.run.key);
   }
   if (recovery.run?.kind === 'ends' || recovery.abandoned.length > 0) {
-    await writeHeld(desk, holding, { ...target, cursor: row.cursor, manualTaken: row.manualTaken });
+    const isEnding = recovery.run?.kind === 'ends' && recovery.run.reason !== 'outcomeUnknown';
+    const { cursor, manualTaken } = row;
+    await writeHeld(desk, holding, { ...target, ...(isEnding && ENDING), cursor, manualTaken });
     if (recovery.run?.kind === 'ends' && row.run !== undefined) {
       const about = { name: job, offsetMs: spec?.offsetMs ?? 0 };
       const end =
-        row.phase === 'idle'
+        recovery.run.reason === 'outcomeUnknown'
           ? unknownRecord(about, target)
           : finalRecord(about, target, attemptHistory(target.past, []), { ...recovery.run, at: now });
       await writeEnd(desk, holding, row.run.key, end);
