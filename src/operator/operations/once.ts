@@ -35,11 +35,11 @@ export async function once(
   request: (named: Named) => Promise<RequestedRun>,
   options?: CallOptions,
 ): Promise<RequestedRun> {
-  const id = hash(key.name).slice(0, 20);
+  const id = hash(key.name).slice(0, ID_LENGTH);
   const state = await readState(store, name, options);
   const { time, isFirst } = await note(
     store.home?.(name) ?? store,
-    `once${id}`,
+    noteOf(id),
     hash(key.content),
     timeOf(state.now, id),
     options,
@@ -50,6 +50,18 @@ export async function once(
   if (!isMade) return request({ id, time });
   const paused = openPause(state.control) !== undefined;
   return { runId: runIdOf(name, run), requestedAt: time, ahead: 0, seen: true, paused };
+}
+
+/** Ids of requests without a key are shorter. */
+const ID_LENGTH = 20;
+
+/** Under which ids there may be something of a manual run with this id: its input, and the note of its key. */
+export function requestsOf(id: string): readonly string[] {
+  return id.length === ID_LENGTH ? [id, noteOf(id)] : [id];
+}
+
+function noteOf(id: string): string {
+  return `once${id}`;
 }
 
 /** The service's time has a resolution of 1 s: requests of one second get different times. */

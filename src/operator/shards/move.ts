@@ -13,7 +13,7 @@ import { missingNotices } from '../operations/left-notices';
 import { type JobState, currentRun, stateIn } from '../job-state';
 import { OperatorError } from '../operator-error';
 import { type LeaseTaker, letGo, renewHeld, takeLease, writeMetadata, writeStretches } from '../operations/take-lease';
-import { type History, copyHistory, copyPieces, copyRecord } from './history';
+import { type History, copyHistory, copyPieces, copyRecord, copyRequest } from './history';
 
 export interface Move {
   readonly job: JobName;
@@ -135,14 +135,11 @@ export async function makeLive(to: LeaseTaker, job: JobName): Promise<void> {
   if (readOwedNotices(metadata['notices']).length === 0) await letGo(to, holding);
 }
 
-/** The inputs of manual runs that wait go first, then the control. */
+/** The inputs and the keys of manual runs that wait go first, then the control. */
 async function moveControl({ job, from, to }: Move): Promise<void> {
   const { control } = await from.store.readControl(job);
   if (control === undefined) return;
-  for (const { id, hasInput } of pendingManualRuns(decodeControl(control.metadata), 0)) {
-    const body = hasInput === true ? await from.store.readRequest(id) : undefined;
-    if (body !== undefined) await to.store.createRequest(id, body);
-  }
+  for (const { id } of pendingManualRuns(decodeControl(control.metadata), 0)) await copyRequest({ from, to }, id);
   if ((await to.store.writeControl(job, control.metadata, undefined)) === 'refused') {
     const { control: there } = await to.store.readControl(job);
     if (there === undefined || !sameMetadata(there.metadata, control.metadata)) {
