@@ -326,6 +326,19 @@ describe('a request with an Idempotency-Key', () => {
     expect(made.sim.calls.filter(({ job }) => job === 'b')).toHaveLength(3);
   });
 
+  it('is the same request again, although it names the version that the first one has changed', async () => {
+    const made = await bench();
+    const { json } = await made.send({ path: 'jobs/b', as: 'viewer' });
+    const version = { 'if-match': `"${(json as { controlVersion: string }).controlVersion}"` };
+    const first = await idOf(made, { ...run, headers: { ...key, ...version } });
+    const again = await made.send({ ...run, headers: { ...key, ...version } });
+    expect(again).toMatchObject({ status: 202, json: { runId: first, ahead: 0, seen: true, paused: false } });
+    await made.sim.clock.advance(30_000);
+    expect(await idOf(made, { ...run, headers: { ...key, ...version } })).toBe(first);
+    const other = await made.send({ ...run, headers: { 'idempotency-key': 'k-2', ...version } });
+    expect(other).toMatchObject({ status: 412, json: { code: 'Changed' } });
+  });
+
   it('is one request if it is sent many times at once', async () => {
     const made = await bench();
     const ids = await Promise.all(Array.from({ length: 5 }, () => idOf(made, run)));

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { EpochMs } from '../../core/brand';
-import { openPause } from '../../core/control';
+import { currentPause, pendingManualRuns } from '../../core/control';
 import type { JobSpec } from '../../core/job';
 import { recordKey, runIdOf } from '../../core/key';
 import { isInstant, isObject } from '../../core/metadata';
@@ -45,11 +45,16 @@ export async function once(
     options,
   );
   const run = recordKey(time, id);
+  const waiting = pendingManualRuns(state.control, state.row?.manualTaken ?? 0);
+  // A call that names the version of the control would find that of the first one.
+  const ahead = waiting.findIndex((one) => recordKey(one.time, one.id) === run);
   const isMade =
-    !isFirst && (state.row?.run?.key === run || (await readRecord(store, name, run, options)) !== undefined);
+    !isFirst &&
+    (ahead >= 0 || state.row?.run?.key === run || (await readRecord(store, name, run, options)) !== undefined);
   if (!isMade) return request({ id, time });
-  const paused = openPause(state.control) !== undefined;
-  return { runId: runIdOf(name, run), requestedAt: time, ahead: 0, seen: true, paused };
+  const paused = currentPause(state.control, state.now) !== undefined;
+  const seen = ahead < 0 || state.row !== undefined;
+  return { runId: runIdOf(name, run), requestedAt: time, ahead: Math.max(0, ahead), seen, paused };
 }
 
 /** Ids of requests without a key are shorter. */
