@@ -3,7 +3,6 @@ import {
   type AuditStore,
   type CallOptions,
   type LeaseStore,
-  type ListedAudit,
   type ListedJob,
   type ListedPresence,
   type Listing,
@@ -104,12 +103,12 @@ function straysOf(answers: readonly { readonly strays?: Strays }[]): { readonly 
   };
 }
 
-/** How far the entries of one account have been shown. */
+/** How far the entries of all accounts have been shown. */
 interface Place {
-  /** The page from which the next entries come. Undefined: the first one; null: there are no more. */
-  readonly page?: string | null;
-  /** How many entries of that page have been shown. */
-  readonly shown: number;
+  /** The page of each account from which its next entries come. Undefined: the first one; null: there are no more. */
+  readonly pages: readonly { readonly page?: string | null }[];
+  /** The last entry that was shown: a first page begins with newer ones when it is listed again. */
+  readonly after: string;
 }
 
 /** One page of the entries of all accounts, in order of key. */
@@ -118,34 +117,30 @@ export async function mergedAudits(
   { limit, continuation }: Parameters<AuditStore['listAudits']>[0],
   options: CallOptions | undefined,
 ): ReturnType<AuditStore['listAudits']> {
-  const places = continuation === undefined ? stores.map(() => ({ shown: 0 })) : (JSON.parse(continuation) as Place[]);
+  const { pages: places, after }: Place =
+    continuation === undefined ? { pages: stores.map(() => ({})), after: '' } : (JSON.parse(continuation) as Place);
   const pages = await Promise.all(
     stores.map(async (store, index) => {
-      const { page, shown }: Place = places[index] ?? { shown: 0 };
-      if (page === null) return { page, shown, entries: [], next: undefined };
+      const { page } = places[index] ?? {};
+      if (page === null) return { page, listed: [], next: undefined };
       const request = page === undefined ? { limit } : { limit, continuation: page };
-      const { audits, continuation: next } = await store.listAudits(request, options);
-      return { page, shown, entries: audits.slice(shown), next };
+      const { audits: listed, continuation: next } = await store.listAudits(request, options);
+      return { page, listed, next };
     }),
   );
   // Beyond the end of a page that has a successor, it is not known which account has the next entry.
-  const known = pages.flatMap(({ entries, next }) => (next === undefined ? [] : [entries.at(-1)?.key ?? '']));
+  const known = pages.flatMap(({ listed, next }) => (next === undefined ? [] : [listed.at(-1)?.key ?? '']));
   const upTo = known.reduce((least, key) => (key < least ? key : least), '~');
   const audits = pages
-    .flatMap(({ entries }) => entries)
-    .filter(({ key }) => key <= upTo)
+    .flatMap(({ listed }) => listed)
+    .filter(({ key }) => key > after && key <= upTo)
     .sort((one, other) => (one.key < other.key ? -1 : 1))
     .slice(0, limit);
-  const last = audits.at(-1)?.key ?? '';
-  const after = pages.map(({ page, shown, entries, next }): Place => {
-    const taken = countUpTo(entries, last);
-    if (taken < entries.length) return { ...(page !== undefined && { page }), shown: shown + taken };
-    return { page: next ?? null, shown: 0 };
+  const last = audits.at(-1)?.key ?? after;
+  const left = pages.map(({ page, listed, next }) => {
+    const isShown = (listed.at(-1)?.key ?? '') <= last;
+    return isShown ? { page: next ?? null } : { ...(page !== undefined && { page }) };
   });
-  const isOver = after.every(({ page }) => page === null);
-  return { audits, continuation: isOver ? undefined : JSON.stringify(after) };
-}
-
-function countUpTo(entries: readonly ListedAudit[], last: string): number {
-  return entries.filter(({ key }) => key <= last).length;
+  const isOver = left.every(({ page }) => page === null);
+  return { audits, continuation: isOver ? undefined : JSON.stringify({ pages: left, after: last } satisfies Place) };
 }

@@ -124,4 +124,26 @@ describe('the store of several accounts', () => {
     } while (continuation !== undefined);
     expect(found).toStrictEqual(keys.sort());
   });
+
+  it.each([1, 2, 5])('shows no change twice while others are made, %i at a time', async (limit) => {
+    const { all } = accounts();
+    const keys: string[] = [];
+    const add = async (index: number): Promise<void> => {
+      const [at, target] = [Date.UTC(2026, 0, 1, 0, index), NAMES[index % NAMES.length] as JobName];
+      const entry = { at, origin: { actor: 'ann', channel: 'cli' }, action: 'pause', target, state: 'done' } as const;
+      keys.push(auditKey(at, `id${index}`));
+      await all.writeAudit(auditKey(at, `id${index}`), encodeAudit(entry), undefined);
+    };
+    for (let index = 0; index < 24; index += 1) await add(index);
+    const before = keys.toSorted();
+    const found: string[] = [];
+    let continuation: string | undefined;
+    do {
+      const page = await all.listAudits({ limit, ...(continuation !== undefined && { continuation }) });
+      found.push(...page.audits.map(({ key }) => key));
+      ({ continuation } = page);
+      await add(keys.length);
+    } while (continuation !== undefined && keys.length < 200);
+    expect(found).toStrictEqual(before);
+  });
 });
