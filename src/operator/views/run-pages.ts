@@ -66,12 +66,16 @@ export interface PagedJob {
   readonly current: 'running' | 'retrying' | undefined;
   /** Whether there is a row that cannot be read: it may have records of any age. */
   readonly isUnreadable: boolean;
+  /** The time of the newest manual run that its control has. Undefined: it has none. */
+  readonly requestedAt?: EpochMs | undefined;
 }
 
 export function pagedJob({ name, spec, listed, state }: JobEntry): PagedJob {
   const row = state?.row;
   const current = row === undefined ? undefined : stateOfRun(row, state?.lease);
-  return { name, spec, row, current, isUnreadable: listed !== undefined && state === undefined };
+  const isUnreadable = listed !== undefined && state === undefined;
+  const requests = state?.control.manualRuns.map(({ time }) => time) ?? [];
+  return { name, spec, row, current, isUnreadable, requestedAt: requests.toSorted((a, b) => a - b).at(-1) };
 }
 
 function stateOfRun(row: Row, lease: JobState['lease'] | undefined): PagedJob['current'] {
@@ -142,10 +146,14 @@ export async function pageOfRuns(
 
 const AT_ONCE = 32;
 
-/** The newest due time that the job may have a record of. */
-function newest({ row, isUnreadable }: PagedJob): EpochMs {
-  if (row === undefined) return isUnreadable ? LATEST : 0;
-  return Math.max(row.cursor, row.run?.scheduledFor ?? 0);
+/**
+ * The newest time that the job may have a record of. A manual run is newer than the cursor, and a back-filled run may
+ * have followed it, or it has expired.
+ */
+function newest({ row, isUnreadable, requestedAt = 0 }: PagedJob): EpochMs {
+  if (row === undefined) return isUnreadable ? LATEST : requestedAt;
+  const { cursor, run, claimedAt = 0, forgotten = 0 } = row;
+  return Math.max(cursor, run?.scheduledFor ?? 0, claimedAt, forgotten, requestedAt);
 }
 
 interface Searched {
