@@ -61,13 +61,15 @@ export function openSecondAudit(options: StorageOptions): SecondAudit | undefine
 }
 
 /**
- * The store whose connection a setting of the environment holds, or the settings that begin with its name.
+ * The store whose connection a setting of the environment holds, or the settings that begin with its name, with the
+ * second place of audit entries.
  *
  * @throws StorageSettingsError
  */
 export function openSetting(name: string, container: string | undefined): LeaseStore {
   const place = container ?? (process.env['CRONLEASE_CONTAINER'] || stores.DEFAULT_CONTAINER);
-  const [store] = stores.openShards(timed({ settings: process.env, container: place }), [name]);
+  const connection = timed({ settings: process.env, container: place });
+  const [store] = stores.auditedStores(connection, stores.openShards(connection, [name]));
   if (store === undefined) throw new CliError('NoStorage', `${name} names no store`);
   return store;
 }
