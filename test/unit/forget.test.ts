@@ -149,6 +149,27 @@ describe('a job that was forgotten', () => {
   });
 });
 
+/** A back-filled run that has failed once and waits while due times go first. No instance is left. */
+async function backfilledAside(): Promise<{ readonly sim: RivalTicks; readonly runId: string }> {
+  const minutes = 10 * MINUTE;
+  const retry = { attempts: 3, backoffMs: minutes, maxBackoffMs: minutes, factor: 1, jitter: 'none' } as const;
+  const job = { ...JOB, retry };
+  const handler = ({ trigger }: JobContext): void => {
+    if (trigger === 'backfill') throw new Error('down');
+  };
+  const sim = rivalTicks({ jobs: [job], handler });
+  await sim.clock.advance(5 * MINUTE);
+  const due = T0 + 2 * MINUTE;
+  const origin = { actor: 'ann', channel: 'cli', note: 'again' };
+  const span = { from: due, to: due, order: 'oldest', limit: undefined, includeSucceeded: true } as const;
+  await startBackfill(sim.store, job, { ...span, id: 'f1', origin });
+  await sim.clock.advance(2 * MINUTE);
+  stopAll(sim);
+  await sim.clock.advance(MINUTE);
+  const { runId = '' } = (await readBackfillStatus(sim.store, job)) ?? {};
+  return { sim, runId };
+}
+
 describe('forget', () => {
   it('refuses a job that nobody has seen, whose lease is held, or whose run is not over', async () => {
     const sim = rivalTicks({ jobs: [JOB], handler: () => new Promise(() => undefined) });
@@ -321,30 +342,8 @@ describe('forget', () => {
   );
 
   it('ends the back-filled run that waits while due times go first, wherever it is cut off', async () => {
-    const minutes = 10 * MINUTE;
-    const retry = { attempts: 3, backoffMs: minutes, maxBackoffMs: minutes, factor: 1, jitter: 'none' } as const;
-    const job = { ...JOB, retry };
-    const handler = ({ trigger }: JobContext): void => {
-      if (trigger === 'backfill') throw new Error('down');
-    };
-    const origin = { actor: 'ann', channel: 'cli', note: 'again' } as const;
-    const span = { from: T0 + 2 * MINUTE, to: T0 + 2 * MINUTE };
-    const wanted = {
-      ...span,
-      order: 'oldest',
-      limit: undefined,
-      includeSucceeded: true,
-      id: 'f1',
-      origin,
-    } as const;
     for (let last = 1; last < 12; last += 1) {
-      const sim = rivalTicks({ jobs: [job], handler });
-      await sim.clock.advance(5 * MINUTE);
-      await startBackfill(sim.store, job, wanted);
-      await sim.clock.advance(2 * MINUTE);
-      stopAll(sim);
-      await sim.clock.advance(MINUTE);
-      const { runId } = (await readBackfillStatus(sim.store, job)) ?? {};
+      const { sim, runId } = await backfilledAside();
       await expect(forget(sim)).rejects.toMatchObject({ code: 'RunGoesOn' });
       await forget(sim, { endRun: true, store: cutOffAfter(sim.store, last) }).catch((error: unknown) => {
         expect(error).toBeInstanceOf(StoreUnavailableError);
@@ -398,5 +397,15 @@ describe('a run that waits while no file has its job', () => {
     await expect(cancelOrEnd(desk, { name: failing.name })).rejects.toMatchObject({ code: 'NothingRuns' });
     const row = decodeRow((await sim.store.readRow(failing.name))?.metadata ?? {});
     expect(row).toMatchObject({ phase: 'running', attempt: 2 });
+  });
+
+  it('is ended by "cancel" at once, also as a back-filled one that waits while due times go first', async () => {
+    const { sim, runId } = await backfilledAside();
+    const desk = { store: sim.store, clock: sim.clock, newId: () => crypto.randomUUID(), waiting: () => undefined };
+    expect(await cancelOrEnd(desk, { name: JOB.name })).toMatchObject({ runId, endedBy: 'caller' });
+    const record = (await sim.records('a')).find((one) => one.runId === runId);
+    expect(record).toMatchObject({ state: 'final', outcome: 'cancelled', trigger: 'backfill' });
+    expect((await sim.row('a')).backfill?.aside).toBeUndefined();
+    await expect(cancelOrEnd(desk, { name: JOB.name })).rejects.toMatchObject({ code: 'NothingRuns' });
   });
 });

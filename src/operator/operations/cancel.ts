@@ -7,7 +7,7 @@ import { type ChangeOptions, changeControl } from '../change-control';
 import { asideRunId, currentRun, stateIn } from '../job-state';
 import { OperatorError } from '../operator-error';
 import type { Subject } from '../subject';
-import { endRunOf } from './forget';
+import { endAside, endRunOf } from './forget';
 import { missingNotices } from './left-notices';
 import { type LeaseTaker, letGo, takeLease, writeStretches } from './take-lease';
 
@@ -107,9 +107,11 @@ async function endLeftRun(desk: LeaseTaker, job: JobName, wanted: string): Promi
   const seen = listing.jobs.get(job)?.row;
   const { row, lease, control, now } = stateIn(listing, job);
   if (seen === undefined || row === undefined || lease === 'held') return false;
-  if ((await currentRun(desk.store, job, { row, lease })) !== wanted) return false;
+  const current = await currentRun(desk.store, job, { row, lease });
+  const isAside = current === undefined && asideRunId(job, row) === wanted;
+  if (current !== wanted && !isAside) return false;
   const holding = await takeLease(desk, job, seen);
-  const ended = await endRunOf(desk, holding, row, now);
+  const ended = await (isAside ? endAside : endRunOf)(desk, holding, row, now);
   await writeStretches(desk, holding, row.owed);
   // Released, the row would say that these notices exist. Otherwise whoever claims it next creates them.
   const missing = await missingNotices(desk.store, job, ended.telling, control);

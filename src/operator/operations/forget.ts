@@ -132,7 +132,7 @@ export async function endRunOf(desk: LeaseTaker, holding: Holding, row: Row, now
 }
 
 /** Ends the back-filled run that waits while due times go first, if there is one, as if it were the row's own. */
-async function endAside(desk: LeaseTaker, holding: Holding, row: Row, now: EpochMs): Promise<Row> {
+export async function endAside(desk: LeaseTaker, holding: Holding, row: Row, now: EpochMs): Promise<Row> {
   const { backfill } = row;
   const key = asideKey(backfill);
   if (backfill?.aside === undefined || key === undefined) return row;
