@@ -66,7 +66,8 @@ export function cancelRun(
         throw new OperatorError('NothingRuns', `job "${name}" has no run in progress${unseen}`);
       }
       if (options?.runId !== undefined && options.runId !== runId) {
-        throw new OperatorError('OtherRun', `run ${options.runId} of job "${name}" is over: ${runId} is in progress`);
+        const wanted = `run ${options.runId} of job "${name}" has not begun, or is over`;
+        throw new OperatorError('OtherRun', `${wanted}: ${runId} is in progress`);
       }
       // A control holds one request, and the other run has not read it.
       if (control.cancel !== undefined && control.cancel !== runId && [current, aside].includes(control.cancel)) {
