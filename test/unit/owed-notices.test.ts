@@ -159,6 +159,20 @@ describe('an owed notice of a job that is forgotten', () => {
     expect(await forget(sim)).toMatchObject({ already: false, dropped: [] });
   });
 
+  it('is not named where it was delivered so long ago that it is deleted', async () => {
+    const ops = fakeReceiver();
+    const handler = (): never => {
+      throw new NonRetryableError('down');
+    };
+    const sim = rivalTicks({ jobs: [JOB], outlet: ops.outlet, handler });
+    await sim.clock.advance(HOUR + 10 * MINUTE);
+    expect(ops.received).toHaveLength(1);
+    for (const instance of sim.instances) instance.kill();
+    for (const { id } of (await sim.store.listNotices({ limit: 9 })).notices) await sim.store.deleteNotice(id);
+    expect((await sim.row('a')).telling).toMatchObject([{ change: 'failed' }]);
+    expect(await forget(sim)).toMatchObject({ already: false, dropped: [] });
+  });
+
   it('is none of a run that forget itself ends as cancelled', async () => {
     const { sim } = await diedBeforeNotice();
     const { run } = await sim.row('a');

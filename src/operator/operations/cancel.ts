@@ -115,7 +115,8 @@ async function endLeftRun(desk: LeaseTaker, job: JobName, wanted: string): Promi
   const ended = await (isAside ? endAside : endRunOf)(desk, holding, row, now);
   await writeStretches(desk, holding, row.owed);
   // Released, the row would say that these notices exist. Otherwise whoever claims it next creates them.
-  const missing = await missingNotices(desk.store, job, ended.telling, control);
+  const telling = lease === 'available' ? [] : ended.telling;
+  const missing = await missingNotices(desk.store, job, telling, control);
   if (missing.length === 0) await letGo(desk, holding);
   return true;
 }

@@ -74,8 +74,9 @@ export async function forgetJob(desk: LeaseTaker, { job, revision, endRun }: For
   const ended = current === undefined ? row : await endRunOf(desk, holding, row, state.now);
   const last = await endAside(desk, holding, ended, state.now);
   await writeStretches(desk, holding, row.owed);
-  // A run that ends as cancelled calls for no notice.
-  const owed = row.telling.filter(({ of }) => current === undefined || of !== row.run?.key);
+  // A run that ends as cancelled calls for no notice. Those of an available row exist, or were deleted since.
+  const telling = state.lease === 'available' ? [] : row.telling;
+  const owed = telling.filter(({ of }) => current === undefined || of !== row.run?.key);
   const missing = await missingNotices(desk.store, job, owed, state.control);
   const dropped = missing.map((one) => leftNotice(job, one));
   const numbers = pendingManualRuns(state.control, row.manualTaken).map(({ number }) => number);
