@@ -191,6 +191,21 @@ describe('planned work', () => {
     expect((await readOverview(sim.store, [])).maintenance).toEqual([]);
   });
 
+  it('lasts as long as the last of its pauses, each of which ends by the clocks of its job', async () => {
+    const jobs = ['UTC', 'America/New_York'].map((timeZone) =>
+      jobSpec(timeZone === 'UTC' ? 'a' : 'b', '@every 1m', { timeZone }),
+    );
+    const sim = rivalTicks({ jobs, start: T0 });
+    await sim.clock.advance(MINUTE);
+    const { store, clock } = sim;
+    const origin = { actor: 'ann', channel: 'cli', note: 'new database' } as const;
+    const acting = { store, clock, newId: () => '', waiting: () => undefined, origin };
+    const subjects = jobs.map((spec) => ({ name: spec.name, spec }));
+    const untilIn = (timeZone: string): number => T0 + (timeZone === 'UTC' ? 60 : 360) * MINUTE;
+    await pauseMany(acting, { jobs: subjects, choice: { names: ['*'] } }, { untilIn });
+    expect((await readOverview(store, [])).maintenance).toMatchObject([{ until: '2026-01-01T06:00:00.000Z' }]);
+  });
+
   it('is read once to be ended, and not written where there is none', async () => {
     const sim = rivalTicks({ jobs: [], start: T0 });
     const calls: string[] = [];

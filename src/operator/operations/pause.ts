@@ -76,7 +76,7 @@ export interface Chosen {
 export async function pauseMany(acting: Acting, { jobs, choice }: Chosen, terms: PauseTerms): Promise<PausedMany> {
   const paused = await forEachJob(jobs, (subject) => pause(acting, subject, terms));
   if (paused.done.length > 0) {
-    const work = { ...whoOf(acting, terms), until: terms.untilIn('UTC'), jobs: choiceInWords(choice) };
+    const work = { ...whoOf(acting, terms), until: lastEnd(paused.done), jobs: choiceInWords(choice) };
     await startMaintenance(acting.store, work, acting);
   }
   return paused;
@@ -91,6 +91,12 @@ export async function resumeMany(acting: Acting, { jobs, choice }: Chosen, work?
   const resumed = await forEachJob(jobs, (subject) => resume(acting, subject));
   await endMaintenance(acting.store, work ?? choiceInWords(choice), acting);
   return resumed;
+}
+
+/** When the last of these pauses ends, each of which ends by the clocks of its job. Undefined: one has no end. */
+function lastEnd(done: readonly Paused[]): EpochMs | undefined {
+  const last = Math.max(...done.map(({ pause: { until } }) => (until === null ? Infinity : Date.parse(until))));
+  return last === Infinity ? undefined : last;
 }
 
 function whoOf({ origin: { actor, note = '' } }: Acting, { by = actor }: PauseTerms): Pick<Pause, 'by' | 'note'> {
