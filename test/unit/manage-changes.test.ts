@@ -5,6 +5,9 @@ import { recordKey, runIdOf } from '../../src/core/key';
 import { StoreUnavailableError } from '../../src/lease/store';
 import { selects } from '../../src/core/job-pattern';
 import { checkMetadata } from '../../src/stores/limits';
+import { operate } from '../../src/operator/audit';
+import { forgetJob } from '../../src/operator/operations/forget';
+import { intercepted } from '../support/intercept';
 import { jobSpec } from '../support/job';
 import { manageBench, type ManageBench, type Sent } from '../support/manage';
 
@@ -26,6 +29,7 @@ async function audit({ send }: ManageBench, query = ''): Promise<readonly Record
   return (json as { entries: Record<string, unknown>[] }).entries;
 }
 
+const ANN = { actor: 'ann', channel: 'shell' } as const;
 const pause: Sent = { method: 'POST', path: 'jobs/a/pause', body: { note: 'moving' }, as: 'operator' };
 const resume: Sent = { method: 'POST', path: 'jobs/a/resume', body: { note: 'moved' }, as: 'admin' };
 
@@ -175,6 +179,29 @@ describe('each change is recorded', () => {
     const made = await bench({ store: { writeControl: () => Promise.reject(new StoreUnavailableError('503')) } });
     expect((await made.send(pause)).json).toMatchObject({ status: 503, code: 'StoreUnavailable' });
     expect(await audit(made)).toMatchObject([{ action: 'pause', state: 'begun' }]);
+  });
+
+  it('as begun, if others were faster, perhaps after some of its steps', async () => {
+    const made = await bench({ store: { writeControl: () => Promise.resolve('refused') } });
+    expect((await made.send(pause)).json).toMatchObject({ status: 409, code: 'Contended' });
+    const after = expect.stringContaining('keeps changing, because others write it') as unknown;
+    expect(await audit(made)).toMatchObject([{ action: 'pause', state: 'begun', after }]);
+  });
+
+  it('as begun, if a job is forgotten, and others are faster only at the end', async () => {
+    const made = await bench();
+    made.sim.instances[0]?.kill();
+    await made.sim.clock.advance(60_000);
+    const store = intercepted(made.sim.store, 'release', () => () => Promise.resolve('lost'));
+    const { clock } = made.sim;
+    const acting = { store, clock, newId: () => crypto.randomUUID(), waiting: () => undefined, origin: ANN };
+    const forgotten = operate(acting, 'forget', 'a', async () => {
+      const answer = await forgetJob(acting, { job: 'a' as JobName, revision: 0, endRun: true });
+      return { answer, after: answer };
+    });
+    await expect(forgotten).rejects.toMatchObject({ code: 'Contended' });
+    expect((await made.sim.row('a')).forgotten).toBeDefined();
+    expect(await audit(made)).toMatchObject([{ action: 'forget', state: 'begun' }]);
   });
 
   it('within the limits of storage, whatever it says', () => {

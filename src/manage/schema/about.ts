@@ -96,9 +96,14 @@ export const Audit = named(
         target: z.string().describe('The job or the deployment.'),
         state: z
           .enum(['begun', 'done', 'refused'])
-          .describe('`begun`: its end is not known, because its writer died, or storage did not answer.'),
+          .describe(
+            '`begun`: its end is not known, because its writer died, storage did not answer, or others were faster.',
+          ),
         before: z.unknown().optional().describe('What was there before. Absent: nothing.'),
-        after: z.unknown().optional().describe('What was there then. Of a refusal, its reason.'),
+        after: z
+          .unknown()
+          .optional()
+          .describe('What was there then. Of a change that was not made, or not to its end, the reason.'),
       }),
     ),
     problems: list(z.string()).describe('Entries that cronlease did not write.'),
