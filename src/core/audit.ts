@@ -17,6 +17,7 @@ export const ACTIONS = [
   'uncordon',
   'unlock',
   'forget',
+  'recover',
   'shards',
 ] as const;
 export type Action = (typeof ACTIONS)[number];

@@ -19,7 +19,10 @@ const world = vi.hoisted((): { store: LeaseStore | undefined; ids: number } => (
 vi.mock(import('../../src/cli/storage.js'), async (original) => {
   const real = await original();
   const openStore = (): LeaseStore => world.store ?? expect.fail('no store is open');
-  return { ...real, openStore, openAccounts: () => [openStore()], shellIdentity: () => Promise.resolve(undefined) };
+  const noElections = { ...real.deskOf({} as LeaseStore), store: { listRows: () => Promise.resolve(new Map()) } };
+  const openElections = (() => noElections) as unknown as typeof real.openElections;
+  const shellIdentity = (): Promise<undefined> => Promise.resolve(undefined);
+  return { ...real, openStore, openAccounts: () => [openStore()], openElections, shellIdentity };
 });
 vi.mock(import('node:os'), async (original) => {
   const real = await original();
@@ -269,5 +272,21 @@ describe('a command whose change is made', () => {
     const printed = (stream: NodeJS.WriteStream): string => vi.mocked(stream.write).mock.calls.join('\n');
     expect(printed(process.stdout)).toContain(text);
     expect(printed(process.stderr)).toContain('the change took place, but what follows from it could not be read');
+  });
+});
+
+describe('recover', () => {
+  const recorded = async ({ sim }: ManageBench): Promise<readonly unknown[]> =>
+    (await listAudit(sim.store, { limit: 50 })).entries;
+
+  it('records that it changes the jobs, and how, but not that it looks at them', async () => {
+    const made = await start();
+    for (const instance of made.sim.instances) instance.kill();
+    await made.sim.clock.advance(60_000);
+    await byShell(made, ['recover', '--after-failover']);
+    expect(await recorded(made)).toEqual([]);
+    await byShell(made, ['recover', '--after-failover', '--fail', '--raise-by', '7', '--apply']);
+    const after = { until: '2026-01-01T00:03:05.000Z', raiseBy: 7, runs: 'fail', refused: 0 };
+    expect(await recorded(made)).toMatchObject([{ action: 'recover', target: 'jobs', state: 'done', after }]);
   });
 });

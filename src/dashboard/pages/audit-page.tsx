@@ -31,6 +31,7 @@ const ACTIONS: Readonly<Record<NonNullable<AuditQuery['action']>, string>> = {
   uncordon: 'cordons lifted',
   unlock: 'leases broken',
   forget: 'jobs forgotten',
+  recover: 'recoveries',
   shards: 'shards',
 };
 
@@ -151,7 +152,7 @@ function Loaded({
 
 function Row({ entry }: { readonly entry: Entry }): JSX.Element {
   const { at, actor, identity, proven, channel, note, action, target, state, before, after } = entry;
-  const isOfJob = !action.includes('cordon') && action !== 'shards';
+  const isOfJob = !action.includes('cordon') && action !== 'shards' && action !== 'recover';
   return (
     <tr role="row">
       <td role="cell">
