@@ -393,6 +393,30 @@ describe('a request with an Idempotency-Key', () => {
     expect((await made.send({ path: `runs/${id}`, as: 'viewer' })).json).toMatchObject({ outcome: 'succeeded' });
   });
 
+  it('runs at last, although it was refused for longer than a due time may wait', async () => {
+    let finish = (): void => undefined;
+    const handler = (): Promise<void> => new Promise((resolve) => (finish = resolve));
+    const jobs = [jobSpec('b', '@manual', { catchUpWindowMs: 60_000 })];
+    const made = manageBench({ jobs, handler, deployments: 1, sweepIntervalMs: 5_000 });
+    await made.sim.clock.advance(20_000);
+    await idOf(made, { ...run, headers: {} });
+    await made.sim.clock.advance(10_000);
+    expect((await made.send(run)).json).toMatchObject({ status: 409, code: 'RunGoesOn' });
+    await made.sim.clock.advance(300_000);
+    finish();
+    await made.sim.clock.advance(10_000);
+    const ids = [await idOf(made, run), await idOf(made, run)];
+    await made.sim.clock.advance(10_000);
+    finish();
+    await made.sim.clock.advance(10_000);
+    ids.push(await idOf(made, run));
+    expect(new Set(ids).size).toBe(1);
+    expect((await made.send({ path: `runs/${ids[0] ?? ''}`, as: 'viewer' })).json).toMatchObject({
+      outcome: 'succeeded',
+    });
+    expect(made.sim.calls).toHaveLength(2);
+  });
+
   it('is refused if the key named another request before', async () => {
     const made = await bench();
     await idOf(made, run);

@@ -93,7 +93,7 @@ describe('a move to another store', () => {
     const ask = (store: LeaseStore, name: JobName): Promise<RequestedRun> => {
       const spec = jobSpec(name, '@manual');
       const key = { name: `of ${name}`, content: 'a request' };
-      return once(store, { name }, key, (named) => requestRun(store, spec, named));
+      return once(store, spec, key, (named) => requestRun(store, spec, named));
     };
     const [waits, over] = JOBS as [JobName, JobName];
     const [waiting, ended] = [await ask(a, waits), await ask(a, over)];

@@ -3,7 +3,7 @@ import { parseRecordKey } from '../../core/key';
 import { isObject } from '../../core/metadata';
 import type { LedgerStore, Metadata, PieceStore, RequestStore } from '../../lease/store';
 import { inParallel } from '../../core/in-parallel';
-import { requestsOf } from '../operations/once';
+import { isKeyed, noteOf } from '../operations/once';
 import { pagesOf } from '../pages';
 
 /**
@@ -64,10 +64,14 @@ export async function copyRequest(
   { from, to }: Pick<Copy<RequestStore>, 'from' | 'to'>,
   request: string,
 ): Promise<void> {
-  for (const id of requestsOf(request)) {
+  const copied = async (id: string): Promise<boolean> => {
     const body = await from.store.readRequest(id);
     if (body !== undefined) await to.store.createRequest(id, body);
-  }
+    return body !== undefined;
+  };
+  await copied(request);
+  let turn = 0;
+  while (isKeyed(request) && (await copied(noteOf(request, turn)))) turn += 1;
 }
 
 /** Copies what a run that fans out has planned and done. */
