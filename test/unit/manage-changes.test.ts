@@ -6,6 +6,7 @@ import { StoreUnavailableError } from '../../src/lease/store';
 import { selects } from '../../src/core/job-pattern';
 import { checkMetadata } from '../../src/stores/limits';
 import { operate } from '../../src/operator/audit';
+import { startMaintenance } from '../../src/operator/operations/fleet';
 import { forgetJob } from '../../src/operator/operations/forget';
 import { intercepted } from '../support/intercept';
 import { jobSpec } from '../support/job';
@@ -304,6 +305,18 @@ describe('several jobs at once', () => {
     const resumed = await send(made, 'resume', { jobs: names.slice(0, 6), maintenance: words });
     expect(resumed).toMatchObject({ done: names.slice(0, 6).map((job) => ({ job })), refused: [] });
     expect(await works()).toEqual([]);
+  });
+
+  it('end the planned work that is named, although one of its jobs is gone', async () => {
+    const made = await bench();
+    const work = { by: 'ann', note: 'new database', until: undefined, jobs: 'a, gone' };
+    await startMaintenance(made.sim.store, work);
+    await made.send(pause);
+    const jobs = ['a', 'gone'];
+    expect(await send(made, 'resume', { jobs })).toMatchObject({ status: 404, code: 'UnknownJob' });
+    const resumed = await send(made, 'resume', { jobs, maintenance: 'a, gone' });
+    expect(resumed).toMatchObject({ done: [{ job: 'a' }], refused: [] });
+    expect((await made.send({ path: 'jobs', as: 'viewer' })).json).toMatchObject({ maintenance: [] });
   });
 
   it.each([
