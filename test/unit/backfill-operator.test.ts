@@ -130,6 +130,16 @@ describe('a back-fill that a person starts', () => {
     });
   });
 
+  it('has ended with the due times that it had come to, if the schedule has changed', async () => {
+    const { sim, spec } = await seen();
+    await startBackfill(sim.store, spec, { ...WANTED, id: 'fill', origin });
+    await sim.clock.advance(MINUTE);
+    const changed = jobSpec('a', '*/2 * * * *');
+    expect(await readBackfillStatus(sim.store, changed)).toMatchObject({
+      ...{ state: 'scheduleChanged', dueTimes: 3, left: 0, skipped: 1, outcomes: { succeeded: 2 } },
+    });
+  });
+
   it('is one at a time for a job, and can be stopped', async () => {
     const { sim, spec } = await seen();
     await pauseJob(sim.store, { name: spec.name, spec }, { by: 'ann', note: 'wait' });
