@@ -1,3 +1,4 @@
+import { asideKey } from './backfill';
 import type { EpochMs, Token } from './brand';
 import { type Control, type ManualRun, pendingManualRuns, takenManualRuns } from './control';
 import type { Reason, RanOutcome, Stretch, UnrunOutcome } from './outcome';
@@ -36,6 +37,8 @@ export interface Wreck {
   readonly records: readonly RecordView[];
   /** The state of the record of the row's run. */
   readonly runRecord: 'none' | 'open' | 'final';
+  /** Whether the back-filled run that waits while due times go first has a final record. */
+  readonly isAsideOver?: boolean;
   /** The ids of the control's manual runs that have a record. */
   readonly recordedManualRuns: ReadonlySet<string>;
   /** The storage service's time. */
@@ -66,7 +69,7 @@ export interface Recovery {
   readonly run: RunRecovery | undefined;
   /** Due times and manual runs whose outcome is unknown, oldest first. */
   readonly stretches: readonly Stretch[];
-  /** Keys of open records that no row continues. */
+  /** Keys of open records that no row continues, and that of a back-filled run which has waited. */
   readonly abandoned: readonly string[];
 }
 
@@ -80,9 +83,12 @@ export function afterFailover(wreck: Wreck, choices: RecoverChoices): Recovery {
   const { spec, row, records } = wreck;
   const highest = records.reduce((most, record) => Math.max(most, record.token ?? 0), Number(row.token));
   const token = (highest + choices.raiseBy) as Token;
-  const abandoned = records
-    .filter((record) => record.state === 'open' && record.key !== row.run?.key)
-    .map((record) => record.key);
+  // Its back-fill ends, and so does it.
+  const aside = wreck.isAsideOver === true ? undefined : asideKey(row.backfill);
+  const open = records
+    .filter(({ state, key }) => state === 'open' && key !== row.run?.key && key !== aside)
+    .map(({ key }) => key);
+  const abandoned = aside === undefined ? open : [...open, aside];
   if (row.forgotten !== undefined) return { row: { ...row, token }, run: undefined, stretches: [], abandoned };
   const run = recoverRun(wreck, choices);
   const due = spec === undefined ? undecidable(wreck) : dueTimes(wreck, spec, choices.until);

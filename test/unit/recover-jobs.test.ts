@@ -8,6 +8,7 @@ import { type Row, encodeRow } from '../../src/core/row';
 import type { JobContext } from '../../src/handler/handler';
 import { type LeaseStore, StoreUnavailableError } from '../../src/lease/store';
 import { readState } from '../../src/operator/job-state';
+import { startBackfill } from '../../src/operator/operations/backfill';
 import { pauseJob, resumeJob } from '../../src/operator/operations/pause';
 import { type JobRecovery, type RecoverRequest, recoverJobs } from '../../src/operator/operations/recover-jobs';
 import { requestRun } from '../../src/operator/operations/request';
@@ -472,6 +473,36 @@ describe('recover that is interrupted', () => {
       const record = (await sim.records('a')).find(({ scheduledFor }) => scheduledFor === '2026-01-01T00:03:00.000Z');
       expect(record).toMatchObject({ state: 'final', outcome: 'failed', reason: 'failedOver' });
       expect(record?.attempts).toMatchObject([{ attempt: 1 }]);
+    }
+  });
+
+  it('ends the back-filled run that waits while due times go first, wherever it was cut off', async () => {
+    const minutes = 10 * MINUTE;
+    const retry = { attempts: 3, backoffMs: minutes, maxBackoffMs: minutes, factor: 1, jitter: 'none' } as const;
+    const jobs = [{ ...JOB, retry }] as const;
+    const handler = ({ trigger }: JobContext): void => {
+      if (trigger === 'backfill') throw new Error('down');
+    };
+    const due = T0 + 2 * MINUTE;
+    const span = { from: due, to: due, order: 'oldest', limit: undefined, includeSucceeded: true } as const;
+    for (let calls = 1, isCut = true; isCut; calls += 1) {
+      const sim = rivalTicks({ jobs, handler });
+      await sim.clock.advance(5 * MINUTE);
+      await startBackfill(sim.store, jobs[0], { ...span, id: 'f1', origin: { actor: 'ann', channel: 'cli' } });
+      await sim.clock.advance(2 * MINUTE);
+      stopAll(sim);
+      await sim.clock.advance(MINUTE);
+      const [answer] = await recover(sim, { jobs, store: cutOffAfter(sim.store, calls) }).catch(() => []);
+      const runId = runIdOf(JOB.name, recordKey(due, 'f1'));
+      isCut = answer?.kind !== 'recovered';
+      if (!isCut) expect(answer).toMatchObject({ abandoned: [runId] });
+      await sim.clock.advance(16_000);
+      await recover(sim, { jobs });
+      const record = (await sim.records('a')).find((one) => one.runId === runId);
+      expect(record, `cut off at call ${String(calls)}`).toMatchObject({
+        ...{ state: 'final', outcome: 'failed', reason: 'failedOver', trigger: 'backfill' },
+        attempts: [{ attempt: 1, outcome: 'failed' }],
+      });
     }
   });
 

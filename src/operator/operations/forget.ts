@@ -1,9 +1,16 @@
-import { asideKey } from '../../core/backfill';
 import type { EpochMs, JobName, Token } from '../../core/brand';
 import { pendingManualRuns } from '../../core/control';
 import { beforeEnd } from '../../core/notice';
 import { attemptHistory, finalRecord, unknownRecord } from '../../core/record';
-import { PAST_ATTEMPTS, type Row, forgottenRow, isOutcomeUnknown, lostAttempt, mayRecordBeGone } from '../../core/row';
+import {
+  PAST_ATTEMPTS,
+  type Row,
+  asideRow,
+  forgottenRow,
+  isOutcomeUnknown,
+  lostAttempt,
+  mayRecordBeGone,
+} from '../../core/row';
 import { failuresAfter } from '../../core/run';
 import { inParallel } from '../../core/in-parallel';
 import { asideRunId, currentRun, stateIn } from '../job-state';
@@ -134,13 +141,8 @@ export async function endRunOf(desk: LeaseTaker, holding: Holding, row: Row, now
 
 /** Ends the back-filled run that waits while due times go first, if there is one, as if it were the row's own. */
 export async function endAside(desk: LeaseTaker, holding: Holding, row: Row, now: EpochMs): Promise<Row> {
-  const { backfill } = row;
-  const key = asideKey(backfill);
-  if (backfill?.aside === undefined || key === undefined) return row;
-  const { scheduledFor, since, ...attempts } = backfill.aside;
-  const run = { key, scheduledFor, trigger: 'backfill', since } as const;
-  const waiting = { ...row, ...attempts, run, phase: 'retrying', backfill: { ...backfill, aside: undefined } } as const;
-  return endRunOf(desk, holding, waiting, now);
+  const waiting = asideRow(row);
+  return waiting === undefined ? row : endRunOf(desk, holding, waiting, now);
 }
 
 /** Removes what a forgotten job leaves beside its row and its ledger. */

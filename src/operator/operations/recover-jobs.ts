@@ -1,9 +1,10 @@
+import { asideKey } from '../../core/backfill';
 import type { EpochMs, JobName } from '../../core/brand';
 import { PLAN_PIECE, STOP_PIECE } from '../../core/fan-out';
 import type { Stretch } from '../../core/outcome';
 import type { JobSpec, JobsFile } from '../../core/job';
 import { parseRecordKey, recordKey, runIdOf } from '../../core/key';
-import { attemptHistory, finalRecord, unknownRecord } from '../../core/record';
+import { attemptHistory, finalRecord, openRecord, unknownRecord } from '../../core/record';
 import {
   ENDING,
   type RecordView,
@@ -14,7 +15,7 @@ import {
   afterFailover,
   listedFrom,
 } from '../../core/failover';
-import { OWED_STRETCHES, type Row, encodeRow, firstCursor, newRow } from '../../core/row';
+import { OWED_STRETCHES, type Row, asideRow, encodeRow, firstCursor, newRow } from '../../core/row';
 import { readRecord } from '../../coordinator/ledger';
 import type { ListedRecord, ListedRow, Listing } from '../../lease/store';
 import type { OwedNotice } from '../../core/owed-notice';
@@ -52,7 +53,7 @@ export type JobRecovery =
       readonly cursor: Change;
       readonly run: (RunRecovery & { readonly runId: string }) | undefined;
       readonly stretches: readonly Stretch[];
-      /** Ids of runs that were started and are in no row. They end as `failed`. */
+      /** Ids of runs that were started and that no row continues. They end as `failed`. */
       readonly abandoned: readonly string[];
       /** Notices that a dead holder has left, with their receivers. Without any, the notice is dropped. */
       readonly notices: readonly (LeftNotice & { readonly to: readonly string[] })[];
@@ -207,6 +208,8 @@ async function wreckOf(
   records: readonly RecordView[],
 ): Promise<Wreck> {
   const ofRun = row.run && (await readRecord(store, job, row.run.key));
+  const aside = asideKey(row.backfill);
+  const ofAside = aside === undefined ? undefined : await readRecord(store, job, aside);
   const recorded = await inParallel(control.manualRuns, async ({ id, time }) => {
     const found = await store.readRecord(job, recordKey(time, id));
     return found === undefined ? undefined : id;
@@ -218,6 +221,7 @@ async function wreckOf(
     records,
     now,
     runRecord: ofRun?.record.state ?? 'none',
+    isAsideOver: ofAside?.record.state === 'final',
     recordedManualRuns: new Set(recorded.filter((id) => id !== undefined)),
   };
 }
@@ -243,8 +247,8 @@ async function carryOut(
   }
   if (recovery.run?.kind === 'ends' || recovery.abandoned.length > 0) {
     const isEnding = recovery.run?.kind === 'ends' && recovery.run.reason !== 'outcomeUnknown';
-    const { cursor, manualTaken } = row;
-    await writeHeld(desk, holding, { ...target, ...(isEnding && ENDING), cursor, manualTaken });
+    const { cursor, manualTaken, backfill } = row;
+    await writeHeld(desk, holding, { ...target, ...(isEnding && ENDING), cursor, manualTaken, backfill });
     if (recovery.run?.kind === 'ends' && row.run !== undefined) {
       const about = { name: job, offsetMs: spec?.offsetMs ?? 0 };
       const end =
@@ -253,7 +257,7 @@ async function carryOut(
           : finalRecord(about, target, attemptHistory(target.past, []), { ...recovery.run, at: now });
       await writeEnd(desk, holding, row.run.key, end);
     }
-    await inParallel(recovery.abandoned, (key) => abandon(desk, holding, key, now));
+    await inParallel(recovery.abandoned, (key) => abandon(desk, holding, key, { row, target, now }));
     await renewHeld(desk, holding);
   }
   for (let done = 0; ; done += OWED_STRETCHES) {
@@ -291,11 +295,24 @@ function partly(target: Row, row: Row, owed: readonly Stretch[]): Row {
   return { ...target, cursor, manualTaken: row.manualTaken };
 }
 
-/** Ends an open record that no row continues. Its run was started, and its outcome is lost. */
-async function abandon(desk: LeaseTaker, holding: Holding, key: string, now: EpochMs): Promise<void> {
-  const found = await readRecord(desk.store, holding.job, key);
-  if (found === undefined) return;
+/**
+ * Ends an open record that no row continues. Its run was started, and its outcome is lost. The back-filled run that
+ * waits while due times go first may have no record yet.
+ */
+async function abandon(
+  desk: LeaseTaker,
+  holding: Holding,
+  key: string,
+  { row, target: { token }, now }: { readonly row: Row; readonly target: Row; readonly now: EpochMs },
+): Promise<void> {
+  const { job } = holding;
+  const found = await readRecord(desk.store, job, key);
+  const aside = asideRow(row);
+  const unrecorded = aside?.run?.key === key ? { ...aside, token, execution: undefined } : undefined;
+  const open =
+    found?.record ??
+    (unrecorded && openRecord({ name: job, offsetMs: 0 }, unrecorded, attemptHistory(unrecorded.past, [])));
+  if (open === undefined) return;
   const endedAt = new Date(now).toISOString();
-  const ended = { state: 'final', outcome: 'failed', reason: 'failedOver', endedAt } as const;
-  await writeEnd(desk, holding, key, { ...found.record, ...ended });
+  await writeEnd(desk, holding, key, { ...open, state: 'final', outcome: 'failed', reason: 'failedOver', endedAt });
 }
