@@ -4,6 +4,7 @@ import type { LeaseId, Token } from '../../src/core/brand';
 import { NO_CONTROL } from '../../src/core/control';
 import type { Situation } from '../../src/core/decide/situation';
 import { decide } from '../../src/core/decide/decide';
+import { recordKey } from '../../src/core/key';
 import { decodeRow, encodeRow, forgottenRow, newRow } from '../../src/core/row';
 import type { JobContext } from '../../src/handler/handler';
 import { type LeaseStore, StoreUnavailableError } from '../../src/lease/store';
@@ -207,6 +208,22 @@ describe('forget', () => {
       { state: 'final', outcome: 'failed', reason: 'outcomeUnknown', token: 1, endedAt: null },
     ]);
     expect(await sim.row('a')).toMatchObject({ token: 1, phase: 'idle' });
+  });
+
+  it('records the unknown outcome of a run that a tick has noted, and died before its record', async () => {
+    const sim = rivalTicks({ jobs: [JOB] });
+    await sim.clock.advanceTo(T0 + MINUTE + 5_000);
+    stopAll(sim);
+    const seen = await sim.store.readRow(JOB.name);
+    if (seen === undefined) throw new Error('no row');
+    const leaseId = crypto.randomUUID() as LeaseId;
+    await sim.store.acquire(JOB.name, { leaseId, leaseMs: 15_000, ifMatch: seen.etag });
+    const unknown = encodeRow({ ...decodeRow(seen.metadata), phase: 'idle' });
+    await sim.store.writeRow(JOB.name, unknown, { leaseId, ifMatch: seen.etag });
+    sim.service.deleteRecord(JOB.name, recordKey(T0 + MINUTE));
+    await sim.clock.advance(MINUTE);
+    expect(await forget(sim)).toMatchObject({ already: false, endedRun: undefined });
+    expect(await sim.records('a')).toMatchObject([{ state: 'final', outcome: 'failed', reason: 'outcomeUnknown' }]);
   });
 
   it('ends a run that waits for its next attempt, over its mark', async () => {

@@ -78,7 +78,9 @@ export async function forgetJob(desk: LeaseTaker, { job, revision, endRun }: For
   if (open !== undefined && !endRun) throw unfinished(job, open);
 
   const holding = await takeLease(desk, job, seen);
-  const ended = current === undefined ? row : await endRunOf(desk, holding, row, state.now);
+  // A run with an unknown outcome is over, but its writer may have died before its record.
+  const isUnended = current !== undefined || (isOutcomeUnknown(row) && state.lease === 'expired');
+  const ended = isUnended ? await endRunOf(desk, holding, row, state.now) : row;
   const last = await endAside(desk, holding, ended, state.now);
   await writeStretches(desk, holding, row.owed);
   // A run that ends as cancelled calls for no notice. Those of an available row exist, or were deleted since.
