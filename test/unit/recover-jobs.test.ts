@@ -192,6 +192,19 @@ describe('recover', () => {
     expect(await sim.row('a')).toMatchObject({ token: 1_000_006, cursor: T0 + 30 * MINUTE });
   });
 
+  it('makes a row anew with a token above those of its ledger, wherever it is cut off', async () => {
+    let rows = 0;
+    for (let calls = 1; calls < 12; calls += 1) {
+      const sim = rivalTicks({ jobs: [JOB], deployments: 0, start: T0 + 30 * MINUTE });
+      await sim.store.createRecord(JOB.name, recordKey(T0), { body: '{}', summary: { state: 'final', token: '6' } });
+      await recover(sim, { store: cutOffAfter(sim.store, calls) }).catch(() => []);
+      if ((await sim.store.readRow(JOB.name)) === undefined) continue;
+      rows += 1;
+      expect((await sim.row('a')).token, `cut off at call ${String(calls)}`).toBeGreaterThan(6);
+    }
+    expect(rows).toBeGreaterThan(3);
+  });
+
   it('leaves a due time that its spread puts after the failover time to a row that it makes anew', async () => {
     const spread = jobSpec('a', '* * * * *', { offsetMs: 50_000, catchUp: 'all' });
     const until = T0 + 30 * MINUTE + spread.offsetMs - 1;

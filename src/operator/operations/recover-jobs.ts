@@ -117,7 +117,9 @@ async function recoverJob(
   const recovery = afterFailover(wreck, request);
   const missing = await missingNotices(desk.store, job, recovery.row.telling, state.control);
   if (request.apply) {
-    const seen = listing.jobs.get(job)?.row ?? (await createRow(desk, job, row));
+    // A row that is created has the raised token at once, in case that this command dies before the next write.
+    const created = { ...row, token: recovery.row.token };
+    const seen = listing.jobs.get(job)?.row ?? (await createRow(desk, job, created));
     await carryOut(desk, await takeLease(desk, job, seen), wreck, recovery, missing);
   } else if (state.lease === 'held') {
     throw new OperatorError('LeaseHeld', `the lease of job "${job}" is held: stop every deployment before --apply`);
