@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { currentPause, NO_CONTROL } from '../../src/core/control';
 import { outsidePauses } from '../../src/core/decide/verdict';
+import { FLEET } from '../../src/core/fleet';
 import type { JobSpec } from '../../src/core/job';
 import { type LeaseStore, StoreUnavailableError } from '../../src/lease/store';
 import { endMaintenance, startMaintenance } from '../../src/operator/operations/fleet';
@@ -204,6 +205,27 @@ describe('planned work', () => {
     const untilIn = (timeZone: string): number => T0 + (timeZone === 'UTC' ? 60 : 360) * MINUTE;
     await pauseMany(acting, { jobs: subjects, choice: { names: ['*'] } }, { untilIn });
     expect((await readOverview(store, [])).maintenance).toMatchObject([{ until: '2026-01-01T06:00:00.000Z' }]);
+  });
+
+  it('stands beside the jobs that were paused or resumed where it could not be written', async () => {
+    const jobs = ['a', 'b'].map((name) => jobSpec(name, '@every 1m'));
+    const sim = rivalTicks({ jobs, start: T0 });
+    await sim.clock.advance(MINUTE);
+    const store: LeaseStore = {
+      ...sim.store,
+      writeControl: (job, ...rest) =>
+        job === FLEET ? Promise.reject(new StoreUnavailableError('no answer')) : sim.store.writeControl(job, ...rest),
+    };
+    const origin = { actor: 'ann', channel: 'cli', note: 'new database' } as const;
+    const acting = { store, clock: sim.clock, newId: () => '', waiting: () => undefined, origin };
+    const chosen = { jobs: jobs.map((spec) => ({ name: spec.name, spec })), choice: { names: ['a', 'b'] } };
+    const refused = [{ job: 'a, b', code: 'StoreUnavailable' }];
+    const paused = await pauseMany(acting, chosen, { untilIn: () => undefined });
+    expect(paused).toMatchObject({ done: [{ job: 'a' }, { job: 'b' }], refused });
+    await startMaintenance(sim.store, { ...ANN, until: undefined, jobs: 'a, b' });
+    expect(await resumeMany(acting, chosen)).toMatchObject({ done: [{ job: 'a' }, { job: 'b' }], refused });
+    expect(await resumeMany({ ...acting, store: sim.store }, chosen)).toMatchObject({ done: [] });
+    expect((await readOverview(sim.store, [])).maintenance).toEqual([]);
   });
 
   it('is read once to be ended, and not written where there is none', async () => {

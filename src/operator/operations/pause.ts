@@ -75,11 +75,9 @@ export interface Chosen {
 /** Pauses several jobs, and shows that to all as planned work if at least one of them was paused. */
 export async function pauseMany(acting: Acting, { jobs, choice }: Chosen, terms: PauseTerms): Promise<PausedMany> {
   const paused = await forEachJob(jobs, (subject) => pause(acting, subject, terms));
-  if (paused.done.length > 0) {
-    const work = { ...whoOf(acting, terms), until: lastEnd(paused.done), jobs: choiceInWords(choice) };
-    await startMaintenance(acting.store, work, acting);
-  }
-  return paused;
+  if (paused.done.length === 0) return paused;
+  const work = { ...whoOf(acting, terms), until: lastEnd(paused.done), jobs: choiceInWords(choice) };
+  return withWork(paused, work.jobs, () => startMaintenance(acting.store, work, acting));
 }
 
 /**
@@ -89,8 +87,19 @@ export async function pauseMany(acting: Acting, { jobs, choice }: Chosen, terms:
  */
 export async function resumeMany(acting: Acting, { jobs, choice }: Chosen, work?: string): Promise<PausedMany> {
   const resumed = await forEachJob(jobs, (subject) => resume(acting, subject));
-  await endMaintenance(acting.store, work ?? choiceInWords(choice), acting);
-  return resumed;
+  const words = work ?? choiceInWords(choice);
+  return withWork(resumed, words, () => endMaintenance(acting.store, words, acting));
+}
+
+/** Planned work that cannot be written stands beside the jobs: an error would hide what became of them. */
+async function withWork(acted: PausedMany, work: string, write: () => Promise<unknown>): Promise<PausedMany> {
+  const end = await orRefusal(async () => {
+    await write();
+    return undefined;
+  });
+  if (end === undefined) return acted;
+  const problem = `the planned work of ${work} could not be written: ${end.problem}`;
+  return { ...acted, refused: [...acted.refused, { job: work, code: end.code, problem }] };
 }
 
 /** When the last of these pauses ends, each of which ends by the clocks of its job. Undefined: one has no end. */
