@@ -178,6 +178,35 @@ describe('recover', () => {
     expect((await sim.store.readRow('a' as JobName))?.lease).toBe('available');
   });
 
+  it('ends the back-filled run that a later row has begun, whose due time is long past', async () => {
+    const retry = { attempts: 3, backoffMs: 5_000, maxBackoffMs: 5_000, factor: 1, jitter: 'none' } as const;
+    const job = { ...JOB, retry, catchUp: 'latest' } as const;
+    const handler = ({ trigger, attempt }: JobContext): Promise<unknown> => {
+      if (trigger !== 'backfill') return Promise.resolve(1);
+      return attempt === 1 ? Promise.reject(new Error('no')) : new Promise(() => undefined);
+    };
+    const start = T0 - 10 * 86_400_000;
+    const sim = rivalTicks({ jobs: [job], handler, start });
+    await sim.clock.advanceTo(start + 5 * MINUTE);
+    stopAll(sim);
+    await sim.clock.advanceTo(T0);
+    sim.startInstance('d2');
+    await sim.clock.advance(MINUTE + 30_000);
+    const older = await sim.row('a');
+    const due = start + 2 * MINUTE;
+    const span = { from: due, to: due, order: 'oldest', limit: undefined, includeSucceeded: true } as const;
+    await startBackfill(sim.store, job, { ...span, id: 'f1', origin: { actor: 'ann', channel: 'cli' } });
+    const runId = runIdOf(JOB.name, recordKey(due, 'f1'));
+    const record = async () => (await sim.records('a')).find((one) => one.runId === runId);
+    await sim.clock.advance(2 * MINUTE);
+    expect(await record()).toMatchObject({ state: 'open' });
+    stopAll(sim);
+    await sim.clock.advance(MINUTE);
+    await putBack(sim, 'a', older);
+    expect(await recover(sim, { jobs: [job] })).toMatchObject([{ abandoned: [runId] }]);
+    expect(await record()).toMatchObject({ state: 'final', outcome: 'failed', reason: 'failedOver' });
+  });
+
   it('makes a row anew that is gone, with a token above those of its ledger', async () => {
     const sim = rivalTicks({ jobs: [JOB], deployments: 0, start: T0 + 30 * MINUTE });
     for (const minute of [3, 5, 6]) {

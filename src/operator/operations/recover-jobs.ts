@@ -1,4 +1,4 @@
-import { asideKey } from '../../core/backfill';
+import { type Backfill, asideKey } from '../../core/backfill';
 import type { EpochMs, JobName } from '../../core/brand';
 import { PLAN_PIECE, STOP_PIECE } from '../../core/fan-out';
 import type { Stretch } from '../../core/outcome';
@@ -20,6 +20,7 @@ import { readRecord } from '../../coordinator/ledger';
 import type { ListedRecord, ListedRow, Listing } from '../../lease/store';
 import type { OwedNotice } from '../../core/owed-notice';
 import { inParallel } from '../../core/in-parallel';
+import { recordsBetween } from './backfill-plan';
 import { type LeftNotice, createNotices, leftNotice, missingNotices } from './left-notices';
 import { type JobState, stateIn } from '../job-state';
 import { OperatorError } from '../operator-error';
@@ -108,7 +109,8 @@ async function recoverJob(
   spec: JobSpec | undefined,
 ): Promise<JobRecovery | undefined> {
   const state = stateIn(listing, job);
-  const records = await recordsOf(desk, job, spec, state.row && listedFrom(state.row, request.until));
+  const listed = await recordsOf(desk, job, spec, state.row && listedFrom(state.row, request.until));
+  const records = [...listed, ...(await filledIn(desk, job, state.control.backfill, listed))];
   const row = state.row ?? lostRow(request, spec, records);
   // A control without a row or a job in the file. Nothing of it can go back.
   if (row === undefined) return undefined;
@@ -186,6 +188,21 @@ async function recordsOf(
     }
   }
   return records;
+}
+
+/** The other records of the last back-fill: those of its runs have the keys of old due times. */
+async function filledIn(
+  { store }: LeaseTaker,
+  job: JobName,
+  backfill: Backfill | undefined,
+  listed: readonly RecordView[],
+): Promise<readonly RecordView[]> {
+  if (backfill === undefined) return [];
+  const known = new Set(listed.map(({ key }) => key));
+  return (await recordsBetween(store, job, backfill, undefined)).flatMap((record) => {
+    const view = viewOf(record);
+    return view?.request === backfill.id && !known.has(view.key) ? [view] : [];
+  });
 }
 
 function viewOf({ key, summary }: ListedRecord): RecordView | undefined {
