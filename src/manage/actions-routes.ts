@@ -48,14 +48,14 @@ async function chosenIn(
   { jobs, tag, pattern }: z.output<typeof schema.JobChoice>,
   work?: string,
 ): Promise<Chosen> {
-  const { entries } = await entriesOf(office);
+  const { entries, missing } = await entriesOf(office);
   const isThere = (name: string): boolean => work === undefined || entries.some((entry) => entry.name === name);
   const chosen =
     jobs?.filter(isThere).map((name) => entryOf(entries, name)) ??
     entries.filter(({ name, spec }) =>
       tag === undefined ? selects(pattern ?? '', name) : (spec?.tags.includes(tag) ?? false),
     );
-  return { jobs: chosen, choice: { names: jobs ?? [pattern ?? ''], tag } };
+  return { jobs: chosen, choice: { names: jobs ?? [pattern ?? ''], tag }, missing };
 }
 
 function endOf(text: string | undefined): () => EpochMs | undefined {

@@ -257,6 +257,21 @@ function blindAfterChange(store: LeaseStore): LeaseStore {
   };
 }
 
+describe('a choice by pattern', () => {
+  it('fails for the jobs of an account that does not answer, after it has acted on the others', async () => {
+    const made = await start();
+    const missing = [{ location: 'b', reason: 'b does not answer' }];
+    const list: LeaseStore['list'] = async (options) => ({ ...(await made.sim.store.list(options)), missing });
+    world.store = { ...made.sim.store, list };
+    const codes: number[] = [];
+    const program = createProgram((code) => void codes.push(code));
+    await program.parseAsync(['pause', 'a*', '--note', note, '--yes', '--file', jobsFile], { from: 'user' });
+    expect(codes).toEqual([1]);
+    expect(vi.mocked(process.stdout.write).mock.calls.join('\n')).toContain('Paused a since');
+    expect(vi.mocked(process.stderr.write).mock.calls.join('\n')).toContain('b does not answer: its jobs that');
+  });
+});
+
 describe('a command whose change is made', () => {
   it.each([
     ['pause', [], ['pause', 'a', '--note', note], 'Paused a since'],

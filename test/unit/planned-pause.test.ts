@@ -187,8 +187,9 @@ describe('planned work', () => {
     const origin = { actor: 'ann', channel: 'cli', note: 'new database' } as const;
     const acting = { store, clock, newId: () => '', waiting: () => undefined, origin };
     const subjects = jobs.map((spec) => ({ name: spec.name, spec }));
-    await pauseMany(acting, { jobs: subjects, choice: { names: ['b', 'a', 'b'] } }, { untilIn: () => undefined });
-    await resumeMany(acting, { jobs: subjects, choice: { names: ['a', 'b'] } });
+    const chosen = { jobs: subjects, missing: [] };
+    await pauseMany(acting, { ...chosen, choice: { names: ['b', 'a', 'b'] } }, { untilIn: () => undefined });
+    await resumeMany(acting, { ...chosen, choice: { names: ['a', 'b'] } });
     expect((await readOverview(sim.store, [])).maintenance).toEqual([]);
   });
 
@@ -203,7 +204,7 @@ describe('planned work', () => {
     const acting = { store, clock, newId: () => '', waiting: () => undefined, origin };
     const subjects = jobs.map((spec) => ({ name: spec.name, spec }));
     const untilIn = (timeZone: string): number => T0 + (timeZone === 'UTC' ? 60 : 360) * MINUTE;
-    await pauseMany(acting, { jobs: subjects, choice: { names: ['*'] } }, { untilIn });
+    await pauseMany(acting, { jobs: subjects, choice: { names: ['*'] }, missing: [] }, { untilIn });
     expect((await readOverview(store, [])).maintenance).toMatchObject([{ until: '2026-01-01T06:00:00.000Z' }]);
   });
 
@@ -218,7 +219,8 @@ describe('planned work', () => {
     };
     const origin = { actor: 'ann', channel: 'cli', note: 'new database' } as const;
     const acting = { store, clock: sim.clock, newId: () => '', waiting: () => undefined, origin };
-    const chosen = { jobs: jobs.map((spec) => ({ name: spec.name, spec })), choice: { names: ['a', 'b'] } };
+    const subjects = jobs.map((spec) => ({ name: spec.name, spec }));
+    const chosen = { jobs: subjects, choice: { names: ['a', 'b'] }, missing: [] };
     const refused = [{ job: 'a, b', code: 'StoreUnavailable' }];
     const paused = await pauseMany(acting, chosen, { untilIn: () => undefined });
     expect(paused).toMatchObject({ done: [{ job: 'a' }, { job: 'b' }], refused });

@@ -4,10 +4,11 @@ import { READS_CONTROL_AGAIN_MS, READ_CONTROL_MS } from '../../core/early-claim'
 import { inParallel } from '../../core/in-parallel';
 import { isoOf, isoOrNull } from '../../core/iso';
 import { type JobSpec, actualTime, nextDue } from '../../core/job';
+import { isPattern } from '../../core/job-pattern';
 import { recordKey, runIdOf } from '../../core/key';
 import { UNRUN_OUTCOMES } from '../../core/outcome';
 import type { Row } from '../../core/row';
-import type { CallOptions, LeaseStore } from '../../lease/store';
+import type { CallOptions, LeaseStore, MissingAccount } from '../../lease/store';
 import type { Paused, PausedMany } from '../../manage/schema/actions';
 import type { Pause as ShownPause } from '../../manage/schema/jobs';
 import { type Acting, operate } from '../audit';
@@ -70,13 +71,15 @@ function choiceInWords({
 export interface Chosen {
   readonly jobs: readonly Subject[];
   readonly choice: Parameters<typeof choiceInWords>[0];
+  /** The accounts that did not answer: a pattern may select jobs of them that are in no file. */
+  readonly missing: readonly MissingAccount[];
 }
 
 /** Pauses several jobs, and shows that to all as planned work if at least one of them was paused. */
-export async function pauseMany(acting: Acting, { jobs, choice }: Chosen, terms: PauseTerms): Promise<PausedMany> {
-  const paused = await forEachJob(jobs, (subject) => pause(acting, subject, terms));
+export async function pauseMany(acting: Acting, chosen: Chosen, terms: PauseTerms): Promise<PausedMany> {
+  const paused = await forEachJob(chosen, (subject) => pause(acting, subject, terms));
   if (paused.done.length === 0) return paused;
-  const work = { ...whoOf(acting, terms), until: lastEnd(paused.done), jobs: choiceInWords(choice) };
+  const work = { ...whoOf(acting, terms), until: lastEnd(paused.done), jobs: choiceInWords(chosen.choice) };
   return withWork(paused, work.jobs, () => startMaintenance(acting.store, work, acting));
 }
 
@@ -85,9 +88,9 @@ export async function pauseMany(acting: Acting, { jobs, choice }: Chosen, terms:
  *
  * @param work the `jobs` of the planned work. Default: those of the choice
  */
-export async function resumeMany(acting: Acting, { jobs, choice }: Chosen, work?: string): Promise<PausedMany> {
-  const resumed = await forEachJob(jobs, (subject) => resume(acting, subject));
-  const words = work ?? choiceInWords(choice);
+export async function resumeMany(acting: Acting, chosen: Chosen, work?: string): Promise<PausedMany> {
+  const resumed = await forEachJob(chosen, (subject) => resume(acting, subject));
+  const words = work ?? choiceInWords(chosen.choice);
   return withWork(resumed, words, () => endMaintenance(acting.store, words, acting));
 }
 
@@ -113,14 +116,23 @@ function whoOf({ origin: { actor, note = '' } }: Acting, { by = actor }: PauseTe
 }
 
 /** Acts on the jobs, several at a time. A refusal about one of them stops none of the others. */
-async function forEachJob(jobs: readonly Subject[], act: (subject: Subject) => Promise<Paused>): Promise<PausedMany> {
+async function forEachJob(
+  { jobs, choice, missing }: Chosen,
+  act: (subject: Subject) => Promise<Paused>,
+): Promise<PausedMany> {
   const ends = await inParallel(new Set(jobs), async (subject) => ({
     job: subject.name,
     end: await orRefusal(() => act(subject)),
   }));
   return {
     done: ends.flatMap(({ end }) => ('kind' in end ? [] : [end])),
-    refused: ends.flatMap(({ job, end }) => ('kind' in end ? [{ job, code: end.code, problem: end.problem }] : [])),
+    refused: [
+      ...ends.flatMap(({ job, end }) => ('kind' in end ? [{ job, code: end.code, problem: end.problem }] : [])),
+      ...(choice.names.some(isPattern) ? missing : []).map(({ location: job, reason }) => {
+        const problem = `${reason}: its jobs that are not in the jobs file are left as they are`;
+        return { job, code: 'StoreUnavailable', problem };
+      }),
+    ],
   };
 }
 
