@@ -7,6 +7,7 @@ import { type WantedBackfill, planBackfill } from '../../src/operator/operations
 import { pauseJob, resumeJob } from '../../src/operator/operations/pause';
 import { cancelRun } from '../../src/operator/operations/cancel';
 import { requestRun } from '../../src/operator/operations/request';
+import { rerun } from '../../src/operator/operations/rerun';
 import { jobsIn } from '../../src/operator/views/list-jobs';
 import { pagedJob, pageOfRuns } from '../../src/operator/views/run-pages';
 import { showRun } from '../../src/operator/views/show-run';
@@ -167,6 +168,30 @@ describe('a back-fill that a person starts', () => {
     expect(await showRun(sim.store, spec.name, runs[0]?.key ?? '', listing)).toMatchObject({
       ...{ runId, outcome: 'retrying', trigger: 'backfill', origin, attempts: [{ attempt: 1, outcome: 'failed' }] },
     });
+  });
+
+  it('has runs that cannot be run again before they are over, though their due times are', async () => {
+    const retry = {
+      attempts: 2,
+      backoffMs: 10 * MINUTE,
+      maxBackoffMs: 10 * MINUTE,
+      factor: 1,
+      jitter: 'none',
+    } as const;
+    const { sim, spec } = await seen(jobSpec('a', '* * * * *', { retry, timeoutMs: 2 * MINUTE }), {
+      handler: async ({ trigger, signal }) => {
+        if (trigger === 'backfill') await aborted(signal);
+      },
+    });
+    await startBackfill(sim.store, spec, { ...WANTED, includeSucceeded: true, id: 'fill', origin });
+    const again = (): Promise<unknown> =>
+      rerun(sim.store, spec, 0, { id: 'r1', time: minute(1), request: 'fill', origin });
+    await sim.clock.advance(MINUTE);
+    await expect(again()).rejects.toThrow(/is not over/);
+    await sim.clock.advance(3 * MINUTE);
+    const [job] = jobsIn(await sim.store.list(), [spec]).jobs.map(pagedJob);
+    expect(job?.aside).toBeDefined();
+    await expect(again()).rejects.toThrow(/is not over/);
   });
 
   it('is one at a time for a job, and can be stopped', async () => {
