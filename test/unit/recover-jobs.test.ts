@@ -548,6 +548,21 @@ describe('recover that is interrupted', () => {
     }
   });
 
+  it('takes a row that it has not listed for no lost one', async () => {
+    const sim = rivalTicks({ jobs: [JOB] });
+    await sim.clock.advance(5 * MINUTE);
+    stopAll(sim);
+    await sim.clock.advance(MINUTE);
+    const before = await sim.row('a');
+    const { location } = sim.store;
+    const list: LeaseStore['list'] = async () => ({ ...(await sim.store.list()), jobs: new Map() });
+    expect(await recover(sim, { store: { ...sim.store, list } })).toMatchObject([{ job: 'a', code: 'Contended' }]);
+    const missing = [{ location, reason: 'it does not answer' }];
+    const store: LeaseStore = { ...sim.store, list: async () => ({ ...(await list()), missing }) };
+    expect(await recover(sim, { store })).toMatchObject([{ job: location, code: 'StoreUnavailable' }]);
+    expect(await sim.row('a')).toEqual(before);
+  });
+
   it('is finished when it is asked for again, wherever it was cut off', async () => {
     const whole = await wrecked();
     let calls = 0;

@@ -17,7 +17,8 @@ import {
 } from '../../core/failover';
 import { OWED_STRETCHES, type Row, asideRow, encodeRow, firstCursor, newRow } from '../../core/row';
 import { readRecord } from '../../coordinator/ledger';
-import type { ListedRecord, ListedRow, Listing } from '../../lease/store';
+import { sameMetadata } from '../../core/metadata';
+import type { ListedRecord, ListedRow, Listing, MissingAccount } from '../../lease/store';
 import type { OwedNotice } from '../../core/owed-notice';
 import { inParallel } from '../../core/in-parallel';
 import { recordsBetween } from './backfill-plan';
@@ -93,12 +94,23 @@ export async function recoverJobs(
     );
   }
   const specs = new Map(request.file.jobs.map((spec) => [spec.name, spec]));
-  const names = [...new Set([...specs.keys(), ...listing.jobs.keys()])].sort();
+  const { store } = desk;
+  const away = listing.missing ?? [];
+  // The rows of an account that was not listed are not lost.
+  const names = [...new Set([...specs.keys(), ...listing.jobs.keys()])]
+    .filter((job) => !away.some(({ location }) => location === (store.home?.(job) ?? store).location))
+    .sort();
   const jobs = await inParallel(names, async (job) => {
     const result = await orRefusal(() => recoverJob(desk, { ...request, until }, listing, job, specs.get(job)));
     return result && { ...result, job };
   });
-  return { until, jobs: jobs.filter((job) => job !== undefined) };
+  return { until, jobs: [...jobs.filter((job) => job !== undefined), ...away.map(unlisted)] };
+}
+
+/** Stands for all jobs of the account. */
+function unlisted({ location, reason }: MissingAccount): JobRecovery {
+  const problem = `${reason}: its jobs are left as they are`;
+  return { kind: 'refused', job: location as JobName, code: 'StoreUnavailable', problem };
 }
 
 async function recoverJob(
@@ -153,11 +165,11 @@ function lostRow(
 }
 
 async function createRow({ store }: LeaseTaker, job: JobName, row: Row): Promise<ListedRow> {
-  await store.createRow(job, encodeRow(row));
+  const metadata = encodeRow(row);
+  await store.createRow(job, metadata);
   const created = await store.readRow(job);
-  if (created === undefined)
-    throw new OperatorError('Contended', `the row of job "${job}" was removed meanwhile: try again`);
-  return created;
+  if (created !== undefined && sameMetadata(created.metadata, metadata)) return created;
+  throw new OperatorError('Contended', `the row of job "${job}" was written or removed meanwhile: try again`);
 }
 
 function refuseOlderFile(revision: number, spec: JobSpec | undefined, row: Row): void {
