@@ -94,6 +94,7 @@ describe('the store of several accounts', () => {
     expect(await all.writeControl(FLEET, { by: 'bob' }, control?.etag)).toBe('written');
     for (const { store } of [a, b]) expect((await store.list()).fleet?.metadata).toStrictEqual({ by: 'bob' });
     expect(await all.writeControl(FLEET, { by: 'eve' }, control?.etag)).toBe('refused');
+    for (const { store } of [a, b]) expect((await store.list()).fleet?.metadata).toStrictEqual({ by: 'bob' });
   });
 
   it('shows the oldest report of a deployment, since it ticks as a whole only if it ticks in each', async () => {
