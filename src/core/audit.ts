@@ -30,11 +30,11 @@ export interface AuditEntry {
   readonly action: string;
   /** The job or the deployment; the jobs of planned work; `jobs`: all of them. */
   readonly target: string;
-  /** `begun`: its end is not known because its writer died, storage did not answer, or others disturbed it. */
+  /** `begun`: its end is not known because its writer died, storage did not answer, or others were faster. */
   readonly state: 'begun' | 'done' | 'refused';
   /** What was there before, as JSON. Undefined: nothing. */
   readonly before?: unknown;
-  /** What is there now; of a refusal, its reason. */
+  /** What is there now; of a change that was not made, or not to its end, the reason. */
   readonly after?: unknown;
 }
 

@@ -42,14 +42,20 @@ export const acknowledgeRoutes = [
   }),
 ] as const;
 
-async function chosenIn(office: Office, { jobs, tag, pattern }: z.output<typeof schema.JobChoice>): Promise<Chosen> {
-  const { entries } = await entriesOf(office);
+/** @param work the planned work that is to end: a job of it may be gone by now */
+async function chosenIn(
+  office: Office,
+  { jobs, tag, pattern }: z.output<typeof schema.JobChoice>,
+  work?: string,
+): Promise<Chosen> {
+  const { entries, missing } = await entriesOf(office);
+  const isThere = (name: string): boolean => work === undefined || entries.some((entry) => entry.name === name);
   const chosen =
-    jobs?.map((name) => entryOf(entries, name)) ??
+    jobs?.filter(isThere).map((name) => entryOf(entries, name)) ??
     entries.filter(({ name, spec }) =>
       tag === undefined ? selects(pattern ?? '', name) : (spec?.tags.includes(tag) ?? false),
     );
-  return { jobs: chosen, choice: { names: jobs ?? [pattern ?? ''], tag } };
+  return { jobs: chosen, choice: { names: jobs ?? [pattern ?? ''], tag }, missing };
 }
 
 function endOf(text: string | undefined): () => EpochMs | undefined {
@@ -150,7 +156,7 @@ export const actionsRoutes = [
     body: schema.ResumeManyBody,
     answer: schema.PausedMany,
     async run(office, { body: { note, maintenance, ...choice }, ...call }) {
-      return resumeMany(actingFor(office, call, note), await chosenIn(office, choice), maintenance);
+      return resumeMany(actingFor(office, call, note), await chosenIn(office, choice, maintenance), maintenance);
     },
   }),
   route({

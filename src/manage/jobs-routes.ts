@@ -5,7 +5,7 @@ import { isoOf } from '../core/iso';
 import { type JobSpec, actualTime } from '../core/job';
 import { showDay, showTime } from '../core/show-time';
 import { JOB_STATES } from '../core/shown-state';
-import type { LeaseStore } from '../lease/store';
+import type { LeaseStore, MissingAccount } from '../lease/store';
 import { unknownAnywhere } from '../operator/subject';
 import { backfilledRuns } from '../operator/views/backfilled';
 import { outcomesByDay } from '../operator/views/calendar';
@@ -62,9 +62,10 @@ export function sharedStore({ store, sweeps }: Office): LeaseStore {
 export async function entriesOf(office: Office): Promise<{
   readonly now: number;
   readonly entries: readonly JobEntry[];
+  readonly missing: readonly MissingAccount[];
 }> {
-  const { now, jobs } = await listJobs(sharedStore(office), office.jobs);
-  return { now, entries: jobs.filter(({ spec, isForgotten }) => spec !== undefined || !isForgotten) };
+  const { now, jobs, missing } = await listJobs(sharedStore(office), office.jobs);
+  return { now, missing, entries: jobs.filter(({ spec, isForgotten }) => spec !== undefined || !isForgotten) };
 }
 
 /** Throws `OperatorError` `UnknownJob`. */

@@ -90,6 +90,7 @@ export function deniedError({ status, code, place, problem, remedy, asksForKey }
 const OPERATOR: Readonly<Record<OperatorProblem, readonly [status: number, remedy: string]>> = {
   AlreadyPaused: [409, 'resume the job first, or leave it as it is'],
   PastEnd: [400, 'give a later end, or none'],
+  EndTooLate: [400, 'give an earlier end, or none'],
   NotPaused: [409, 'read the job again: another person may have resumed it'],
   NothingRuns: [409, 'read the job again: the run may be over'],
   NoRun: [404, 'list the runs of the job: old records are deleted by "keep"'],

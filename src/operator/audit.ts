@@ -55,18 +55,17 @@ export async function operate<Answer extends object>(
   try {
     changed = await change();
   } catch (error) {
-    if (isRefusal(error)) await end({ state: 'refused', after: error.message });
+    // After any other error, the outcome of the change is not known. Nor is it if others were faster: a change of
+    // several steps may have made some of them.
+    if (error instanceof OperatorError) {
+      await end({ state: error.code === 'Contended' ? 'begun' : 'refused', after: error.message });
+    }
     throw error;
   }
   const { answer, before, after } = changed;
   const recorded = await end({ state: 'done', before, after });
   if (!recorded) acting.unrecorded?.(`the ${action} of "${target}"`);
   return { ...answer, recorded };
-}
-
-/** After any other error, the outcome is not known: a change that others disturbed may have been made in part. */
-function isRefusal(error: unknown): error is OperatorError {
-  return error instanceof OperatorError && error.code !== 'Contended';
 }
 
 async function begin(

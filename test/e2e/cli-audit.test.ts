@@ -43,6 +43,9 @@ describe('audit', () => {
         { action: 'resume', target: 'idle', state: 'refused', identity: null, proven: false, channel: 'shell' },
       ],
     });
+    // It is part of the next command line.
+    expect(first.cursor).toMatch(/^[\w-]+$/);
+    expect(await fleet.run('audit', '--cursor', `${first.cursor ?? ''}!`)).toMatchObject({ code: 2 });
     const older = await fleet.folder.json<Page>(fleet.run('audit', '--cursor', first.cursor ?? '', '--json'));
     expect(older.entries.map(({ action }) => action)).toEqual(['resume', 'pause']);
     expect(older.cursor).toBeNull();

@@ -1,4 +1,5 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
+import { openSetting } from '../../src/cli/storage';
 import { decodeAudit, encodeAudit } from '../../src/core/audit';
 import type { JobName } from '../../src/core/brand';
 import { type LeaseStore, StoreDeniedError, StoreUnavailableError } from '../../src/lease/store';
@@ -135,6 +136,15 @@ describe('the setting CRONLEASE_AUDIT', () => {
       new RegExp(`set.*${name}|${name} is set`),
     );
     expect(open({ [name]: '' })).toHaveLength(1);
+  });
+});
+
+describe('a store that a setting names', () => {
+  it('has the second place too', () => {
+    vi.stubEnv('OLD_STORE', 'UseDevelopmentStorage=true');
+    vi.stubEnv('CRONLEASE_AUDIT', 'UseDevelopmentStorage=true');
+    expect(() => openSetting('OLD_STORE', undefined)).toThrow(/CRONLEASE_AUDIT .* same place/);
+    vi.unstubAllEnvs();
   });
 });
 

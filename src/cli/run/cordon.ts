@@ -5,6 +5,7 @@ import { UsageError } from '../cli-error';
 import { OK, print, printJson, warn } from '../output';
 import { openStore, type StorageOptions, withinSweep } from '../storage';
 import { type TimeOptions, timesOf } from '../time';
+import { afterwards } from './afterwards';
 import { actingOn } from './person';
 
 export interface UncordonOptions extends StorageOptions, TimeOptions {
@@ -23,12 +24,12 @@ export async function cordon(deployment: string, options: CordonOptions): Promis
   const store = openStore(options);
   const acting = await actingOn(store, note);
   const { by, since } = (await operations.cordon(acting, deployment, options.by)).cordon;
-  const others = await claimingDeployments(store);
-  if (others.length === 0) {
+  const others = await afterwards(() => claimingDeployments(store));
+  if (others?.length === 0) {
     warn('no live deployment is left that may claim: nothing runs until one is uncordoned or started');
   }
   if (options.json) return printJson({ deployment, by, note, since });
-  const left = others.length === 0 ? '' : ` Its jobs are left to ${others.join(', ')}.`;
+  const left = others === undefined || others.length === 0 ? '' : ` Its jobs are left to ${others.join(', ')}.`;
   print(
     `Cordoned ${deployment} at ${timesOf(options)(Date.parse(since))}. It claims nothing new ${withinSweep(options)}; what it runs ` +
       `continues, retries included.${left}\nTo lift the cordon: cronlease uncordon ${deployment}`,

@@ -8,7 +8,7 @@ import { deploymentsOf } from '../../operator/views/deployments';
 import { UsageError } from '../cli-error';
 import { type FileOptions, loadFile } from '../jobs-file';
 import { NO, OK, print, printJson, style, warn } from '../output';
-import { openDesk, openElections, type StorageOptions } from '../storage';
+import { deskOf, openElections, openStore, type StorageOptions } from '../storage';
 import { type ShowTime, timeHere, type TimeOptions, timesOf } from '../time';
 import { actingOn } from './person';
 
@@ -31,47 +31,28 @@ export async function recover(options: RecoverOptions): Promise<number> {
   const { jobsFile: file } = loadFile(options);
   const asked = options.until === undefined ? undefined : timeHere(options.until, '--until', options);
   const apply = options.apply === true || options.yes === true;
-  const desk = openDesk(options);
+  const desk = deskOf(openStore(options));
   const show = timesOf(options);
   await warnOfLive(desk.store, show);
   const { raiseBy } = options;
-  const look = async (): Promise<Looked> => {
+  const all = async () => {
     const { until, jobs } = await recoverJobs(desk, { file, until: asked, raiseBy, runs, apply });
-    return { until, jobs, elections: await recoverElections(openElections(options), { raiseBy, apply }) };
+    const elections = await recoverElections(openElections(options), { raiseBy, apply });
+    const refused = [...jobs, ...elections].filter(({ kind }) => kind === 'refused').length;
+    return { until, jobs, elections, refused };
   };
-  const { until, jobs, elections } = apply ? await recorded(desk.store, { raiseBy, runs }, look) : await look();
-  const refused = refusedIn({ jobs, elections });
+  const recorded = async () =>
+    operate(await actingOn(desk.store), 'recover', 'jobs', async () => {
+      const answer = await all();
+      return { answer, after: { until: isoOf(answer.until), raiseBy, runs, refused: answer.refused } };
+    });
+  const { until, jobs, elections, refused } = await (apply ? recorded() : all());
   if (options.json) {
     printJson({ applied: apply, until: isoOf(until), jobs: jobs.map(shape), elections: elections.map(electionShape) });
   } else {
     print(text({ jobs, elections, until, applied: apply, refused }, show));
   }
   return refused === 0 ? OK : NO;
-}
-
-/** What was found, and put right unless nothing is written. */
-interface Looked {
-  readonly until: number;
-  readonly jobs: readonly JobRecovery[];
-  readonly elections: readonly ElectionRecovery[];
-}
-
-/** Repairs all jobs as one change, with its entry in the audit. */
-async function recorded(
-  store: LeaseStore,
-  how: { readonly raiseBy: number; readonly runs: string },
-  repair: () => Promise<Looked>,
-): Promise<Looked> {
-  return operate(await actingOn(store), 'recover', 'jobs', async () => {
-    const answer = await repair();
-    const { until, jobs, elections } = answer;
-    const counts = { jobs: jobs.length, elections: elections.length, refused: refusedIn(answer) };
-    return { answer, after: { until: isoOf(until), ...how, ...counts } };
-  });
-}
-
-function refusedIn({ jobs, elections }: Pick<Looked, 'jobs' | 'elections'>): number {
-  return [...jobs, ...elections].filter(({ kind }) => kind === 'refused').length;
 }
 
 /** Warns of deployments that ticked recently. After a failover, this may be out of date like everything else. */
@@ -85,7 +66,10 @@ async function warnOfLive(store: LeaseStore, show: ShowTime): Promise<void> {
   );
 }
 
-interface Report extends Looked {
+interface Report {
+  readonly jobs: readonly JobRecovery[];
+  readonly elections: readonly ElectionRecovery[];
+  readonly until: number;
   readonly applied: boolean;
   readonly refused: number;
 }

@@ -97,10 +97,13 @@ export const Audit = named(
         state: z
           .enum(['begun', 'done', 'refused'])
           .describe(
-            '`begun`: its end is not known, because its writer died, storage did not answer, or others disturbed it.',
+            '`begun`: its end is not known, because its writer died, storage did not answer, or others were faster.',
           ),
         before: z.unknown().optional().describe('What was there before. Absent if nothing was.'),
-        after: z.unknown().optional().describe('What was there afterwards. For a refusal, its reason.'),
+        after: z
+          .unknown()
+          .optional()
+          .describe('What was there afterwards. For a change that was refused or not completed, the reason.'),
       }),
     ),
     problems: list(z.string()).describe('Entries that cronlease did not write.'),

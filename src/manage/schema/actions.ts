@@ -50,7 +50,7 @@ export const PausedMany = named(
   z.object({
     done: list(Paused),
     refused: list(z.object({ job: z.string(), code: z.string(), problem: z.string() })).describe(
-      'The jobs that were left as they were.',
+      'The jobs that were left as they were, and planned work that could not be written.',
     ),
   }),
 );
