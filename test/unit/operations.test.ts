@@ -267,16 +267,16 @@ describe('a choice by pattern', () => {
     const program = createProgram((code) => void codes.push(code));
     await program.parseAsync(['pause', 'a*', '--note', note, '--yes', '--file', jobsFile], { from: 'user' });
     expect(codes).toEqual([1]);
-    expect(vi.mocked(process.stdout.write).mock.calls.join('\n')).toContain('Paused a since');
+    expect(vi.mocked(process.stdout.write).mock.calls.join('\n')).toContain('Paused a at');
     expect(vi.mocked(process.stderr.write).mock.calls.join('\n')).toContain('b does not answer: its jobs that');
   });
 });
 
 describe('a command whose change is made', () => {
   it.each([
-    ['pause', [], ['pause', 'a', '--note', note], 'Paused a since'],
+    ['pause', [], ['pause', 'a', '--note', note], 'Paused a at'],
     ['resume', [post('jobs/a/pause', { note: 'first' })], ['resume', 'a'], 'Resumed a after'],
-    ['cordon', [], ['cordon', 'd1', '--note', note], 'Cordoned d1 since'],
+    ['cordon', [], ['cordon', 'd1', '--note', note], 'Cordoned d1 at'],
     ['forget', [], ['forget', 'old'], 'old is forgotten'],
   ] as const)('says so, although storage does not answer what follows: %s', async (_, before, shell, text) => {
     const made = await start();

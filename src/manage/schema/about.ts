@@ -76,7 +76,7 @@ export const AuditQuery = z.strictObject({
   action: z.enum(ACTIONS).optional(),
   channel: z.enum(CHANNELS).optional().describe('Changes that came from there.'),
   since: instant.optional().describe('Made at this time or later.'),
-  cursor: z.string().max(2_000).optional().describe('The `cursor` of the page before.'),
+  cursor: z.string().max(8_000).optional().describe('The `cursor` of the page before.'),
 });
 
 export const Audit = named(

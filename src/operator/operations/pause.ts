@@ -96,6 +96,10 @@ export async function resumeMany(acting: Acting, chosen: Chosen, work?: string):
 
 /** Planned work that cannot be written stands beside the jobs: an error would hide what became of them. */
 async function withWork(acted: PausedMany, work: string, write: () => Promise<unknown>): Promise<PausedMany> {
+  if (acted.done.length + acted.refused.length === 0) {
+    await write();
+    return acted;
+  }
   const end = await orRefusal(async () => {
     await write();
     return undefined;
