@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { JobName } from '../../src/core/brand';
+import { sleep } from '../../src/core/clock';
 import type { JobSpec } from '../../src/core/job';
 import { runIdOf } from '../../src/core/key';
 import { BODY_BYTES } from '../../src/stores/limits';
 import { type Answering, CALL, OPERATION, type Sent, type Target, pretendTarget } from '../support/called';
+import { interceptStore } from '../support/intercept';
 import { jobSpec } from '../support/job';
 import { type Instance, type RivalTicks, rivalTicks } from '../support/rival-ticks';
 
@@ -253,6 +255,23 @@ describe('a run that is a call', () => {
       'DELETE /state 2',
     ]);
     expect(await last(sim)).toMatchObject({ outcome: 'timedOut', reason: 'timeout' });
+  });
+
+  it('whose job leaves no grace ends its operation too, so that the next attempt calls beside none', async () => {
+    const endless = ({ method }: Sent): Answering => (method === 'POST' ? OPERATION : { status: 202 });
+    const { sim, lines } = setUp(endless, { timeoutMs: MINUTE, graceMs: 0 });
+    for (const one of sim.instances) {
+      interceptStore(one, 'createPiece', (createPiece) => async (...piece) => {
+        await sleep(sim.clock, 20);
+        return createPiece(...piece);
+      });
+    }
+    await sim.clock.advance(12 * MINUTE);
+    expect(lines().filter((line) => !line.startsWith('GET'))).toEqual([
+      'POST /close 1',
+      'DELETE /state 1',
+      'POST /close 2',
+    ]);
   });
 
   it('is retried no sooner than its target asks', async () => {

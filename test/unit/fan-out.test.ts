@@ -839,6 +839,26 @@ describe('a run whose items are left in a shutdown', () => {
   });
 });
 
+describe('a run whose job stops fanning out while its items are at work', () => {
+  it('goes on with the new handler, and leaves nothing behind', async () => {
+    const fanOut = ({ deployment, coordinator: { clock } }: Instance) =>
+      deployment === 'd1'
+        ? defineFanOut({ plan: () => [1, 2], each: () => sleep(clock, 5 * MINUTE), gather: () => 1 })
+        : (undefined as never);
+    const sim = rivalTicks({ jobs: [jobSpec('wide', '*/10 * * * *')], fanOut: { wide: fanOut } });
+    await sim.clock.advance(11 * MINUTE);
+    expect((await sim.row('wide')).phase).toBe('fanning');
+    for (const one of sim.instances) one.kill();
+    sim.startInstance('d2');
+    await sim.clock.advance(3 * MINUTE);
+    expect(await last(sim)).toMatchObject({
+      outcome: 'succeeded',
+      attempts: [{ outcome: 'planned' }, { deployment: 'd2' }],
+    });
+    expect(await pieces(sim)).toEqual([]);
+  });
+});
+
 describe('a plan that cannot be carried out', () => {
   it.each([
     ['no array', 7, 'plan must return an array of items'],

@@ -247,8 +247,11 @@ async function endRun(
   const { handler } = held.job;
   // The next run must not begin beside activities of an orchestration that this one leaves.
   if (isOrchestration(handler) && held.row.attempt > 1 && stage.hasEnded !== true) await untilOthersStopped(held);
+  // With an earlier file, the job may have fanned out, or been an orchestration.
+  const hasPlanned = held.row.past.some(({ outcome: how }) => how === 'planned');
   // The first attempt of a call without an operation leaves nothing.
-  const hasLeft = waitsForOthers(held) || (isCall(handler) && (stage.hasKept === true || held.row.attempt > 1));
+  const hasCalled = isCall(handler) && (stage.hasKept === true || held.row.attempt > 1);
+  const hasLeft = waitsForOthers(held) || hasPlanned || hasCalled;
   const leftovers = hasLeft ? leftoversOf(held) : undefined;
   // A run that ends without its handler has not listed its pieces: it lists them once, before its record.
   const pieces = stage.pieces ?? (await leftovers?.list()) ?? [];

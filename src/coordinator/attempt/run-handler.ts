@@ -15,7 +15,7 @@ import { type Redact, redactJson, redactNothing } from '../../core/redact';
 import { dueOf } from '../../core/row';
 import type { AttemptEnd } from '../../core/run';
 import { type JobContext, type JobLog, checkProgress } from '../../handler/handler';
-import { isOrchestration } from '../../handler/handlers';
+import { isCall, isOrchestration } from '../../handler/handlers';
 import type { ClosableFence } from '../../lease/fence';
 import {
   type Aborter,
@@ -42,6 +42,9 @@ import { PAUSED, type SeenControl, type Turn, type Waiter, waitForTurn } from '.
 
 /** The most records to read: after so many due times without a run, an older run is not worth the search. */
 const RECORDS_AT_MOST = 1_000;
+
+/** A call needs so much grace at least, to end its operation: the next attempt would call beside it. */
+const CALL_GRACE_MS: Millis = 3_000;
 
 /** The longest wait between two readings of the clock while the next due time is waited for. */
 const ARMED_AT_MOST_MS = 30_000;
@@ -203,7 +206,8 @@ function reportStart(
 
 /** A leader job's term ends before the host's functionTimeout would kill it, so that it can hand over. */
 function boundsOf({ coordinator: { clock, settings }, job, claimed }: HeldRow): Bounds {
-  const { name, kind, timeoutMs, stallAfterMs, graceMs } = job.spec;
+  const { name, kind, timeoutMs, stallAfterMs } = job.spec;
+  const graceMs = isCall(job.handler) ? Math.max(CALL_GRACE_MS, job.spec.graceMs) : job.spec.graceMs;
   const what = `job "${name}"`;
   const hostLimit = settings.functionTimeoutMs - graceMs - TERM_RESERVE_MS;
   if (kind === 'always' && (timeoutMs === undefined || timeoutMs > hostLimit)) {
