@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { JobName } from '../../src/core/brand';
 import { dispatch } from '../../src/coordinator/attempt/dispatch';
 import { type AttemptInput, packRow } from '../../src/coordinator/message';
+import { defineJob } from '../../src/handler/handler';
 import { firstInstance, leaveRow, listedRow, withoutTicks } from '../support/by-hand';
 import { jobSpec } from '../support/job';
 import { type Instance, type RivalTicks, rivalTicks } from '../support/rival-ticks';
@@ -118,6 +119,46 @@ describe('a retry', () => {
     // No more than the last hundred travel, which a digit more or less in their numbers changes by a little.
     expect(Math.max(...sizes)).toBeLessThan(130_000);
     expect(Math.max(...sizes.slice(110)) - Math.min(...sizes.slice(110))).toBeLessThan(500);
+  });
+});
+
+describe('the input of a job', () => {
+  it('is new to each attempt, whatever an earlier one did to it', async () => {
+    const input = (): { readonly list: number[]; readonly of: Record<string, unknown> } => ({
+      list: [1, 2],
+      of: { at: new Date(T0), none: null },
+    });
+    const seen: unknown[] = [];
+    const handler = defineJob<ReturnType<typeof input>>({
+      run: (_, { list, of }) => {
+        seen.push({ list: [...list], of: { ...of } });
+        list.pop();
+        delete of['at'];
+        if (seen.length === 1) throw new Error('once');
+      },
+    });
+    const spec = jobSpec('a', '@hourly', { input: input(), retry: every(10 * SECOND, 2) });
+    const sim = rivalTicks({ jobs: [spec], fanOut: { a: () => handler } });
+    await sim.clock.advance(2.5 * HOUR);
+    expect(seen).toEqual([input(), input(), input()]);
+    expect(spec.input).toEqual(input());
+  });
+
+  it('is given as it is if a schema has made something of it that cannot be copied', async () => {
+    const { proxy, revoke } = Proxy.revocable({}, {});
+    const lazy = {
+      get value() {
+        throw new Error('not yet');
+      },
+    };
+    const inputs: unknown[] = [];
+    const jobs = [jobSpec('a', '@hourly', { input: proxy }), jobSpec('b', '@hourly', { input: lazy })];
+    const handler = defineJob({ run: (_, input) => void inputs.push(input) });
+    const sim = rivalTicks({ jobs, fanOut: { a: () => handler, b: () => handler } });
+    revoke();
+    await sim.clock.advance(1.5 * HOUR);
+    expect(inputs.length).toBe(2);
+    expect(inputs.includes(proxy)).toBe(true);
   });
 });
 
