@@ -16,7 +16,15 @@ export async function healthProblem(settings: ElectionSettings, clock: Clock): P
     const healthy = await within(clock, healthTimeoutMs, async () => healthCheck(), { whose: 'the health check' });
     return healthy ? undefined : { message: 'the health check failed' };
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    return { message: `the health check failed: ${why}`, cause };
+    return { message: `the health check failed: ${textOf(cause)}`, cause };
+  }
+}
+
+function textOf(cause: unknown): string {
+  try {
+    return cause instanceof Error ? cause.message : String(cause);
+  } catch {
+    // An object without a prototype has no text, and a revoked proxy allows nothing.
+    return 'it threw a value that cannot be shown';
   }
 }

@@ -123,8 +123,14 @@ async function windDown(
 
 /** Whether a task's error is only the effect of its aborted signal. */
 function isEcho(error: unknown, { reason }: AbortSignal): boolean {
-  if (error === reason || error instanceof StaleLeaderError) return true;
-  return error instanceof Error && (error.name === 'AbortError' || error.cause === reason);
+  if (error === reason) return true;
+  try {
+    if (error instanceof StaleLeaderError) return true;
+    return error instanceof Error && (error.name === 'AbortError' || error.cause === reason);
+  } catch {
+    // A task may throw a proxy that allows nothing.
+    return false;
+  }
 }
 
 function keepLease(
