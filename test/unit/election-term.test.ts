@@ -62,6 +62,36 @@ describe('the fence of a term that is over', () => {
   });
 });
 
+describe('a container that was deleted while candidates run', () => {
+  it('is made again once no leader from before can trust its lease', async () => {
+    const world = electionWorld();
+    const made: number[] = [];
+    let isThere = true;
+    const [one, other] = ['x', 'y'].map((id) => {
+      const candidate = world.candidate(id);
+      candidate.luck = (call) => {
+        if (call === 'prepare') {
+          if (!isThere) made.push(world.clock.now());
+          isThere = true;
+        }
+        return isThere ? 'fine' : 'noContainer';
+      };
+      return candidate;
+    });
+    const leads = (): boolean => one?.elector.isLeader === true || other?.elector.isLeader === true;
+    await world.until(leads, 5_000);
+    await world.clock.advance(20_000);
+    const deletedAt = world.clock.now();
+    isThere = false;
+    world.service.deleteRow(NAME);
+    await world.clock.advance(75_000);
+    expect({ made, leads: leads() }).toEqual({ made: [], leads: false });
+    await world.until(leads, 30_000);
+    expect((made[0] ?? 0) - deletedAt).toBeGreaterThanOrEqual(75_000);
+    expect((await world.row()).token).toBe(2);
+  });
+});
+
 describe('an election', () => {
   /** A value that neither can be shown nor allows any look at it. */
   const hostile = (): unknown => {
