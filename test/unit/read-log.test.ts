@@ -149,6 +149,22 @@ describe('the log of a run', () => {
     expect(ended).toBe(true);
   });
 
+  it('is followed while more items begin than it shows, in any order', async () => {
+    const begin = async (from: number): Promise<void> => {
+      for (let item = from; item < 400; item += 2) {
+        const name = String(item);
+        await append(`1-${name}-1-${name}`, [{ ...entry(1, `item ${name}`), item }]);
+      }
+    };
+    await begin(1);
+    const first = await read();
+    expect(first.texts).toHaveLength(200);
+    await begin(0);
+    const second = await read({ from: first.next });
+    expect(second.texts).toEqual(Array.from({ length: 100 }, (_, index) => `item ${String(2 * index)}`));
+    expect(await read({ from: second.next })).toMatchObject({ texts: [], ended: false, leftOut: 200 });
+  });
+
   it('is read past what others wrote', async () => {
     await append('1', `{"n":1}\nnonsense\n${storeEntries([entry(2, 'mine')])}`);
     await append('1', 'x'.repeat(300_000));

@@ -91,6 +91,7 @@ export async function readLog(
     cursor.hasRecord = true;
     entries.push(...unseenOf(record, cursor), ...errorsOf(record, cursor));
   }
+  forgetOthers(cursor, logs);
   return {
     entries: inOrder(entries),
     next: writeCursor(cursor),
@@ -98,6 +99,12 @@ export async function readLog(
     progress: record?.progress ?? lastProgress(entries),
     leftOut: found.length - logs.length,
   };
+}
+
+/** Of many items others may have begun since, in front of those that were shown, which are left out then. */
+function forgetOthers({ logs: read }: Cursor, logs: readonly NamedLog[]): void {
+  const shown = new Set(logs.map(({ name }) => name));
+  for (const name of read.keys()) if (!shown.has(name)) read.delete(name);
 }
 
 /** Of an attempt: items have their own. */
