@@ -61,11 +61,13 @@ export async function followLog(
   const shown = lines(run, options);
   let from: string | undefined;
   let isTroubled = false;
+  let isWarned = false;
   for (;;) {
     try {
       const page = await readLog(store, name, run.key, { from, ...requestOf(run, options) });
       isTroubled = false;
-      if (from === undefined) warnOfItems(page);
+      // Items may begin while they are followed.
+      if (!isWarned) isWarned = warnOfItems(page);
       from = page.next;
       if (options.json) for (const entry of page.entries) print(printableJson(entry));
       else if (page.entries.length > 0) print(shown(page.entries));
@@ -86,9 +88,10 @@ function requestOf({ isOver }: FoundRun, { item }: Pick<LogsOptions, 'item'>): O
   return { isOver, item, bytes: PAGE_BYTES };
 }
 
-function warnOfItems({ leftOut }: LogPage): void {
-  if (leftOut === 0) return;
+function warnOfItems({ leftOut }: LogPage): boolean {
+  if (leftOut === 0) return false;
   warn(`${String(leftOut)} logs of items are left out: --item N shows those of one item`);
+  return true;
 }
 
 /** Shows entries, page after page: a heading for the run, and for each attempt and day that begins. */
