@@ -1,4 +1,4 @@
-import { appendFileSync, cpSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import fs, { appendFileSync, cpSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
@@ -410,6 +410,36 @@ describe('the hub', () => {
     expect(next.load()).toEqual([stays]);
     next.save({ ...stays, id: 'after a cut' });
     expect(next.load().map(({ id }) => id)).toEqual(['stays', 'after a cut']);
+    gate.resolve();
+    await ended(hub, 'stays');
+    rmSync(folder, { recursive: true });
+  });
+
+  it('keeps a journal that a full disk has cut off', async () => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'cronlease-hub-'));
+    const files = hubFiles(folder);
+    const hub = packages.hub({ maxConcurrentActivities: 1, files });
+    hub.start('isGated', 'stays', 'null');
+    await vi.waitFor(() => expect(calls).toEqual(['begin stays']));
+    const [stays] = files.load();
+    if (stays === undefined) throw new Error('nothing was saved');
+    const { writeSync } = fs;
+    const half = (file: number, text: string | Buffer): number => writeSync(file, String(text).slice(0, 40));
+    const spies = [
+      vi.spyOn(fs, 'writeSync').mockImplementation(half),
+      vi.spyOn(fs, 'writeFileSync').mockImplementation(((file: number, text: Buffer) => {
+        half(file, text);
+        throw Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
+      }) as never),
+    ];
+    try {
+      files.save({ ...stays, id: 'lost' });
+    } catch (error) {
+      expect(error).toMatchObject({ code: 'ENOSPC' });
+    }
+    for (const spy of spies) spy.mockRestore();
+    files.save({ ...stays, id: 'after it' });
+    expect(hubFiles(folder).load()).toEqual([stays, { ...stays, id: 'after it' }]);
     gate.resolve();
     await ended(hub, 'stays');
     rmSync(folder, { recursive: true });
