@@ -20,7 +20,8 @@ export async function healthProblem(settings: ElectionSettings, clock: Clock): P
   }
 }
 
-function textOf(cause: unknown): string {
+/** The message of what a task or a check threw. */
+export function textOf(cause: unknown): string {
   try {
     return cause instanceof Error ? cause.message : String(cause);
   } catch {

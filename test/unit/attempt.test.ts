@@ -196,6 +196,23 @@ describe('the input of a job', () => {
     expect(seen).toEqual([input(), input(), input()]);
     expect(spec.input).toEqual(input());
   });
+
+  it('is given as it is if a schema has made something of it that cannot be copied', async () => {
+    const { proxy, revoke } = Proxy.revocable({}, {});
+    const lazy = {
+      get value() {
+        throw new Error('not yet');
+      },
+    };
+    const inputs: unknown[] = [];
+    const jobs = [jobSpec('a', '@hourly', { input: proxy }), jobSpec('b', '@hourly', { input: lazy })];
+    const handler = defineJob({ run: (_, input) => void inputs.push(input) });
+    const sim = rivalTicks({ jobs, fanOut: { a: () => handler, b: () => handler } });
+    revoke();
+    await sim.clock.advance(1.5 * HOUR);
+    expect(inputs.length).toBe(2);
+    expect(inputs.includes(proxy)).toBe(true);
+  });
 });
 
 describe('a result with values that JSON cannot hold', () => {

@@ -47,7 +47,16 @@ export async function inputOf(
  * A handler may change its input, and the next run of this process must not begin with what it left. What a schema has
  * made of the input may also have values of other kinds than JSON: those are not copied.
  */
-function copyOf(value: unknown, copies = new Map<object, unknown>()): unknown {
+function copyOf(input: unknown): unknown {
+  try {
+    return copyIn(input, new Map());
+  } catch {
+    // A proxy need not allow any look at it, and a list of objects in one another may be too deep.
+    return input;
+  }
+}
+
+function copyIn(value: unknown, copies: Map<object, unknown>): unknown {
   if (typeof value !== 'object' || value === null) return value;
   const isList = Array.isArray(value);
   const prototype: unknown = Object.getPrototypeOf(value);
@@ -56,13 +65,10 @@ function copyOf(value: unknown, copies = new Map<object, unknown>()): unknown {
   if (known !== undefined) return known;
   const copy: object = isList ? [] : (Object.create(prototype as object | null) as object);
   copies.set(value, copy);
-  for (const [key, member] of Object.entries(value)) {
-    Object.defineProperty(copy, key, {
-      value: copyOf(member, copies),
-      writable: true,
-      enumerable: true,
-      configurable: true,
-    });
+  for (const [key, member] of Object.entries(Object.getOwnPropertyDescriptors(value))) {
+    // Others compute their value when it is read.
+    const isValue = 'value' in member;
+    Object.defineProperty(copy, key, isValue ? { ...member, value: copyIn(member.value, copies) } : member);
   }
   return copy;
 }
