@@ -76,10 +76,16 @@ export interface Chosen {
 export async function pauseMany(acting: Acting, { jobs, choice }: Chosen, terms: PauseTerms): Promise<PausedMany> {
   const paused = await forEachJob(jobs, (subject) => pause(acting, subject, terms));
   if (paused.done.length > 0) {
-    const work = { ...whoOf(acting, terms), until: terms.untilIn('UTC'), jobs: choiceInWords(choice) };
+    const work = { ...whoOf(acting, terms), until: lastEnd(paused.done), jobs: choiceInWords(choice) };
     await startMaintenance(acting.store, work, acting);
   }
   return paused;
+}
+
+/** The end of the last pause: a time without an offset is another instant for jobs in another zone. */
+function lastEnd(paused: readonly Paused[]): EpochMs | undefined {
+  const last = Math.max(...paused.map(({ pause: { until } }) => (until === null ? Infinity : Date.parse(until))));
+  return last === Infinity ? undefined : last;
 }
 
 /**
