@@ -37,6 +37,13 @@ describe('the picture of runs over time', () => {
     expect(dueAtOf({ ...run(60, { spread: 20 }), startedAt: null })).toBe(T0 + 60 * MINUTE);
   });
 
+  it('draws no back-filled run from its due time on, and no click in between means it', () => {
+    const filled: RunSummary = { ...run(60, { late: 400 }), trigger: 'backfill', latenessMs: null };
+    expect(dueAtOf(filled)).toBe(T0 + 460 * MINUTE);
+    const asked = (x: number): string => timeAt(x, SCALE, { runs: [filled], due: [], now: T0 + 500 * MINUTE });
+    expect([200, 460].map(asked)).toEqual([at(200), at(60)]);
+  });
+
   it('means by a click on a run, or on a due time to come, its due time', () => {
     const runs = [run(60, { spread: 20 }), run(120, { spread: 20, late: 5 })];
     const due = [{ scheduledFor: at(180), startsAt: at(200) }];

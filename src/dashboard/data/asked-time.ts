@@ -6,8 +6,9 @@ export const LEAST = 3;
 const NEAR = 6;
 const MINUTE = 60_000;
 
-/** When a run should have begun: `spread` starts it later than its due time, and that is not late. */
-export function dueAtOf({ scheduledFor, startedAt, latenessMs }: RunSummary): number {
+/** When a run should have begun: later than its due time by `spread`, and in a back-fill when its turn came. */
+export function dueAtOf({ scheduledFor, startedAt, latenessMs, trigger }: RunSummary): number {
+  if (startedAt !== null && trigger === 'backfill') return Date.parse(startedAt);
   return startedAt === null || latenessMs === null ? Date.parse(scheduledFor) : Date.parse(startedAt) - latenessMs;
 }
 
