@@ -14,6 +14,7 @@ import type { ClusterEvent } from '../../local/cluster/deployment';
 import { FIRST_PORT, freePorts } from '../../local/cluster/ports';
 import { AppLoadError, readLocalSettings, readPackage, readPackageJson } from '../../local/host/app-folder';
 import { isServer, SERVERS } from '../../local/servers/servers';
+import { systemClock } from '../../system-clock';
 import { UsageError } from '../cli-error';
 import { FORCED, style } from '../output';
 import { claimFolder, type DevFile } from './dev-file';
@@ -149,12 +150,12 @@ function watchSignals(force: () => void): Ending {
 
 /** Resolves when the command must end; rejects when the cluster cannot continue. */
 function untilEnd(cluster: Cluster, ending: Ending, durationMs: number | undefined): Promise<void> {
-  const timer = durationMs === undefined ? undefined : setTimeout(ending.end, durationMs);
+  const disarm = durationMs === undefined ? undefined : systemClock.after(durationMs, ending.end);
   const asked = new Promise<void>((resolve) => {
     if (ending.signal.aborted) resolve();
     ending.signal.addEventListener('abort', () => resolve(), { once: true });
   });
-  return Promise.race([asked, cluster.failed]).finally(() => clearTimeout(timer));
+  return Promise.race([asked, cluster.failed]).finally(() => disarm?.());
 }
 
 /** Holds events back until everything answers, so that the first line is `ready`. */
