@@ -280,9 +280,13 @@ describe('the comparison of two files', () => {
     ]);
   });
 
-  it('warns of a lower revision with another schedule', () => {
+  it('warns of a lower or the same revision with another schedule', () => {
     expect(changeOf({ schedule: '@daily' }, { schedule: '@hourly' }, [5, 4])?.deploy).toContain('lower');
     expect(changeOf({ schedule: '@daily' }, { schedule: '@hourly' }, [5, 5])?.deploy).not.toContain('lower');
+    expect(changeOf({ schedule: '@daily' }, { schedule: '@hourly' }, [5, 5])?.deploy).toContain(
+      'the same as before (5): unless the package sets a higher one, what was due since the last run may run at once',
+    );
+    expect(changeOf({ schedule: '@daily' }, { schedule: '@hourly' }, [5, 6])?.deploy).not.toContain('revision');
   });
 
   it('names the changes of clocks of the next year', () => {

@@ -78,13 +78,18 @@ function deployOf(from: JobSpec | undefined, to: JobSpec | undefined, revised: R
   }
   if (from === undefined) return firstSight(to, at);
   if (from.scheduleHash === to.scheduleHash) return caughtUp(to);
-  const lower =
-    revised.after < revised.before
-      ? ` The file's revision is lower than before (${revised.after} < ${revised.before}): unless the package sets a higher one, the job is not claimed.`
-      : '';
   const counts = 'The new schedule counts from the deployment.';
   const dropped = 'Old due times that have not run by then are dropped: one record, disabled (scheduleChanged).';
-  return `${to.enabled ? counts : 'It is disabled: no due time runs.'} ${dropped}${lower}`;
+  return `${to.enabled ? counts : 'It is disabled: no due time runs.'} ${dropped}${revisionNote(to, revised)}`;
+}
+
+/** What a schedule does that comes without a higher revision. */
+function revisionNote({ enabled, kind }: JobSpec, { before, after }: Revisions): string {
+  if (after < before) {
+    return ` The file's revision is lower than before (${after} < ${before}): unless the package sets a higher one, the job is not claimed.`;
+  }
+  if (after > before || !enabled || kind !== 'timed') return '';
+  return ` The file's revision is the same as before (${after}): unless the package sets a higher one, what was due since the last run may run at once.`;
 }
 
 function firstSight(spec: JobSpec, at: EpochMs): string {
