@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { EpochMs, JobName } from '../../core/brand';
+import { windowMs } from '../../core/decide/verdict';
 import { formatDuration } from '../../core/duration';
 import { type JobSpec, type JobsFile, actualTime } from '../../core/job';
 import { type ClockChange, clockChanges } from '../../core/schedule/clock-changes';
@@ -7,8 +8,6 @@ import { dueTimesAfter } from './starts';
 
 const YEAR_MS = 365 * 86_400_000;
 const DUE_TIMES = 5;
-/** Due times up to this old never collapse or expire: `semantics` of catch-up. */
-const PROMPT_MS = 30_000;
 
 /** One side of a change. */
 export interface JobSide {
@@ -97,23 +96,22 @@ function firstSight(spec: JobSpec, at: EpochMs): string {
   if (spec.kind === 'manual') return 'It runs on request only.';
   if (spec.kind === 'always') return 'Its first term begins with the first tick.';
   if (spec.at === undefined || actualTime(spec, spec.at) > at) return 'It owes nothing from before the deployment.';
-  const late = at - actualTime(spec, spec.at);
-  if (late > spec.catchUpWindowMs || (late > PROMPT_MS && spec.catchUp === 'none')) {
+  if (at - actualTime(spec, spec.at) > windowMs(spec)) {
     return 'Its time has passed, and is not caught up: it is recorded as expired.';
   }
   return 'Its time has passed, and is caught up: it runs at once.';
 }
 
 /** Due times that pass while the deployment is under way. */
-function caughtUp({ kind, enabled, catchUp, catchUpWindowMs }: JobSpec): string {
-  if (!enabled || kind !== 'timed') return 'Its due times stay as they are.';
-  const window = formatDuration(catchUpWindowMs);
-  switch (catchUp) {
+function caughtUp(spec: JobSpec): string {
+  if (!spec.enabled || spec.kind !== 'timed') return 'Its due times stay as they are.';
+  const window = formatDuration(windowMs(spec));
+  switch (spec.catchUp) {
     case 'latest':
       return `Its due times stay. Of those missed meanwhile the newest runs, if it is no older than ${window}.`;
     case 'all':
       return `Its due times stay. Those missed meanwhile run in turn, if they are no older than ${window}.`;
     case 'none':
-      return 'Its due times stay. Those missed meanwhile by more than 30 s expire.';
+      return `Its due times stay. Those missed meanwhile by more than ${window} expire.`;
   }
 }
