@@ -378,6 +378,19 @@ describe('the events of an iCalendar file that count', () => {
     expect(days({ select: { summary: ['*day*day*'], categories: ['observance'] } })).toEqual(['2026-03-06']);
   });
 
+  it('are known by a text that is folded in the middle of a character', () => {
+    const text = Buffer.from(`BEGIN:VCALENDAR\r\n${event('20260306', 'Fête', '休日')}END:VCALENDAR\r\n`);
+    const filters = { ê: { summary: ['fête'] }, 休: { categories: ['休日'] } };
+    for (const [char, select] of Object.entries(filters)) {
+      const at = text.indexOf(char) + 1;
+      const file = path.join(folder, 'folded.ics');
+      writeFileSync(file, Buffer.concat([text.subarray(0, at), Buffer.from('\r\n '), text.subarray(at)]));
+      const spec = specOf(USE, { holidays: [{ file, select }] });
+      expect(daysOff(spec, FROM, FROM + 365 * DAY)).toEqual(['2026-03-06']);
+      expect(spec.excluded?.by(Date.UTC(2026, 2, 6))?.entry).toContain('Fête');
+    }
+  });
+
   it('are errors if none is selected, and a warning if none is excluded', () => {
     write('mixed.ics', `BEGIN:VCALENDAR\n${mixed}END:VCALENDAR\n`);
     const file = path.join(folder, 'mixed.ics');
