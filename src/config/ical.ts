@@ -241,8 +241,9 @@ function yearlyOf({ value, line }: Property, start: Time, end: Time): readonly R
   const days = (end.second - start.second) / DAY_SECONDS;
   if (days > 366) refuse(`${days} days`);
   // Address books write 1604 for a birthday without a year, and nothing was due before 1970.
-  if ((until ?? Infinity) < 1970) return [];
-  const years = { since: Math.max(since, 1970), ...(until !== undefined && { until: Math.min(until, 9999) }) };
+  const first = Math.max(since, 1970);
+  if ((until ?? Infinity) < first) return [];
+  const years = { since: first, ...(until !== undefined && { until: Math.min(until, 9999) }) };
   return [{ yearly: textOf(start).slice(5), days, ...years }];
 }
 

@@ -81,6 +81,7 @@ describe('an iCalendar file', () => {
     ['is over before 1970', ['DTSTART:19500101']],
     ['repeats no more since 1970', ['DTSTART:19500101', 'RRULE:FREQ=YEARLY;UNTIL=19600101']],
     ['begins with the last day of 9999', ['DTSTART:99991231']],
+    ['repeats no more when it begins', [DAY, 'RRULE:FREQ=YEARLY;UNTIL=20260601']],
   ])('has no entry for an event that %s', (_, event) => {
     expect(parseIcal(file(event))).toEqual([]);
   });
