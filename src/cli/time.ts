@@ -3,7 +3,7 @@ import { parseDuration } from '../core/duration';
 import type { JobSpec } from '../core/job';
 import { instantOf, type Moment, parseMoment } from '../core/schedule/moment';
 import { ScheduleError } from '../core/schedule/schedule-error';
-import { zoneOf } from '../core/schedule/zone';
+import { secondPassOf, zoneOf } from '../core/schedule/zone';
 import { isUtc, machineZone, showTime } from '../core/show-time';
 import { UsageError } from './cli-error';
 
@@ -88,10 +88,14 @@ const DAY_MS = 86_400_000;
 export function timeIn(asked: Asked, timeZone: string): EpochMs {
   if (asked.kind !== 'clock') return instantOf(asked, zoneOf(timeZone));
   const { time, offset, now, where } = asked;
+  const zone = zoneOf(timeZone);
   // A zone is up to 14 hours ahead.
-  const around = [-2, -1, 0, 1, 2].map((days) => {
+  const around = [-2, -1, 0, 1, 2].flatMap((days) => {
     const date = new Date(now + days * DAY_MS).toISOString().slice(0, 10);
-    return instantOf(parseMoment(`${date}T${time}${offset}`), zoneOf(timeZone));
+    const moment = parseMoment(`${date}T${time}${offset}`);
+    // Due times are mostly in the first pass of a repeated hour, but what comes next may be in the second.
+    const second = where === 'ahead' && moment.kind !== 'instant' ? [secondPassOf(zone, moment.wall) * 1_000] : [];
+    return [instantOf(moment, zone), ...second];
   });
   const found = where === 'ago' ? around.findLast((at) => at <= now) : around.find((at) => at >= now);
   if (found === undefined) throw new Error(`no day around ${String(now)} has ${time}`);

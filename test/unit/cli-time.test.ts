@@ -80,6 +80,23 @@ describe('a TIME on a clock, or so long ago', () => {
     expect(at(text, 'ago', zone)).toBe(instant);
   });
 
+  it.each([
+    // The clocks of Paris show 02:00 to 03:00 twice that night.
+    ['02:30', 'ago', '2026-10-25T00:45:00Z', '2026-10-25T00:30:00.000Z'],
+    ['02:30', 'ago', '2026-10-25T01:15:00Z', '2026-10-25T00:30:00.000Z'],
+    ['02:30', 'ago', '2026-10-25T09:00:00Z', '2026-10-25T00:30:00.000Z'],
+    ['02:30', 'ahead', '2026-10-25T00:15:00Z', '2026-10-25T00:30:00.000Z'],
+    ['02:30', 'ahead', '2026-10-25T00:45:00Z', '2026-10-25T01:30:00.000Z'],
+    ['02:30', 'ahead', '2026-10-25T01:45:00Z', '2026-10-26T01:30:00.000Z'],
+    ['02:30', 'ahead', '2026-03-28T12:00:00Z', '2026-03-29T01:00:00.000Z'],
+  ] as const)(
+    '%s is in the first pass, or ahead in the second one where the first is over: %s from %s',
+    (text, where, from, instant) => {
+      const time = timeIn(parseTime(text, 'TIME', where, Date.parse(from)), 'Europe/Paris');
+      expect(new Date(time).toISOString()).toBe(instant);
+    },
+  );
+
   it.each(['25:00', '12:60', '21:42:60Z'])('%s does not exist, and the error names what does', (text) => {
     expect(() => parseTime(text, '--since')).toThrow(
       /as 21:42 or 21:42:40Z for the latest such time, or as 2h for so long ago$/,
