@@ -112,6 +112,25 @@ export function timeHere(text: string, option: string, { local }: TimeOptions, w
   return timeIn(parseTime(text, option, where, Date.now(), zone), zoneHere({ local }));
 }
 
+/**
+ * A TIME of a command that is about one job, or about all of them: in the job's zone, or as {@link timeHere} reads it.
+ *
+ * @throws UsageError
+ */
+export function timeAbout(
+  job: string | undefined,
+  text: string,
+  option: string,
+  options: TimeOptions,
+): (timeZone: string | undefined) => EpochMs {
+  if (job === undefined) {
+    const at = timeHere(text, option, options);
+    return () => at;
+  }
+  const asked = parseTime(text, option);
+  return (timeZone = 'UTC') => timeIn(asked, timeZone);
+}
+
 /** The end that a person plans, as a time or as a duration from now. A time without an offset is in the job's zone. */
 export function plannedEnd(text: string | undefined, now: EpochMs): (timeZone: string) => EpochMs | undefined {
   if (text === undefined) return () => undefined;

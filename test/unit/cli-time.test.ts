@@ -1,5 +1,15 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { bothTimes, parseTime, plannedEnd, textIn, timeHere, timeIn, utc, wallClock } from '../../src/cli/time';
+import {
+  bothTimes,
+  parseTime,
+  plannedEnd,
+  textIn,
+  timeAbout,
+  timeHere,
+  timeIn,
+  utc,
+  wallClock,
+} from '../../src/cli/time';
 import { showTime } from '../../src/core/show-time';
 import { UsageError } from '../../src/cli/cli-error';
 
@@ -114,6 +124,12 @@ describe('a TIME that is not about one job', () => {
     expect(timeHere('2026-11-21T17:40', '--until', {})).toBe(Date.UTC(2026, 10, 21, 17, 40));
     expect(timeHere('2026-11-21T17:40', '--until', { local: true })).toBe(Date.UTC(2026, 10, 21, 8, 40));
     expect(timeHere('2026-11-21T17:40+01:00', '--until', { local: true })).toBe(Date.UTC(2026, 10, 21, 16, 40));
+    const since = (job: string | undefined, options: object, zone?: string): number =>
+      timeAbout(job, '2026-11-21T17:40', '--since', options)(zone);
+    expect(since(undefined, {}, 'Europe/Paris')).toBe(Date.UTC(2026, 10, 21, 17, 40));
+    expect(since(undefined, { local: true }, 'Europe/Paris')).toBe(Date.UTC(2026, 10, 21, 8, 40));
+    expect(since('a', { local: true }, 'Europe/Paris')).toBe(Date.UTC(2026, 10, 21, 16, 40));
+    expect(since('a', { local: true })).toBe(Date.UTC(2026, 10, 21, 17, 40));
     expect(() => timeHere('soon', '--until', {})).toThrow(/or without either for UTC;/);
     expect(() => timeHere('soon', '--until', { local: true })).toThrow(
       /or without either for this machine's time zone;/,
