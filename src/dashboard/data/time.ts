@@ -91,8 +91,9 @@ export function offsetAt(at: number, zone: string): number {
 export function instantIn(text: string, zone: string): number | undefined {
   const wall = Date.parse(`${text}Z`);
   if (Number.isNaN(wall)) return undefined;
-  const guess = wall - offsetAt(wall, zone) * 60_000;
-  return wall - offsetAt(guess, zone) * 60_000;
+  // No clock is a day from UTC: these are the offsets before and after it.
+  const found = [wall - DAY, wall + DAY].map((at) => wall - offsetAt(at, zone) * MINUTE);
+  return found.find((at) => at + offsetAt(at, zone) * MINUTE === wall) ?? found[0];
 }
 
 /** `in 4 min`, `2 h ago`, `now`. */

@@ -1,0 +1,46 @@
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+
+/** It is code of a browser, whose types this folder lacks. */
+interface Time {
+  instantIn(text: string, zone: string): number | undefined;
+}
+let time: Time;
+
+beforeAll(async () => {
+  vi.stubGlobal('location', { search: '', hash: '' });
+  const load = (name: string): Promise<unknown> =>
+    import(/* @vite-ignore */ path.join(__dirname, `../../src/dashboard/data/${name}.ts`));
+  time = (await load('time')) as Time;
+});
+
+afterAll(() => vi.unstubAllGlobals());
+
+describe('a time that a person types', () => {
+  it.each([
+    ['2026-10-25T01:30', 'Europe/Berlin', '2026-10-24T23:30:00.000Z'],
+    ['2026-10-25T03:30', 'Europe/Berlin', '2026-10-25T02:30:00.000Z'],
+    ['2026-03-29T03:30', 'Europe/Berlin', '2026-03-29T01:30:00.000Z'],
+    ['2026-11-01T02:30:15', 'America/New_York', '2026-11-01T07:30:15.000Z'],
+    ['2011-12-31T05:00', 'Pacific/Apia', '2011-12-30T15:00:00.000Z'],
+  ])('%s in %s', (text, zone, instant) => {
+    expect(new Date(time.instantIn(text, zone) ?? NaN).toISOString()).toBe(instant);
+  });
+
+  it.each([
+    ['2026-10-25T02:30', 'Europe/Berlin', '2026-10-25T00:30:00.000Z'],
+    ['2026-11-01T01:30', 'America/New_York', '2026-11-01T05:30:00.000Z'],
+    ['2026-04-05T02:30', 'Pacific/Auckland', '2026-04-04T13:30:00.000Z'],
+    ['2026-04-05T01:45', 'Australia/Lord_Howe', '2026-04-04T14:45:00.000Z'],
+  ])('%s, which the clocks of %s show twice, is in the first pass', (text, zone, instant) => {
+    expect(new Date(time.instantIn(text, zone) ?? NaN).toISOString()).toBe(instant);
+  });
+
+  it.each([
+    ['2026-03-29T02:30', 'Europe/Berlin', '2026-03-29T01:30:00.000Z'],
+    ['2026-03-08T02:30', 'America/New_York', '2026-03-08T07:30:00.000Z'],
+    ['2026-09-06T00:30', 'America/Santiago', '2026-09-06T04:30:00.000Z'],
+  ])('%s, which the clocks of %s skip, is an hour later', (text, zone, instant) => {
+    expect(new Date(time.instantIn(text, zone) ?? NaN).toISOString()).toBe(instant);
+  });
+});
