@@ -5,13 +5,23 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 interface Time {
   instantIn(text: string, zone: string): number | undefined;
 }
+interface Scales {
+  ticksOf(
+    scale: { readonly from: number; readonly until: number; readonly width: number },
+    zone: string,
+    labelWidth: number,
+  ): readonly { readonly at: number; readonly label: string }[];
+}
+
 let time: Time;
+let scales: Scales;
 
 beforeAll(async () => {
   vi.stubGlobal('location', { search: '', hash: '' });
   const load = (name: string): Promise<unknown> =>
     import(/* @vite-ignore */ path.join(__dirname, `../../src/dashboard/data/${name}.ts`));
   time = (await load('time')) as Time;
+  scales = (await load('scale')) as Scales;
 });
 
 afterAll(() => vi.unstubAllGlobals());
@@ -42,5 +52,23 @@ describe('a time that a person types', () => {
     ['2026-09-06T00:30', 'America/Santiago', '2026-09-06T04:30:00.000Z'],
   ])('%s, which the clocks of %s skip, is an hour later', (text, zone, instant) => {
     expect(new Date(time.instantIn(text, zone) ?? NaN).toISOString()).toBe(instant);
+  });
+});
+
+describe('the labels below a picture', () => {
+  const HOUR = 3_600_000;
+  const labels = (from: string, hours: number, zone: string, width: number): readonly string[] => {
+    const at = Date.parse(from);
+    return scales.ticksOf({ from: at, until: at + hours * HOUR, width }, zone, 90).map(({ label }) => label);
+  };
+
+  it('are round times of the zone, also after its clocks have changed', () => {
+    const forward = labels('2026-03-28T20:00:00Z', 24, 'Europe/Berlin', 720);
+    expect(forward).toEqual(['21:00', '29 Mar 00:00', '03:00', '06:00', '09:00', '12:00', '15:00', '18:00', '21:00']);
+    const back = labels('2026-10-24T20:00:00Z', 24, 'Europe/Berlin', 720);
+    expect(back).toEqual(['00:00', '03:00', '06:00', '09:00', '12:00', '15:00', '18:00', '21:00']);
+    expect(labels('2026-10-25T00:00:00Z', 3, 'Europe/Berlin', 400)).toEqual(['02:00', '02:00', '03:00', '04:00']);
+    const days = labels('2026-03-27T12:00:00Z', 96, 'Europe/Berlin', 450);
+    expect(days).toEqual(['00:00', '29 Mar 00:00', '30 Mar 00:00', '31 Mar 00:00']);
   });
 });
