@@ -4,6 +4,9 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 /** It is code of a browser, whose types this folder lacks. */
 interface Time {
   instantIn(text: string, zone: string): number | undefined;
+  fullTime(at: number, zone: string): string;
+  dayOf(at: number, zone: string): string;
+  offsetAt(at: number, zone: string): number;
 }
 interface Scales {
   ticksOf(
@@ -53,6 +56,15 @@ describe('a time that a person types', () => {
   ])('%s, which the clocks of %s skip, is an hour later', (text, zone, instant) => {
     expect(new Date(time.instantIn(text, zone) ?? NaN).toISOString()).toBe(instant);
   });
+});
+
+it('a zone that the browser does not know is shown as UTC, and said to be', () => {
+  const at = Date.UTC(2026, 6, 1, 23, 5, 9);
+  expect(time.fullTime(at, 'Mars/Olympus')).toBe('Wed, 1 Jul 2026, 23:05:09 UTC');
+  expect(time.fullTime(at, 'Europe/Kyiv')).toMatch(/2 Jul 2026, 02:05:09 Europe\/Kyiv$/);
+  expect(time.dayOf(at, 'Mars/Olympus')).toBe('01/07/2026');
+  expect(time.offsetAt(at, 'Mars/Olympus')).toBe(0);
+  expect(time.instantIn('2026-07-01T23:05:09', 'Mars/Olympus')).toBe(at);
 });
 
 describe('the labels below a picture', () => {
