@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { dueAtOf, timeAt } from '../../src/dashboard/data/asked-time';
-import type { RunSummary } from '../../src/dashboard/data/model';
+import { dueAtOf, inProgressFrom, timeAt } from '../../src/dashboard/data/asked-time';
+import type { OneRun, RunSummary } from '../../src/dashboard/data/model';
 
 const T0 = Date.UTC(2026, 0, 1, 12);
 const MINUTE = 60_000;
@@ -53,4 +53,11 @@ describe('the picture of runs over time', () => {
     expect(asked(198)).toBe(at(180));
     expect(asked(100)).toBe(at(100));
   });
+});
+
+it('due times that came while a run waited for its place are among those that it overlapped', () => {
+  const waited = { ...run(60, { late: 6 }), claimedAt: at(60), attempts: [] } as unknown as OneRun;
+  expect(inProgressFrom(waited)).toBe(at(60));
+  expect(inProgressFrom({ ...waited, claimedAt: null })).toBe(at(66));
+  expect(inProgressFrom({ ...waited, claimedAt: null, startedAt: null })).toBe(at(60));
 });

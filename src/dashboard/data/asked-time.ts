@@ -1,4 +1,4 @@
-import type { DueTimes, RunSummary } from './model';
+import type { DueTimes, OneRun, RunSummary } from './model';
 import { type Scale, instantAt, positionOf } from './place';
 
 /** A run of a moment can still be seen, and hit. */
@@ -10,6 +10,11 @@ const MINUTE = 60_000;
 export function dueAtOf({ scheduledFor, startedAt, latenessMs, trigger }: RunSummary): number {
   if (startedAt !== null && trigger === 'backfill') return Date.parse(startedAt);
   return startedAt === null || latenessMs === null ? Date.parse(scheduledFor) : Date.parse(startedAt) - latenessMs;
+}
+
+/** From when on other due times came during a run: it may have waited, or lost its first holder, before it started. */
+export function inProgressFrom({ claimedAt, startedAt, scheduledFor }: OneRun): string {
+  return claimedAt ?? startedAt ?? scheduledFor;
 }
 
 /** The time that a place in the picture means: that of the record there, of a due time near it, or the minute. */
