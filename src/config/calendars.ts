@@ -166,7 +166,7 @@ function readIcal(
       unused.exclude = false;
       return false;
     };
-    const entries = parseIcal(new TextDecoder('utf-8').decode(bytes), isWanted);
+    const entries = parseIcal(textOf(bytes), isWanted);
     const remedy = 'use a category or summary that its events have';
     if (unused.select) report.error([...at, 'select'], 'selects no event of the file', remedy);
     else if (unused.exclude)
@@ -176,6 +176,13 @@ function readIcal(
     if (!(error instanceof IcalError)) throw error;
     return refuse(`is not usable at line ${error.line}: ${error.message}`, error.remedy);
   }
+}
+
+/** Simple programs fold a line in the middle of a character: its bytes are put together before the line end. */
+function textOf(bytes: Uint8Array): string {
+  const folded = Buffer.from(bytes).toString('latin1');
+  const whole = folded.replace(/([\xc2-\xf4][\x80-\xbf]*)(\r?\n[ \t])([\x80-\xbf]+)/g, '$1$3$2');
+  return new TextDecoder('utf-8').decode(Buffer.from(whole, 'latin1'));
 }
 
 function matches({ categories = [], summary = [] }: EventFilter, event: EventText): boolean {

@@ -16,11 +16,17 @@ export interface RealPackages {
   readonly durable: typeof Durable;
   readonly registry: AppRegistry;
   /** A hub with all functions that were registered so far. */
-  hub(options?: Partial<Pick<HubOptions, 'maxConcurrentActivities' | 'handOverDelayMs' | 'files' | 'visibility'>>): Hub;
+  hub(options?: HubSettings): Hub;
   /** The state that an orchestrator function returns for one payload. */
   play(name: string, payload: string): Promise<OrchestratorState>;
   readonly errors: string[];
   readonly log: LogLine[];
+}
+
+interface HubSettings extends Partial<
+  Pick<HubOptions, 'maxConcurrentActivities' | 'handOverDelayMs' | 'files' | 'visibility'>
+> {
+  readonly timeoutMs?: number;
 }
 
 interface OrchestratorState {
@@ -55,7 +61,7 @@ export function loadRealPackages(): RealPackages {
       const { returnValue } = await invoke(fn, { trigger: { string: payload } });
       return JSON.parse(toJson(returnValue) ?? '{}') as OrchestratorState;
     },
-    hub({ maxConcurrentActivities = 10, handOverDelayMs, files = NO_FILES, visibility = VISIBILITY } = {}) {
+    hub({ maxConcurrentActivities = 10, handOverDelayMs, files = NO_FILES, visibility = VISIBILITY, timeoutMs } = {}) {
       const { hosted: functions } = checkFunctions(registry.functions.values(), { routePrefix: 'api', strict: true });
       return createHub({
         orchestrators: functions.filter((fn) => fn.kind === 'orchestration'),
@@ -69,7 +75,7 @@ export function loadRealPackages(): RealPackages {
           registry,
           sink: (line) => log.push(line),
           clientInput: () => ({}),
-          timeoutMs: undefined,
+          timeoutMs,
           onTimeout: (message) => errors.push(message),
         }),
         onError: (_, message) => errors.push(message),

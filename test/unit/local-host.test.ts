@@ -95,6 +95,11 @@ describe("an app's folder", () => {
     [undefined, 1_800_000],
     ['00:05:00', 300_000],
     ['1.00:00:01', 86_401_000],
+    ['00:05', 300_000],
+    ['00:00:01.5', 1_500],
+    // No hour is later than 23: these are days, hours and minutes.
+    ['24:00:00', 24 * 86_400_000],
+    ['100:01:30', (100 * 24 + 1.5) * 3_600_000],
     ['-1', undefined],
   ])('reads functionTimeout %j as %j ms', (functionTimeout, expected) => {
     write('host.json', { version: '2.0', functionTimeout });
@@ -133,6 +138,11 @@ describe("an app's folder", () => {
   it.each([
     [{}, '"version"'],
     [{ version: '2.0', functionTimeout: '5m' }, '"functionTimeout" in'],
+    [{ version: '2.0', functionTimeout: '00:90:00' }, '"functionTimeout" in'],
+    [{ version: '2.0', functionTimeout: '00:05:60' }, '"functionTimeout" in'],
+    [{ version: '2.0', functionTimeout: '1.24:00:00' }, '"functionTimeout" in'],
+    [{ version: '2.0', functionTimeout: '24:00' }, '"functionTimeout" in'],
+    [{ version: '2.0', functionTimeout: '30:30:00' }, '"functionTimeout" in'],
     [
       { version: '2.0', extensions: { durableTask: { maxConcurrentActivityFunctions: 0 } } },
       'maxConcurrentActivityFunctions',

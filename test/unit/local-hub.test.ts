@@ -183,6 +183,19 @@ describe('orchestrations of the real durable-functions on the hub in memory', ()
     },
   );
 
+  it.each([
+    ['20 ms', 20, 1],
+    ['30 days, which is longer than a timer of Node can be', 30 * 86_400_000, 0],
+  ])('ends the host after a functionTimeout of %s', async (_, timeoutMs, errors) => {
+    const hub = packages.hub({ timeoutMs });
+    const { id } = hub.start('isGated', undefined, 'null');
+    await vi.waitFor(() => expect(calls).toHaveLength(1), { timeout: 20_000, interval: 2 });
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    gate.resolve();
+    await ended(hub, id);
+    expect(packages.errors).toHaveLength(errors);
+  });
+
   it('passes nothing as null', async () => {
     expect(await run('echoes')).toEqual({ status: 'Completed', output: null });
   });

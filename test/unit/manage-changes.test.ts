@@ -575,7 +575,7 @@ describe('a back-fill over HTTP', () => {
     });
     const runs = await made.send({ path: 'runs?trigger=backfill', as: 'viewer' });
     expect(runs.json).toMatchObject({
-      runs: [{ scheduledFor: '2026-01-01T00:01:00.000Z', trigger: 'backfill', origin }],
+      runs: [{ scheduledFor: '2026-01-01T00:01:00.000Z', trigger: 'backfill', latenessMs: null, origin }],
     });
     expect((await made.send({ method: 'DELETE', path, as: 'operator' })).json).toMatchObject({ code: 'NoBackfill' });
     expect(await audit(made)).toMatchObject([

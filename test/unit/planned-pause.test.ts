@@ -230,6 +230,25 @@ describe('planned work', () => {
     expect((await readOverview(sim.store, [])).maintenance).toEqual([]);
   });
 
+  it.each([
+    ['past in UTC, and ahead for its only job', ['a'], -60, 60, 60],
+    ['ahead, and later for one of its jobs', ['a', 'b'], 120, 420, 420],
+    ['later in UTC, where it has no job', ['a'], 420, 120, 120],
+  ])('ends with the last of its pauses, if the end is %s', async (_, names, inUtc, there, minutes) => {
+    const jobs = [jobSpec('a', '@every 1m', { timeZone: 'America/New_York' }), jobSpec('b', '@every 1m')];
+    const sim = rivalTicks({ jobs, start: T0 });
+    await sim.clock.advance(MINUTE);
+    const { store, clock } = sim;
+    const origin = { actor: 'ann', channel: 'cli', note: 'new database' } as const;
+    const acting = { store, clock, newId: () => '', waiting: () => undefined, origin };
+    const subjects = jobs.map((spec) => ({ name: spec.name, spec })).filter(({ name }) => names.includes(name));
+    const untilIn = (timeZone: string): number => T0 + (timeZone === 'UTC' ? inUtc : there) * MINUTE;
+    await pauseMany(acting, { jobs: subjects, choice: { names } }, { untilIn });
+    expect((await readOverview(store, [])).maintenance.map(({ until }) => until)).toEqual([
+      new Date(T0 + minutes * MINUTE).toISOString(),
+    ]);
+  });
+
   it('is read once to be ended, and not written where there is none', async () => {
     const sim = rivalTicks({ jobs: [], start: T0 });
     const calls: string[] = [];

@@ -321,7 +321,8 @@ async function runCluster(options: DevOptions, app: string, printer: Printer): P
     });
     if (opened !== undefined) await untilTicking(cluster, opened.ticking, ending);
     claim.publish(devFile(cluster, container, sweepInterval, jobs));
-    printer.ready(cluster, { app, container, data, jobs: jobs?.jobs(Date.now()) ?? [] });
+    const now = Date.now();
+    printer.ready(cluster, { app, container, data, now, jobs: jobs?.jobs(now) ?? [] });
     reports.release();
     const isEnding = (): boolean => ending.signal.aborted;
     reloadOnChange(watch, { app, main, build, cluster, jobs, printer, isEnding });

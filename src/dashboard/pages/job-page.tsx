@@ -99,7 +99,7 @@ function Below({ job, listed, due, failure }: BelowProps): JSX.Element {
       </div>
       {inFile && job.settings?.kind === 'timed' && <BackfillPanel job={job} />}
       <div class="two">
-        {inFile && <DueTimes due={due} failure={failure} />}
+        {job.settings !== null && <DueTimes kind={job.settings.kind} due={due} failure={failure} />}
         <SettingsInWords settings={job.settings} />
       </div>
     </>

@@ -3,7 +3,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { changed, go, param } from '../data/address';
 import { now } from '../data/clock';
 import type { HeldOrder } from '../data/held-order';
-import { MINE, exactTime, fullTime, relative, shortTime, span, zoneOf } from '../data/time';
+import { MINE, exactTime, fullTime, relative, shortTime, shownZone, span, zoneOf } from '../data/time';
 import type { IconName, Label } from '../data/words';
 
 const PATHS: Readonly<Record<IconName, string>> = {
@@ -131,7 +131,7 @@ export function InHowLong({ at, zone }: TimeProps): JSX.Element {
 }
 
 function inBothZones(at: number, zone: string | null | undefined): string {
-  const zones = new Set([MINE, zone ?? 'UTC', 'UTC']);
+  const zones = new Set([MINE, shownZone(zone ?? 'UTC'), 'UTC']);
   return [...zones].map((one) => fullTime(at, one)).join('\n');
 }
 

@@ -329,6 +329,8 @@ function listedRun(job: PagedJob, { key, summary }: ListedRecord): ListedRun | u
   const isManual = parts.request !== undefined;
   const startedAt = instantOf(summary['started']);
   const due = isManual || spec === undefined ? parts.scheduledFor : actualTime(spec, parts.scheduledFor);
+  // A back-filled run is due when its turn comes, which only its record has.
+  const isUnknown = isManual ? summary['trigger'] === 'backfill' : spec === undefined;
   const isOpen = summary['state'] === 'open';
   const waits = (row?.run?.key === key && job.current === 'retrying') || job.aside?.run?.key === key;
   const outcome = OUTCOMES.find((outcome) => outcome === summary['outcome']) as Outcome | undefined;
@@ -346,7 +348,7 @@ function listedRun(job: PagedJob, { key, summary }: ListedRecord): ListedRun | u
     token: wholeOf(summary['token']),
     startedAt,
     endedAt: instantOf(summary['ended']),
-    latenessMs: startedAt === undefined || (spec === undefined && !isManual) ? undefined : startedAt - due,
+    latenessMs: startedAt === undefined || isUnknown ? undefined : startedAt - due,
     waitedMs: wholeOf(summary['waited']) ?? 0,
     origin: originOf(summary['origin']),
     rerunOf: instantOf(summary['rerunof']),
