@@ -21,10 +21,10 @@ type appDeployment = {
   @description('Its Azure region, such as northeurope.')
   region: string
 
-  @description('A subnet that exists, for the app. It is delegated to Microsoft.App/environments. Without it, privateNetwork creates a network.')
+  @description('An existing subnet for the app. It is delegated to Microsoft.App/environments. Without it, privateNetwork creates a network.')
   subnetId: string?
 
-  @description('With privateNetwork and subnetId: the subnet for private endpoints of storage. Their names are yours to resolve.')
+  @description('With privateNetwork and subnetId: the subnet for private endpoints of storage. You must make their names resolvable.')
   endpointSubnetId: string?
 }
 
@@ -69,12 +69,12 @@ param instanceMemoryMB 512 | 2048 | 4096 = 2048
 @description('Spreads the instances and the host account of each app over zones. Not every region offers this for this plan. Set it at the start.')
 param zoneRedundant bool = false
 
-@description('How many instances of each app are always ready to take runs. With 0, the first run after a pause waits for an instance to start.')
+@description('How many instances of each app are always ready to take runs. With 0, the first run after an idle time waits for an instance to start.')
 @minValue(0)
 @maxValue(20)
 param alwaysReady int = 0
 
-@description('The most instances of each app, beside those that are always ready. Not every region accepts less than 40 yet.')
+@description('The most instances of each app, besides those that are always ready. Not every region accepts less than 40 yet.')
 @minValue(1)
 @maxValue(1000)
 param maximumInstanceCount int = 40
@@ -85,7 +85,7 @@ param authClientId string = ''
 @description('The tenant whose users may call the API.')
 param authTenantId string = subscription().tenantId
 
-@description('Keys of machines for the API, each NAME:ROLE:SHA256 as in CRONLEASE_API_KEYS. Empty: no path is open to keys.')
+@description('Keys of programs for the API, each NAME:ROLE:SHA256 as in CRONLEASE_API_KEYS. Empty: no path is open to keys.')
 param apiKeys string[] = []
 
 @description('The API refuses every change.')
@@ -97,7 +97,7 @@ param operatorGroups string[] = []
 @description('Object ids of Entra groups whose members may read the coordination container.')
 param viewerGroups string[] = []
 
-@description('The identities that pipelines deploy packages with. They may read the coordination container.')
+@description('The identities that deploy packages. They may read the coordination container.')
 param deployers packageDeployer[] = []
 
 @description('The URI of a secret in a key vault with the receivers of notices, as in CRONLEASE_RECEIVERS. Empty: none.')
@@ -125,10 +125,10 @@ param redact string[] = []
 @description('The name of the environment, such as production, which the dashboard shows.')
 param environmentName string = ''
 
-@description('Further app settings of each app, for the jobs: names and values, or references to a key vault. They win over those of the template. Settings that are set by hand are lost with the next deployment.')
+@description('Further app settings of each app, for the jobs: names and values, or references to a key vault for secrets, because the history of deployments shows the values. They override those of the template. Settings that were made by hand are lost with the next deployment.')
 param appSettings { *: string } = {}
 
-@description('A Log Analytics workspace that exists, for the logs of the apps. Empty: one is created.')
+@description('An existing Log Analytics workspace for the logs of the apps. Empty: one is created.')
 param logWorkspaceId string = ''
 
 @description('Daily log quota of the created workspace, in GB. After that, no log arrives until the next day, and the alert on silent apps fires.')
@@ -141,11 +141,11 @@ param logWrites bool = false
 @description('Logs each write to the host accounts with its identity, about 15 KB a run.')
 param logHostWrites bool = false
 
-@description('The most logs of writes a day, in GB, apart from those of the apps. -1: no limit.')
+@description('The daily limit of logs of writes, in GB, separate from the logs of the apps. -1: no limit.')
 @minValue(-1)
 param writesQuotaGB int = -1
 
-@description('How many places call the health of each app, every 15 minutes. The alert needs a failure from more than half of them. With 0, only the logs show a dead app.')
+@description('How many places check the health of each app, every 15 minutes. The alert needs a failure from more than half of them. With 0, only the logs show a dead app.')
 @minValue(0)
 @maxValue(5)
 param availabilityPlaces int = 2
@@ -153,7 +153,7 @@ param availabilityPlaces int = 2
 @description('The addresses to which alerts are mailed.')
 param alertEmails string[] = []
 
-@description('Ids of action groups that exist. Alerts notify them too.')
+@description('Ids of existing action groups, which alerts notify too.')
 param actionGroupIds string[] = []
 
 @description('Storage is reached through private endpoints only; its public access is off.')

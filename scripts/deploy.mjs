@@ -1,4 +1,4 @@
-// Deploys the package to one function app after another, each only once the app before is well: see USAGE.
+// Deploys the package to one function app after another, each only once the previous app is healthy: see USAGE.
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -16,7 +16,7 @@ const CALL_MS = 60_000;
  */
 const DEPLOYED = 'Checking the health of the function app';
 
-const NO_AZ = 'az is not there: install the Azure CLI, then "az login"';
+const NO_AZ = 'az was not found: install the Azure CLI, then "az login"';
 
 const USAGE = `node scripts/deploy.mjs [options] [GROUP/APP…]
 
@@ -221,7 +221,7 @@ async function health(url) {
   }
 }
 
-/** Waits until the app is well and ticks with this revision, in a new process. */
+/** Waits until the app is healthy and ticks with this revision, in a new process. */
 async function gate(app, revision, instanceBefore, given) {
   const { group, name } = app;
   const host = await azOrFail(`${name}: its host name is not known`, [
@@ -250,7 +250,7 @@ async function gate(app, revision, instanceBefore, given) {
     }
     await wait(Math.min(POLL_MS, left));
   }
-  console.log(`${name}: well${given['health-only'] ? '' : `, and ticks with revision ${revision}`}`);
+  console.log(`${name}: healthy${given['health-only'] ? '' : `, and ticks with revision ${revision}`}`);
 }
 
 function tickText(seen, revision) {

@@ -103,7 +103,7 @@ variable "maximum_instance_count" {
 }
 
 variable "app_settings" {
-  description = "Further app settings of each app, for the jobs: values, or references to a key vault. They win over those of the module."
+  description = "Further app settings of each app, for the jobs: values, or references to a key vault for secrets, because the state shows the values. They win over those of the module."
   type        = map(string)
   default     = {}
 }

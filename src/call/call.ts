@@ -3,6 +3,7 @@ import {
   type CallSpec,
   CallTemplateError,
   type FilledCall,
+  LONGEST_POLL_WAIT_MS,
   type ReadSetting,
   type RequestOutcome,
   fillCall,
@@ -21,7 +22,6 @@ import { hiding } from './hide';
 import { type Operation, lookAt, operationOf, parseOperation, storeOperation } from './operation';
 
 const FIRST_WAIT_MS: Millis = 10_000;
-const LONGEST_WAIT_MS: Millis = 60_000;
 const SHORTEST_WAIT_MS: Millis = 1_000;
 /** How long the request that ends an operation may take. The grace of the job may end it sooner. */
 const CANCEL_LIMIT_MS: Millis = 10_000;
@@ -265,7 +265,7 @@ async function follow(
       }
       const note = `the operation is at work${look?.state === undefined ? '' : `: ${look.state}`}`;
       context.progress(calling.hide(note), look?.fraction);
-      usual = Math.min(LONGEST_WAIT_MS, usual * 1.5);
+      usual = Math.min(LONGEST_POLL_WAIT_MS, usual * 1.5);
       wait = Math.max(SHORTEST_WAIT_MS, look?.waitMs ?? usual);
     }
   } catch (error) {

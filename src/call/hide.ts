@@ -1,24 +1,23 @@
-import { mask, placesOf, type Redact } from '../core/redact';
+import { mask, type Redact } from '../core/redact';
+import { spelledFinder } from '../core/spelled';
 
 /** A shorter value is in most texts, and is not a secret. */
 const SHORTEST = 4;
 
-/** Hides these values, as they are and as JSON, an address or base64 has them. */
+/** Hides these values, as they are and in base64, however JSON, an address or HTML writes them. */
 export function hiding(values: Iterable<string>): Redact {
   const secrets = [...values]
     .filter((value) => value.length >= SHORTEST)
-    .flatMap((value) => [
-      value,
-      JSON.stringify(value).slice(1, -1),
-      encodeURIComponent(value),
-      Buffer.from(value).toString('base64'),
-    ]);
-  const unique = [...new Set(secrets)];
+    .flatMap((value) => {
+      const bytes = Buffer.from(value);
+      return [value, bytes.toString('base64'), bytes.toString('base64url')];
+    });
+  const finders = [...new Set(secrets)].map((secret) => spelledFinder(secret));
   return (texts, most) =>
     texts.map((text) =>
       mask(
         text,
-        unique.flatMap((secret) => placesOf(secret, text)),
+        finders.flatMap((find) => find(text)),
         most,
       ),
     );

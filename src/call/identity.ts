@@ -1,6 +1,7 @@
 import type { TokenCredential } from '@azure/identity';
 import type { EpochMs, Millis } from '../core/brand';
 import type { Clock } from '../core/clock';
+import { loadedOnce } from '../core/loaded-once';
 
 /** A token is replaced this long before its end. */
 const EARLY_MS: Millis = 5 * 60_000;
@@ -15,12 +16,11 @@ export function createTokens(
   load: () => Promise<Pick<TokenCredential, 'getToken'>>,
 ): (audience: string) => Promise<string> {
   const tokens = new Map<string, { readonly token: string; readonly until: EpochMs }>();
-  let credential: ReturnType<typeof load> | undefined;
+  const credential = loadedOnce(load);
   return async (audience) => {
     const known = tokens.get(audience);
     if (known !== undefined && clock.now() < known.until) return known.token;
-    credential ??= load();
-    const got = await (await credential).getToken(scopeOf(audience));
+    const got = await (await credential()).getToken(scopeOf(audience));
     if (got === null) throw new Error('the identity has no token');
     tokens.set(audience, { token: got.token, until: got.expiresOnTimestamp - EARLY_MS });
     return got.token;

@@ -51,7 +51,7 @@ export function operationOf(answer: Answer, asked: URL): Operation | undefined {
  */
 export function lookAt(operation: Operation, answer: Answer, hide: (text: string) => string): Look {
   const body = membersOf(answer);
-  const going = goingBy(answer, body);
+  const going = goingBy(answer, body, hide);
   const { runtimeStatus } = body;
   if (typeof runtimeStatus === 'string') {
     return byState({ ...operation, kind: 'durable' }, runtimeStatus, { body, hide, going });
@@ -95,13 +95,14 @@ function byState(
 }
 
 /** What an answer says of an operation that goes on. */
-function goingBy(answer: Answer, { percentComplete: percent }: Members): Going {
+function goingBy(answer: Answer, { percentComplete: percent }: Members, hide: (text: string) => string): Going {
   const fraction = typeof percent === 'number' && percent >= 0 && percent <= 100 ? percent / 100 : undefined;
   return (operation, state) => ({
     kind: 'going',
     operation,
     waitMs: waitOf(answer),
-    state: state?.slice(0, 50),
+    // A secret that is cut would not be found.
+    state: state === undefined ? undefined : hide(state).slice(0, 50),
     fraction,
   });
 }

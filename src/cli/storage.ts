@@ -61,13 +61,15 @@ export function openSecondAudit(options: StorageOptions): SecondAudit | undefine
 }
 
 /**
- * The store whose connection a setting of the environment holds, or the settings that begin with its name.
+ * The store whose connection a setting of the environment holds, or the settings that begin with its name, with the
+ * second place of audit entries.
  *
  * @throws StorageSettingsError
  */
 export function openSetting(name: string, container: string | undefined): LeaseStore {
   const place = container ?? (process.env['CRONLEASE_CONTAINER'] || stores.DEFAULT_CONTAINER);
-  const [store] = stores.openShards(timed({ settings: process.env, container: place }), [name]);
+  const connection = timed({ settings: process.env, container: place });
+  const [store] = stores.auditedStores(connection, stores.openShards(connection, [name]));
   if (store === undefined) throw new CliError('NoStorage', `${name} names no store`);
   return store;
 }
@@ -96,21 +98,17 @@ export async function tryStorage(options: StorageOptions): Promise<readonly Trie
 }
 
 /** For commands that take leases. */
-export function openDesk(options: StorageOptions): LeaseTaker {
-  return deskOf(openStore(options));
-}
-
 export function deskOf(store: LeaseStore): LeaseTaker {
   const waiting: LeaseTaker['waiting'] = (why, ms) => warn(`${why}: waits for ${formatDuration(ms)}`);
   return { store, clock: systemClock, newId: randomUUID, waiting };
 }
 
-/** As {@link openDesk}, for the elections in the same container. */
+/** As {@link deskOf}, for the elections in the same container. */
 export function openElections(options: StorageOptions): LeaseTaker<ElectionStore> {
   const [first] = shardsIn(options) ?? [];
   const open = (connection: TimedConnection): ElectionStore =>
     stores.openElectionStore(first === undefined ? connection : stores.connectionOf(connection, first));
-  return { ...openDesk(options), store: opened(options, open) };
+  return { ...deskOf(openStore(options)), store: opened(options, open) };
 }
 
 type TimedConnection = Connection & { readonly callTimeoutMs: number };

@@ -3,7 +3,7 @@ import { parseDuration } from '../core/duration';
 import type { JobSpec } from '../core/job';
 import { instantOf, type Moment, parseMoment } from '../core/schedule/moment';
 import { ScheduleError } from '../core/schedule/schedule-error';
-import { zoneOf } from '../core/schedule/zone';
+import { secondPassOf, zoneOf } from '../core/schedule/zone';
 import { isUtc, machineZone, showTime } from '../core/show-time';
 import { UsageError } from './cli-error';
 
@@ -88,10 +88,14 @@ const DAY_MS = 86_400_000;
 export function timeIn(asked: Asked, timeZone: string): EpochMs {
   if (asked.kind !== 'clock') return instantOf(asked, zoneOf(timeZone));
   const { time, offset, now, where } = asked;
+  const zone = zoneOf(timeZone);
   // A zone is up to 14 hours ahead.
-  const around = [-2, -1, 0, 1, 2].map((days) => {
+  const around = [-2, -1, 0, 1, 2].flatMap((days) => {
     const date = new Date(now + days * DAY_MS).toISOString().slice(0, 10);
-    return instantOf(parseMoment(`${date}T${time}${offset}`), zoneOf(timeZone));
+    const moment = parseMoment(`${date}T${time}${offset}`);
+    // Due times are mostly in the first pass of a repeated hour, but what comes next may be in the second.
+    const second = where === 'ahead' && moment.kind !== 'instant' ? [secondPassOf(zone, moment.wall) * 1_000] : [];
+    return [instantOf(moment, zone), ...second];
   });
   const found = where === 'ago' ? around.findLast((at) => at <= now) : around.find((at) => at >= now);
   if (found === undefined) throw new Error(`no day around ${String(now)} has ${time}`);
@@ -106,6 +110,25 @@ export function timeIn(asked: Asked, timeZone: string): EpochMs {
 export function timeHere(text: string, option: string, { local }: TimeOptions, where: Direction = 'ago'): EpochMs {
   const zone = local === true ? "this machine's time zone" : 'UTC';
   return timeIn(parseTime(text, option, where, Date.now(), zone), zoneHere({ local }));
+}
+
+/**
+ * A TIME of a command that is about one job, or about all of them: in the job's zone, or as {@link timeHere} reads it.
+ *
+ * @throws UsageError
+ */
+export function timeAbout(
+  job: string | undefined,
+  text: string,
+  option: string,
+  options: TimeOptions,
+): (timeZone: string | undefined) => EpochMs {
+  if (job === undefined) {
+    const at = timeHere(text, option, options);
+    return () => at;
+  }
+  const asked = parseTime(text, option);
+  return (timeZone = 'UTC') => timeIn(asked, timeZone);
 }
 
 /** The end that a person plans, as a time or as a duration from now. A time without an offset is in the job's zone. */

@@ -1,6 +1,6 @@
 import type { Problem } from './types';
 
-/** An answer that is an error, by its problem details. */
+/** An error answer, with its problem details. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   /** The status of the answer; 401 also if the platform redirected to its login page. */

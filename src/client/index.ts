@@ -75,7 +75,7 @@ export interface PlannedEnd {
   readonly until?: string | undefined;
 }
 
-/** The planned work that a resume ends. */
+/** The maintenance that a resume ends. */
 export interface EndedMaintenance {
   /** Its `jobs`, as lists show them. Default: those of the choice. */
   readonly maintenance?: string | undefined;

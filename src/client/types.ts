@@ -59,7 +59,7 @@ export type RunsQuery = Readonly<
 export type AuditQuery = Readonly<Omit<z.output<typeof schema.AuditQuery>, 'since'> & { since?: Time | undefined }>;
 /** Selects jobs, and the hours around now. */
 export type TimelineQuery = Readonly<z.output<typeof schema.TimelineQuery>>;
-/** Selects due times to come. */
+/** Selects future due times. */
 export type DueTimesQuery = Readonly<
   Omit<z.output<typeof schema.DueTimesQuery>, 'from' | 'until'> & {
     from?: Time | undefined;

@@ -163,7 +163,7 @@ function readIcal(
       unused.exclude = false;
       return false;
     };
-    const entries = parseIcal(new TextDecoder('utf-8').decode(bytes), isWanted);
+    const entries = parseIcal(textOf(bytes), isWanted);
     const remedy = 'use a category or summary that its events have';
     if (unused.select) report.error([...at, 'select'], 'selects no event of the file', remedy);
     else if (unused.exclude)
@@ -173,6 +173,13 @@ function readIcal(
     if (!(error instanceof IcalError)) throw error;
     return refuse(`is not usable at line ${error.line}: ${error.message}`, error.remedy);
   }
+}
+
+/** Simple programs fold a line in the middle of a character: its bytes are put together before the line end. */
+function textOf(bytes: Uint8Array): string {
+  const folded = Buffer.from(bytes).toString('latin1');
+  const whole = folded.replace(/([\xc2-\xf4][\x80-\xbf]*)(\r?\n[ \t])([\x80-\xbf]+)/g, '$1$3$2');
+  return new TextDecoder('utf-8').decode(Buffer.from(whole, 'latin1'));
 }
 
 function matches({ categories = [], summary = [] }: EventFilter, event: EventText): boolean {
@@ -213,7 +220,7 @@ function warnOfEnd(name: string, calendar: Entries, report: IssueReport, now: Ep
     end <= now
       ? `ended with ${day}: it excludes no later day`
       : `ends with ${day}, in less than 60 days: it excludes no later day`,
-    'add the days that follow, or replace its iCalendar file; remove it if it is not needed any more',
+    'add the days that follow, or replace its iCalendar file; remove it if it is no longer needed',
   );
 }
 

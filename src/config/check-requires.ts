@@ -56,7 +56,7 @@ function checkOwn(path: Path, { schedule, overlap }: Requiring, report: IssueRep
   if (overlap === 'cancel') {
     report.error(
       [...path, 'overlap'],
-      'does not go with requires: a due time would cancel the run, and might then never run',
+      'cannot be combined with requires: a due time would cancel the run, and might then never run',
       'must be "skip" or "queue"',
     );
   }
@@ -70,7 +70,7 @@ function checkRequired(
 ): void {
   if (required === '') return;
   if (job.requires.indexOf(required) !== place.at(-1)) {
-    report.error(place, 'is in the list already', 'name each job once');
+    report.error(place, 'is in the list twice', 'name each job once');
     return;
   }
   if (required === name) {
@@ -128,7 +128,7 @@ function refuseCircles(known: ReadonlyMap<string, Requiring>, report: IssueRepor
 
 function refuseCircle(place: Path, way: readonly string[], required: string, report: IssueReport): void {
   const circle = [...way.slice(way.indexOf(required)), required].map((name) => `"${name}"`);
-  const message = `closes a circle, in which no job would ever run: ${circle.join(' requires ')}`;
+  const message = `forms a circle, in which no job would ever run: ${circle.join(' requires ')}`;
   report.error(place, message, 'leave one of them out');
 }
 

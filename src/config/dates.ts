@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { dateWindow, spanOf, type Window } from '../core/schedule/window';
 import { dayOf } from '../core/schedule/calendar';
+import type { Yearly } from '../core/schedule/exclusion';
 import { parseMoment } from '../core/schedule/moment';
 import { ScheduleError } from '../core/schedule/schedule-error';
 import { zoneOf } from '../core/schedule/zone';
@@ -63,6 +64,12 @@ export const exceptedYearly = z.strictObject({
   name,
 });
 
+/** A yearly entry unchanged. One whose years run backwards would exclude nothing, unnoticed. */
+function inYears<Entry extends Pick<Yearly, 'since' | 'until'>>(entry: Entry): Entry {
+  if ((entry.since ?? 0) <= (entry.until ?? Infinity)) return entry;
+  throw new ScheduleError('ends before it begins', '"until" is the last year, and must not be before "since"');
+}
+
 const texts = (description: string, examples: string[]) =>
   z
     .array(z.string().min(1))
@@ -89,7 +96,7 @@ export const CALENDAR_LIMITS = { entries: 5_000, calendars: 100 };
 const calendarEntry = z.union([
   exceptedDate,
   exceptedSpan,
-  exceptedYearly,
+  exceptedYearly.transform(reading(inYears)),
   z.strictObject({
     file: z
       .string()

@@ -1,3 +1,4 @@
+import { isoOf } from '../core/iso';
 import { DAY_SECONDS, dayOf } from '../core/schedule/calendar';
 import { instantOf } from '../core/schedule/moment';
 import { ScheduleError } from '../core/schedule/schedule-error';
@@ -182,7 +183,7 @@ function knownZone(zone: string, { name, line }: Pick<Property, 'name' | 'line'>
 function endOf(start: Time, end: Property | undefined, duration: Property | undefined, line: number): Time {
   if (end !== undefined) {
     const time = timeOf(end);
-    if (time.kind !== start.kind) throw new IcalError(end.line, 'DTEND is of another kind than DTSTART', REMEDY);
+    if (time.kind !== start.kind) throw new IcalError(end.line, 'DTEND is not of the same kind as DTSTART', REMEDY);
     // Programs write a day that ends on itself, and every calendar shows it as one day.
     if (time.kind === 'date' && time.second === start.second) return { ...time, second: time.second + DAY_SECONDS };
     if (time.second <= start.second)
@@ -232,16 +233,28 @@ function yearlyOf({ value, line }: Property, start: Time, end: Time): readonly R
     if (key === 'COUNT' && /^[1-9]\d{0,3}$/.test(given) && !isLeapDay) {
       until = since + Number(given) - 1;
     } else if (key === 'UNTIL' && /^\d{8}(T\d{6}Z?)?$/.test(given)) {
-      const isOver = Number(given.slice(4, 8)) < month * 100 + day;
-      until = Number(given.slice(0, 4)) - (isOver ? 1 : 0);
+      const last = lastDayOf(given);
+      const isOver = Number(last.slice(4)) < month * 100 + day;
+      until = Number(last.slice(0, 4)) - (isOver ? 1 : 0);
     } else refuse(part);
   }
   const days = (end.second - start.second) / DAY_SECONDS;
   if (days > 366) refuse(`${days} days`);
   // Address books write 1604 for a birthday without a year, and nothing was due before 1970.
-  if ((until ?? Infinity) < 1970) return [];
-  const years = { since: Math.max(since, 1970), ...(until !== undefined && { until: Math.min(until, 9999) }) };
+  const first = Math.max(since, 1970);
+  if ((until ?? Infinity) < first) return [];
+  const years = { since: first, ...(until !== undefined && { until: Math.min(until, 9999) }) };
   return [{ yearly: textOf(start).slice(5), days, ...years }];
+}
+
+/** No clock is further ahead of UTC. */
+const MOST_AHEAD = 14 * 3_600_000;
+
+/** The last day of a rule, as digits. Exchange writes the instant of its midnight on the clocks of the calendar. */
+function lastDayOf(until: string): string {
+  const midnight = until.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(00|15|30|45)00Z$/, '$1-$2-$3T$4:$5:00Z');
+  const at = midnight === until ? NaN : Math.min(Date.parse(midnight) + MOST_AHEAD, LAST * 1000);
+  return Number.isNaN(at) ? until.slice(0, 8) : isoOf(at).slice(0, 10).replaceAll('-', '');
 }
 
 function textOf({ kind, second }: Time): string {

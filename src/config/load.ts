@@ -88,7 +88,7 @@ export function loadJobs(source: string | object, options: LoadOptions = {}): Lo
   }
   const { first, count } = report.errors;
   if (count > 0) throw new ConfigError(first, report.warnings, name, { count });
-  if (specs.length === 0) report.warning(['jobs'], 'holds no job, so nothing ever runs', 'add one');
+  if (specs.length === 0) report.warning(['jobs'], 'contains no job, so nothing ever runs', 'add one');
   return { jobsFile: { revision, jobs: specs }, warnings: report.warnings, inputs, calendars: inlined, files };
 }
 
@@ -158,7 +158,7 @@ function checkGroups(jobs: Readonly<Record<string, unknown>>, groups: readonly s
     if (typeof schedule === 'string' && schedule.trim() === '@always') {
       report.error(
         place,
-        'cannot be used: @always is a leader job, whose terms would keep a place of the group all the time',
+        'cannot be used: @always is a leader job, whose terms would occupy a place in the group all the time',
         'leave it out',
       );
     }

@@ -43,7 +43,7 @@ const LONGEST_WAIT = AHEAD_AT_MOST_MS - 86_400_000;
 
 const retry = z
   .strictObject({
-    attempts: z.int().min(1).describe('How many attempts a run has, the first one included.').prefault(3),
+    attempts: z.int().min(1).describe('How many attempts a run has, including the first.').prefault(3),
     backoff: duration('The wait before the second attempt.', { least: 0 }).prefault('10s'),
     factor: z.number().min(1).describe('Each further wait is this many times longer.').prefault(2),
     maxBackoff: duration('The longest wait.', { least: 0, most: LONGEST_WAIT }).prefault('5m'),
@@ -75,7 +75,7 @@ const notifyShape = {
     .array(z.enum(NOTICE_TOPICS))
     .min(1)
     .describe(
-      'What is notified: a `failure`, once for each incident; the `recovery` from it; that the job is `overdue` or `unreadable`, and no longer; its `pause` after `pauseAfterFailures`. Default: all of them.',
+      'What is notified: a `failure`, once for each incident; the `recovery` from it; that the job is `overdue` or `unreadable`, and when it no longer is; its `pause` after `pauseAfterFailures`. Default: all of them.',
     )
     .optional(),
   after: z
@@ -84,7 +84,7 @@ const notifyShape = {
     .describe('How many runs in a row must have failed. Attempts never count. Default: 1.')
     .optional(),
   remind: duration(
-    'How often the notice of a failure, or of an overdue job, is repeated while it lasts and is not acknowledged. Default: never.',
+    'How often the notice of a failure or an overdue job is repeated until it is over or acknowledged. Default: never.',
     { least: 60_000, examples: ['1h', '4h', '1d'] },
   ).optional(),
 };
@@ -98,7 +98,7 @@ export const jobSchema = z
       .string()
       .meta({
         description:
-          'When the job is due. Cron with 5 fields, or with 6 and seconds first (names, `L` and `#` work), or `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`. `@every 90s` counts from 1970. `@at 2026-12-31T23:00:00Z` is due once. `@always` is a leader job, with one term after another and no due times. `@manual` runs only on request.',
+          'When the job is due. Cron with 5 fields, or with 6 and seconds first (names, `L` and `#` work), or `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`. `@every 90s` counts from 1970. `@at 2026-12-31T23:00:00Z` is due once. `@always` is a leader job, which has terms and no due times. `@manual` runs only on request.',
         pattern: SCHEDULE,
         examples: [
           '0 3 * * *',
@@ -115,7 +115,7 @@ export const jobSchema = z
     timeZone: z
       .string()
       .meta({
-        description: 'IANA time zone of the schedule and its windows.',
+        description: 'The IANA time zone of the schedule and its windows.',
         examples: ['Europe/Lisbon', 'America/New_York', 'UTC'],
       })
       .transform(reading(knownZone))
@@ -124,10 +124,10 @@ export const jobSchema = z
     between: z
       .strictObject({
         from: moment('Nothing is due before this').optional(),
-        to: moment('Nothing is due from this on').optional(),
+        to: moment('Nothing is due from this time on').optional(),
       })
       .describe(
-        'The only period in which the job is due. The actual start counts, `spread` included, here and in `except`.',
+        'The only period in which the job is due. Here and in `except`, the actual start counts, including `spread`.',
       )
       .transform(reading(inOrder))
       .optional(),
@@ -140,7 +140,7 @@ export const jobSchema = z
         ]),
       )
       .describe(
-        'Dates, periods with an exclusive `to`, or calendars of this file, as `{"calendar": "holidays"}`, in which nothing is due.',
+        'Dates, periods with an exclusive `to`, or calendars of this file (`{"calendar": "holidays"}`), in which nothing is due.',
       )
       .prefault([]),
     catchUp: z
@@ -164,14 +164,14 @@ export const jobSchema = z
       })
       .prefault([]),
     requireWithin: duration(
-      'How long a due time waits for the jobs that it `requires`. After that it expires. Default: nine tenths of `catchUpWindow`.',
+      'How long a due time waits for the jobs that it `requires` before it expires. Default: nine tenths of `catchUpWindow`.',
     ).optional(),
     group: z
       .string()
       .regex(JOB_NAME)
       .meta({
         description:
-          "One of the file's `groups`. A run of the job starts only while fewer than `maxParallel` runs of its group are at work, on any instance; others wait, by `priority` and then in the order in which they came. Default: none.",
+          "One of the file's `groups`. A run of the job starts only while fewer than `maxParallel` runs of its group are in progress, on any instance. Others wait, by `priority` and then by age. Default: none.",
         examples: ['db'],
       })
       .optional(),
@@ -184,11 +184,11 @@ export const jobSchema = z
       )
       .prefault(5),
     spread: duration(
-      'Delays every start by one fixed offset inside this span, taken from a hash of the job name, so that jobs do not all start at once. `scheduledFor` stays the due time.',
+      'Delays every start by a fixed offset within this span, derived from the job name, so that jobs do not all start at once. `scheduledFor` stays the due time.',
       { least: 0 },
     ).prefault('0s'),
     timeout: duration(
-      'An attempt is aborted after this long. With `grace` it must fit into `functionTimeout` of host.json. Default: `10m`; none for `@always`.',
+      'An attempt is aborted after this long. With `grace`, it must fit in `functionTimeout` of host.json. Default: `10m`; none for `@always`.',
       { most: LONGEST_WAIT },
     ).optional(),
     stallAfter: duration(
@@ -200,7 +200,7 @@ export const jobSchema = z
     ).prefault('5s'),
     retry: retry.prefault({ attempts: 3, backoff: '10s', factor: 2, maxBackoff: '5m', jitter: 'full' }),
     lease: duration(
-      'How long the lease of a running job lasts without renewal, `15s` to `60s` on Azure Blob Storage. Others take over from a dead holder after that, or after 15 s if its runs are short.',
+      "How long a running job's lease lasts without renewal, `15s` to `60s`. Others take over from a dead holder after that, or after 15 s if runs are short.",
       { examples: ['15s', '30s', '60s'] },
     ).prefault('30s'),
     pauseAfterFailures: z
@@ -209,7 +209,7 @@ export const jobSchema = z
       .describe('After this many failed runs in a row the job is paused, with a note. Default: off.')
       .optional(),
     alertAfter: duration(
-      'A job without a success for this long is overdue, which is logged at each sweep, unless the job is paused or disabled. Default: off.',
+      'A job without a success for this long is overdue, which each sweep logs unless the job is paused or disabled. Default: off.',
     ).optional(),
     notify: z
       .union([notify, z.literal(false)])
@@ -221,16 +221,16 @@ export const jobSchema = z
       .string()
       .regex(JOB_NAME)
       .describe(
-        'A name in the app setting `CRONLEASE_PINGS`, whose address is called when a run starts (`/start`), succeeds, and ends without success (`/fail`), so that a service outside watches the job. Default: none.',
+        'A name in the app setting `CRONLEASE_PINGS`, whose address is called when a run starts (`/start`), succeeds, or ends without success (`/fail`), so that an outside service can watch the job. Default: none.',
       )
       .optional(),
     keep: duration(
-      'How long ledger records and logs are kept after their last write. Then a tick deletes them, within five days on blobs.',
+      'How long ledger records and logs are kept after their last write. A tick then deletes them, on blobs within five days.',
     ).prefault('90d'),
     logs: z
       .enum(['keep', 'host', 'none'])
       .describe(
-        '`keep` stores what the handler writes with `log` and `progress`, for each attempt up to 256 KB or 2,000 lines: the beginning and the end, with the gap named. `none` stores nothing of it. `host`: as `keep`, and the host logs lines and events as warnings, past `host.json`.',
+        '`keep` stores what the handler writes with `log` and `progress`, for each attempt up to 256 KB or 2,000 lines: the beginning and the end, with a note of the gap. `none` stores nothing. `host`: as `keep`, and the host logs lines and events as warnings, regardless of the levels in `host.json`.',
       )
       .prefault('keep'),
     input: z
@@ -245,11 +245,11 @@ export const jobSchema = z
     enabled: z
       .boolean()
       .describe(
-        '`false` records the due times as `disabled` instead of running them. The job can still be run by hand.',
+        '`false` records due times as `disabled` instead of running them. The job can still be run by hand.',
       )
       .prefault(true),
   })
-  .describe('When a job runs, and how.');
+  .describe('When and how a job runs.');
 
 const topShape = {
   $schema: z.string().describe('The path of the JSON Schema of this file, for completion in editors.').optional(),
@@ -261,23 +261,23 @@ const topShape = {
     )
     .prefault(0),
   notify: notify
-    .describe('The receivers of notices about the troubles of all jobs. Without `to`, no notice is sent.')
+    .describe('The receivers of notices about all jobs. Without `to`, no notice is sent.')
     .prefault({}),
   groups: z
     .record(
       z.string().regex(JOB_NAME),
       z.strictObject({
-        maxParallel: z.int().min(1).max(MAX_PARALLEL).describe('How many runs of the group are at work at once.'),
+        maxParallel: z.int().min(1).max(MAX_PARALLEL).describe('How many runs of the group may be in progress at once.'),
       }),
     )
     .describe(
-      'Groups of jobs by name, for `group`: `{"db": {"maxParallel": 3}}` for a database that can take three jobs at once. A job that fans out counts once.',
+      'Groups of jobs by name, for `group`: `{"db": {"maxParallel": 3}}` for a database that can handle three jobs at once. A job that fans out counts once.',
     )
     .prefault({}),
   calendars: z
     .record(z.string().regex(JOB_NAME), calendarSchema)
     .describe(
-      'Calendars by name, for `except`: lists of dates, periods, days of each year as `{"yearly": "12-25"}`, and iCalendar files as `{"file": "holidays.ics"}`, which are read at the start. Days are those of the zone of each job.',
+      'Calendars by name, for `except`: lists of dates, periods, days of each year as `{"yearly": "12-25"}`, and iCalendar files as `{"file": "holidays.ics"}`, which are read at the start. Days are in the time zone of each job.',
     )
     .prefault({}),
 };

@@ -75,6 +75,25 @@ export function timeoutAfter(timeoutMs: Millis, what: string): NonNullable<Bound
   };
 }
 
+/** The time that an invocation needs after its handler. */
+const SETTLE_MS: Millis = 3_000;
+
+/**
+ * The end by a timeout, or sooner where the invocation has less left: at its end, the host ends every other one of its
+ * process too.
+ *
+ * @param leftMs what is left of the host's functionTimeout
+ */
+export function timeoutWithin(
+  timeoutMs: Millis,
+  { leftMs, graceMs }: { readonly leftMs: Millis; readonly graceMs: Millis },
+  what: string,
+): NonNullable<Bounds['ends']> {
+  const mostMs = Math.max(1_000, leftMs - graceMs - SETTLE_MS);
+  if (timeoutMs <= mostMs) return timeoutAfter(timeoutMs, what);
+  return { ...timeoutAfter(mostMs, what), message: `${what} was ended before the functionTimeout of its host` };
+}
+
 /**
  * Calls a handler, and waits until it ends or its signal is aborted. A handler that ignores its signal gets no more
  * time than the grace.

@@ -272,9 +272,17 @@ function describeRun(
   };
 }
 
-/** The instant for which the handler of a row's run waits; 0: it does not wait. */
+/** No run is claimed longer before its due time: the longest look-ahead is 60 s, and clocks are a little off. */
+const AHEAD_AT_MOST_MS: Millis = 90_000;
+
+/**
+ * The instant for which the handler of a row's run waits; 0: it does not wait. A run that was claimed for an earlier
+ * time has waited for that: its job has got a longer `spread` since.
+ */
 export function handlerDue(job: JobSpec, { run }: Row): EpochMs {
-  return run?.trigger === 'schedule' ? actualTime(job, run.scheduledFor) : 0;
+  if (run?.trigger !== 'schedule') return 0;
+  const due = actualTime(job, run.scheduledFor);
+  return due - run.since > AHEAD_AT_MOST_MS ? 0 : due;
 }
 
 function renewing(writer: LeasedRow, { leaseId, leaseMs }: Omit<Lease, 'etag'>, listener: RenewalListener): KeptAlive {

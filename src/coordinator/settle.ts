@@ -237,18 +237,21 @@ function newsOf({ row, job }: RowWriter, { outcome, at, reason, ...times }: RowE
   };
 }
 
-/** The due time, or the manual run, of a run whose handler was not called. */
+/** The due time, or the manual run, of a run whose handler was not called. Lists show none that was back-filled. */
 function notRunStretch({ run }: Row, outcome: NotRunOutcome, reason: Reason = 'paused'): readonly Stretch[] {
-  if (run === undefined) return [];
+  if (run === undefined || run.trigger === 'backfill') return [];
   const at = run.scheduledFor;
   return [{ outcome, reason, from: at, through: at, count: 1 }];
 }
 
-/** A job that failed so many runs in a row pauses itself, with a note. */
+/**
+ * A job that failed so many runs in a row pauses itself, with a note. A run without a failure pauses no job: a person
+ * may have resumed it since.
+ */
 async function pauseAfterFailures(writer: RowWriter, end: RowEnd): Promise<void> {
   const { row, job } = writer;
   const { name, pauseAfterFailures: limit } = job.spec;
-  if (limit === undefined || row.failures < limit || end.outcome === 'cancelled') return;
+  if (limit === undefined || row.failures < limit || end.outcome === 'cancelled' || !hasRun(end.outcome)) return;
   const pause: Pause = {
     by: 'cronlease',
     note: `${String(row.failures)} runs in a row failed, the last was ${runIdOf(name, runKey(row))}`,
@@ -270,15 +273,19 @@ async function writeFinal({ row, job, mark, ask }: RowWriter, record: LedgerReco
   const { name } = job.spec;
   const key = runKey(row);
   const stored = storeRecord(record);
-  const written = await ask(async (store, signal) => {
-    if (mark === undefined) return (await store.createRecord(name, key, stored, { signal })).kind === 'created';
-    return (await store.replaceRecord(name, key, stored, mark, { signal })).kind === 'replaced';
-  });
-  if (written) return record;
-  // It may be our own write, whose answer was lost.
-  const found = await ask((store, signal) => readRecord(store, name, key, { signal }));
-  const isOurs = found?.record.state === 'final' && found.record.execution === row.execution;
-  return isOurs ? found.record : undefined;
+  for (let over = mark; ; over = undefined) {
+    const written = await ask(async (store, signal) => {
+      if (over === undefined) return (await store.createRecord(name, key, stored, { signal })).kind === 'created';
+      return (await store.replaceRecord(name, key, stored, over, { signal })).kind === 'replaced';
+    });
+    if (written) return record;
+    // It may be our own write, whose answer was lost.
+    const found = await ask((store, signal) => readRecord(store, name, key, { signal }));
+    // Retention deletes the mark of an attempt that lasts for longer than records are kept.
+    if (found === undefined && over !== undefined) continue;
+    const isOurs = found?.record.state === 'final' && found.record.execution === row.execution;
+    return isOurs ? found.record : undefined;
+  }
 }
 
 /**

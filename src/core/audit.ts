@@ -3,7 +3,7 @@ import { invertedTime } from './key';
 import { asciiJson, ForeignMetadataError, isInstant, isObject, MetadataReader, writeMetadata } from './metadata';
 import { type Origin, boundedOrigin, readOrigin } from './origin';
 
-/** What people change, by the words of the command line. */
+/** What people change, by the words of the command line; `maintenance`: the end of planned work. */
 export const ACTIONS = [
   'run',
   'rerun',
@@ -11,12 +11,14 @@ export const ACTIONS = [
   'cancel',
   'pause',
   'resume',
+  'maintenance',
   'ack',
   'unack',
   'cordon',
   'uncordon',
   'unlock',
   'forget',
+  'recover',
   'shards',
 ] as const;
 export type Action = (typeof ACTIONS)[number];
@@ -26,13 +28,13 @@ export interface AuditEntry {
   readonly at: EpochMs;
   readonly origin: Origin;
   readonly action: string;
-  /** The job or the deployment. */
+  /** The job or the deployment; the jobs of planned work; `jobs`: all of them. */
   readonly target: string;
-  /** `begun`: its end is not known because its writer died, or storage did not answer. */
+  /** `begun`: its end is not known because its writer died, storage did not answer, or others were faster. */
   readonly state: 'begun' | 'done' | 'refused';
   /** What was there before, as JSON. Undefined: nothing. */
   readonly before?: unknown;
-  /** What is there now; of a refusal, its reason. */
+  /** What is there now; of a change that was not made, or not to its end, the reason. */
   readonly after?: unknown;
 }
 

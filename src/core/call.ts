@@ -3,6 +3,9 @@ import { isoOf } from './iso';
 import { isObject } from './metadata';
 import { zoneOf } from './schedule/zone';
 
+/** The longest wait between two polls of an operation whose target asks for none. */
+export const LONGEST_POLL_WAIT_MS: Millis = 60_000;
+
 export const CALL_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 
 /** The `call` of a job as its file has it, checked. Settings and templates in its texts are not filled in. */
@@ -178,7 +181,7 @@ export function isHeaderValue(text: string): boolean {
 
 function headerOf(name: string, value: string): string {
   if (isHeaderValue(value)) return value;
-  throw new CallTemplateError(`call.headers.${name} has characters that no header can hold: change the input`);
+  throw new CallTemplateError(`call.headers.${name} has characters that a header cannot contain: change the input`);
 }
 
 /** A text that is only a template takes the value as it is. */

@@ -38,14 +38,23 @@ export function formatDuration(ms: Millis): string {
 }
 
 /**
- * Reads a .NET time span as `host.json` has it: `hh:mm:ss` or `d.hh:mm:ss`.
+ * Reads a .NET time span as `host.json` has it: `hh:mm:ss` or `d.hh:mm:ss`. With 24 or more first, three parts are days,
+ * hours and minutes: `24:00:00` is 24 days.
+ *
  * @returns milliseconds; undefined when the text is neither.
+ * @see https://learn.microsoft.com/dotnet/fundamentals/runtime-libraries/system-timespan-parse
  */
 export function parseTimeSpan(text: string): Millis | undefined {
-  const match = /^(?:(\d+)\.)?(\d{1,2}):(\d{1,2})(?::(\d{1,2}(?:\.\d+)?))?$/.exec(text);
+  const match = /^(?:(\d+)\.)?(\d+):(\d{1,2})(?::(\d{1,2}(?:\.\d+)?))?$/.exec(text);
   if (match === null) return undefined;
-  const [, days = 0, hours = 0, minutes = 0, seconds = 0] = match;
-  return Number(days) * DAY + Number(hours) * HOUR + Number(minutes) * MINUTE + Number(seconds) * SECOND;
+  const [, given, ...parts] = match;
+  const [first = 0, second = 0, third] = parts.map((part) => (part === undefined ? undefined : Number(part)));
+  const isDays = given === undefined && first > 23 && Number.isInteger(third);
+  const [days, hours, minutes, seconds] = isDays
+    ? [first, second, third ?? 0, 0]
+    : [Number(given ?? 0), first, second, third ?? 0];
+  if (hours > 23 || minutes > 59 || seconds >= 60) return undefined;
+  return days * DAY + hours * HOUR + minutes * MINUTE + seconds * SECOND;
 }
 
 /** Whether `host.json` gives functions no time limit. */

@@ -7,13 +7,13 @@ import { brief } from './text';
  * comments and from those of the members below.
  */
 export type EventName =
-  /** An attempt was given to this deployment. */
+  /** This deployment claimed an attempt. */
   | 'claimed'
-  /** The handler was called, `latenessMs` after its due time. */
+  /** The handler was called, `latenessMs` after the due time. */
   | 'started'
   /** The attempt ended, and the run continues with another one. */
   | 'retrying'
-  /** The items of a fan-out were planned, and instances work on `count` of them. */
+  /** A fan-out was planned, and instances work on its `count` items. */
   | 'fannedOut'
   /** The run ended as `succeeded`. */
   | 'succeeded'
@@ -25,9 +25,9 @@ export type EventName =
   | 'stalled'
   /** The run ended as `cancelled`. */
   | 'cancelled'
-  /** An attempt was given to this deployment, because the last holder of the run died or lost its lease. */
+  /** This deployment claimed an attempt because the run's last holder died or lost its lease. */
   | 'takenOver'
-  /** An attempt found out that it no longer leads, and ended without effect. */
+  /** An attempt found that it no longer leads, and ended without effect. */
   | 'superseded'
   /** The due times are recorded as `overlapped`. */
   | 'overlapped'
@@ -39,28 +39,28 @@ export type EventName =
   | 'paused'
   /** The due times are recorded as `disabled`. */
   | 'disabled'
-  /** The job has been without a success for `ageMs`, longer than its `alertAfter`. Repeated at each sweep. */
+  /** The job has had no success for `ageMs`, longer than its `alertAfter`. Repeated at each sweep. */
   | 'overdue'
-  /** The clock of this machine is more than 2 s off the storage service's. Repeated every five minutes. */
+  /** This machine's clock is more than 2 s off the storage service's. Repeated every five minutes. */
   | 'clockSkew'
   /**
-   * This deployment claims no job, or leaves one out, and `reason` names the cause. Repeated at each sweep while the
+   * This deployment claims no job, or leaves one out; `reason` names the cause. Repeated at each sweep while the
    * trouble lasts; a new reason is logged at once.
    */
   | 'unhealthy'
-  /** This deployment claims again. After trouble with storage: once that has not come back for half a minute. */
+  /** This deployment claims again. After trouble with storage, once that has not recurred for half a minute. */
   | 'healthy'
-  /** Most runs of this process start late, and `reason` names what is short. */
+  /** Most runs of this process start late; `reason` names what it lacks. */
   | 'overloaded'
   /** Most runs start on time again. */
   | 'onTime'
-  /** A notice was created, and is being sent; `reason` is the change that it reports. */
+  /** A notice was created and is being sent; `reason` is the change that it reports. */
   | 'noticed'
-  /** A notice has reached a receiver, which `reason` names. */
+  /** A notice has reached the receiver that `reason` names. */
   | 'noticeSent'
-  /** A notice did not reach a receiver, and is not tried again, or a receiver was switched off; `reason` has the cause. */
+  /** A notice did not reach a receiver and is not retried, or a receiver was disabled; `reason` names the cause. */
   | 'noticeLost'
-  /** Something needs attention, and does not keep jobs from running. */
+  /** Something needs attention, but jobs run. */
   | 'warning';
 
 export interface CoordinatorEvent {
@@ -84,11 +84,11 @@ export interface CoordinatorEvent {
   readonly through?: EpochMs;
   /** How many due times they are, or, for `fannedOut`, how many items. */
   readonly count?: number;
-  /** How late the handler started, for `started`; the greatest one, for `overloaded`. */
+  /** How late the handler started, for `started`; the latest start, for `overloaded`. */
   readonly latenessMs?: number;
-  /** For how long the handler had waited for the concurrency limit of its instance, for `started`. Absent if it had not. */
+  /** How long the handler waited for its instance's concurrency limit, for `started`. Absent if it did not. */
   readonly waitedForConcurrencyMs?: number;
-  /** For how long it had waited for a place in the group of its job, for `started`. Absent if it had not. */
+  /** How long it waited for a place in its job's group, for `started`. Absent if it did not. */
   readonly waitedForGroupMs?: number;
   /** From the first call of the handler to the end of the run, if the event is that end. */
   readonly durationMs?: number;
@@ -96,7 +96,7 @@ export interface CoordinatorEvent {
   readonly trigger?: Trigger;
   /** The id of the run's trace, if the app exports traces. */
   readonly traceId?: string;
-  /** For how long the job has been without a success, for `overdue`. */
+  /** How long the job has had no success, for `overdue`. */
   readonly ageMs?: number;
   /** How far this machine's clock is ahead of the storage service's, for `clockSkew`. */
   readonly skewMs?: number;

@@ -1,3 +1,4 @@
+import { asideKey } from './backfill';
 import type { EpochMs, Token } from './brand';
 import { type Control, type ManualRun, pendingManualRuns, takenManualRuns } from './control';
 import type { Reason, RanOutcome, Stretch, UnrunOutcome } from './outcome';
@@ -36,6 +37,8 @@ export interface Wreck {
   readonly records: readonly RecordView[];
   /** The state of the record of the row's run. */
   readonly runRecord: 'none' | 'open' | 'final';
+  /** Whether the back-filled run that waits while due times go first has a final record. */
+  readonly isAsideOver?: boolean;
   /** The ids of the control's manual runs that have a record. */
   readonly recordedManualRuns: ReadonlySet<string>;
   /** The storage service's time. */
@@ -66,7 +69,7 @@ export interface Recovery {
   readonly run: RunRecovery | undefined;
   /** Due times and manual runs whose outcome is unknown, oldest first. */
   readonly stretches: readonly Stretch[];
-  /** Keys of open records that no row continues. */
+  /** Keys of open records that no row continues, and that of a back-filled run which has waited. */
   readonly abandoned: readonly string[];
 }
 
@@ -80,9 +83,12 @@ export function afterFailover(wreck: Wreck, choices: RecoverChoices): Recovery {
   const { spec, row, records } = wreck;
   const highest = records.reduce((most, record) => Math.max(most, record.token ?? 0), Number(row.token));
   const token = (highest + choices.raiseBy) as Token;
-  const abandoned = records
-    .filter((record) => record.state === 'open' && record.key !== row.run?.key)
-    .map((record) => record.key);
+  // Its back-fill ends, and so does it.
+  const aside = wreck.isAsideOver === true ? undefined : asideKey(row.backfill);
+  const open = records
+    .filter(({ state, key }) => state === 'open' && key !== row.run?.key && key !== aside)
+    .map(({ key }) => key);
+  const abandoned = aside === undefined ? open : [...open, aside];
   if (row.forgotten !== undefined) return { row: { ...row, token }, run: undefined, stretches: [], abandoned };
   const run = recoverRun(wreck, choices);
   const due = spec === undefined ? undecidable(wreck) : dueTimes(wreck, spec, choices.until);
@@ -126,12 +132,20 @@ function keptSince({ spec, row: { keepMs = Infinity }, now }: Wreck): EpochMs {
   return now - Math.min(spec?.keepMs ?? KEEP_MS, keepMs);
 }
 
+/**
+ * What shows in a row that its run ends by this recovery, until the ledger has that end: the raised token hides that a
+ * later run was claimed. For a tick, its end is unknown.
+ */
+export const ENDING = { phase: 'idle', notBefore: 0 } as const;
+
 function recoverRun(wreck: Wreck, { runs }: RecoverChoices): RunRecovery | undefined {
   const { spec, row, records, runRecord } = wreck;
   const { run } = row;
   if (run === undefined) return undefined;
   if (row.phase === 'idle') {
-    return runRecord === 'final' ? undefined : { kind: 'ends', outcome: 'failed', reason: 'outcomeUnknown' };
+    const isEnding = row.notBefore === ENDING.notBefore;
+    if (runRecord === 'final') return isEnding ? { kind: 'settled' } : undefined;
+    return { kind: 'ends', outcome: 'failed', reason: isEnding ? 'failedOver' : 'outcomeUnknown' };
   }
   if (runRecord === 'final') return { kind: 'settled' };
   if (row.phase === 'settled') return { kind: 'settled' };
@@ -169,7 +183,8 @@ function runAfter(row: Row, run: RunRecovery | undefined, { runRecord }: Wreck, 
       // Where no record shows that it is over, the row says so itself.
       return { ...row, phase: runRecord === 'final' ? 'running' : 'settled', notBefore: undefined };
     case 'ends':
-      return row.phase === 'idle' ? row : { ...row, phase: 'running', notBefore: undefined, past: pastOf(row) };
+      if (run.reason === 'outcomeUnknown') return row;
+      return { ...row, phase: 'running', notBefore: undefined, past: pastOf(row) };
     case 'goesOn':
       return {
         ...row,

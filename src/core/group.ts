@@ -60,10 +60,12 @@ export interface RowSight {
  *
  * @param sight undefined: there is no such row
  */
-export function isOut({ token, key }: Member, sight: RowSight | undefined): boolean {
+export function isOut(member: Member | WaitingMember, sight: RowSight | undefined): boolean {
   if (sight === undefined) return true;
+  const { token, key } = member;
   const { isHeld, row, date } = sight;
-  if (row === undefined) return !isHeld;
+  // The run of a place may have items, which go on once the row is put right. No run that waits has any.
+  if (row === undefined) return !isHeld && 'came' in member;
   // The sight is older than the member's claim.
   if (row.token < token) return false;
   // Another run was claimed since, under its own lease.

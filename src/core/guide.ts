@@ -15,7 +15,7 @@ export interface Guidance {
 /** The outcomes of a due time, and its states before it has one. */
 export const STANDING_GUIDE: Readonly<Record<Outcome | OpenStanding, Guidance>> = {
   succeeded: {
-    meaning: 'The handler returned, or a fan-out ended well enough for `onItemFailure`.',
+    meaning: 'The handler returned, or a fan-out ended as `onItemFailure` allows.',
   },
   failed: {
     meaning: 'The last attempt failed.',
@@ -38,23 +38,23 @@ export const STANDING_GUIDE: Readonly<Record<Outcome | OpenStanding, Guidance>> 
     remedy:
       'Run it again if its work is still wanted. Look for an outage of all deployments or of storage at that time.',
   },
-  paused: { meaning: 'It lies in a pause of the job.' },
+  paused: { meaning: 'The job was paused at that time.' },
   disabled: {
-    meaning: 'The job was disabled, or the schedule did not count at that time.',
+    meaning: 'The job was disabled, or the schedule was not in force at that time.',
     remedy: 'Compare the history of the jobs file. Run it again if its work is still wanted.',
   },
   running: {
-    meaning: 'It is claimed and not over, and an attempt is running.',
+    meaning: 'An attempt is running.',
     remedy: 'Nothing, or cancel it if it does harm.',
   },
   retrying: {
-    meaning: 'It is claimed, and waits for its next attempt.',
+    meaning: 'It waits for its next attempt.',
     next: 'A cancelled run is not retried.',
     remedy: 'Nothing, if the cause goes away by itself. Read the error of the last attempt.',
   },
-  pending: { meaning: 'It is due, and undecided.' },
+  pending: { meaning: 'It is due, but not decided yet.' },
   future: { meaning: 'It is due later.' },
-  notDue: { meaning: 'It is not a due time, or one of which nothing is known.' },
+  notDue: { meaning: 'It is not a due time, or nothing is known about it.' },
 };
 
 interface ReasonGuidance extends Guidance {
@@ -73,7 +73,7 @@ export const REASON_GUIDE: Readonly<Record<Reason, ReasonGuidance>> = {
   nonRetryable: {
     of: ['failed'],
     meaning: 'The handler threw a `NonRetryableError`, so it was not retried.',
-    remedy: 'Read its message. Often input or configuration is wrong.',
+    remedy: 'Read its message. Often the input or the configuration is wrong.',
   },
   invalidInput: {
     of: ['failed'],
@@ -83,7 +83,7 @@ export const REASON_GUIDE: Readonly<Record<Reason, ReasonGuidance>> = {
   },
   invalidResult: {
     of: ['failed'],
-    meaning: 'The handler returned something that is not JSON, or more than 32 KB of it.',
+    meaning: 'The handler returned something that is not JSON, or exceeds 32 KB.',
     next: 'The run is not retried. Its work may be done.',
     remedy: 'Return less, such as the name of a blob. Run it again only if its work was not done.',
   },
@@ -126,24 +126,24 @@ export const REASON_GUIDE: Readonly<Record<Reason, ReasonGuidance>> = {
     of: ['attempt'],
     meaning: 'The instance of the attempt was shut down, usually by a deployment or by scaling.',
     next: 'Another instance resumes the run.',
-    remedy: 'Nothing. If it happens in every run, fan out, or store how far the work has come.',
+    remedy: 'Nothing. If it happens in every run, fan out, or save the progress of the work.',
   },
   leaseLost: {
     of: ['attempt'],
-    meaning: 'The attempt could not keep its lease, because its process stood still or storage did not answer.',
+    meaning: 'The attempt could not keep its lease, because its process was suspended or storage did not answer.',
     next: 'Another instance takes over, and late writes through the fence are rejected.',
     remedy: 'Look for blocked event loops, lack of memory and storage outages at that time. See `take-overs`.',
   },
   storageRefused: {
     of: ['attempt'],
-    meaning: 'Storage refused the app, such as with 401 or 403, until the lease of the attempt had ended.',
+    meaning: "Storage refused the app, for example with 401 or 403, until the attempt's lease had ended.",
     next: 'Once the app has access, its runs continue.',
     remedy:
-      'Give the app its access back. A role, a key or a firewall may have changed. `unhealthy` in the log names account and remedy.',
+      "Restore the app's access. A role, a key or a firewall may have changed. The `unhealthy` line in the log names the account and the remedy.",
   },
   eventLoopBlocked: {
     of: ['attempt'],
-    meaning: 'A handler blocked the event loop past the lease of the attempt, so that it could not be renewed.',
+    meaning: "A handler blocked the event loop for so long that the attempt's lease could not be renewed.",
     next: 'Its work may be done. Another attempt follows.',
     remedy:
       'Find code without an `await`: large JSON, compression, `execSync`, loops. Move it to a worker thread or another program, or await in between. A longer `lease` (up to 60 s) helps a little.',
@@ -156,7 +156,7 @@ export const REASON_GUIDE: Readonly<Record<Reason, ReasonGuidance>> = {
   overlapCancel: {
     of: ['cancelled'],
     meaning: 'A newer due time or manual run ended it, because `overlap` is `cancel`.',
-    remedy: 'If no run ends by itself any more, shorten the runs or make the schedule less frequent.',
+    remedy: 'If runs no longer end by themselves, shorten them or make the schedule less frequent.',
   },
   overlapSkip: {
     of: ['overlapped'],
@@ -190,14 +190,14 @@ export const REASON_GUIDE: Readonly<Record<Reason, ReasonGuidance>> = {
     of: ['expired', 'attempt'],
     meaning:
       'Its instance ran as many handlers as `CRONLEASE_MAX_CONCURRENT_RUNS` allows, until the due time was too old to run.',
-    next: 'Too old means older than `catchUpWindow`, or with `catchUp` `none` than its lease and 20 s. An attempt ends when `functionTimeout` leaves no time for the handler, and the run continues with another one.',
+    next: 'Too old means older than `catchUpWindow`, or with `catchUp` `none` older than its lease plus 20 s. An attempt ends when `functionTimeout` leaves no time for the handler, and the run continues with another one.',
     remedy:
       'Raise the limit, add instances, shorten long handlers, or raise `priority`. `waitedForConcurrencyMs` of other runs shows how long they waited.',
   },
   groupFull: {
     of: ['expired', 'attempt'],
     meaning: 'Its group had as many runs as `maxParallel` allows, until the due time was too old to run.',
-    next: 'The limits are those of `concurrencyLimit`.',
+    next: 'Too old means the same as for `concurrencyLimit`.',
     remedy:
       'Raise `maxParallel`, shorten long handlers, or raise `priority`. `waitedForGroupMs` of other runs shows how long they waited.',
   },
@@ -217,7 +217,10 @@ export const REASON_GUIDE: Readonly<Record<Reason, ReasonGuidance>> = {
     of: ['disabled'],
     meaning: 'The schedule was changed before the due time was decided, or was not yet this one.',
   },
-  notInFile: { of: ['disabled'], meaning: "No deployment's jobs file had the job before the due time was decided." },
+  notInFile: {
+    of: ['disabled'],
+    meaning: "No deployment's jobs file contained the job before the due time was decided.",
+  },
 };
 
 interface OpenGuidance extends Guidance {
@@ -229,8 +232,8 @@ export const OPEN_GUIDE: Readonly<Record<Exclude<StandingReason, Reason> | 'notI
   attemptRunning: { of: 'running', meaning: 'The handler has been called.' },
   waitsForGroup: {
     of: 'running',
-    meaning: 'It waits for a place in its `group`, in which `maxParallel` other runs are at work.',
-    next: 'The handler is called when it has one.',
+    meaning: 'It waits for a place in its `group`, in which `maxParallel` other runs are in progress.',
+    next: 'The handler is called once it has a place.',
     remedy: '`cronlease why` names the other runs. Cancel one that takes too long.',
   },
   claimed: {
@@ -289,7 +292,7 @@ export const OPEN_GUIDE: Readonly<Record<Exclude<StandingReason, Reason> | 'notI
     of: 'notDue',
     meaning: 'The job runs only on request (@manual), and no run was requested at this time.',
   },
-  notInFile: { of: 'notDue', meaning: 'The jobs file does not have this job, so that its due times are not known.' },
+  notInFile: { of: 'notDue', meaning: 'The jobs file does not contain this job, so its due times are not known.' },
   leaderJob: {
     of: 'notDue',
     meaning: 'A leader job (@always) has terms and no due times.',
@@ -322,13 +325,13 @@ export const TROUBLE_GUIDE = {
     meaning: "Something other than cronlease, or a newer version, wrote the job's data.",
     next: 'No deployment runs the job.',
     remedy:
-      "Follow `cronlease doctor` for the blob that the message names. Do not delete a job's blob without need, because its fencing tokens could begin again.",
+      "Follow `cronlease doctor` for the blob that the message names. Do not delete a job's blob without need, because its fencing tokens could start again.",
   },
   'take-overs': {
     meaning: 'Instances die during runs more often than deployments and scaling explain.',
     next: 'Each take-over repeats a handler.',
     remedy:
-      'Look for restarts, lack of memory and blocked event loops. The event `takenOver` names jobs and deployments. Give the app more memory, raise `lease` of the job, or see `eventLoopBlocked`.',
+      "Look for restarts, lack of memory and blocked event loops. The event `takenOver` names jobs and deployments. Give the app more memory, raise the job's `lease`, or see `eventLoopBlocked`.",
   },
   trouble: {
     meaning:
@@ -338,13 +341,13 @@ export const TROUBLE_GUIDE = {
   },
   overloaded: {
     meaning: 'Most runs start more than 5 s late, because the process lacks CPU time or storage is slow.',
-    remedy: 'Give the instances more CPU, deal the jobs over several storage accounts, or set `spread`.',
+    remedy: 'Give the instances more CPU, distribute the jobs over several storage accounts, or set `spread`.',
   },
   'clock-skew': {
     meaning: "The clock of a deployment is more than 2 s off the storage service's.",
     next: 'The deployment compensates, so nothing runs twice.',
     remedy:
-      'Correct the clock of the machine. On Azure, restart the app; if that does not help, ask the support of the platform.',
+      "Correct the machine's clock. On Azure, restart the app; if that does not help, ask the platform's support.",
   },
   silent: {
     meaning: 'A deployment has not reported a tick for 2 minutes.',
@@ -380,7 +383,7 @@ export const ERROR_GUIDE: Readonly<Record<string, ErrorGuidance>> = {
     codes: ['NoRole', 'RoleTooLow', 'ReadOnly', 'NotFromHere'],
     meaning: 'You have no role, your role is too low, the app is read-only, or the request came from another site.',
     remedy:
-      'Ask for the role that the message names. The header of the dashboard shows yours. The command line uses your rights to storage instead.',
+      "Ask for the role that the message names. The dashboard's header shows yours. The command line uses your rights to storage instead.",
   },
   changed: {
     codes: ['Changed'],
@@ -397,7 +400,7 @@ export const ERROR_GUIDE: Readonly<Record<string, ErrorGuidance>> = {
   },
   foreignBlob: {
     codes: ['ForeignMetadata', 'ForeignRecord'],
-    meaning: 'Something other than cronlease, or a newer version, has written a blob that this answer needs.',
+    meaning: 'Something other than cronlease, or a newer version, wrote a blob that this answer needs.',
     remedy: 'The message names the blob. See `unreadable`.',
   },
   unhealthy: { codes: ['Unhealthy'], ...TROUBLE_GUIDE.unhealthy },

@@ -22,7 +22,7 @@ export interface ItemLine {
   readonly attempts: number;
   /** The handler's time in all its calls, in milliseconds, without those that were lost with their instance. */
   readonly durationMs?: number;
-  /** How long it waited between its first call and its end, in milliseconds. Absent where it did not. */
+  /** How long it waited between its first call and its end, in milliseconds. Absent if it did not. */
   readonly waitedMs?: number;
   /** The first line of its error, if it failed. */
   readonly error?: string;

@@ -6,7 +6,7 @@ export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 /** The levels of a log, by rising weight. */
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const satisfies readonly LogLevel[];
 
-/** How far a handler has come, as it reported last. */
+/** A handler's last report of progress. */
 export interface Progress {
   /** What it is doing, cut to 200 characters. */
   readonly note?: string;
@@ -25,7 +25,7 @@ interface Said {
   readonly at: string;
   /** The number of the attempt: of the item, if there is one. */
   readonly attempt: number;
-  /** The item of a fan-out that said it. */
+  /** The item of a fan-out that logged it. */
   readonly item?: number;
 }
 
@@ -41,7 +41,7 @@ export interface LogProgress extends Said {
   readonly progress: Progress;
 }
 
-/** Lines that are missing: the attempt said more than is kept. */
+/** Missing lines: the attempt logged more than is kept. */
 export interface LogGap extends Said {
   readonly gap: {
     readonly lines: number;

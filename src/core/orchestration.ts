@@ -20,7 +20,7 @@ export const SUCCEEDS_AFTER_MS: Millis = 12_000;
 /** Raised to an orchestration whose run was cancelled. */
 export const CANCEL_EVENT = 'cronlease.cancel';
 
-/** What an orchestrator gets beside its input, for its activities and for people. */
+/** What an orchestrator gets besides its input, for its activities. */
 export interface OrchestrationRun {
   readonly job: string;
   readonly runId: string;

@@ -46,12 +46,12 @@ export interface AttemptRecord {
   readonly endedAt: string | null;
   /**
    * An outcome of a run, `holderLost` (its holder died or lost its lease), `draining` (its instance was shut down), or
-   * `planned` (its work followed).
+   * `planned` (its items followed).
    */
   readonly outcome: AttemptOutcome;
   /**
-   * The error that the handler threw, or a `LeaseLostError` with the reason why the attempt lost its lease, if it is
-   * known. Null if there is none, and for other attempts of another instance.
+   * The error that the handler threw, or a `LeaseLostError` with the reason why the attempt lost its lease, if known.
+   * Null if there is none, and for other attempts of another instance.
    */
   readonly error: RecordedError | null;
 }
@@ -60,7 +60,7 @@ export interface AttemptRecord {
 export interface LedgerRecord {
   /** The job. */
   readonly job: string;
-  /** The due time, or the oldest one of several. For a manual run, when it was asked for. */
+  /** The due time, or the oldest one of several. For a manual run, when it was requested. */
   readonly scheduledFor: string;
   /** `final`, or `open` for a run in progress. */
   readonly state: 'open' | 'final';
@@ -68,9 +68,9 @@ export interface LedgerRecord {
   readonly outcome: Outcome | null;
   /** The reason for the outcome. */
   readonly reason: Reason | null;
-  /** The start of the run: `schedule`, `catchUp`, `manual` or `backfill`. Null if nothing ran. */
+  /** What started the run: `schedule`, `catchUp`, `manual` or `backfill`. Null if nothing ran. */
   readonly trigger: Trigger | null;
-  /** Who asked for the run, from where and why. Absent if the schedule started it. */
+  /** Who requested the run, from where and why. Absent if the schedule started it. */
   readonly origin?: Origin;
   /** For a rerun, the due time that its handler sees as its own. */
   readonly rerunOf?: string;
@@ -80,22 +80,22 @@ export interface LedgerRecord {
   readonly runId: string;
   /** When the run was first claimed, or null. For `overlap` the run lasts from here to `endedAt`. */
   readonly claimedAt: string | null;
-  /** The first call of the handler that is known to have happened. */
+  /** When the handler was first called, as far as is known. */
   readonly startedAt: string | null;
   /** When the run ended. */
   readonly endedAt: string | null;
-  /** How long that call was after the due time; for a back-filled run, after its first claim. */
+  /** How long after the due time that was; for a back-filled run, after its first claim. */
   readonly latenessMs: number | null;
   /**
-   * How long the run waited between its attempts. The rest of the time from `startedAt` to `endedAt` is the handler's.
-   * Absent if it did not wait.
+   * How long the run waited between its attempts. The rest of the time between `startedAt` and `endedAt` is the
+   * handler's. Absent if it did not wait.
    */
   readonly waitedMs?: number;
   /** The attempts, in order. */
   readonly attempts: readonly AttemptRecord[];
   /** The value that the handler returned, if any. */
   readonly result?: unknown;
-  /** Up to 20 places of the result that JSON cannot hold, such as `rates.mean: NaN, kept as null`. */
+  /** Up to 20 values in the result that JSON cannot represent, such as `rates.mean: NaN, kept as null`. */
   readonly resultChanges?: readonly string[];
   /** The newest due time, if the record covers several with one outcome. */
   readonly through?: string;
@@ -103,17 +103,17 @@ export interface LedgerRecord {
   readonly count?: number;
   /** The last progress of the last attempt or orchestration, if any. */
   readonly progress?: Progress;
-  /** The items of a run that fans out, as they were at its end. Absent if it planned none. */
+  /** The items of a fan-out, as they were at its end. Absent if it planned none. */
   readonly items?: ItemTable;
   /** The id of its last Durable orchestration. Absent if it has none. */
   readonly orchestration?: string;
-  /** What the handler logged, if anything. Lists of records leave it out. */
+  /** What the handler logged, if anything. Lists of records omit it. */
   readonly log?: RecordLog;
   /** The id of its writer. */
   readonly execution?: string;
 }
 
-/** What the handler said, as far as its record holds it. */
+/** The handler's log, as far as its record holds it. */
 export interface RecordLog {
   /** `inline`: all of it is in `entries`. `blob`: there may be more in the logs of the run, before these entries. */
   readonly kept: 'inline' | 'blob';

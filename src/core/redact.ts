@@ -16,15 +16,6 @@ export interface Span {
   readonly end: number;
 }
 
-/** Every part of the text that is this one. */
-export function placesOf(secret: string, text: string): readonly Span[] {
-  const places: Span[] = [];
-  for (let at = text.indexOf(secret); at >= 0; at = text.indexOf(secret, at + 1)) {
-    places.push({ start: at, end: at + secret.length });
-  }
-  return places;
-}
-
 /** Where nothing is secret: only cuts the texts. */
 export const redactNothing: Redact = (texts, most) => texts.map((text) => mask(text, [], most));
 

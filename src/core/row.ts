@@ -1,6 +1,6 @@
 import { given } from './given';
 import type { EpochMs, Millis, Token } from './brand';
-import { type BackfillProgress, readProgress, storeProgress } from './backfill';
+import { type BackfillProgress, asideKey, readProgress, storeProgress } from './backfill';
 import { type Reason, type Stretch, TRIGGERS, type Trigger, UNRUN_OUTCOMES, extentOf } from './outcome';
 import { type JobSpec, actualTime } from './job';
 import { isRequestId, parseRecordKey } from './key';
@@ -143,6 +143,16 @@ export function lostAttempt(row: Row): PastAttempt {
     end: undefined,
     outcome: 'holderLost',
   };
+}
+
+/** The row as if the back-filled run that waits while due times go first were its own. Undefined: there is none. */
+export function asideRow(row: Row): Row | undefined {
+  const { backfill } = row;
+  const key = asideKey(backfill);
+  if (backfill?.aside === undefined || key === undefined) return undefined;
+  const { scheduledFor, since, ...attempts } = backfill.aside;
+  const run = { key, scheduledFor, trigger: 'backfill', since } as const;
+  return { ...row, ...attempts, run, phase: 'retrying', backfill: { ...backfill, aside: undefined } };
 }
 
 /** A new row, which owes nothing before `cursor`. */

@@ -106,7 +106,9 @@ function again(
  * @param random uniform in [0, 1): with full jitter the wait is this share of the back-off
  */
 export function backoff(retry: Retry, failures: number, random: number): Millis {
-  const full = Math.min(retry.maxBackoffMs, retry.backoffMs * retry.factor ** Math.max(0, failures - 1));
+  // After a thousand failures the power is infinite, and 0 times that would be no number.
+  const longer = Math.min(retry.factor ** Math.max(0, failures - 1), Number.MAX_VALUE);
+  const full = Math.min(retry.maxBackoffMs, retry.backoffMs * longer);
   return Math.round(retry.jitter === 'full' ? full * random : full);
 }
 

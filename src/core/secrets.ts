@@ -1,7 +1,7 @@
 import { MASK } from './redact';
 
 /** Parts of a name that say that its value is secret. */
-const SECRET = String.raw`(?:pass(?:word|wd|phrase)?|pwd|secret|token|(?:api|access|account|private|shared|master|function|signing|encryption|subscription)[._-]?key|credential|signature)s?`;
+const SECRET = String.raw`(?:pass(?:word|wd|phrase)?|pwd|secret|token|(?:api|access|account|auth|private|shared|master|functions?|signing|encryption|subscription)[._-]?key|credential|signature)s?`;
 const VALUE = String.raw`(?:"[^"]*"|'[^']*'|[^\s"';&|]+)`;
 
 /** What comes before a secret stays, in group 1. */

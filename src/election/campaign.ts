@@ -13,6 +13,8 @@ import type { ElectionSettings } from './options';
 const ACQUIRE_LIMIT_MS = 5_000;
 /** How long the release of an unused lease may take. */
 const GIVE_BACK_LIMIT_MS = 1_000;
+/** A container that has been missing for this long is made again: no leader from before trusts its lease any more. */
+const MADE_AGAIN_AFTER_MS = 75_000;
 
 /** The dependencies of an election. */
 export interface World {
@@ -47,6 +49,8 @@ export interface Scout {
 export function createScout(settings: ElectionSettings, { store, clock }: World): Scout {
   const { name, leaseMs } = settings;
   let prepared = false;
+  /** When the container was first missed, on the monotonic clock: it was deleted, or the server has lost its data. */
+  let missedAt: Millis | undefined;
   /** The highest token seen. If the row is deleted, this process creates it again with this token. */
   let token = 0 as Token;
   let broken: { readonly etag: ETag; readonly since: Millis } | undefined;
@@ -68,20 +72,31 @@ export function createScout(settings: ElectionSettings, { store, clock }: World)
     if (broken?.etag !== etag) broken = { etag, since: clock.monotonic() };
     return !isEnding && clock.monotonic() - broken.since >= longest + marginOf(longest);
   };
+  const readOrCreate = async (): Promise<Sighting> => {
+    const seen = await readIfAny();
+    if (seen !== undefined) return seen;
+    const fresh = encodeElectionRow(newElectionRow(token));
+    await within(clock, CALL_LIMIT_MS, (signal) => store.createRow(name, fresh, { signal }));
+    const made = await readIfAny();
+    if (made === undefined)
+      throw new StoreUnavailableError(`the row of election "${name}" is missing, although it was just created`);
+    return made;
+  };
   return {
     async read() {
-      if (!prepared) {
+      if (!prepared || (missedAt !== undefined && clock.monotonic() - missedAt >= MADE_AGAIN_AFTER_MS)) {
         await within(clock, CALL_LIMIT_MS, (signal) => store.prepare({ signal }));
         prepared = true;
+        missedAt = undefined;
       }
-      const seen = await readIfAny();
-      if (seen !== undefined) return seen;
-      const fresh = encodeElectionRow(newElectionRow(token));
-      await within(clock, CALL_LIMIT_MS, (signal) => store.createRow(name, fresh, { signal }));
-      const made = await readIfAny();
-      if (made === undefined)
-        throw new StoreUnavailableError(`the row of election "${name}" is missing, although it was just created`);
-      return made;
+      try {
+        const sighting = await readOrCreate();
+        missedAt = undefined;
+        return sighting;
+      } catch (error) {
+        if (error instanceof StoreUnavailableError && error.noContainer) missedAt ??= clock.monotonic();
+        throw error;
+      }
     },
     leader: async () => (await readIfAny())?.leader,
   };

@@ -5,6 +5,7 @@ import { STORE_LIMITS } from '../stores/limits';
 import { systemClock } from '../system-clock';
 import type { ElectionEvent } from './candidate';
 import { type Elector, createElector } from './elector';
+import { textOf } from './term';
 import type { Leader, TermEnd } from './leadership';
 import { type LeaderElectionOptions, checkOptions } from './options';
 import { openRows } from './place';
@@ -139,9 +140,18 @@ export class LeaderElection extends EventEmitter<LeaderElectionEvents> {
       this.#onError?.(error);
       if (listens) this.emit('error', error);
     } catch (thrown) {
-      console.error(`cronlease: the error handler of election "${this.name}" threw:`, thrown);
+      show(`cronlease: the error handler of election "${this.name}" threw:`, thrown);
     }
-    if (this.#onError === undefined && !listens) console.error(`cronlease: election "${this.name}":`, error);
+    if (this.#onError === undefined && !listens) show(`cronlease: election "${this.name}":`, error);
+  }
+}
+
+function show(what: string, error: unknown): void {
+  try {
+    console.error(what, error);
+  } catch {
+    // It does not let itself be inspected.
+    console.error(what, textOf(error));
   }
 }
 

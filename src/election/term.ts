@@ -122,8 +122,14 @@ async function windDown(
 
 /** Whether a task's error is only the effect of its aborted signal. */
 function isEcho(error: unknown, { reason }: AbortSignal): boolean {
-  if (error === reason || error instanceof StaleLeaderError) return true;
-  return error instanceof Error && (error.name === 'AbortError' || error.cause === reason);
+  if (error === reason) return true;
+  try {
+    if (error instanceof StaleLeaderError) return true;
+    return error instanceof Error && (error.name === 'AbortError' || error.cause === reason);
+  } catch {
+    // A task may throw a proxy that allows nothing.
+    return false;
+  }
 }
 
 function keepLease(
@@ -240,7 +246,16 @@ export async function healthProblem(settings: ElectionSettings, clock: Clock): P
     const healthy = await within(clock, healthTimeoutMs, async () => healthCheck(), { whose: 'the health check' });
     return healthy ? undefined : { message: 'the health check failed' };
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    return { message: `the health check failed: ${why}`, cause };
+    return { message: `the health check failed: ${textOf(cause)}`, cause };
+  }
+}
+
+/** The message of what a task or a check threw. */
+export function textOf(cause: unknown): string {
+  try {
+    return cause instanceof Error ? cause.message : String(cause);
+  } catch {
+    // An object without a prototype has no text, and a revoked proxy allows nothing.
+    return 'it threw a value that cannot be shown';
   }
 }

@@ -11,23 +11,24 @@ interface AppSettings {
   /** The same for an identity: `https://ACCOUNT.blob.core.windows.net`. Default: none. */
   readonly CRONLEASE_STORAGE__blobServiceUri?: string | undefined;
   /**
-   * `managedidentity` uses a managed identity of the app, for PostgreSQL and Redis too. Default: the identity that `DefaultAzureCredential` finds.
+   * `managedidentity` uses a managed identity of the app, also for PostgreSQL and Redis. Default: the identity that
+   * `DefaultAzureCredential` finds.
    */
   readonly CRONLEASE_STORAGE__credential?: string | undefined;
   /** The client id of a user-assigned identity. Default: none. */
   readonly CRONLEASE_STORAGE__clientId?: string | undefined;
-  /** Its resource id, in place of the client id. Default: none. */
+  /** Its resource id, instead of the client id. Default: none. */
   readonly CRONLEASE_STORAGE__managedIdentityResourceId?: string | undefined;
   /**
-   * Deals the jobs over several storage accounts: the names of settings that hold their connections, separated by commas,
-   * such as `CRONLEASE_STORAGE, CRONLEASE_STORAGE_2`. Each has the forms of `CRONLEASE_STORAGE`. All deployments have the
-   * same list. Default: only `CRONLEASE_STORAGE`.
+   * Distributes the jobs over several storage accounts: the names of settings with their connections, separated by
+   * commas, such as `CRONLEASE_STORAGE, CRONLEASE_STORAGE_2`. Each has a form of `CRONLEASE_STORAGE`. The list is the
+   * same in all deployments. Default: only `CRONLEASE_STORAGE`.
    */
   readonly CRONLEASE_SHARDS?: string | undefined;
   /**
-   * A second place of audit entries, with the forms of `CRONLEASE_STORAGE`. Each entry is created there first, in the
-   * container of the same name, which must exist and may be immutable. A change that cannot be recorded there is refused
-   * ([security model](../explanation/security-model.md#a-second-place-for-the-audit)). Default: none.
+   * A second place for audit entries, in a form of `CRONLEASE_STORAGE`. Each entry is created there first, in the
+   * container of the same name, which must exist and may be immutable. A change that cannot be recorded there is
+   * refused ([security model](../explanation/security-model.md#a-second-place-for-the-audit)). Default: none.
    */
   readonly CRONLEASE_AUDIT?: string | undefined;
   /** The same for an identity: `https://ACCOUNT.blob.core.windows.net`. Default: none. */
@@ -47,18 +48,18 @@ interface AppSettings {
   readonly CRONLEASE_TICK?: string | undefined;
   /**
    * How long before its due time a run may be claimed, `0s` to `60s`. Before a burst of due times, and on a slow task
-   * hub, it grows by itself, to 34 s at most; with `0s` it does not. Default: `5s`.
+   * hub, it grows automatically, to at most 34 s; `0s` does not grow. Default: `5s`.
    */
   readonly CRONLEASE_LOOK_AHEAD?: string | undefined;
   /**
-   * How many handlers one instance runs at once, from 1: runs, and the items of those that fan out. Others that are due
-   * wait by the `priority` of their jobs, and then by due time. Leader jobs are not counted. Set it well below host.json's
-   * `maxConcurrentActivityFunctions`, because those that wait count there too. Default: no limit but that one.
+   * How many handlers and fan-out items one instance runs at once, from 1. Others wait, by `priority` and then by due
+   * time. Leader jobs are not counted. Set it well below host.json's `maxConcurrentActivityFunctions`, because waiting
+   * ones count there too. Default: no limit but that one.
    */
   readonly CRONLEASE_MAX_CONCURRENT_RUNS?: string | undefined;
   /**
-   * How often the jobs are listed, `1s` to `1h`: the time until manual runs, pauses and dead holders are
-   * seen. Each listing is one storage call. Default: `60s`; `2s` under `cronlease dev`.
+   * How often the jobs are listed, `1s` to `1h`: the time within which manual runs, pauses and dead holders are
+   * noticed. Each listing is one storage call. Default: `60s`; `2s` under `cronlease dev`.
    */
   readonly CRONLEASE_SWEEP_INTERVAL?: string | undefined;
   /**
@@ -67,8 +68,8 @@ interface AppSettings {
    */
   readonly CRONLEASE_DEPLOYMENT?: string | undefined;
   /**
-   * Keys of machines for the HTTP API: `NAME:ROLE:SHA256`, separated by commas. The roles are `viewer`, `payloads`,
-   * `operator` and `admin`, and SHA256 is the lowercase hex digest of the key. Default: none.
+   * Keys for the HTTP API: `NAME:ROLE:SHA256`, separated by commas. The roles are `viewer`, `payloads`, `operator` and
+   * `admin`, and SHA256 is the lowercase hex digest of the key. Default: none.
    */
   readonly CRONLEASE_API_KEYS?: string | undefined;
   /** `true` refuses every change over HTTP. Default: `false`. */
@@ -78,8 +79,7 @@ interface AppSettings {
   /** The colour of that name: `red`, `orange`, `green`, `blue`, `purple` or `gray`. Default: `gray`. */
   readonly CRONLEASE_ENVIRONMENT_COLOR?: string | undefined;
   /**
-   * A secret that `cronlease dev` makes and gives to its own instances. An app on Azure does not start with it. Default:
-   * none.
+   * A secret that `cronlease dev` gives to its own instances. An app on Azure does not start with it. Default: none.
    */
   readonly CRONLEASE_DEV_SECRET?: string | undefined;
   /**
@@ -88,8 +88,8 @@ interface AppSettings {
    */
   readonly WEBSITE_AUTH_ENABLED?: string | undefined;
   /**
-   * Whether metrics and traces are exported. `auto`: to each receiver that the settings name, Application Insights and
-   * OTLP. `off`: to none. `app`: through the SDK of OpenTelemetry of the app. Default: `auto`.
+   * Where metrics and traces are exported. `auto`: to Application Insights and OTLP, if the settings name them. `off`:
+   * nowhere. `app`: through the app's own OpenTelemetry SDK. Default: `auto`.
    */
   readonly CRONLEASE_TELEMETRY?: string | undefined;
   /**
@@ -98,7 +98,7 @@ interface AppSettings {
    */
   readonly CRONLEASE_METRICS_JOBS?: string | undefined;
   /**
-   * How the host's log gets the lines of handlers. `text`: as they are, with the job before them. `json`: one JSON object
+   * How handlers' lines appear in the host's log. `text`: as they are, after the job's name. `json`: one JSON object
    * each, with job, run, attempt and trace. Default: `text`.
    */
   readonly CRONLEASE_LOG_FORMAT?: string | undefined;
@@ -108,14 +108,14 @@ interface AppSettings {
    */
   readonly APPLICATIONINSIGHTS_CONNECTION_STRING?: string | undefined;
   /**
-   * `Authorization=AAD`, with `;ClientId=…` for a user-assigned identity: an identity of the app writes to Application
-   * Insights. Default: the key in the connection string.
+   * `Authorization=AAD` lets an identity of the app write to Application Insights; add `;ClientId=…` for a
+   * user-assigned one. Default: the key in the connection string.
    */
   readonly APPLICATIONINSIGHTS_AUTHENTICATION_STRING?: string | undefined;
   /**
-   * The collector to which metrics and traces go by OTLP, `http/protobuf`. Its other settings apply too, such as
-   * `OTEL_EXPORTER_OTLP_HEADERS`, and so do `OTEL_TRACES_SAMPLER`, `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES`.
-   * Default: none.
+   * The collector that receives metrics and traces over OTLP, `http/protobuf`. Related settings apply too, such as
+   * `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_TRACES_SAMPLER`, `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES`. Default:
+   * none.
    */
   readonly OTEL_EXPORTER_OTLP_ENDPOINT?: string | undefined;
   /** `none`: no metrics are exported. Default: all. */
@@ -129,26 +129,26 @@ interface AppSettings {
   /** The region of the app, an attribute of its metrics and traces. Azure sets it. Default: none. */
   readonly REGION_NAME?: string | undefined;
   /**
-   * Secrets in what handlers log, throw and return, as a JSON list of up to 50 regular expressions (JavaScript, with the
-   * flag `u`): `["Bearer \\S+"]`. What they match in a line, a progress note, an error or a result is stored, and logged
-   * by the host, as `***`. They search the first 9,216 characters of a line, for 100 ms at most; a line that takes longer
-   * is withheld. Default: none.
+   * Patterns of secrets in what handlers log, throw and return: a JSON list of up to 50 regular expressions
+   * (JavaScript, with the flag `u`), such as `["Bearer \\S+"]`. Matches in lines, progress notes, errors and results
+   * are stored, and logged by the host, as `***`. The first 9,216 characters of a line are searched, for at most 100
+   * ms; a line that takes longer is withheld. Default: none.
    */
   readonly CRONLEASE_REDACT?: string | undefined;
   /**
    * The receivers of notices, as JSON by name: `{"ops": {"format": "slack", "url": "https://hooks.slack.com/…"}}`. The
-   * formats are `cloudevents` (with a `secret`), `slack`, `teams` and `pagerduty` (with a `routingKey`). It holds secrets:
-   * refer to a key vault. Default: none.
+   * formats are `cloudevents` (with a `secret`), `slack`, `teams` and `pagerduty` (with a `routingKey`). It contains
+   * secrets: use a reference to a key vault. Default: none.
    */
   readonly CRONLEASE_RECEIVERS?: string | undefined;
   /**
-   * The addresses that jobs call by `ping`, as JSON by name: `{"nightly": "https://hc-ping.com/…"}`. It holds secrets.
-   * Default: none.
+   * The addresses that jobs call by `ping`, as JSON by name: `{"nightly": "https://hc-ping.com/…"}`. It contains
+   * secrets. Default: none.
    */
   readonly CRONLEASE_PINGS?: string | undefined;
   /**
-   * The hosts to which notices and pings may go, separated by commas: `hooks.slack.com, *.api.powerplatform.com`. A host
-   * in a private network needs that network too: `alerts.corp.example=10.0.0.0/8`. Default: none.
+   * The hosts to which notices and pings may be sent, separated by commas: `hooks.slack.com, *.api.powerplatform.com`.
+   * For a host in a private network, add the network: `alerts.corp.example=10.0.0.0/8`. Default: none.
    */
   readonly CRONLEASE_NOTIFY_HOSTS?: string | undefined;
   /**
@@ -157,8 +157,7 @@ interface AppSettings {
    */
   readonly CRONLEASE_CALL_HOSTS?: string | undefined;
   /**
-   * The client id of the managed identity of handlers, whose tokens calls with `identity` send. Default: that of the
-   * app itself.
+   * The client id of the handlers' managed identity, whose tokens calls with `identity` send. Default: the app's own.
    */
   readonly HANDLERS_CLIENT_ID?: string | undefined;
   /**
@@ -171,8 +170,8 @@ interface AppSettings {
   /** The host sets it. With `Development` the tick also runs when the host starts. Default: `Production` on Azure. */
   readonly AZURE_FUNCTIONS_ENVIRONMENT?: string | undefined;
   /**
-   * The host and port of the app: Durable builds the address of its HTTP API from it, and no tick runs without it. Azure
-   * and Core Tools set it. Default: none.
+   * The app's host and port, from which Durable builds the address of its HTTP API. Without it, no tick runs. Azure and
+   * Core Tools set it. Default: none.
    */
   readonly WEBSITE_HOSTNAME?: string | undefined;
   /** The name of the app. Azure sets it. Default: none. */
@@ -184,13 +183,13 @@ interface AppSettings {
   /** Shows the plan on Linux. Azure sets it. Default: none. */
   readonly CONTAINER_NAME?: string | undefined;
   /**
-   * The id of the host, and with it the lock of its timer. Deployments that share a host storage account need one each.
-   * Default: made by the host.
+   * The host's id, which also names its timer's lock. Deployments that share a host storage account need different
+   * ones. Default: made by the host.
    */
   readonly AzureFunctionsWebHost__hostid?: string | undefined;
   /** Overrides this level of host.json. Default: none. */
   readonly AzureFunctionsJobHost__logging__logLevel__Function?: string | undefined;
-  /** Overrides `functionTimeout` of host.json, for the host and for cronlease. Default: none. */
+  /** Overrides `functionTimeout` of host.json. Default: none. */
   readonly AzureFunctionsJobHost__functionTimeout?: string | undefined;
   /**
    * The Durable task hub, letters and digits. Each deployment needs its own. host.json reads it. Default: required by
@@ -198,13 +197,15 @@ interface AppSettings {
    */
   readonly TASKHUB_NAME?: string | undefined;
   /**
-   * The host's own storage, which also holds the task hub. On Azure, use another account than the coordination's.
-   * Default: required by the host.
+   * The host's own storage, which also holds the task hub. On Azure, do not use the coordination account. Default:
+   * required by the host.
    */
   readonly AzureWebJobsStorage?: string | undefined;
-  /** How many Node processes a host has. Several tick in turn: leave it out. Default: `1`. */
+  /** How many Node processes a host has, which tick in turn. Do not set it. Default: `1`. */
   readonly FUNCTIONS_WORKER_PROCESS_COUNT?: string | undefined;
-  /** `node` for `func start`. Leave it out on Flex Consumption. Default: none. */
+  /** Lets it start more. Do not set it. Default: `false`. */
+  readonly FUNCTIONS_WORKER_DYNAMIC_CONCURRENCY_ENABLED?: string | undefined;
+  /** `node` for `func start`. Do not set it on Flex Consumption. Default: none. */
   readonly FUNCTIONS_WORKER_RUNTIME?: string | undefined;
 }
 

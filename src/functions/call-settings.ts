@@ -1,6 +1,7 @@
 import type { CallSurroundings } from '../config/check-call';
 import type { CallSpec, RequestOutcome } from '../core/call';
 import type { JobSpec } from '../core/job';
+import { loadedOnce } from '../core/loaded-once';
 import type { CallHandler } from '../handler/call-handler';
 import type { CallMeans } from '../call/call';
 import { ForbiddenAddressError, type Guard, checkAddress } from '../notices/guard';
@@ -44,8 +45,7 @@ export function callHandlers(
   env: Environment,
   onOutcome?: (outcome: RequestOutcome) => void,
 ): (spec: JobSpec, call: CallSpec) => CallHandler {
-  let means: Promise<CallMeans> | undefined;
-  const load = async (): Promise<CallMeans> => {
+  const means = loadedOnce(async (): Promise<CallMeans> => {
     const [{ guardedRequest }, { appCredential, createTokens }] = await Promise.all([
       import('../notices/request.js'),
       import('../call/identity.js'),
@@ -60,12 +60,11 @@ export function callHandlers(
         appCredential(env['WEBSITE_SITE_NAME'] !== undefined, env['HANDLERS_CLIENT_ID']),
       ),
     };
-  };
+  });
   return ({ timeZone }, call) => ({
     call: async (context, input, kept) => {
       const { runCall } = await import('../call/call.js');
-      means ??= load();
-      return runCall({ call, timeZone }, { means: await means, context, kept, input });
+      return runCall({ call, timeZone }, { means: await means(), context, kept, input });
     },
   });
 }

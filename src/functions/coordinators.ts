@@ -168,8 +168,8 @@ export function refuseApart(jobs: readonly JobSpec[], accounts: readonly string[
     throw new SettingError(
       'CRONLEASE_SHARDS',
       accounts.join(', '),
-      `jobs "${first}" and "${name}" of group "${group.name}" are dealt to two accounts. Names that begin alike before ` +
-        `"--" are dealt to one account: call them "${group.name}--${first}" and "${group.name}--${name}", say`,
+      `jobs "${first}" and "${name}" of group "${group.name}" are in two accounts. Names with the same beginning before ` +
+        `"--" are in one account: use "${group.name}--${first}" and "${group.name}--${name}", for example`,
     );
   }
   for (const { name, requires } of jobs) {
@@ -178,8 +178,8 @@ export function refuseApart(jobs: readonly JobSpec[], accounts: readonly string[
     throw new SettingError(
       'CRONLEASE_SHARDS',
       accounts.join(', '),
-      `job "${name}" requires "${apart}", which is dealt to another account. Names that begin alike before "--" are ` +
-        `dealt to one account: call them "chain--${name}" and "chain--${apart}", say`,
+      `job "${name}" requires "${apart}", which is in another account. Names with the same beginning before "--" are in ` +
+        `one account: use "chain--${name}" and "chain--${apart}", for example`,
     );
   }
 }

@@ -3,7 +3,7 @@ import { isObject } from '../core/metadata';
 import type { OrchestrationRun } from '../core/orchestration';
 import type { OrchestrationFence } from '../lease/fence';
 
-/** `fenceOf` was called with something else than an orchestration's `cronlease`, or in another program. */
+/** `fenceOf` was called with something other than an orchestration's `cronlease`, or in another program. */
 export class FenceOfError extends Error {
   readonly code = 'FenceOf';
   override readonly name = 'FenceOfError';

@@ -4,7 +4,7 @@ import type { ConfigIssue, FilePosition } from '../config/config-error';
 import { JsonError, parseJson } from '../config/json';
 import { formatDuration, parseTimeSpan } from '../core/duration';
 import type { Environment } from './app-settings';
-import { hostMember, hostSettingName, hostText } from './settings';
+import { hostMember, hostOverride, hostText } from './settings';
 
 /** A text, or a comment, which the host allows in this file. */
 const TEXT_OR_COMMENT = /"(?:\\.|[^"\\])*"|\/\/[^\n]*|\/\*[\s\S]*?\*\//g;
@@ -140,22 +140,31 @@ export function limitAdvice(limit: number | undefined, atOnce: number): readonly
 }
 
 /**
- * Warns of several processes for one host, which gives each call, and so each tick, to another of them.
+ * Warns of several processes for one host, which gives each call, and so each tick, to another of them. It may also
+ * start more of them by itself, unless their number is set.
  *
- * @see https://github.com/Azure/azure-functions-host `RpcFunctionInvocationDispatcherLoadBalancer`
+ * @see https://github.com/Azure/azure-functions-host `RpcFunctionInvocationDispatcherLoadBalancer`, and
+ *   `EnvironmentExtensions.IsWorkerDynamicConcurrencyEnabled`
  */
 export function workerAdvice(env: Environment): readonly ConfigIssue[] {
-  const value = env['FUNCTIONS_WORKER_PROCESS_COUNT'] ?? '';
-  if (!(Number(value) > 1)) return [];
-  const message =
-    `the host gives each tick to another of its ${value} processes, so that each lists the jobs by itself, and ` +
-    '"cronlease doctor" takes them for deployments that share a name';
-  return [{ path: 'FUNCTIONS_WORKER_PROCESS_COUNT', value, message, remedy: 'set it to 1, or leave it out' }];
+  const count = env['FUNCTIONS_WORKER_PROCESS_COUNT'] ?? '';
+  const grows = env['FUNCTIONS_WORKER_DYNAMIC_CONCURRENCY_ENABLED'] ?? '';
+  const about = (path: string, value: string, its: string, remedy: string): readonly ConfigIssue[] => {
+    const message =
+      `the host gives each tick to another of ${its} processes, so that each lists the jobs by itself, and ` +
+      '"cronlease doctor" takes them for deployments that share a name';
+    return [{ path, value, message, remedy }];
+  };
+  if (Number(count) > 1) {
+    return about('FUNCTIONS_WORKER_PROCESS_COUNT', count, `its ${count}`, 'set it to 1, or leave it out');
+  }
+  if (count !== '' || grows.trim().toLowerCase() !== 'true') return [];
+  return about('FUNCTIONS_WORKER_DYNAMIC_CONCURRENCY_ENABLED', grows, 'its', 'leave it out');
 }
 
 /** The place of a member of host.json, or of what it is missing in. An app setting goes before the file. */
 function placeOf(env: Environment, appFolder: string, member: readonly string[]): Pick<ConfigIssue, 'path' | 'place'> {
-  const isInFile = env[hostSettingName(...member)] === undefined;
+  const isInFile = hostOverride(env, ...member) === undefined;
   const place = isInFile ? hostPlace(appFolder, member) : undefined;
   return place === undefined ? { path: `host.json: ${member.join('.')}` } : { path: member.join('.'), place };
 }

@@ -38,8 +38,12 @@ function isNotFound(error: unknown): boolean {
   return error instanceof Error && /^[^.]*\b404\b/.test(error.message);
 }
 
-/** This app's task hub, for ticks and attempts. */
-export function durableHub(client: DurableClient): Hub {
+/**
+ * This app's task hub, for ticks and attempts.
+ *
+ * @param hasFunction whether the app has a function of this name. Default: it has every one
+ */
+export function durableHub(client: DurableClient, hasFunction: (name: string) => boolean = () => true): Hub {
   const runtimeStatus = async (id: string): Promise<OrchestrationRuntimeStatus | undefined> => {
     try {
       return (await client.getStatus(id)).runtimeStatus;
@@ -73,7 +77,7 @@ export function durableHub(client: DurableClient): Hub {
           return 'pending';
       }
     },
-    orchestrations: appOrchestrations(client),
+    orchestrations: appOrchestrations(client, hasFunction),
     async purge({ from, to }) {
       const span = { createdTimeFrom: from, createdTimeTo: to };
       const found = await client.getStatusBy({ ...span, ...NO_INPUTS });
@@ -91,14 +95,13 @@ export function durableHub(client: DurableClient): Hub {
   };
 }
 
+/** The status after `continueAsNew` lasts until the next episode, which a busy hub begins later. */
 const GOES_ON = [
   OrchestrationRuntimeStatus.Pending,
   OrchestrationRuntimeStatus.Running,
+  OrchestrationRuntimeStatus.ContinuedAsNew,
   OrchestrationRuntimeStatus.Suspended,
 ];
-
-/** No instance can have it: the extension looks for the function first, and refuses the id then. */
-const REFUSED_ID = '@cronlease';
 
 /** The sweeps of all storage accounts come together, and share one listing. */
 const LISTED_FOR_MS: Millis = 2_000;
@@ -111,20 +114,10 @@ async function listRunning(client: DurableClient): ReturnType<AppOrchestrations[
   }));
 }
 
-function appOrchestrations(client: DurableClient): AppOrchestrations {
+function appOrchestrations(client: DurableClient, hasFunction: (name: string) => boolean): AppOrchestrations {
   let last: { readonly at: Millis; readonly listed: ReturnType<AppOrchestrations['running']> } | undefined;
   return {
-    async knows(orchestrator) {
-      try {
-        await client.startNew(orchestrator, { instanceId: REFUSED_ID });
-        return true;
-      } catch (error) {
-        const text = String(error);
-        // "Connection refused" says nothing of the orchestrator.
-        if (!text.includes('status code: 4') && !text.includes('status code: 5')) throw error;
-        return !text.includes("doesn't exist");
-      }
-    },
+    knows: async (orchestrator) => hasFunction(orchestrator),
     running() {
       const now = systemClock.monotonic();
       if (last === undefined || now - last.at > LISTED_FOR_MS) {

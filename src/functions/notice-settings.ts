@@ -64,9 +64,14 @@ function objectIn(
   if (!isObject(value)) throw new SettingError(setting, HIDDEN, `it is not an object such as ${example}`);
   const wrong = Object.keys(value).find((name) => !NAME.test(name));
   if (wrong !== undefined) {
-    throw new SettingError(setting, wrong, 'a name has 1 to 63 of the characters a-z, 0-9 and -');
+    throw new SettingError(setting, shownName(wrong), 'a name has 1 to 63 of the characters a-z, 0-9 and -');
   }
   return value;
+}
+
+/** A name as a message shows it. An address or a key may stand in its place. */
+function shownName(name: string): string {
+  return /^[A-Za-z][\w -]{0,19}$/.test(name) ? name : HIDDEN;
 }
 
 function receiverOf(place: string, name: string, value: unknown, guard: Guard): Receiver {
@@ -76,7 +81,7 @@ function receiverOf(place: string, name: string, value: unknown, guard: Guard): 
   if (!isObject(value)) return refuse('', 'must be an object such as {"format": "slack", "url": "https://…"}');
   const { format: given, url, secret, routingKey, ...others } = value;
   const [other] = Object.keys(others);
-  if (other !== undefined) refuse(`.${other}`, 'is not a member: use format, url, secret and routingKey');
+  if (other !== undefined) refuse(`.${shownName(other)}`, 'is not a member: use format, url, secret and routingKey');
   const format: Format = FORMATS.find((one) => one === given) ?? refuse('.format', `use one of ${FORMATS.join(', ')}`);
   const secrets = (Array.isArray(secret) ? secret : secret === undefined ? [] : [secret]).map(
     (one: unknown) =>
@@ -84,7 +89,7 @@ function receiverOf(place: string, name: string, value: unknown, guard: Guard): 
       refuse('.secret', 'must be "whsec_" and the base64 of 24 to 64 random bytes, or a list of two during a rotation'),
   );
   if (format === 'cloudevents' && secrets.length === 0) {
-    refuse('.secret', 'is missing: without it the receiver cannot know who sent a notice');
+    refuse('.secret', 'is missing: without it the receiver cannot verify who sent a notice');
   }
   if (format === 'pagerduty' && !(typeof routingKey === 'string' && /^[A-Za-z0-9]{32}$/.test(routingKey))) {
     refuse('.routingKey', 'must be the integration key of 32 letters and digits');
@@ -117,7 +122,7 @@ export function allowedHosts(env: Environment, setting: Guard['setting']): reado
       // It may be a pasted address, which holds a secret.
       if (!/^(\*\.[a-z0-9-]+(\.[a-z0-9-]+)*|[a-z0-9.:-]+)$/.test(pattern)) {
         const remedy =
-          'must be only the name of a host, such as hooks.slack.com, or *.api.powerplatform.com, and no address';
+          'must be only the name of a host, such as hooks.slack.com, or *.api.powerplatform.com, not an address';
         throw new SettingError(place, HIDDEN, remedy);
       }
       if (isOpenToAll(pattern)) {

@@ -70,7 +70,7 @@ function compile(pattern: unknown, place: string): RegExp {
     throw new SettingError(
       place,
       pattern,
-      'it matches the empty text, and so everywhere. Let it match a character at least',
+      'it matches the empty text, and so everywhere. Make it match at least one character',
     );
   }
   const isSlow = (line: string): boolean =>

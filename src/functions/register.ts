@@ -2,11 +2,13 @@ import { type InvocationContext, type Timer, app } from '@azure/functions';
 import * as df from 'durable-functions';
 import { activityFence, serveFences } from '../coordinator/activity-fence';
 import { dispatch, runTogether } from '../coordinator/attempt/together';
-import type { Coordinator, Report } from '../coordinator/coordinator';
+import type { Coordinator, Hub, Report } from '../coordinator/coordinator';
 import { drain } from '../coordinator/drain';
 import type { AttemptInput, AttemptResult, Together } from '../coordinator/message';
 import type { LogLevel } from '../core/log-entry';
+import { isOrchestration } from '../handler/handlers';
 import { systemClock } from '../system-clock';
+import { appFunctions } from './app-functions';
 import { type CoordinatorOptions, type Coordinators, createCoordinators } from './coordinators';
 import { healthCheck, readiness } from './health';
 import { functionsHost } from './host-facts';
@@ -52,6 +54,7 @@ export function registerCoordinator(options: CoordinatorOptions): void {
   // Registered first. A host that has no function yet does not report an error in the app as a failure; it looks for
   // functions of the old model and finds none. Decision 040.
   const isReady = readiness(() => coordinators().all, process.env);
+  const hubOf = (context: InvocationContext): Hub => durableHub(df.getClient(context), hasFunction);
   app.http('cronleaseHealth', {
     route: 'manage/health',
     methods: ['GET'],
@@ -75,8 +78,7 @@ export function registerCoordinator(options: CoordinatorOptions): void {
       isReady,
       access: accessSettings(process.env),
       environment: environmentSetting(process.env),
-      poke: (context) =>
-        reporting(context, (reportOf) => loaded().tickers.poke(durableHub(df.getClient(context)), reportOf)),
+      poke: (context) => reporting(context, (reportOf) => loaded().tickers.poke(hubOf(context), reportOf)),
       dashboard: async () => (await import('../dashboard/files.js')).DASHBOARD,
       env: process.env,
       appFolder: process.cwd(),
@@ -87,6 +89,7 @@ export function registerCoordinator(options: CoordinatorOptions): void {
   const host = functionsHost(process.env, process.cwd());
   const made = createCoordinators(options, { env: process.env, host, feed });
   setUp = { coordinators: made, tickers: createTickers(made.all) };
+  const hasFunction = appFunctions(orchestratorsOf(made.all));
   const connected = feed && connectTelemetry(feed, made, process.env);
 
   app.timer('cronleaseTick', {
@@ -96,8 +99,7 @@ export function registerCoordinator(options: CoordinatorOptions): void {
     extraInputs: [df.input.durableClient()],
     handler: async (_timer: Timer, context: InvocationContext) => {
       await connected;
-      const hub = durableHub(df.getClient(context));
-      await reporting(context, (reportOf) => loaded().tickers.tick(hub, tick.nextFire, reportOf));
+      await reporting(context, (reportOf) => loaded().tickers.tick(hubOf(context), tick.nextFire, reportOf));
     },
   });
   registerDurable({
@@ -114,6 +116,12 @@ export function registerCoordinator(options: CoordinatorOptions): void {
     await allSettledOrThrow(made.all.map(drain));
     if (feed !== undefined) await closeTelemetry(feed);
   });
+}
+
+/** The names of the app's own orchestrators that are jobs. */
+function orchestratorsOf(coordinators: readonly Coordinator[]): readonly string[] {
+  const handlers = coordinators.flatMap(({ jobs }) => Array.from(jobs.values(), ({ handler }) => handler));
+  return handlers.filter(isOrchestration).map(({ orchestrator }) => orchestrator);
 }
 
 type ReportOf = (coordinator: Coordinator) => Report;

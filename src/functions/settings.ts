@@ -8,6 +8,7 @@ import { isObject } from '../core/metadata';
 import { compileSchedule } from '../core/schedule/compile';
 import { parseSchedule } from '../core/schedule/parse';
 import { zoneOf } from '../core/schedule/zone';
+import { ncrontabFields } from '../import/ncrontab-fields';
 import type { Environment } from './app-settings';
 import { CONTAINER_NAME_RULE, isContainerName, isReference, REFERENCE_REMEDY } from '../stores/open';
 
@@ -72,6 +73,8 @@ export function tickSchedule(env: Environment): TickSchedule {
   try {
     // Azure's timers run in UTC.
     compiled = compileSchedule(parseSchedule(text), zoneOf('UTC'), { gap: 'forward', overlap: 'first' }, []);
+    // They read fewer forms than jobs.json has. With one of the others the host starts, and the timer never fires.
+    ncrontabFields(text);
   } catch (error) {
     throw invalid(error instanceof Error ? error.message : String(error));
   }
@@ -122,9 +125,12 @@ export function durationSetting(
  */
 export function deploymentName(env: Environment): string {
   const site = env['WEBSITE_SITE_NAME'];
-  const slot = env['WEBSITE_SLOT_NAME'];
-  const fromSite = site === undefined || slot === undefined || slot === 'Production' ? site : `${site}-${slot}`;
-  const name = env['CRONLEASE_DEPLOYMENT'] ?? fromSite ?? env['AzureFunctionsWebHost__hostid'] ?? hostname();
+  const slot = env['WEBSITE_SLOT_NAME'] ?? '';
+  // As the host decides it: `EnvironmentExtensions.GetAzureWebsiteUniqueSlotName`.
+  const isProduction = slot === '' || slot.toLowerCase() === 'production';
+  const fromSite = site === undefined || isProduction ? site : `${site}-${slot}`;
+  const name =
+    env['CRONLEASE_DEPLOYMENT'] ?? fromSite ?? hostSetting(env, 'AzureFunctionsWebHost__hostid') ?? hostname();
   if (!/^[\x21-\x7e]{1,100}$/.test(name)) {
     throw new SettingError('CRONLEASE_DEPLOYMENT', name, 'use 1 to 100 printable ASCII characters without spaces');
   }
@@ -144,16 +150,18 @@ export function shardNames(env: Environment, preset: readonly string[] | undefin
   const text = env[setting];
   const names = text === undefined || text === '' ? preset : text.split(',').map((name) => name.trim());
   if (names === undefined) return undefined;
-  const shown = text || names.join(', ');
-  if (names.length === 0 || !names.every((name) => /^[A-Za-z][A-Za-z0-9_]{0,99}$/.test(name))) {
+  const isName = (name: string): boolean => /^[A-Za-z][A-Za-z0-9_]{0,99}$/.test(name);
+  if (names.length === 0 || !names.every(isName)) {
     throw new SettingError(
       setting,
-      shown,
+      // It may be a connection itself, which holds a key.
+      names.map((name) => (isName(name) ? name : '…')).join(', '),
       'name the settings of the connections, separated by commas, such as "CRONLEASE_STORAGE, CRONLEASE_STORAGE_2"',
     );
   }
   const twice = names.find((name, index) => names.indexOf(name) !== index);
-  if (twice !== undefined) throw new SettingError(setting, shown, `it names ${twice} twice. Name each account once`);
+  if (twice !== undefined)
+    throw new SettingError(setting, names.join(', '), `it names ${twice} twice. Name each account once`);
   return names;
 }
 
@@ -162,7 +170,7 @@ export function shardNames(env: Environment, preset: readonly string[] | undefin
  * Durable's default for this number of cores.
  */
 export function attemptsAtOnce(env: Environment, appFolder: string): number {
-  const value = Number(hostSetting(env, appFolder, 'extensions', 'durableTask', 'maxConcurrentActivityFunctions'));
+  const value = Number(hostValue(env, appFolder, 'extensions', 'durableTask', 'maxConcurrentActivityFunctions'));
   return Number.isInteger(value) && value > 0 ? value : ACTIVITIES_PER_CORE * availableParallelism();
 }
 
@@ -215,7 +223,11 @@ function isConsumption(env: Environment): boolean {
 export function hubAccount(env: Environment, appFolder: string, machine: string): string | undefined {
   const provider = (member: string): string | undefined =>
     hostText(env, appFolder, 'extensions', 'durableTask', 'storageProvider', member);
-  const connection = provider('connectionName') ?? provider('connectionStringName') ?? 'AzureWebJobsStorage';
+  const named = provider('connectionName') ?? provider('connectionStringName') ?? 'AzureWebJobsStorage';
+  // The extension looks for the name with the host's prefix first: `WebJobsConnectionInfoProvider.Resolve`.
+  const prefixed = `AzureWebJobs${named}`;
+  const isPrefixed = Object.keys(env).some((name) => name === prefixed || name.startsWith(`${prefixed}__`));
+  const connection = isPrefixed ? prefixed : named;
   const member = (name: string): string | undefined => {
     const part = (env[connection] ?? '').split(';').find((text) => text.toLowerCase().startsWith(`${name}=`));
     return part?.slice(name.length + 1).trim();
@@ -232,18 +244,24 @@ export function hubAccount(env: Environment, appFolder: string, machine: string)
   return (member('accountname') ?? env[`${connection}__accountName`] ?? host?.split('.')[0])?.toLowerCase();
 }
 
-/** The app setting that goes before a member of host.json. */
-export function hostSettingName(...members: readonly string[]): string {
-  return ['AzureFunctionsJobHost', ...members].join('__');
+/** The app setting that goes before a member of host.json; undefined: there is none. */
+export function hostOverride(env: Environment, ...members: readonly string[]): string | undefined {
+  return hostSetting(env, ['AzureFunctionsJobHost', ...members].join('__'));
 }
 
-function hostSetting(env: Environment, appFolder: string, ...members: readonly string[]): unknown {
-  return env[hostSettingName(...members)] ?? hostMember(appFolder, ...members);
+/** A setting of the host, by its name in any case. */
+function hostSetting(env: Environment, name: string): string | undefined {
+  const value = anyCase(env, name);
+  return typeof value === 'string' ? value : undefined;
+}
+
+function hostValue(env: Environment, appFolder: string, ...members: readonly string[]): unknown {
+  return hostOverride(env, ...members) ?? hostMember(appFolder, ...members);
 }
 
 /** A text of host.json, or of the app setting before it. */
 export function hostText(env: Environment, appFolder: string, ...members: readonly string[]): string | undefined {
-  const value = hostSetting(env, appFolder, ...members);
+  const value = hostValue(env, appFolder, ...members);
   return typeof value === 'string' ? value : undefined;
 }
 
@@ -278,7 +296,7 @@ export function hostMember(appFolder: string, ...members: readonly string[]): un
   return value;
 }
 
-/** A member by its name in any case: the host's configuration does not tell them apart. */
+/** A member or a setting by its name in any case: the host's configuration does not tell them apart. */
 function anyCase(value: Readonly<Record<string, unknown>>, name: string): unknown {
   if (Object.hasOwn(value, name)) return value[name];
   return Object.entries(value).find(([other]) => other.toLowerCase() === name.toLowerCase())?.[1];

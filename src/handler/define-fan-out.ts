@@ -107,8 +107,8 @@ export class InvalidFanOutError extends Error {
 }
 
 /**
- * Defines a job that fans out: the elected instance plans the items, all instances of its deployment work on them, and
- * an elected instance gathers the results. The end of each item is stored, so that a take-over does not repeat it.
+ * Defines a job that fans out: one instance plans the items, all instances of its deployment work on them, and one
+ * gathers the results. The end of each item is stored, so that a take-over does not repeat it.
  *
  * @throws InvalidFanOutError
  */

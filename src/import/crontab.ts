@@ -129,11 +129,11 @@ const ABOUT_ENVIRONMENT: ReadonlyMap<string, { readonly why: string; readonly re
   Object.entries({
     MAILTO: {
       why: 'the output of a job is not mailed: its log is kept in the ledger',
-      remedy: 'Set "alertAfter" for jobs whose failures you must hear of.',
+      remedy: 'Set "alertAfter" for jobs whose failures you must know about.',
     },
-    SHELL: { why: 'a handler is a function, and no shell runs it', remedy: 'Nothing is to be done.' },
+    SHELL: { why: 'a handler is a function, and no shell runs it', remedy: 'Nothing needs to be done.' },
     TZ: {
-      why: 'cron passes it to the commands, and it moves no schedule',
+      why: 'cron passes it to the commands, but it does not affect the schedule',
       remedy: 'Handlers that print local times need the zone in their input.',
     },
     RANDOM_DELAY: {

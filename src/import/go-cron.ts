@@ -92,7 +92,9 @@ function daysOf(dayText: string, month: readonly number[], weekdayText: string, 
  */
 function goDuration(text: string): Millis {
   const parts = [...text.matchAll(/(\d+(?:\.\d*)?|\.\d+)(h|ms|m|s)/g)];
-  const ms = parts.reduce((sum, [, number, unit]) => sum + Number(number) * (UNITS.get(unit ?? '') ?? 0), 0);
+  const sum = parts.reduce((ms, [, number, unit]) => ms + Number(number) * (UNITS.get(unit ?? '') ?? 0), 0);
+  // 2.3 h makes a little less than 8,280 s.
+  const ms = Math.round(sum * 1000) / 1000;
   if (parts.length === 0 || parts.map(([part]) => part).join('') !== text || ms === 0) {
     throw new ScheduleError(`has "${text}" after @every`, 'must be a duration such as 90s or 1h30m');
   }

@@ -111,27 +111,27 @@ export type Format = 'crontab' | 'k8s' | 'quartz' | 'timers';
 /** How the runs of a source differ from those of a job where no setting of it says so. */
 const ABOUT_RUNS: Readonly<Record<Format, { readonly why: string; readonly remedy: string }>> = {
   crontab: {
-    why: 'cron starts a command also while its last run is in progress, makes up for no missed time, and retries nothing; a job skips a due time during a run, makes up for the latest one of the last hour, and has 3 attempts',
-    remedy: 'Set "overlap", "catchUp" and "retry" of jobs where this matters.',
+    why: 'cron starts a command even while its last run is in progress, does not make up for missed times, and does not retry; a job skips due times during a run, makes up for the latest one of the last hour, and has 3 attempts',
+    remedy: 'If this matters for a job, set its "overlap", "catchUp" and "retry".',
   },
   k8s: {
-    why: 'Kubernetes starts a container for each run; a job calls a handler in the function app, up to its "timeout", which must fit into functionTimeout; Kubernetes starts a missed run of any age unless a deadline is set, a job without one those of the last 90 days',
+    why: 'Kubernetes starts a container for each run; a job calls a handler in the function app, for up to its "timeout", which must fit in functionTimeout; without a deadline, Kubernetes starts a missed run of any age, a job one of the last 90 days',
     remedy: 'Split longer work with defineFanOut.',
   },
   quartz: {
-    why: 'Quartz starts a job also while its last run is in progress, unless its class forbids that, makes up for missed times however old, and retries nothing; a job skips a due time during a run, makes up for those of the last hour, and has 3 attempts',
-    remedy: 'Set "overlap", "catchUpWindow" and "retry" of jobs where this matters.',
+    why: 'Quartz starts a job even while its last run is in progress, unless its class forbids that, makes up for missed times of any age, and does not retry; a job skips due times during a run, makes up for those of the last hour, and has 3 attempts',
+    remedy: 'If this matters for a job, set its "overlap", "catchUpWindow" and "retry".',
   },
   timers: {
-    why: 'a timer makes up for one missed time however old, and retries nothing without a policy; a job does so for the last hour, and has 3 attempts',
+    why: 'a timer makes up for one missed time of any age, and does not retry without a policy; a job makes up for the last hour, and has 3 attempts',
     remedy:
-      'Set "catchUpWindow" and "retry" of jobs where this matters. docs/how-to/from-timers.md has the move step by step.',
+      'If this matters for a job, set its "catchUpWindow" and "retry". docs/how-to/from-timers.md describes the move step by step.',
   },
 };
 
 const DEFAULT_ZONES: Readonly<Record<Format, string | undefined>> = {
   crontab: 'the zone of the machine that ran cron',
-  k8s: 'the zone of the controller, which is mostly UTC',
+  k8s: 'the zone of the controller, which is usually UTC',
   quartz: 'the zone of the process that ran Quartz',
   // The platform's default is UTC, and documented.
   timers: undefined,
@@ -151,7 +151,7 @@ export function noteOnZone(file: string, format: Format, { drafts }: Found): rea
     ({ settings }) => settings.timeZone === undefined && !settings.schedule.startsWith('@every'),
   );
   if (zone === undefined || inDefault === undefined) return [];
-  const why = `its times are those of ${zone}; here they are taken as UTC`;
+  const why = `its times are those of ${zone}; here they are read as UTC`;
   const remedy = 'If it is another zone, name it: --time-zone Europe/Lisbon.';
   return [{ file, line: inDefault.line, what: 'no time zone', why, remedy, leftOut: false }];
 }

@@ -217,7 +217,7 @@ function notCarried({ spec }: CronJob): readonly PathNote[] {
   }
   for (const key of ['parallelism', 'completions'] as const) {
     if ((job[key] ?? 1) !== 1)
-      about(JOB_SPEC, [key], 'a run has one handler call at a time', 'Use defineFanOut: its items run side by side.');
+      about(JOB_SPEC, [key], 'a run has one handler call at a time', 'Use defineFanOut: its items run concurrently.');
   }
   const pod = job.template.spec;
   const podPath = [...JOB_SPEC, 'template', 'spec'];

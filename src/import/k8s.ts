@@ -179,7 +179,7 @@ function embeddedIn(finds: Finds, manifest: Manifest): readonly MemberPath[] {
       if (path.length > 0 && isWhole(value)) found.push(path);
       else if (isForbidden(value)) {
         const why = 'the policy demands that the object does not exist';
-        finds.leaveOut(manifest.lineOf(path), 'mustnothave: CronJob', why, 'Nothing is to be done.');
+        finds.leaveOut(manifest.lineOf(path), 'mustnothave: CronJob', why, 'Nothing needs to be done.');
       } else for (const [key, member] of Object.entries(value)) look(member, [...path, key]);
     }
   };

@@ -26,7 +26,7 @@ export function readOfelia(file: string, text: string, options: SourceOptions): 
     if (section.kind.startsWith('job-')) addJob(finds, section, options);
     else if (section.settings.length > 0) {
       const why = 'it configures Ofelia itself, such as its mails and reports';
-      const remedy = 'Set "notify" for jobs whose failures you must hear of.';
+      const remedy = 'Set "notify" for jobs whose failures you must know about.';
       finds.note(section.line, `[${section.kind}] ${keysOf(section, () => true)}`, why, remedy);
     }
   }

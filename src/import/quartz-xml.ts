@@ -6,7 +6,7 @@ import { isoOf } from '../core/iso';
 import { parseMoment } from '../core/schedule/moment';
 import { ScheduleError } from '../core/schedule/schedule-error';
 import { instantOfWall, zoneOf } from '../core/schedule/zone';
-import { isSecretName } from '../core/secrets';
+import { isSecretName, looksSecret } from '../core/secrets';
 import { type Finds, ImportError, type SourceOptions } from './draft';
 
 /** A trigger of any file of Quartz. */
@@ -28,7 +28,7 @@ export function readQuartzXml(
   const root = readXml(file, text);
   const schedules = childrenOf(root, 'job-scheduling-data', 'schedule');
   if (schedules.length === 0) {
-    const message = 'this is not a jobs file of Quartz, because it has no <schedule> in <job-scheduling-data>';
+    const message = 'this is not a Quartz jobs file, because it has no <schedule> in <job-scheduling-data>';
     throw new ImportError({ file, line: root.children[0]?.line ?? 1 }, message);
   }
   const jobs = schedules.flatMap((schedule) => childrenOf(schedule, 'job'));
@@ -115,10 +115,11 @@ function settingsOf(
   const input: Record<string, string> = {};
   for (const entry of entries) {
     const key = textOf(entry, 'key') ?? '';
-    if (isSecretName(key)) {
-      const why = 'a jobs file is not a place for a secret, so the input lacks it';
+    const value = textOf(entry, 'value') ?? '';
+    if (isSecretName(key) || looksSecret(key, value)) {
+      const why = 'a jobs file must not contain a secret, so the input omits it';
       finds.note(entry.line, `input ${key}`, why, 'Read it from an app setting in the handler.');
-    } else input[key] = textOf(entry, 'value') ?? '';
+    } else input[key] = value;
   }
   const description =
     textOf(trigger, 'description') ?? (job && (textOf(job, 'description') ?? textOf(job, 'job-class')));
@@ -150,7 +151,7 @@ function priorityOf(finds: Finds, trigger: Element): Pick<JobInFile, 'priority'>
   const priority = Number(text);
   if (Number.isInteger(priority) && priority >= 0 && priority <= PRIORITIES) return { priority };
   const why = `"priority" is 0 to ${PRIORITIES}`;
-  finds.note(trigger.line, `priority ${text}`, why, 'Write a priority of that span, if the order matters.');
+  finds.note(trigger.line, `priority ${text}`, why, 'Use a priority in that range, if the order matters.');
   return {};
 }
 

@@ -22,7 +22,7 @@ function addTrigger(finds: Finds, trigger: QuartzTrigger, options: SourceOptions
   try {
     const { values, years, written } = readQuartz(expression);
     const { differs, ...timing } = scheduled({ values, written, timeZone, rule: 'secondPass' }, options.now);
-    if (differs !== undefined) throw new Error(`an expression of Quartz differs: ${differs}`);
+    if (differs !== undefined) throw new Error(`a Quartz expression differs: ${differs}`);
     if (years !== undefined && settings.between !== undefined) {
       throw new ScheduleError('has a year, and its trigger has a start or end time', 'use one of the two');
     }
@@ -50,7 +50,12 @@ function readLines(finds: Finds, text: string): readonly QuartzTrigger[] {
     }
     // Another setting may hold a password: its name is enough.
     const what = name === '' ? 'a line' : name;
-    finds.leaveOut(line, what, 'it holds no expression of Quartz', 'Nothing is to be done if it is another setting.');
+    finds.leaveOut(
+      line,
+      what,
+      'it contains no Quartz expression',
+      'Nothing needs to be done if it is another setting.',
+    );
     return [];
   });
 }

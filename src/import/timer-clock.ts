@@ -3,7 +3,7 @@ import { changesIn } from '../core/schedule/clock-changes';
 import { parseCron } from '../core/schedule/cron';
 import { type DstPolicy, ELAPSED, cronSource } from '../core/schedule/source';
 import { type CronFields, nextWall, previousWall } from '../core/schedule/wall';
-import { type Segment, type Zone, instantOfWall, zoneOf } from '../core/schedule/zone';
+import { type Segment, type Zone, instantOfWall, secondPassOf, zoneOf } from '../core/schedule/zone';
 import { type Scheduled, type Timing, YEARS_MS } from './clock-policy';
 import { type CronValues, cronText, followsElapsedTime } from './cron-text';
 
@@ -51,12 +51,6 @@ function offsetAt(zone: Zone, second: number): number {
 /** Whether the clocks show a wall time twice. */
 function repeats(zone: Zone, wall: number): boolean {
   return secondPassOf(zone, wall) !== instantOfWall(zone, wall);
-}
-
-function secondPassOf(zone: Zone, wall: number): number {
-  const first = instantOfWall(zone, wall);
-  const { end, offset, after } = zone.segmentAt(first);
-  return after < offset && wall >= end + after ? wall - after : first;
 }
 
 /** .NET takes a wall time that the clocks skip or repeat for one of standard time. */

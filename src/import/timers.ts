@@ -238,7 +238,7 @@ function retryOf(finds: Finds, { line, name, members }: Timer): Pick<JobInFile, 
     finds.note(line, `${name}: retry`, why, 'Check "retry" of the job.');
     return { retry: { attempts, backoff: formatDuration(least), maxBackoff: formatDuration(Math.max(least, most)) } };
   }
-  const why = 'its retry policy has no form in a jobs file, so the job has the default: 3 attempts in all';
+  const why = 'a jobs file cannot express its retry policy, so the job has the default of 3 attempts';
   finds.note(line, `${name}: retry`, why, 'Set "retry" of the job.');
   return {};
 }

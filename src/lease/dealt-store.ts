@@ -2,9 +2,10 @@ import { decodeAudit } from '../core/audit';
 import type { JobName } from '../core/brand';
 import { FLEET } from '../core/fleet';
 import { shardOf } from '../core/layout';
+import { sameMetadata } from '../core/metadata';
 import { JOB_METHODS } from './methods';
 import { askAll, mergedAudits, mergedListing, mergedPresences } from './merged';
-import type { ControlStore, LeaseStore, ListOptions, Metadata } from './store';
+import type { CallOptions, ControlStore, LeaseStore, ListOptions, Metadata } from './store';
 
 /**
  * The stores of several accounts as operators see them: a job's calls go to its account, and listings show the jobs of
@@ -67,26 +68,33 @@ function perJob(first: LeaseStore, home: (job: string) => LeaseStore): Partial<L
 /** The control of the fleet lies in each account, because each tick reads that of its account. The first one's decides. */
 function controlsOf(stores: readonly LeaseStore[], first: LeaseStore, home: (job: string) => LeaseStore): ControlStore {
   const of = (job: JobName): LeaseStore => (job === FLEET ? first : home(job));
+  const overwriteOthers = async (metadata: Metadata, options: CallOptions | undefined): Promise<void> => {
+    for (const other of stores.slice(1)) await overwrite(other, metadata, options);
+  };
   return {
     readControl: (job, ...rest) => of(job).readControl(job, ...rest),
     async writeControl(job, metadata, ifMatch, options) {
-      if (job === FLEET) {
-        // The first one comes last: repeated after a failure, the command finds its change not made, and makes it.
-        for (const other of stores.slice(1)) await overwrite(other, metadata, options);
+      if (job !== FLEET) return home(job).writeControl(job, metadata, ifMatch, options);
+      // The first one comes last: repeated after a failure, the command finds its change not made, and makes it.
+      await overwriteOthers(metadata, options);
+      const answer = await first.writeControl(job, metadata, ifMatch, options);
+      // Of two changes at once, the one that the first account refuses may be the last in the others.
+      for (let settled = false; !settled;) {
+        const { control } = await first.readControl(FLEET, options);
+        if (control === undefined) break;
+        await overwriteOthers(control.metadata, options);
+        settled = (await first.readControl(FLEET, options)).control?.etag === control.etag;
       }
-      return of(job).writeControl(job, metadata, ifMatch, options);
+      return answer;
     },
     removeControl: (job, ...rest) => of(job).removeControl(job, ...rest),
   };
 }
 
-async function overwrite(
-  store: LeaseStore,
-  metadata: Metadata,
-  options: Parameters<ControlStore['writeControl']>[3],
-): Promise<void> {
+async function overwrite(store: LeaseStore, metadata: Metadata, options: CallOptions | undefined): Promise<void> {
   for (;;) {
     const { control } = await store.readControl(FLEET, options);
+    if (control !== undefined && sameMetadata(control.metadata, metadata)) return;
     if ((await store.writeControl(FLEET, metadata, control?.etag, options)) === 'written') return;
   }
 }

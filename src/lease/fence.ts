@@ -7,6 +7,13 @@ const JOB_MARK = 'cronleasejob';
 const TOKEN_MARK = 'cronleasetoken';
 /** How often a write is repeated when another writer wrote between its read and its write. */
 const TRIES = 5;
+/**
+ * The answers by which the target has changed since it was read. A lease, a policy and a missing container are refused
+ * with the same statuses, and another try would be refused again.
+ *
+ * @see https://learn.microsoft.com/rest/api/storageservices/blob-service-error-codes
+ */
+const CHANGED = ['ConditionNotMet', 'BlobAlreadyExists', 'BlobNotFound'];
 const ELECTION = 'election/';
 
 /** This attempt is no longer the leader: its lease is lost, or a successor has its run. Nothing was written. */
@@ -58,7 +65,7 @@ export interface FencedBlob {
 }
 
 /**
- * Keeps a leader that was paused, or was wrongly taken for dead, from undoing its successor's work. It rejects writes
+ * Prevents a leader that was paused, or wrongly taken for dead, from undoing its successor's work. It rejects writes
  * of a lower token after a higher one; it does not stop a successor from overwriting an earlier leader.
  */
 export interface Fence {
@@ -247,10 +254,17 @@ async function put(
     });
     return true;
   } catch (error) {
-    const status = statusOf(error);
-    if (status === 412 || status === 409 || status === 404) return false;
+    if (hasChanged(error)) return false;
     throw error;
   }
+}
+
+/** Whether a write was refused because its target has changed. Only the SDK's own errors have a code. */
+function hasChanged(error: unknown): boolean {
+  const status = statusOf(error);
+  if (status !== 412 && status !== 409 && status !== 404) return false;
+  const code = isObject(error) ? error['code'] : undefined;
+  return typeof code !== 'string' || CHANGED.includes(code);
 }
 
 function statusOf(error: unknown): number | undefined {

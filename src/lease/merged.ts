@@ -1,4 +1,5 @@
 import type { JobName } from '../core/brand';
+import { isObject } from '../core/metadata';
 import {
   type AuditStore,
   type CallOptions,
@@ -103,44 +104,80 @@ function straysOf(answers: readonly { readonly strays?: Strays }[]): { readonly 
   };
 }
 
-/** How far the entries of one account have been shown. */
+/** How far the entries of all accounts have been shown. */
 interface Place {
-  /** The page from which the next entries come. Undefined: the first one; null: there are no more. */
-  readonly page?: string | null;
-  /** How many entries of that page have been shown. */
-  readonly shown: number;
+  /** The page of each account from which its next entries come. Undefined: the first one; null: there are no more. */
+  readonly pages: readonly { readonly page?: string | null }[];
+  /** The last entry that was shown: a first page begins with newer ones when it is listed again. */
+  readonly after: string;
 }
 
-/** One page of the entries of all accounts, in order of key. */
+/** A continuation that no page has given. */
+export class ContinuationError extends Error {
+  readonly code = 'BadCursor';
+  override readonly name = 'ContinuationError';
+
+  constructor(options?: ErrorOptions) {
+    super('the place where the page is to begin is none that an earlier page has given: begin without one', options);
+  }
+}
+
+const NOWHERE: Place = { pages: [], after: '' };
+
+/** A caller may have made it up. */
+function placeIn(continuation: string): Place {
+  let value: unknown;
+  try {
+    value = JSON.parse(continuation);
+  } catch (cause) {
+    throw new ContinuationError({ cause });
+  }
+  if (isPlace(value)) return value;
+  throw new ContinuationError();
+}
+
+function isPlace(value: unknown): value is Place {
+  if (!isObject(value) || typeof value['after'] !== 'string' || !Array.isArray(value['pages'])) return false;
+  return value['pages'].every((one: unknown) => {
+    if (!isObject(one)) return false;
+    const { page } = one;
+    return page === undefined || page === null || typeof page === 'string';
+  });
+}
+
+/**
+ * One page of the entries of all accounts, in order of key.
+ *
+ * @throws ContinuationError
+ */
 export async function mergedAudits(
   stores: readonly LeaseStore[],
   { limit, continuation }: Parameters<AuditStore['listAudits']>[0],
   options: CallOptions | undefined,
 ): ReturnType<AuditStore['listAudits']> {
-  const places = continuation === undefined ? stores.map(() => ({ shown: 0 })) : (JSON.parse(continuation) as Place[]);
+  const { pages: places, after } = continuation === undefined ? NOWHERE : placeIn(continuation);
   const pages = await Promise.all(
     stores.map(async (store, index) => {
-      const { page, shown }: Place = places[index] ?? { shown: 0 };
-      if (page === null) return { page, shown, entries: [], next: undefined };
+      const { page } = places[index] ?? {};
+      if (page === null) return { page, listed: [], next: undefined };
       const request = page === undefined ? { limit } : { limit, continuation: page };
-      const { audits, continuation: next } = await store.listAudits(request, options);
-      return { page, shown, entries: audits.slice(shown), next };
+      const { audits: listed, continuation: next } = await store.listAudits(request, options);
+      return { page, listed, next };
     }),
   );
   // Beyond the end of a page that has a successor, it is not known which account has the next entry.
-  const known = pages.flatMap(({ entries, next }) => (next === undefined ? [] : [entries.at(-1)?.key ?? '']));
+  const known = pages.flatMap(({ listed, next }) => (next === undefined ? [] : [listed.at(-1)?.key ?? '']));
   const upTo = known.reduce((least, key) => (key < least ? key : least), '~');
   const audits = pages
-    .flatMap(({ entries }) => entries)
-    .filter(({ key }) => key <= upTo)
+    .flatMap(({ listed }) => listed)
+    .filter(({ key }) => key > after && key <= upTo)
     .sort((one, other) => (one.key < other.key ? -1 : 1))
     .slice(0, limit);
-  const last = audits.at(-1)?.key ?? '';
-  const after = pages.map(({ page, shown, entries, next }): Place => {
-    const taken = entries.filter(({ key }) => key <= last).length;
-    if (taken < entries.length) return { ...(page !== undefined && { page }), shown: shown + taken };
-    return { page: next ?? null, shown: 0 };
+  const last = audits.at(-1)?.key ?? after;
+  const left = pages.map(({ page, listed, next }) => {
+    const isShown = (listed.at(-1)?.key ?? '') <= last;
+    return isShown ? { page: next ?? null } : { ...(page !== undefined && { page }) };
   });
-  const isOver = after.every(({ page }) => page === null);
-  return { audits, continuation: isOver ? undefined : JSON.stringify(after) };
+  const isOver = left.every(({ page }) => page === null);
+  return { audits, continuation: isOver ? undefined : JSON.stringify({ pages: left, after: last } satisfies Place) };
 }

@@ -46,6 +46,6 @@ export interface LeaseStore
     Partial<Retention> {
   /** The store of only this job, with all its objects. Left out where this store holds those of every job. */
   home?(job: JobName): LeaseStore;
-  /** The store of each account, if the jobs are dealt over several. */
+  /** The store of each account, if the jobs are distributed over several. */
   readonly accounts?: readonly LeaseStore[];
 }

@@ -1,6 +1,7 @@
 import { isoOf } from '../core/iso';
 import { isObject } from '../core/metadata';
 import { isProven } from '../core/origin';
+import { redactJson } from '../core/redact';
 import { listAudit, searchAudit } from '../operator/audit';
 import { repairLayout } from '../operator/shards/repair';
 import { actingFor } from './acting';
@@ -43,9 +44,8 @@ export const layoutRoutes = [
     role: 'admin',
     summary: 'replace a layout that something else wrote',
     description:
-      'While the blob `jobs/-layout/control` of an account cannot be read, nothing is claimed there. The repair removes ' +
-      'it where there is one account, and writes the layout of the other accounts where there are several. It leaves ' +
-      'every layout unchanged that can be read.',
+      'While the blob `jobs/-layout/control` of an account cannot be read, nothing is claimed there. With one account, the ' +
+      'repair removes it; with several, it writes the layout of the other accounts. It changes no layout that can be read.',
     body: schema.NoteBody,
     answer: schema.RepairedLayout,
     run: (office, { body: { note }, ...call }) => repairLayout(actingFor(office, call, note)),
@@ -83,7 +83,7 @@ export const aboutRoutes = [
     route({
       id,
       role: 'anybody',
-      summary: 'show whether the instance can do its work: storage answers, and nothing else is wrong',
+      summary: 'show whether the instance can work',
       description: 'The answer is at most 30 s old. 503 means that it cannot.',
       answer: Health,
       async run({ isReady }) {
@@ -109,8 +109,10 @@ export const auditRoutes = [
     summary: 'list what people changed, newest first',
     query: AuditQuery,
     answer: Audit,
-    async run({ store }, { query: { limit = 50, cursor, ...wanted }, caller, signal }) {
-      const shown = caller?.payloads === true ? asIs : withoutInput;
+    async run({ store, redact }, { query: { limit = 50, cursor, ...wanted }, caller, signal }) {
+      // As where the run itself shows its input.
+      const hide = (value: unknown): unknown => (redact === undefined ? value : redactJson(value, redact));
+      const shown = caller?.payloads === true ? hide : withoutInput;
       const request = { limit, ...(cursor === undefined ? {} : { continuation: readCursor(cursor)[0] ?? '' }) };
       const { entries, problems, continuation } = await (Object.keys(wanted).length === 0
         ? listAudit(store, request, { signal })
@@ -132,8 +134,6 @@ export const auditRoutes = [
     },
   }),
 ] as const;
-
-const asIs = (value: unknown): unknown => value;
 
 /** The input of a run may have secrets, or data of persons. A value that was too long is a piece of text. */
 function withoutInput(value: unknown): unknown {

@@ -20,7 +20,7 @@ export const acknowledgeRoutes = [
     role: 'operator',
     conditional: true,
     summary: 'acknowledge the failures of a job until its next success',
-    description: 'Lists then show the job below the unacknowledged ones. Sent again, it replaces the first one.',
+    description: 'Lists then show the job below the unacknowledged ones. A second request replaces the first.',
     params: oneJob,
     body: AcknowledgeBody,
     answer: Acknowledged,
@@ -42,14 +42,20 @@ export const acknowledgeRoutes = [
   }),
 ] as const;
 
-async function chosenIn(office: Office, { jobs, tag, pattern }: z.output<typeof schema.JobChoice>): Promise<Chosen> {
-  const { entries } = await entriesOf(office);
+/** @param work the planned work that is to end: a job of it may be gone by now */
+async function chosenIn(
+  office: Office,
+  { jobs, tag, pattern }: z.output<typeof schema.JobChoice>,
+  work?: string,
+): Promise<Chosen> {
+  const { entries, missing } = await entriesOf(office);
+  const isThere = (name: string): boolean => work === undefined || entries.some((entry) => entry.name === name);
   const chosen =
-    jobs?.map((name) => entryOf(entries, name)) ??
+    jobs?.filter(isThere).map((name) => entryOf(entries, name)) ??
     entries.filter(({ name, spec }) =>
       tag === undefined ? selects(pattern ?? '', name) : (spec?.tags.includes(tag) ?? false),
     );
-  return { jobs: chosen, choice: { names: jobs ?? [pattern ?? ''], tag } };
+  return { jobs: chosen, choice: { names: jobs ?? [pattern ?? ''], tag }, missing };
 }
 
 function endOf(text: string | undefined): () => EpochMs | undefined {
@@ -64,7 +70,7 @@ export const actionsRoutes = [
     conditional: true,
     idempotent: true,
     summary: 'request a run now',
-    description: 'The schedule does not move. A paused or disabled job runs too.',
+    description: 'The schedule does not change. A paused or disabled job runs too.',
     params: oneJob,
     body: schema.RunBody,
     answer: schema.Requested,
@@ -136,7 +142,7 @@ export const actionsRoutes = [
     id: 'pauseJobs',
     role: 'operator',
     summary: 'pause several jobs, by name, tag or pattern',
-    description: 'A job that cannot be paused does not keep the others from it.',
+    description: 'A job that cannot be paused does not prevent the others from being paused.',
     body: schema.PauseManyBody,
     answer: schema.PausedMany,
     async run(office, { body: { note, until, ...choice }, ...call }) {
@@ -150,13 +156,13 @@ export const actionsRoutes = [
     body: schema.ResumeManyBody,
     answer: schema.PausedMany,
     async run(office, { body: { note, maintenance, ...choice }, ...call }) {
-      return resumeMany(actingFor(office, call, note), await chosenIn(office, choice), maintenance);
+      return resumeMany(actingFor(office, call, note), await chosenIn(office, choice, maintenance), maintenance);
     },
   }),
   route({
     id: 'cordonDeployment',
     role: 'operator',
-    summary: 'cordon a deployment, which then only finishes what it runs',
+    summary: 'cordon a deployment, which then only finishes its runs',
     params: schema.oneDeployment,
     body: schema.CordonBody,
     answer: schema.Cordoned,

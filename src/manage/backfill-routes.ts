@@ -10,7 +10,7 @@ export const backfillRoutes = [
   route({
     id: 'getBackfill',
     role: 'viewer',
-    summary: 'show how far the last back-fill of a job is',
+    summary: 'show the progress of the last back-fill of a job',
     params: oneJob,
     answer: schema.OneBackfill,
     async run(office, { params, signal }) {
@@ -47,7 +47,7 @@ export const backfillRoutes = [
     status: 202,
     conditional: true,
     summary: 'run past due times again, one after another',
-    description: 'Due times that come meanwhile go first. Each run has its own record, beside the first one.',
+    description: 'Due times that pass meanwhile go first. Each run has its own record, beside the first one.',
     params: oneJob,
     body: schema.BackfillBody,
     answer: schema.StartedBackfill,

@@ -7,7 +7,7 @@ import { type JobSpec, actualTime } from '../core/job';
 import { recordKey, runIdOf } from '../core/key';
 import { showDay, showTime } from '../core/show-time';
 import { JOB_STATES } from '../core/shown-state';
-import type { LeaseStore } from '../lease/store';
+import type { LeaseStore, MissingAccount } from '../lease/store';
 import { controlVersion } from '../operator/change-control';
 import type { JobState } from '../operator/job-state';
 import { progressOf, stateOf } from '../operator/operations/backfill';
@@ -34,7 +34,7 @@ export const timelineRoutes = [
     id: 'getTimeline',
     role: 'viewer',
     follow: true,
-    summary: 'list what jobs have done and will do around now',
+    summary: 'list what jobs did and will do around now',
     description: 'Jobs that have nothing in the window are left out. An answer has up to 200 due times of each job.',
     query: TimelineQuery,
     answer: Timeline,
@@ -53,7 +53,7 @@ const CALENDAR_MS = 90 * 86_400_000;
 /** Clocks may go back during a day. */
 const LONGEST_DAY_MS = 26 * HOUR;
 
-const tag = z.string().min(1).max(100).describe('Jobs with this tag only.');
+const tag = z.string().min(1).max(100).describe('Only jobs with this tag.');
 
 /** The store with the shared sweep in place of separate listings of all jobs and deployments. */
 export function sharedStore({ store, sweeps }: Office): LeaseStore {
@@ -68,9 +68,10 @@ export function sharedStore({ store, sweeps }: Office): LeaseStore {
 export async function entriesOf(office: Office): Promise<{
   readonly now: number;
   readonly entries: readonly JobEntry[];
+  readonly missing: readonly MissingAccount[];
 }> {
-  const { now, jobs } = await listJobs(sharedStore(office), office.jobs);
-  return { now, entries: jobs.filter(({ spec, isForgotten }) => spec !== undefined || !isForgotten) };
+  const { now, jobs, missing } = await listJobs(sharedStore(office), office.jobs);
+  return { now, missing, entries: jobs.filter(({ spec, isForgotten }) => spec !== undefined || !isForgotten) };
 }
 
 /** Throws `OperatorError` `UnknownJob`. */
@@ -100,7 +101,7 @@ export const jobsRoutes = [
     summary: 'list all jobs with their state, and all deployments',
     query: z.strictObject({
       tag: tag.optional(),
-      state: z.enum(JOB_STATES).optional().describe('Jobs in this state only.'),
+      state: z.enum(JOB_STATES).optional().describe('Only jobs in this state.'),
     }),
     answer: Jobs,
     async run(office, { query: { tag: wanted, state } }) {
@@ -157,7 +158,7 @@ export const jobsRoutes = [
   route({
     id: 'explain',
     role: 'viewer',
-    summary: 'explain the outcome of an instant, or what is to be expected of it',
+    summary: 'explain the outcome, or the expected one, of an instant',
     params: oneJob,
     query: z.strictObject({ time: instant.describe('A due time of the schedule, or any instant.') }),
     answer: Why,

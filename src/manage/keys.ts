@@ -9,7 +9,7 @@ export interface ApiKey {
   readonly digest: Buffer;
 }
 
-/** The reason why a list of keys cannot be used. It repeats no digest, because someone may have put the key there. */
+/** The reason why a list of keys cannot be used. It repeats no part that may be a key in the wrong place. */
 export interface KeysProblem {
   /** Counts from 1. */
   readonly entry: number;
@@ -44,10 +44,10 @@ function readKey(entry: string, before: readonly ApiKey[]): ApiKey | Omit<KeysPr
   }
   const rights = rightsOf([roleText]);
   if (rights === undefined) {
-    return { problem: `the role of "${name}" is unknown`, remedy: `use ${[...ROLES, PAYLOADS].join(', ')}` };
+    return { problem: 'its role is unknown', remedy: `use ${[...ROLES, PAYLOADS].join(', ')}` };
   }
   if (!DIGEST.test(digest)) {
-    const found = `the third part of "${name}" has ${digest.length} characters`;
+    const found = `its third part has ${digest.length} characters`;
     return { problem: `${found}, and is not a SHA-256 in lowercase hex`, remedy: 'run: printf %s KEY | sha256sum' };
   }
   if (digest === OF_NOTHING) {

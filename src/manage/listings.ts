@@ -68,6 +68,15 @@ export function createMeter(clock: Clock): (store: LeaseStore, caller: Caller) =
           pay();
           return store.listAudits(...request);
         },
+        // Each listing of a run's logs is followed by up to 200 reads, and one of its pieces by others.
+        listLogs: (...request) => {
+          pay();
+          return store.listLogs(...request);
+        },
+        listPieces: (...request) => {
+          pay();
+          return store.listPieces(...request);
+        },
       },
       end: () => {
         if (account !== undefined) account.listing -= 1;

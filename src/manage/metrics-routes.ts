@@ -13,7 +13,7 @@ export const metricsRoutes = [
     id: 'getMetrics',
     role: 'viewer',
     contentType: PROMETHEUS_TYPE,
-    summary: 'show the gauges of jobs and deployments to Prometheus',
+    summary: 'list the gauges of jobs and deployments for Prometheus',
     description:
       'The text format of Prometheus, version 0.0.4. Every gauge comes from the rows in storage, so that all instances ' +
       'behind a load balancer show the same. `keyed/metrics` takes the key as the password of basic authentication too.',

@@ -1,3 +1,4 @@
+import { ContinuationError } from '../lease/merged';
 import { StoreDeniedError, StoreError } from '../lease/store';
 import { ForeignMetadataError } from '../core/metadata';
 import { ForeignRecordError } from '../core/record';
@@ -89,6 +90,7 @@ export function deniedError({ status, code, place, problem, remedy, asksForKey }
 const OPERATOR: Readonly<Record<OperatorProblem, readonly [status: number, remedy: string]>> = {
   AlreadyPaused: [409, 'resume the job first, or leave it as it is'],
   PastEnd: [400, 'give a later end, or none'],
+  EndTooLate: [400, 'give an earlier end, or none'],
   NotPaused: [409, 'read the job again: another person may have resumed it'],
   NothingRuns: [409, 'read the job again: the run may be over'],
   NoRun: [404, 'list the runs of the job: old records are deleted by "keep"'],
@@ -145,6 +147,9 @@ export function requestErrorOf(error: unknown): RequestError | undefined {
     // What storage said is for the log.
     const problem = error.code === 'NotRecorded' ? NOT_RECORDED : error.message;
     return known(status, error.code, { place: 'job', problem, remedy });
+  }
+  if (error instanceof ContinuationError) {
+    return known(400, error.code, { place: 'query: cursor', problem: error.message, remedy: 'begin without a cursor' });
   }
   if (error instanceof ForeignMetadataError || error instanceof ForeignRecordError) {
     const remedy = 'restore the record, or run "cronlease doctor"';

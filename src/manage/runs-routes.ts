@@ -86,12 +86,12 @@ export const runsRoutes = [
     role: 'viewer',
     follow: true,
     pollMs: LOG_POLL_MS,
-    summary: 'read what the handler of a run said',
+    summary: 'read the log of a run',
     description: 'To follow a run, ask again with `from` until it has ended.',
     params: oneRun,
     query: z.strictObject({
       from: z.string().max(8_000).optional().describe('`next` of the page before. Default: the beginning.'),
-      item: z.coerce.number().int().min(0).optional().describe('Only what this item of a fan-out said.'),
+      item: z.coerce.number().int().min(0).optional().describe('Only the log of this item of a fan-out.'),
     }),
     answer: RunLog,
     async run({ store }, { params, query, signal }) {

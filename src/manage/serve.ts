@@ -217,7 +217,7 @@ function noRoute(path: string, keyed: boolean): RequestError {
     value: path,
     problem: 'there is no such route',
     remedy: keyed
-      ? 'below keyed/ are the routes of manage/, for callers with a key: keyed/jobs, and all in keyed/openapi.json'
+      ? 'under keyed/ are the routes of manage/, for callers with a key: keyed/jobs, and all in keyed/openapi.json'
       : 'see openapi.json, the OpenAPI document',
   });
 }

@@ -83,7 +83,7 @@ function tooMany(): RequestError {
   const issue = {
     place: 'x-cronlease-key',
     value: null,
-    problem: 'wrong keys came from this address, and their answers still wait: this key was not looked at',
+    problem: 'answers to wrong keys from this address are still pending, so this key was not checked',
     remedy: 'wait as long as retry-after says, and send a key of this app',
   };
   return new RequestError(429, 'TooManyWrongKeys', issue, { 'retry-after': String(LONGEST_MS / 1_000) });

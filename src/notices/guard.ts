@@ -66,8 +66,12 @@ const NEVER: typeof PRIVATE = [
   // The above through gateways that translate, which a network may otherwise allow.
   ['64:ff9b::169.254.0.0', 112, 'ipv6'],
   ['64:ff9b::168.63.129.16', 128, 'ipv6'],
+  ['64:ff9b::100.100.100.200', 128, 'ipv6'],
+  ['64:ff9b::192.0.0.192', 128, 'ipv6'],
   ['2002:a9fe::', 32, 'ipv6'],
   ['2002:a83f:8110::', 48, 'ipv6'],
+  ['2002:6464:64c8::', 48, 'ipv6'],
+  ['2002:c000:c0::', 48, 'ipv6'],
 ];
 const LOOPBACK: typeof PRIVATE = [
   ['127.0.0.0', 8, 'ipv4'],
@@ -85,14 +89,23 @@ function listOf(networks: typeof PRIVATE): BlockList {
 }
 
 /**
+ * Domains of Azure and AWS that the public suffix list lacks: it has some of those below the first ones, and customers
+ * choose the names below the others.
+ */
+const OF_CLOUDS =
+  /^(?:windows\.net|(?:[a-z]+\.)?core\.windows\.net|azure\.(?:com|net)|vault\.azure\.net|(?:[a-z0-9-]+\.)?(?:cloudapp\.azure\.com|azurecontainerapps\.io)|[a-z]+\d*-\d\d\.azurewebsites\.net|amazonaws\.com)$/;
+
+/**
  * Whether names under the domain of a pattern are free for all, as under `*.co.uk` or `*.azurewebsites.net`: then the
  * pattern would allow foreign hosts. By the public suffix list, with the domains that hosters have added.
  */
 export function isOpenToAll(pattern: string): boolean {
   if (!pattern.startsWith('*.')) return false;
+  const domain = pattern.slice(2);
+  if (OF_CLOUDS.test(domain)) return true;
   // The list takes 8 ms to load, and most apps have no such pattern.
   const { getDomain } = require('tldts') as { readonly getDomain: typeof GetDomain };
-  return getDomain(pattern.slice(2), { allowPrivateDomains: true }) === null;
+  return getDomain(domain, { allowPrivateDomains: true }) === null;
 }
 
 /** The networks as a list to check; undefined: one of them is none. */

@@ -1,7 +1,8 @@
 import type { EpochMs } from '../core/brand';
 import type { TryEnd } from '../core/delivery';
 import type { Notice } from '../core/notice';
-import { mask, placesOf, type Span } from '../core/redact';
+import { mask, type Span } from '../core/redact';
+import { spelledFinder } from '../core/spelled';
 import { brief, oneLine } from '../core/text';
 import { format } from './formats';
 import { ForbiddenAddressError } from './guard';
@@ -49,8 +50,8 @@ const SHORTEST_PATH = 6;
 const SHORTEST_VALUE = 4;
 
 /**
- * An answer may repeat the address, or the key, that it was called with, as it was or decoded. It is searched before it is
- * cut, and a secret that its own end cuts is hidden too.
+ * An answer may repeat the address, or the key, that it was called with, as it was, decoded or escaped. It is searched
+ * before it is cut, and a secret that its own end cuts is hidden too.
  */
 export function hideSecrets({ address, routingKey = '' }: Receiver, text: string): string {
   const { href, pathname, search, hash, searchParams } = address;
@@ -69,7 +70,7 @@ export function hideSecrets({ address, routingKey = '' }: Receiver, text: string
   const lower = text.toLowerCase();
   // Some letters have another length in lower case.
   const searched = lower.length === text.length ? lower : text;
-  const spans = secrets.flatMap((secret) => [...placesOf(secret, searched), ...beginningAtEnd(secret, searched)]);
+  const spans = secrets.flatMap((secret) => [...spelledFinder(secret, 'i')(text), ...beginningAtEnd(secret, searched)]);
   return mask(text, spans, Infinity);
 }
 

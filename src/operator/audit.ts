@@ -55,8 +55,11 @@ export async function operate<Answer extends object>(
   try {
     changed = await change();
   } catch (error) {
-    // After any other error, the outcome of the change is not known.
-    if (error instanceof OperatorError) await end({ state: 'refused', after: error.message });
+    // After any other error, the outcome of the change is not known. Nor is it if others were faster: a change of
+    // several steps may have made some of them.
+    if (error instanceof OperatorError) {
+      await end({ state: error.code === 'Contended' ? 'begun' : 'refused', after: error.message });
+    }
     throw error;
   }
   const { answer, before, after } = changed;

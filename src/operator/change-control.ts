@@ -1,4 +1,4 @@
-import type { JobName } from '../core/brand';
+import type { EpochMs, JobName } from '../core/brand';
 import {
   type Control,
   type ManualRun,
@@ -10,7 +10,7 @@ import {
 import { isInForce } from '../core/incident';
 import { type JobSpec, actualTime } from '../core/job';
 import { runIdOf } from '../core/key';
-import { sameMetadata } from '../core/metadata';
+import { isInstant, sameMetadata } from '../core/metadata';
 import { movedTo } from '../core/moved-row';
 import { type CallOptions, type LeaseStore, type Metadata, metadataSize } from '../lease/store';
 import { changeRecord } from './change-record';
@@ -186,4 +186,19 @@ export function checkNote({ by, note }: { readonly by: string; readonly note: st
     const message = `the ${what} has ${text.length} characters, and ${NOTE_LENGTH} are allowed: shorten it`;
     throw new OperatorError('NoteTooLong', message);
   }
+}
+
+/**
+ * Refuses a planned end that is past, and one that cannot be stored: no instance could read the job's record again.
+ *
+ * @throws OperatorError `PastEnd`, `EndTooLate`
+ */
+export function checkEnd(what: 'pause' | 'acknowledgement', until: EpochMs | undefined, now: EpochMs): void {
+  if (until === undefined) return;
+  if (until <= now) {
+    const at = new Date(until).toISOString();
+    throw new OperatorError('PastEnd', `the ${what} is to end at ${at}, which is past: give a later end, or none`);
+  }
+  if (isInstant(until)) return;
+  throw new OperatorError('EndTooLate', `the ${what} is to end after the year 2285: give an earlier end, or none`);
 }

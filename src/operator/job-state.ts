@@ -2,7 +2,7 @@ import { asideKey } from '../core/backfill';
 import type { EpochMs, ETag, JobName } from '../core/brand';
 import { type Control, controlOf } from '../core/control';
 import { runIdOf } from '../core/key';
-import { type Row, decodeRow, isAtRest } from '../core/row';
+import { type Row, asideRow, decodeRow, isAtRest } from '../core/row';
 import { readRecord } from '../coordinator/ledger';
 import type { CallOptions, JobRowStore, LeaseState, LedgerStore, Listing } from '../lease/store';
 
@@ -66,4 +66,13 @@ export async function currentRun(
 export function asideRunId(job: JobName, row: Row | undefined): string | undefined {
   const key = asideKey(row?.backfill);
   return key === undefined ? undefined : runIdOf(job, key);
+}
+
+/** The state as if that run were the row's own. Its row is undefined where there is none. */
+export function asideState(state: JobState): JobState {
+  const row = state.row && asideRow(state.row);
+  if (row?.run === undefined) return { ...state, row: undefined };
+  const { backfill } = state.control;
+  const asked = backfill !== undefined && backfill.id === row.backfill?.id ? { origin: backfill.origin } : {};
+  return { ...state, row: { ...row, run: { ...row.run, ...asked } } };
 }

@@ -2,6 +2,7 @@ export type OperatorProblem =
   | 'AlreadyPaused'
   | 'NotPaused'
   | 'PastEnd'
+  | 'EndTooLate'
   | 'NothingRuns'
   | 'NoRun'
   | 'BadCursor'

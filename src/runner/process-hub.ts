@@ -23,6 +23,8 @@ interface ProcessHubOptions {
 
 interface Orchestration {
   readonly createdAt: EpochMs;
+  /** The same on the monotonic clock: the other one may be set back. */
+  readonly since: Millis;
   status: 'pending' | 'completed' | 'failed';
 }
 
@@ -66,8 +68,8 @@ export function createProcessHub({ clock, run, onFailure }: ProcessHubOptions): 
 
   /** The oldest come first. */
   function forgetOld(): void {
-    for (const [id, { createdAt, status }] of orchestrations) {
-      if (clock.now() - createdAt < KEPT_MS) return;
+    for (const [id, { since, status }] of orchestrations) {
+      if (clock.monotonic() - since < KEPT_MS) return;
       if (status !== 'pending') orchestrations.delete(id);
     }
   }
@@ -77,7 +79,7 @@ export function createProcessHub({ clock, run, onFailure }: ProcessHubOptions): 
       if (signal.aborted) throw new Error('the task hub of this process is closed');
       if (orchestrations.has(id)) return;
       forgetOld();
-      const orchestration: Orchestration = { createdAt: clock.now(), status: 'pending' };
+      const orchestration: Orchestration = { createdAt: clock.now(), since: clock.monotonic(), status: 'pending' };
       orchestrations.set(id, orchestration);
       void drive(orchestratorOf(input)(contextOf(input) as never)).then(
         () => {

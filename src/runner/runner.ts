@@ -1,9 +1,11 @@
 import type { Coordinator, Report } from '../coordinator/coordinator';
+import { textOf } from '../coordinator/attempt/attempt-log';
 import { dispatch, runTogether } from '../coordinator/attempt/together';
 import { drain } from '../coordinator/drain';
 import type { EpochMs, Millis } from '../core/brand';
 import { sleep } from '../core/clock';
 import { parseDuration } from '../core/duration';
+import type { LogLevel } from '../core/log-entry';
 import { isObject } from '../core/metadata';
 import type { Environment } from '../functions/app-settings';
 import { type CoordinatorOptions, type Coordinators, createCoordinators } from '../functions/coordinators';
@@ -19,7 +21,7 @@ import { type ProcessHub, createProcessHub } from './process-hub';
 /** `45s`, `10m` or `1h30m`, or a number of milliseconds. */
 export type Duration = string | number;
 
-/** Receives the lines of a runner: `console`, or the logger of the program. */
+/** Receives each line of a runner as one text: `console`, or the program's logger. */
 export type RunnerLog = LevelLog;
 
 /** The options of {@link createRunner}. What they leave out comes from the environment variables of a function app. */
@@ -54,21 +56,22 @@ export interface Runner {
    * continue them. A handler has 2 s to obey its signal. Resolves when the process may exit, and never rejects because
    * storage does not answer: leases that are not given back expire.
    *
-   * @param options.finishWithin how long runs may take to end by themselves before they are aborted. Default: 0
+   * @param options.finishWithin how long runs may take to end by themselves before they are aborted. A further call may
+   *   shorten that time. Default: 0
    */
   stop(options?: { readonly finishWithin?: Duration }): Promise<void>;
   health(): RunnerHealth;
 }
 
-/** A use of a runner that it does not allow. */
+/** A runner was used in a way that it does not allow. */
 export class RunnerError extends Error {
   readonly code = 'RunnerMisused';
   override readonly name = 'RunnerError';
 }
 
 /**
- * Makes any Node process a coordinator of the jobs, beside others and beside function apps: a container, a service on a
- * virtual machine. It reads the file and the environment at once, and makes no call before `start`.
+ * Makes any Node process a coordinator of the jobs, alongside other runners and function apps. It reads the file and the
+ * environment at once, and makes no call before `start`.
  *
  * @throws ConfigError (code `InvalidJobs`) with every error of the file
  * @throws SettingError, StorageSettingsError if an option or a variable cannot be used
@@ -77,13 +80,15 @@ export function createRunner(options: RunnerOptions): Runner {
   const parts = partsOf(options);
   const { all } = parts.coordinators;
   const stopping = new AbortController();
+  /** Runs are waited for no longer. */
+  const enough = new AbortController();
   let ticking: Promise<void> | undefined;
   let stopped: Promise<void> | undefined;
 
-  async function shutDown(finishWithin: Millis): Promise<void> {
+  async function shutDown(): Promise<void> {
     stopping.abort();
     for (const coordinator of all) coordinator.stopping = true;
-    await untilOver(all, finishWithin);
+    await untilOver(all, enough.signal);
     await allSettledOrThrow(all.map(drain));
     parts.hub.close();
     await ticking;
@@ -96,8 +101,9 @@ export function createRunner(options: RunnerOptions): Runner {
       ticking ??= keepTicking(parts, stopping.signal);
     },
     stop(how = {}) {
-      const finishWithin = finishWithinOf(how);
-      stopped ??= shutDown(finishWithin);
+      const cancel = systemClock.after(finishWithinOf(how), () => enough.abort());
+      stopped ??= shutDown();
+      void stopped.then(cancel, cancel);
       return stopped;
     },
     health: () => ({
@@ -120,7 +126,7 @@ interface Parts {
 
 function partsOf(options: RunnerOptions): Parts {
   const env = environmentOf(options);
-  const { log = console } = options;
+  const log = logOf(options.log ?? console);
   const isJson = isJsonLog(env);
   const { nextFire } = tickSchedule(env);
   const feed = openTelemetry(env);
@@ -140,6 +146,24 @@ function partsOf(options: RunnerOptions): Parts {
     onFailure: (id, error) => log.error(`orchestration ${id} failed:`, error),
   });
   return { env, log, feed, coordinators, hub, nextFire, reportOf };
+}
+
+/**
+ * A logger gets each line as one text: pino drops what follows the first one. If it throws, such as one whose file is
+ * closed, that ends no run and no tick, and not the process.
+ */
+function logOf(log: RunnerLog): RunnerLog {
+  const at =
+    (level: LogLevel) =>
+    (...message: unknown[]): void => {
+      try {
+        if (log === console) log[level](...message);
+        else log[level](textOf(message));
+      } catch (error) {
+        console.error(`cronlease: the logger of the runner threw ${textOf([error])} at: ${textOf(message)}`);
+      }
+    };
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }
 
 /** Fires as a timer of the Functions host does: never twice at once, and again at the next fire after an error. */
@@ -180,12 +204,12 @@ function environmentOf({ store, container, deployment }: RunnerOptions): Environ
   };
 }
 
-/** Waits for the attempts that run now, at most for this long. */
-async function untilOver(all: readonly Coordinator[], atMostMs: Millis): Promise<void> {
+/** Waits for the attempts that run now, until it is enough. */
+async function untilOver(all: readonly Coordinator[], enough: AbortSignal): Promise<void> {
   const over = new AbortController();
   const ends = all.flatMap(({ running }) => [...running].map(({ done }) => done));
-  const ended = Promise.allSettled(ends).then(() => over.abort());
-  await Promise.race([ended, sleep(systemClock, atMostMs, over.signal)]);
+  void Promise.allSettled(ends).then(() => over.abort());
+  await sleep(systemClock, Infinity, AbortSignal.any([enough, over.signal]));
 }
 
 function finishWithinOf(how: unknown): Millis {

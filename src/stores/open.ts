@@ -94,13 +94,22 @@ export function openShards(connection: Connection, names: readonly string[]): re
 }
 
 const AUDIT = 'CRONLEASE_AUDIT';
+const AUDIT_URI = 'CRONLEASE_AUDIT__blobServiceUri';
 const AUDIT_SETTINGS = [
   AUDIT,
-  'CRONLEASE_AUDIT__blobServiceUri',
+  AUDIT_URI,
   'CRONLEASE_AUDIT__credential',
   'CRONLEASE_AUDIT__clientId',
   'CRONLEASE_AUDIT__managedIdentityResourceId',
 ];
+
+/**
+ * The settings of the second place that are not empty. A member of the connection that is not read, or whose name is
+ * misspelt, counts too: the place must not be left out without a word.
+ */
+function auditSettings(settings: Settings): readonly string[] {
+  return Object.keys(settings).filter((name) => /^CRONLEASE_AUDIT(_|$)/i.test(name) && Boolean(settings[name]?.trim()));
+}
 
 /**
  * The second place of audit entries that the settings name, in the container of the same name; undefined: none. Makes no
@@ -109,8 +118,17 @@ const AUDIT_SETTINGS = [
  * @throws StorageSettingsError whose message names the setting
  */
 export function openSecondAudit(connection: Connection): SecondAudit | undefined {
-  const isSet = AUDIT_SETTINGS.some((name) => Boolean(connection.settings[name]?.trim()));
-  return isSet ? openNamed(connection, AUDIT) : undefined;
+  const { settings } = connection;
+  const names = auditSettings(settings);
+  if (names.length === 0) return undefined;
+  // Windows reads settings in any case.
+  const isNamed = Boolean(settings[AUDIT] || settings[AUDIT_URI]);
+  const other = names.find((name) => !AUDIT_SETTINGS.includes(name));
+  if (isNamed || other === undefined) return openNamed(connection, AUDIT);
+  throw new StorageSettingsError(
+    'StorageNotSet',
+    `${other} is set, and is not read: the second place of audit entries is named by ${AUDIT}, or by ${AUDIT_URI}.`,
+  );
 }
 
 /**

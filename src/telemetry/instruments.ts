@@ -33,7 +33,7 @@ export const ATTRIBUTES = {
   'cronlease.state': 'the state of a job, as lists show it',
   'cronlease.deployment': 'the deployment',
   'http.request.method': 'its method',
-  'server.address': 'the host; `***` if a setting has it',
+  'server.address': 'the host; `***` if a setting contains it',
   'server.port': 'its port',
   'http.response.status_code': 'its status',
   'error.type': 'the status from 400 on, or a code',
@@ -69,7 +69,7 @@ export const INSTRUMENTS = {
   dueTimes: counter({
     name: 'cronlease.due_times',
     unit: '{due_time}',
-    description: 'Due times, manual runs and terms that have their outcome, whether they ran or not.',
+    description: 'Due times, manual runs and terms with an outcome, whether they ran or not.',
     attributes: ['cronlease.job', 'cronlease.outcome', 'cronlease.reason'],
   }),
   runs: counter({
@@ -107,7 +107,7 @@ export const INSTRUMENTS = {
   takeOvers: counter({
     name: 'cronlease.takeovers',
     unit: '{takeover}',
-    description: 'Attempts that took a run over from a holder that died or lost its lease.',
+    description: 'Attempts that took over a run from a holder that died or lost its lease.',
     attributes: ['cronlease.job'],
   }),
   claims: counter({
@@ -130,13 +130,13 @@ export const INSTRUMENTS = {
   }),
   requestDuration: duration({
     name: 'http.client.request.duration',
-    description: 'Requests of calls, polls included.',
+    description: 'Requests of calls, including polls.',
     attributes: ['http.request.method', 'server.address', 'server.port', 'http.response.status_code', 'error.type'],
     buckets: SECONDS_OF_REQUESTS,
   }),
   listingDuration: duration({
     name: 'cronlease.listing.duration',
-    description: 'Listings of jobs, all pages together, with reading them.',
+    description: 'Listings of jobs, all pages together, including decoding.',
     attributes: ['cronlease.scope'],
     buckets: SECONDS_OF_CALLS,
   }),
@@ -144,7 +144,7 @@ export const INSTRUMENTS = {
     name: 'cronlease.listing.rows',
     kind: 'histogram',
     unit: '{row}',
-    description: 'Rows that a listing of all jobs has read.',
+    description: 'Rows that a listing of all jobs read.',
     attributes: [],
     buckets: ROWS,
     source: 'process',
@@ -159,33 +159,33 @@ export const INSTRUMENTS = {
     name: 'cronlease.due_times.overdue',
     unit: '{due_time}',
     description:
-      'Due times that were neither claimed nor decided, up to 1,000 a job, without those of a run in progress.',
+      'Due times that were neither claimed nor decided, up to 1,000 a job, excluding those of a run in progress.',
     attributes: ['cronlease.job'],
   }),
   jobOverdue: gauge({
     name: 'cronlease.job.overdue',
     unit: '{job}',
-    description: '1 while the job has been without a success for longer than its `alertAfter`.',
+    description: '1 while the job has had no success for longer than its `alertAfter`.',
     attributes: ['cronlease.job'],
   }),
   lastSuccessAge: gauge({
     name: 'cronlease.job.last_success.age',
     unit: 's',
     description:
-      'Since the last success that the row has. A success may enter the row with the next claim only, so the job may ' +
+      'Time since the last success in the row. A success may enter the row only with the next claim, so the job may ' +
       'have succeeded since.',
     attributes: ['cronlease.job'],
   }),
   jobFailures: gauge({
     name: 'cronlease.job.failures',
     unit: '{run}',
-    description: 'Runs in a row that failed, up to now.',
+    description: 'Runs in a row that have failed.',
     attributes: ['cronlease.job'],
   }),
   lastRunDuration: gauge({
     name: 'cronlease.job.last_run.duration',
     unit: 's',
-    description: 'The duration of the last run whose duration the row has.',
+    description: 'The duration of the last run whose duration is in the row.',
     attributes: ['cronlease.job'],
   }),
   lastRunLateness: gauge({
@@ -198,7 +198,7 @@ export const INSTRUMENTS = {
     name: 'cronlease.clock.skew',
     kind: 'gauge',
     unit: 's',
-    description: 'How far the clock is ahead of that of the storage service; 0 below 2 s.',
+    description: "How far the clock is ahead of the storage service's; 0 below 2 s.",
     attributes: ['cronlease.deployment'],
     source: 'process and deployments',
   },
@@ -206,7 +206,7 @@ export const INSTRUMENTS = {
     name: 'cronlease.deployment.tick.age',
     kind: 'gauge',
     unit: 's',
-    description: 'Since the last tick that the deployment has reported. It reports every minute.',
+    description: 'Time since the last tick that the deployment reported, which it does every minute.',
     attributes: ['cronlease.deployment'],
     source: 'deployments',
   },

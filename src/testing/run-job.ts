@@ -1,6 +1,6 @@
 import type { JobName, LeaseId, Millis, Token } from '../core/brand';
 import type { Reason, RanOutcome, Trigger } from '../core/outcome';
-import type { JobSpec } from '../core/job';
+import { type JobSpec, actualTime } from '../core/job';
 import { recordKey, runIdOf } from '../core/key';
 import type { Progress } from '../core/log-entry';
 import { type LedgerRecord, storeRecord } from '../core/record';
@@ -295,12 +295,13 @@ function prepare(handler: TestedJob, options: JobTestOptions): { spec: JobSpec; 
 }
 
 function rowOf(spec: JobSpec, scheduledFor: number, { attempt = 1, token = 1, trigger }: JobTestOptions): Row {
+  const since = actualTime(spec, scheduledFor);
   return {
     ...newRow(scheduledFor, 0, spec.scheduleHash),
     token: token as Token,
     phase: 'running',
     attempt,
-    run: { key: recordKey(scheduledFor), scheduledFor, trigger: trigger ?? 'schedule', since: scheduledFor },
+    run: { key: recordKey(scheduledFor), scheduledFor, trigger: trigger ?? 'schedule', since },
   };
 }
 

@@ -69,7 +69,7 @@ onPostgres('a trial of each call on PostgreSQL', () => {
   it('is followed by no promise about a table that was dropped alone', async () => {
     const store = storeAt({ url: server.url, schema });
     await database.query(`drop table "${schema}".jobs`);
-    await expect(store.list()).rejects.toThrow(/one of its tables was dropped, no app makes that again: .* backup\.$/);
+    await expect(store.list()).rejects.toThrow(/one of its tables was dropped, no app creates it again: .* backup\.$/);
     await store.prepare();
     await expect(store.list()).rejects.toMatchObject({ code: 'StoreUnavailable', noContainer: true });
   });

@@ -43,6 +43,9 @@ describe('audit', () => {
         { action: 'resume', target: 'idle', state: 'refused', identity: null, proven: false, channel: 'shell' },
       ],
     });
+    // It is part of the next command line.
+    expect(first.cursor).toMatch(/^[\w-]+$/);
+    expect(await fleet.run('audit', '--cursor', `${first.cursor ?? ''}!`)).toMatchObject({ code: 2 });
     const older = await fleet.folder.json<Page>(fleet.run('audit', '--cursor', first.cursor ?? '', '--json'));
     expect(older.entries.map(({ action }) => action)).toEqual(['resume', 'pause']);
     expect(older.cursor).toBeNull();
@@ -65,6 +68,23 @@ describe('with CRONLEASE_AUDIT', () => {
     expect(stdout).toMatch(/\nproblem +audit +\S+ \(CRONLEASE_AUDIT\): /);
   });
 
+  it.each([
+    ['a repair after a failover', ['recover', '--after-failover', '--apply']],
+    [
+      'a move to another store, named by its setting',
+      ['migrate', '--from', 'CRONLEASE_STORAGE', '--to', 'OTHER_STORE', '--to-container', 'moved', '--apply'],
+    ],
+  ])('refuses %s that cannot be recorded there', async (_what, args) => {
+    const wait = args[0] === 'migrate' ? ['--wait', '1s'] : [];
+    const settings = { ...env(), OTHER_STORE: fleet.env()['CRONLEASE_STORAGE'] };
+    const before = await fleet.store.list();
+    const refused = await fleet.folder.run([...args, ...wait], settings);
+    expect(refused).toMatchObject({ code: 1 });
+    expect(refused.stderr).toMatch(/nothing was changed.*\(CRONLEASE_AUDIT\) did not take the entry/s);
+    const { jobs } = await fleet.store.list();
+    for (const [job, { row }] of before.jobs) expect(jobs.get(job)?.row?.etag).toBe(row?.etag);
+  });
+
   it('creates the entries there first, and lists those of the storage of the jobs', async () => {
     const container = connectContainer(
       { CRONLEASE_STORAGE: other.connectionString },
@@ -83,5 +103,15 @@ describe('with CRONLEASE_AUDIT', () => {
     expect(ends.filter((end) => end === 'done')).toHaveLength(2);
     const { entries } = await fleet.folder.json<Page>(fleet.folder.run(['audit', '--json'], env()));
     expect(entries.slice(0, 2).map(({ action }) => action)).toEqual(['resume', 'pause']);
+  });
+
+  it('has a repair after a failover in both places, and none that only looks', async () => {
+    for (const options of [[], ['--apply', '--fail']]) {
+      expect(await fleet.folder.run(['recover', '--after-failover', ...options], env())).toMatchObject({ code: 0 });
+    }
+    const { entries } = await fleet.folder.json<Page>(fleet.folder.run(['audit', '--json'], env()));
+    const after = { jobs: 3, elections: 0, refused: 0, raiseBy: 1_000_000, runs: 'fail' };
+    expect(entries[0]).toMatchObject({ action: 'recover', target: 'jobs', state: 'done', after });
+    expect(entries.filter(({ action }) => action === 'recover')).toHaveLength(1);
   });
 });

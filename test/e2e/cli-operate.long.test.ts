@@ -14,7 +14,7 @@ describe('cordon and uncordon', () => {
     const { code, stdout, stderr } = await fleet.run('cordon', 'blue', '--note', ' new disk ', '--by', 'ann');
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toMatch(
-      /^Cordoned blue since \S+Z\. It claims nothing new within CRONLEASE_SWEEP_INTERVAL \(60 s by default\); what it runs/,
+      /^Cordoned blue at \S+Z\. It claims nothing new within CRONLEASE_SWEEP_INTERVAL \(60 s by default\); what it runs/,
     );
     expect(stdout).toMatch(/ Its jobs are left to green\.\nTo lift the cordon: cronlease uncordon blue\n$/);
     expect((await fleet.run('status')).stdout).toMatch(/\nblue +cordoned .* ann: new disk\n/);

@@ -315,7 +315,7 @@ describe('pause, resume, run and cancel', () => {
 
   it('are for people too', async () => {
     const paused = await onStorage('pause', 'asked', '--note', 'n');
-    expect(paused).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Paused asked since \S+Z\./) as unknown });
+    expect(paused).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Paused asked at \S+Z\./) as unknown });
     expect((await controlOf('asked'))?.pauses).toMatchObject([{ by: os.userInfo().username }]);
     const run = await onStorage('run', 'asked');
     expect(run.stdout).toMatch(/^Requested run asked-\S+-m-[0-9a-z]{8}\.\n.*although the job is paused/);

@@ -200,7 +200,7 @@ describe('the overview', () => {
     const page = await visit('');
     await page.locator('a.job').first().waitFor();
     await goAway();
-    await page.getByText('What you see is old: the app does not answer.').waitFor();
+    await page.getByText('This page is out of date: the app does not answer.').waitFor();
     await expect.poll(() => names(page)).toHaveLength(4);
     // The link of the toast stands on its own ground.
     for (const colorScheme of ['dark', 'light'] as const) {
@@ -211,7 +211,7 @@ describe('the overview', () => {
     if (spec === undefined) throw new Error('there is no third job');
     await pauseJob(sim.store, { name: spec.name, spec }, { by: 'anna', note: 'a test' });
     await comeBack();
-    await page.getByText('What you see is old').waitFor({ state: 'detached' });
+    await page.getByText('This page is out of date').waitFor({ state: 'detached' });
     await page.getByText('by anna: a test').waitFor();
     expect(await layoutShift(page)).toBeLessThan(0.02);
   });

@@ -102,11 +102,11 @@ describe('somebody on call', () => {
     await expect.poll(() => runs.innerText()).toContain('manual run · of-admin');
     await runs.getByRole('link', { name: 'of-admin' }).click();
     await expect.poll(() => new URL(page.url()).search).toContain('trigger=manual&actor=of-admin');
-    await page.getByLabel('From where they were asked for').selectOption('A shell');
+    await page.getByLabel('From where they were requested').selectOption('A shell');
     await page.getByRole('heading', { name: 'No run matches' }).waitFor();
     await page.goBack();
     await runs.waitFor();
-    await page.getByLabel('Who asked for the runs').fill('nobody');
+    await page.getByLabel('Who requested the runs').fill('nobody');
     await page.keyboard.press('Enter');
     await page.getByRole('link', { name: 'Show all runs' }).click();
     await expect.poll(() => runs.locator('a.job').count()).toBeGreaterThan(1);

@@ -64,7 +64,7 @@ describe('cronlease drill', () => {
     for (const { dueTimes } of jobs) expect(dueTimes.length).toBeGreaterThanOrEqual(2);
 
     const text = fs.readFileSync(path.join(folder, 'audit.md'), 'utf8');
-    expect(text).toMatch(/^# Fail-over drill: passed\n/);
+    expect(text).toMatch(/^# Failover drill: passed\n/);
     for (const { at, what } of report.steps) expect(text).toContain(`| ${at} | ${what} |`);
     expect(text).toContain(`| ${long?.runId ?? ''} | ${long?.takenOverBy ?? ''} |`);
     // Nothing is left of what it ran.

@@ -238,6 +238,7 @@ describe('cronlease dev', () => {
       CRONLEASE_SHARDS: 'CRONLEASE_STORAGE, CRONLEASE_STORAGE_2',
       CRONLEASE_AUDIT__blobServiceUri: 'https://audit.blob.core.windows.net',
       CRONLEASE_AUDIT__credential: 'managedidentity',
+      CRONLEASE_AUDIT__managedIdentityResourceId: '/subscriptions/x',
     };
     const app = appOf('basic', { 'local.settings.json': JSON.stringify({ Values: settings }) });
     for (const [env, expected] of [
@@ -250,6 +251,7 @@ describe('cronlease dev', () => {
         CRONLEASE_SHARDS: expected,
         CRONLEASE_AUDIT__blobServiceUri: '',
         CRONLEASE_AUDIT__credential: '',
+        CRONLEASE_AUDIT__managedIdentityResourceId: '',
       });
       process.kill(dev.pid, 'SIGTERM');
       expect(await dev.exited()).toBe(0);

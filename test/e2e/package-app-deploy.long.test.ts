@@ -170,7 +170,7 @@ it.each(['unhealthy', 'loops'] as const)('goes by the gate where az is not let i
   azure({ 'app-north': { deploy: how, after: NEW } });
   const { code, text } = await deploy(['--coordination', COORDINATION, 'rg-north/app-north']);
   expect(code, text).toBe(0);
-  expect(text).toContain('app-north: well');
+  expect(text).toContain('app-north: healthy');
 });
 
 it('goes on after azd, which has deployed to the first app of its outputs', async () => {
@@ -220,7 +220,7 @@ it('waits for the gate of an app that was deployed from elsewhere, by the jobs.j
     COORDINATION,
   ];
   const { code, text } = await deploy([...gate, 'rg-north/app-north']);
-  expect(text).toBe('app-north: well, and ticks with revision 0\n');
+  expect(text).toBe('app-north: healthy, and ticks with revision 0\n');
   expect(code).toBe(0);
   expect((await deploy([...gate, 'rg-west/app-west'])).text).toContain('last tick with revision 1790000000, not 0');
   expect((await deploy([...gate.slice(1), 'rg-north/app-north'])).text).toContain('cronlease.zip is missing');
@@ -244,7 +244,7 @@ it('touches nothing when it cannot begin', async () => {
     expect(text).toContain(why);
   }
   expect((await deploy(['--coordination', COORDINATION, ...APPS], { PATH: '/nowhere' })).text).toContain(
-    'az is not there',
+    'az was not found',
   );
   expect(calls()).toEqual([]);
 });

@@ -58,12 +58,12 @@ it('deals jobs over two accounts, and an outage of one stops its own jobs alone'
   expect(app.notes()).toEqual([]);
 
   const applied = await folder.run(['shards', '--apply', '--wait', '4s'], shards);
-  expect([applied.code, applied.stdout]).toEqual([0, expect.stringContaining('The jobs are dealt over')]);
+  expect([applied.code, applied.stdout]).toEqual([0, expect.stringContaining('The jobs are distributed over')]);
   await vi.waitFor(() => expect(ranSince(0)).toEqual([...NAMES].sort()), { timeout: 60_000, interval: 200 });
   const status = await folder.run(['status'], shards);
   for (const name of NAMES) expect(status.stdout).toContain(name);
   const doctor = await folder.run(['doctor'], shards);
-  expect(doctor.stdout).toMatch(/accounts +the jobs are dealt over 2 accounts, whose layouts fit/);
+  expect(doctor.stdout).toMatch(/accounts +the jobs are distributed over 2 accounts, whose layouts fit/);
 
   // Another list claims nothing there.
   const other = await folder.run(['doctor'], {

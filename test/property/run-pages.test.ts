@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { JobName } from '../../src/core/brand';
+import { NO_CONTROL } from '../../src/core/control';
 import { recordKey } from '../../src/core/key';
 import { newRow } from '../../src/core/row';
 import type { LeaseStore } from '../../src/lease/store';
@@ -11,6 +12,7 @@ import {
   type PagedJob,
   type RunFilter,
   pageOfRuns,
+  pagedJob,
 } from '../../src/operator/views/run-pages';
 import { memoryService } from '../../src/stores/memory/store';
 import { settableClock } from '../support/clock';
@@ -89,6 +91,24 @@ describe('a page of runs', () => {
     const seen = jobs.map((job) => (job.name === 'odd' ? { ...job, row: undefined, isUnreadable: true } : job));
     const page = await pageOfRuns(store, seen, ANY, { limit: 2, start: undefined });
     expect(page.runs.map(brief)).toEqual(['odd 99', 'j39 39']);
+  });
+
+  it.each([
+    ['after which a back-filled one has run', { claimedAt: T0 + 51 * MINUTE }, []],
+    ['that was too old to run', {}, [{ number: 1, id: 'm', time: T0 + 50 * MINUTE }]],
+    ['of a job that was forgotten', { forgotten: T0 + 60 * MINUTE }, []],
+  ])('has a manual run %s, although the due times of its job are older', async (_, known, manualRuns) => {
+    const written = each(40, (n) => ({ job: `j${String(n)}`, time: T0 + n * MINUTE, outcome: 'succeeded' }));
+    const { store, jobs } = await ledger(written);
+    const name = 'odd' as JobName;
+    const manual = { state: 'final', outcome: 'succeeded', trigger: 'manual' };
+    await store.createRecord(name, recordKey(T0 + 50 * MINUTE, 'm'), { body: '{}', summary: manual });
+    const row = { ...newRow(T0 - 99 * MINUTE, 1, 'hash'), ...known };
+    const control = { ...NO_CONTROL, manualRuns };
+    const state = { row, lease: 'available', control, controlEtag: undefined, now: T0 } as const;
+    const entry = { name, spec: undefined, listed: undefined, state, unreadable: [], isForgotten: false };
+    const page = await pageOfRuns(store, [...jobs, pagedJob(entry)], ANY, { limit: 2, start: undefined });
+    expect(page.runs.map(brief)).toEqual(['odd 50', 'j39 39']);
   });
 
   it('ends with a place to continue where a filter finds nothing for long', async () => {

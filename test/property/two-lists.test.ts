@@ -47,7 +47,7 @@ const WAIT_MS = 2 * MINUTE;
 const END_S = 1_100;
 const END = Date.UTC(2026, 0, 1) + END_S * SECOND;
 
-/** Two deployments: one has only the first account, and one deals its jobs over both. */
+/** Two deployments: one has only the first account, and one distributes its jobs over both. */
 async function play(plan: Plan, heedless: Heedless): Promise<readonly Call[]> {
   const a = rivalTicks({ jobs: [], deployments: 0 });
   const { clock } = a;

@@ -15,7 +15,7 @@ import { type MemoryService, memoryService } from '../../src/stores/memory/store
 import { type SettableClock, settableClock } from './clock';
 
 /** The fault of one call to storage. */
-export type Luck = 'fine' | 'lostBefore' | 'lostAfter' | 'hangs';
+export type Luck = 'fine' | 'lostBefore' | 'lostAfter' | 'hangs' | 'noContainer';
 
 export interface Candidate {
   readonly elector: Elector;
@@ -199,6 +199,7 @@ function ownStore(store: RowStore, clock: Clock, latencyMs: number, luckOf: (cal
         await sleep(clock, latencyMs / 2);
         if (luck === 'hangs') return new Promise(() => undefined);
         if (luck === 'lostBefore') throw new StoreUnavailableError('lost before');
+        if (luck === 'noContainer') throw new StoreUnavailableError('no such container', { noContainer: true });
         const answer: unknown = await Reflect.apply(member, target, parameters);
         await sleep(clock, latencyMs / 2);
         if (luck === 'lostAfter') throw new StoreUnavailableError('lost after');

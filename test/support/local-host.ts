@@ -6,7 +6,7 @@ import { toJson } from '../../src/local/durable/activities';
 import { createHub, type Hub } from '../../src/local/durable/hub';
 import { NO_FILES } from '../../src/local/durable/hub-files';
 import type { HubOptions } from '../../src/local/durable/hub-state';
-import { createRegistry, installCoreApi, type LogLine } from '../../src/local/host/core-api';
+import { type AppRegistry, createRegistry, installCoreApi, type LogLine } from '../../src/local/host/core-api';
 import { checkFunctions } from '../../src/local/host/functions';
 import { createInvoke } from '../../src/local/host/invoke';
 
@@ -14,12 +14,19 @@ import { createInvoke } from '../../src/local/host/invoke';
 export interface RealPackages {
   readonly functions: typeof Functions;
   readonly durable: typeof Durable;
+  readonly registry: AppRegistry;
   /** A hub with all functions that were registered so far. */
-  hub(options?: Partial<Pick<HubOptions, 'maxConcurrentActivities' | 'handOverDelayMs' | 'files' | 'visibility'>>): Hub;
+  hub(options?: HubSettings): Hub;
   /** The state that an orchestrator function returns for one payload. */
   play(name: string, payload: string): Promise<OrchestratorState>;
   readonly errors: string[];
   readonly log: LogLine[];
+}
+
+interface HubSettings extends Partial<
+  Pick<HubOptions, 'maxConcurrentActivities' | 'handOverDelayMs' | 'files' | 'visibility'>
+> {
+  readonly timeoutMs?: number;
 }
 
 interface OrchestratorState {
@@ -38,6 +45,7 @@ export function loadRealPackages(): RealPackages {
   installCoreApi(registry, (line) => log.push(line));
   const require = createRequire(__filename);
   return {
+    registry,
     functions: require('@azure/functions') as typeof Functions,
     durable: require('durable-functions') as typeof Durable,
     errors,
@@ -53,7 +61,7 @@ export function loadRealPackages(): RealPackages {
       const { returnValue } = await invoke(fn, { trigger: { string: payload } });
       return JSON.parse(toJson(returnValue) ?? '{}') as OrchestratorState;
     },
-    hub({ maxConcurrentActivities = 10, handOverDelayMs, files = NO_FILES, visibility = VISIBILITY } = {}) {
+    hub({ maxConcurrentActivities = 10, handOverDelayMs, files = NO_FILES, visibility = VISIBILITY, timeoutMs } = {}) {
       const { hosted: functions } = checkFunctions(registry.functions.values(), { routePrefix: 'api', strict: true });
       return createHub({
         orchestrators: functions.filter((fn) => fn.kind === 'orchestration'),
@@ -67,7 +75,7 @@ export function loadRealPackages(): RealPackages {
           registry,
           sink: (line) => log.push(line),
           clientInput: () => ({}),
-          timeoutMs: undefined,
+          timeoutMs,
           onTimeout: (message) => errors.push(message),
         }),
         onError: (_, message) => errors.push(message),

@@ -55,6 +55,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'dashboard/files',
     'notices',
     'call',
+    'import/ncrontab-fields',
     'stores/open',
     'stores/limits',
     'system-clock',

@@ -18,13 +18,13 @@ describe('jobs that are dealt to two accounts', () => {
   it('may not be of one group', () => {
     expect(() => {
       refuseApart([jobSpec('other', '@hourly'), member(here), member(there)], LIST);
-    }).toThrow(`call them "db--${here}" and "db--${there}", say`);
+    }).toThrow(`use "db--${here}" and "db--${there}", for example`);
   });
 
   it('may not require each other', () => {
     expect(() => {
       refuseApart([member(here), jobSpec(there, '@hourly', { requires: [member(here).name] })], LIST);
-    }).toThrow(/requires .* which is dealt to another account/);
+    }).toThrow(/requires .* which is in another account/);
   });
 
   it('may be of two groups, or of one in a single account', () => {

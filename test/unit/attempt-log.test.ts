@@ -1,3 +1,4 @@
+import { format } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import type { JobName } from '../../src/core/brand';
 import { sleep } from '../../src/core/clock';
@@ -8,6 +9,7 @@ import { ATTEMPT_LOG } from '../../src/core/log-buffer';
 import { mask } from '../../src/core/redact';
 import { createAttemptLog } from '../../src/coordinator/attempt/attempt-log';
 import { redactSetting } from '../../src/functions/redact';
+import { reportTo } from '../../src/functions/report';
 import { type ItemContext, defineFanOut } from '../../src/handler/define-fan-out';
 import type { JobContext } from '../../src/handler/handler';
 import { serviceTime } from '../../src/lease/service-time';
@@ -286,15 +288,25 @@ describe('the log of a run', () => {
     expect(JSON.parse(stored?.summary['progress'] ?? '')).toEqual(record?.progress);
   });
 
-  it('shows what cannot be shown as such, and the handler goes on', async () => {
-    const ran = await beforeDue(({ log }) => {
-      log({
-        [Symbol.for('nodejs.util.inspect.custom')]: () => {
-          throw new Error('no');
-        },
-      });
-      return 'done';
-    });
+  it.each(['text', 'json'])('shows what cannot be shown as such in %s, and the handler goes on', async (form) => {
+    const ran = await beforeDue(
+      ({ log }) => {
+        log({
+          [Symbol.for('nodejs.util.inspect.custom')]: () => {
+            throw new Error('no');
+          },
+        });
+        return 'done';
+      },
+      {},
+      {},
+      ({ on }) => {
+        // A host makes a text of what it gets.
+        const host = { debug: format, info: format, warn: format, error: format };
+        const report = reportTo(host, { coordinator: on.coordinator, feed: undefined, isJson: form === 'json' });
+        Object.assign(on.report, { log: report.log, line: report.line });
+      },
+    );
     await ran.sim.clock.advance(MINUTE);
     expect(await lastRecord(ran)).toMatchObject({
       outcome: 'succeeded',

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { dispatch } from '../../src/coordinator/attempt/together';
 import type { JobName } from '../../src/core/brand';
 import { type AttemptInput, packRow } from '../../src/coordinator/message';
+import { defineJob } from '../../src/handler/handler';
 import { firstInstance, leaveRow, listedRow, withoutTicks } from '../support/by-hand';
 import { jobSpec } from '../support/job';
 import { type Instance, type RivalTicks, rivalTicks } from '../support/rival-ticks';
@@ -34,6 +35,45 @@ describe('an attempt that is held back until it is due', () => {
     expect(sim.calls).toHaveLength(1);
     expect(sim.calls[0]?.at).toBeGreaterThanOrEqual(T0 + HOUR);
     expect(sim.calls[0]?.at).toBeLessThan(T0 + HOUR + MINUTE);
+  });
+});
+
+describe('an attempt of a run that had begun before its job got a spread', () => {
+  it('is not held back until the new time of its due time', async () => {
+    const sim: RivalTicks = rivalTicks({
+      jobs: [jobSpec('a', '@hourly')],
+      handler: ({ attempt, signal }) =>
+        attempt === 1 ? new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true })) : 'done',
+    });
+    await sim.clock.advance(HOUR + 10 * SECOND);
+    const spread = jobSpec('a', '@hourly', { offsetMs: HOUR / 2, scheduleHash: 'hash with a spread' });
+    const next = sim.startInstance('d2', { jobs: [spread], revision: 1 });
+    void firstInstance(sim).drain();
+    await sim.clock.advance(MINUTE);
+    expect(sim.calls.map(({ attempt, deployment }) => [attempt, deployment])).toMatchObject([
+      [1, firstInstance(sim).deployment],
+      [2, next.deployment],
+    ]);
+    expect((await sim.row('a')).started).toBeLessThan(sim.clock.now());
+    const [record] = (await sim.records('a')).filter(({ trigger }) => trigger === 'schedule');
+    expect(record).toMatchObject({ outcome: 'succeeded', attempts: [{ attempt: 1 }, { attempt: 2 }] });
+  });
+});
+
+describe('an attempt that was claimed long before its due time', () => {
+  it('ends before its host would end it', async () => {
+    const retry = { ...jobSpec('a', '@hourly').retry, attempts: 1 };
+    const sim = rivalTicks({
+      jobs: [jobSpec('a', '@at 2026-01-01T00:02:00Z', { timeoutMs: 50 * SECOND, retry })],
+      settings: { functionTimeoutMs: MINUTE, lookAheadMs: 30 * SECOND },
+      handler: ({ signal }) => new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true })),
+    });
+    await sim.clock.advance(4 * MINUTE);
+    const at = (name: string): number => sim.events.find(({ event }) => event === name)?.at ?? NaN;
+    expect(at('started') - at('claimed')).toBeGreaterThan(25 * SECOND);
+    expect(at('timedOut') - at('claimed')).toBeLessThan(MINUTE);
+    const [record] = await sim.records('a');
+    expect(record?.attempts[0]?.error?.message).toContain('before the functionTimeout of its host');
   });
 });
 
@@ -94,6 +134,20 @@ describe('a retry', () => {
     expect(await sim.row('a')).toMatchObject({ phase: 'running', attempt: 2, revision: 7 });
   });
 
+  it('follows at once where there is no back-off, after more than a thousand attempts too', async () => {
+    const retry = { ...jobSpec('a', '@hourly').retry, attempts: 5_000, backoffMs: 0 };
+    const spec = jobSpec('a', '@hourly', { retry });
+    const sim = rivalTicks({ jobs: [spec], handler: () => Promise.reject(new Error('no')) });
+    const on = await withoutTicks(sim);
+    await leaveRow(sim, A, ranRow(spec, { phase: 'retrying', notBefore: 0, attempt: 1_100 }), 'letGo');
+    const attempt = dispatch(on.coordinator, await nextAttempt(sim), on.report);
+    await sim.clock.advance(SECOND);
+    expect(await attempt).toMatchObject({ kind: 'again' });
+    const row = await sim.row('a');
+    expect(row).toMatchObject({ phase: 'retrying', attempt: 1_101 });
+    expect(row.notBefore).toBeLessThanOrEqual(sim.clock.now());
+  });
+
   it('is sent little of the attempts before it, however many they were', async () => {
     const spec = jobSpec('a', '@hourly', { retry: every(SECOND, 500) });
     const sim = rivalTicks({
@@ -118,6 +172,46 @@ describe('a retry', () => {
     // No more than the last hundred travel, which a digit more or less in their numbers changes by a little.
     expect(Math.max(...sizes)).toBeLessThan(130_000);
     expect(Math.max(...sizes.slice(110)) - Math.min(...sizes.slice(110))).toBeLessThan(500);
+  });
+});
+
+describe('the input of a job', () => {
+  it('is new to each attempt, whatever an earlier one did to it', async () => {
+    const input = (): { readonly list: number[]; readonly of: Record<string, unknown> } => ({
+      list: [1, 2],
+      of: { at: new Date(T0), none: null },
+    });
+    const seen: unknown[] = [];
+    const handler = defineJob<ReturnType<typeof input>>({
+      run: (_, { list, of }) => {
+        seen.push({ list: [...list], of: { ...of } });
+        list.pop();
+        delete of['at'];
+        if (seen.length === 1) throw new Error('once');
+      },
+    });
+    const spec = jobSpec('a', '@hourly', { input: input(), retry: every(10 * SECOND, 2) });
+    const sim = rivalTicks({ jobs: [spec], fanOut: { a: () => handler } });
+    await sim.clock.advance(2.5 * HOUR);
+    expect(seen).toEqual([input(), input(), input()]);
+    expect(spec.input).toEqual(input());
+  });
+
+  it('is given as it is if a schema has made something of it that cannot be copied', async () => {
+    const { proxy, revoke } = Proxy.revocable({}, {});
+    const lazy = {
+      get value() {
+        throw new Error('not yet');
+      },
+    };
+    const inputs: unknown[] = [];
+    const jobs = [jobSpec('a', '@hourly', { input: proxy }), jobSpec('b', '@hourly', { input: lazy })];
+    const handler = defineJob({ run: (_, input) => void inputs.push(input) });
+    const sim = rivalTicks({ jobs, fanOut: { a: () => handler, b: () => handler } });
+    revoke();
+    await sim.clock.advance(1.5 * HOUR);
+    expect(inputs.length).toBe(2);
+    expect(inputs.includes(proxy)).toBe(true);
   });
 });
 

@@ -7,6 +7,10 @@ import { type WantedBackfill, planBackfill } from '../../src/operator/operations
 import { pauseJob, resumeJob } from '../../src/operator/operations/pause';
 import { cancelRun } from '../../src/operator/operations/cancel';
 import { requestRun } from '../../src/operator/operations/request';
+import { rerun } from '../../src/operator/operations/rerun';
+import { jobsIn } from '../../src/operator/views/list-jobs';
+import { pagedJob, pageOfRuns } from '../../src/operator/views/run-pages';
+import { showRun } from '../../src/operator/views/show-run';
 import type { JobContext } from '../../src/handler/handler';
 import { aborted } from '../support/election';
 import { jobSpec } from '../support/job';
@@ -128,6 +132,66 @@ describe('a back-fill that a person starts', () => {
     await expect(startBackfill(sim.store, spec, { ...WANTED, id: 'again', origin })).rejects.toMatchObject({
       code: 'NothingToRun',
     });
+  });
+
+  it('has ended with the due times that it had come to, if the schedule has changed', async () => {
+    const { sim, spec } = await seen();
+    await startBackfill(sim.store, spec, { ...WANTED, id: 'fill', origin });
+    await sim.clock.advance(MINUTE);
+    const changed = jobSpec('a', '*/2 * * * *');
+    expect(await readBackfillStatus(sim.store, changed)).toMatchObject({
+      ...{ state: 'scheduleChanged', dueTimes: 3, left: 0, skipped: 1, outcomes: { succeeded: 2 } },
+    });
+  });
+
+  it('has a run that waits while due times go first, which lists and its own page show', async () => {
+    const minutes = 10 * MINUTE;
+    const retry = { attempts: 3, backoffMs: minutes, maxBackoffMs: minutes, factor: 1, jitter: 'none' } as const;
+    const { sim, spec } = await seen(jobSpec('a', '* * * * *', { retry }), {
+      handler: ({ trigger }) => {
+        if (trigger === 'backfill') throw new Error('down');
+      },
+    });
+    await startBackfill(sim.store, spec, { ...WANTED, includeSucceeded: true, id: 'fill', origin });
+    await sim.clock.advance(3 * MINUTE);
+    const listing = await sim.store.list();
+    const [job] = jobsIn(listing, [spec]).jobs.map(pagedJob);
+    expect(job?.aside).toBeDefined();
+    const { runId = '' } = (await readBackfillStatus(sim.store, spec)) ?? {};
+    const filter = { trigger: 'backfill', actor: 'ann' };
+    const { runs } = await pageOfRuns(sim.store, job ? [job] : [], filter, { limit: 5, start: undefined });
+    expect(runs).toMatchObject([{ runId, outcome: 'retrying', startedAt: expect.any(Number) as unknown }]);
+    const all = await pageOfRuns(sim.store, job ? [job] : [], {}, { limit: 50, start: undefined });
+    expect(all.runs.map(({ scheduledFor }) => scheduledFor)).toEqual(
+      all.runs.map(({ scheduledFor }) => scheduledFor).toSorted((one, other) => other - one),
+    );
+    expect(await showRun(sim.store, spec.name, runs[0]?.key ?? '', listing)).toMatchObject({
+      ...{ runId, outcome: 'retrying', trigger: 'backfill', origin, attempts: [{ attempt: 1, outcome: 'failed' }] },
+    });
+  });
+
+  it('has runs that cannot be run again before they are over, though their due times are', async () => {
+    const retry = {
+      attempts: 2,
+      backoffMs: 10 * MINUTE,
+      maxBackoffMs: 10 * MINUTE,
+      factor: 1,
+      jitter: 'none',
+    } as const;
+    const { sim, spec } = await seen(jobSpec('a', '* * * * *', { retry, timeoutMs: 2 * MINUTE }), {
+      handler: async ({ trigger, signal }) => {
+        if (trigger === 'backfill') await aborted(signal);
+      },
+    });
+    await startBackfill(sim.store, spec, { ...WANTED, includeSucceeded: true, id: 'fill', origin });
+    const again = (): Promise<unknown> =>
+      rerun(sim.store, spec, 0, { id: 'r1', time: minute(1), request: 'fill', origin });
+    await sim.clock.advance(MINUTE);
+    await expect(again()).rejects.toThrow(/is not over/);
+    await sim.clock.advance(3 * MINUTE);
+    const [job] = jobsIn(await sim.store.list(), [spec]).jobs.map(pagedJob);
+    expect(job?.aside).toBeDefined();
+    await expect(again()).rejects.toThrow(/is not over/);
   });
 
   it('is one at a time for a job, and can be stopped', async () => {

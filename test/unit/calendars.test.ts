@@ -131,8 +131,9 @@ describe('a calendar', () => {
       since: fc.option(fc.integer({ min: 2024, max: 2028 }), { nil: undefined }),
       until: fc.option(fc.integer({ min: 2026, max: 2030 }), { nil: undefined }),
     });
+    const ordered = entry.filter(({ since = 0, until = 9999 }) => since <= until);
     fc.assert(
-      fc.property(fc.array(entry, { maxLength: 4 }), (yearly) => {
+      fc.property(fc.array(ordered, { maxLength: 4 }), (yearly) => {
         const isOff = (day: number): boolean =>
           yearly.some(({ yearly: start, days, since = 0, until = 9999 }) =>
             [2024, 2025, 2026, 2027, 2028, 2029].some((year) => {
@@ -249,6 +250,10 @@ describe('a calendar that is wrong', () => {
     [
       { calendars: { a: [{ yearly: '12-25', days: 0 }] }, jobs },
       'calendars.a[0].days = 0: is less than 1; must be a whole number from 1 to 366',
+    ],
+    [
+      { calendars: { a: [{ yearly: '12-25', since: 2030, until: 2027 }] }, jobs },
+      'calendars.a[0] = {"yearly":"12-25","since":2030,"until":2027}: ends before it begins; "until" is the last year',
     ],
     [
       { calendars: { a: [{ yearly: '12-25', day: 2 }] }, jobs },
@@ -376,6 +381,19 @@ describe('the events of an iCalendar file that count', () => {
     ]);
     expect(days({ exclude: { categories: ['Observance', 'National'] } })).toEqual(['2026-03-09']);
     expect(days({ select: { summary: ['*day*day*'], categories: ['observance'] } })).toEqual(['2026-03-06']);
+  });
+
+  it('are known by a text that is folded in the middle of a character', () => {
+    const text = Buffer.from(`BEGIN:VCALENDAR\r\n${event('20260306', 'Fête', '休日')}END:VCALENDAR\r\n`);
+    const filters = { ê: { summary: ['fête'] }, 休: { categories: ['休日'] } };
+    for (const [char, select] of Object.entries(filters)) {
+      const at = text.indexOf(char) + 1;
+      const file = path.join(folder, 'folded.ics');
+      writeFileSync(file, Buffer.concat([text.subarray(0, at), Buffer.from('\r\n '), text.subarray(at)]));
+      const spec = specOf(USE, { holidays: [{ file, select }] });
+      expect(daysOff(spec, FROM, FROM + 365 * DAY)).toEqual(['2026-03-06']);
+      expect(spec.excluded?.by(Date.UTC(2026, 2, 6))?.entry).toContain('Fête');
+    }
   });
 
   it('are errors if none is selected, and a warning if none is excluded', () => {

@@ -58,8 +58,8 @@ describe('a job with a call', () => {
       'is a header that cronlease sets',
     ],
     [{ url: URL_OK, headers: { 'a b': 'a' } }, 'jobs.close.call.headers', 'no header can have'],
-    [{ url: URL_OK, headers: { a: 'x\r\ny: z' } }, 'jobs.close.call.headers.a', 'no header can hold'],
-    [{ url: URL_OK, headers: { a: '1', A: '2' } }, 'jobs.close.call.headers.A', 'is here twice'],
+    [{ url: URL_OK, headers: { a: 'x\r\ny: z' } }, 'jobs.close.call.headers.a', 'a header cannot contain'],
+    [{ url: URL_OK, headers: { a: '1', A: '2' } }, 'jobs.close.call.headers.A', 'occurs twice'],
     [
       { url: URL_OK, identity: 'api://b', headers: { Authorization: 'x' } },
       'jobs.close.call.headers.Authorization',
@@ -80,6 +80,19 @@ describe('a job with a call', () => {
     expect(errors[0]).toContain(text);
   });
 
+  it.each([
+    { url: 'https://me:s3cr3t-word@a.example/x' },
+    { url: 'ftp://a.example/x?code=s3cr3t-word' },
+    { url: `${URL_OK}?code=s3cr3t-word&d={dueTime}` },
+    { url: URL_OK, identity: 'api://b', headers: { Authorization: 'Bearer s3cr3t-word' } },
+    { url: URL_OK, headers: { 'my token': 's3cr3t-word' } },
+    { url: URL_OK, headers: { 'x-api-key': 's3cr3t-word {dueTime}' } },
+  ])('is refused without its secret: %j', (call) => {
+    const errors = errorsOf({ call });
+    expect(errors).not.toEqual([]);
+    expect(errors.join()).not.toContain('s3cr3t-word');
+  });
+
   it('refuses a handler beside it, and a leader job', () => {
     expect(errorsOf({ call: { url: URL_OK }, handler: 'close' }).join()).toContain('cannot be used with "call"');
     expect(errorsOf({ call: { url: URL_OK }, schedule: '@always' }).join()).toContain('leader job');
@@ -93,11 +106,24 @@ describe('a job with a call', () => {
 
   it('warns of what looks like a secret, and does not show it', () => {
     const { warnings } = load({
-      call: { url: `${URL_OK}?code=abcdefgh12345678`, headers: { 'x-api-key': 'abcdefgh12345678' } },
+      call: {
+        url: `${URL_OK}?code=abcdefgh12345678`,
+        headers: { 'x-api-key': 'abcdefgh12345678', 'x-functions-key': 'abcdefgh' },
+      },
     });
-    expect(warnings.map(({ path }) => path)).toEqual(['jobs.close.call.url', 'jobs.close.call.headers.x-api-key']);
+    expect(warnings.map(({ path }) => path)).toEqual([
+      'jobs.close.call.url',
+      'jobs.close.call.headers.x-api-key',
+      'jobs.close.call.headers.x-functions-key',
+    ]);
     expect(JSON.stringify(warnings)).not.toContain('abcdefgh');
     expect(load({ call: { url: `${URL_OK}?code=%KEY%`, headers: { 'x-api-key': '%KEY%' } } }).warnings).toEqual([]);
+  });
+
+  it('warns of a stall limit that is no longer than the wait between two polls', () => {
+    const call = { url: URL_OK };
+    expect(load({ call, stallAfter: '1m' }).warnings).toMatchObject([{ path: 'jobs.close.stallAfter' }]);
+    expect(load({ call, stallAfter: '61s' }).warnings).toEqual([]);
   });
 
   it('checks settings and host where the app starts, without their values', () => {
@@ -110,7 +136,7 @@ describe('a job with a call', () => {
     const [unset] = errorsOf({ call: { url: URL_OK, headers: { a: 'k %EMPTY%' } } }, calls);
     expect(unset).toContain('names the app setting EMPTY, which is not set');
     const [broken] = errorsOf({ call: { url: URL_OK, headers: { a: '%KEY%' } } }, calls);
-    expect(broken).toContain('no header can hold');
+    expect(broken).toContain('a header cannot contain');
     expect(broken).not.toContain('cret');
     expect(errorsOf({ call: { url: '%HOST%/x' } }, calls).join()).toContain('must not be called');
     expect(errorsOf({ call: { url: '%KEY%/x' } }, calls).join()).toContain('is not an address with its app settings');

@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { JobName } from '../../src/core/brand';
+import { sleep } from '../../src/core/clock';
 import type { JobSpec } from '../../src/core/job';
 import { runIdOf } from '../../src/core/key';
 import { BODY_BYTES } from '../../src/stores/limits';
 import { type Answering, CALL, OPERATION, type Sent, type Target, pretendTarget } from '../support/called';
+import { interceptStore } from '../support/intercept';
 import { jobSpec } from '../support/job';
 import { type Instance, type RivalTicks, rivalTicks } from '../support/rival-ticks';
 
@@ -14,7 +16,7 @@ function setUp(
   answer: Target,
   spec: Partial<JobSpec> = {},
 ): { readonly sim: RivalTicks; readonly sent: readonly Sent[]; readonly lines: () => readonly string[] } {
-  const { sent, handler } = pretendTarget(answer);
+  const { sent, handler } = pretendTarget(answer, spec.call);
   const sim = rivalTicks({
     jobs: [jobSpec('close', '*/10 * * * *', { leaseMs: 15_000, call: CALL, ...spec })],
     fanOut: { close: handler },
@@ -135,6 +137,26 @@ describe('a run that is a call', () => {
     expect(await pieces(sim)).toEqual([]);
   });
 
+  it('with an input of its own that is cancelled in that gap ends its operation too', async () => {
+    const call = { ...CALL, body: { customer: '{input.customer}' } };
+    const { sim, sent, lines } = setUp(minute, { call });
+    await sim.clock.advance(MINUTE);
+    await sim.store.createRequest('req1', '{"customer":"c-1"}');
+    const request = { number: 1, id: 'req1', time: sim.clock.now(), hasInput: true } as const;
+    await sim.control('close', (control) => ({ ...control, manualRuns: [request] }));
+    await sim.clock.advance(20_000);
+    expect(sent[0]?.body).toBe('{"customer":"c-1"}');
+    const draining = holderOf(sent).drain();
+    while ((await sim.row('close')).phase !== 'retrying') await sim.clock.advance(10);
+    const { run } = await sim.row('close');
+    await sim.control('close', (control) => ({ ...control, cancel: runIdOf('close' as JobName, run?.key ?? '') }));
+    await sim.clock.advance(MINUTE);
+    await draining;
+    expect(lines().filter((line) => !line.startsWith('GET'))).toEqual(['POST /close 1', 'DELETE /state 2']);
+    expect(await last(sim)).toMatchObject({ outcome: 'cancelled', reason: 'cancelRequested' });
+    expect(await pieces(sim)).toEqual([]);
+  });
+
   it('whose holder died, and that gives way to a newer due time, ends its operation', async () => {
     const endless = ({ method }: Sent): Answering =>
       method === 'POST' ? { ...OPERATION } : { status: 200, body: { status: 'Running' } };
@@ -233,6 +255,23 @@ describe('a run that is a call', () => {
       'DELETE /state 2',
     ]);
     expect(await last(sim)).toMatchObject({ outcome: 'timedOut', reason: 'timeout' });
+  });
+
+  it('whose job leaves no grace ends its operation too, so that the next attempt calls beside none', async () => {
+    const endless = ({ method }: Sent): Answering => (method === 'POST' ? OPERATION : { status: 202 });
+    const { sim, lines } = setUp(endless, { timeoutMs: MINUTE, graceMs: 0 });
+    for (const one of sim.instances) {
+      interceptStore(one, 'createPiece', (createPiece) => async (...piece) => {
+        await sleep(sim.clock, 20);
+        return createPiece(...piece);
+      });
+    }
+    await sim.clock.advance(12 * MINUTE);
+    expect(lines().filter((line) => !line.startsWith('GET'))).toEqual([
+      'POST /close 1',
+      'DELETE /state 1',
+      'POST /close 2',
+    ]);
   });
 
   it('is retried no sooner than its target asks', async () => {

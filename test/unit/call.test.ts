@@ -1,6 +1,7 @@
 import { createServer } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type CallMeans, runCall } from '../../src/call/call';
+import { hiding } from '../../src/call/hide';
 import type { CallSpec, RequestOutcome } from '../../src/core/call';
 import { CallError } from '../../src/handler/call-handler';
 import { AttemptAbortedError, type JobContext } from '../../src/handler/handler';
@@ -16,6 +17,7 @@ const guard: Guard = {
   isLocal: true,
 };
 const KEY = 'a "secret" key/ö';
+const ODD_KEY = String.raw`q+/ü\"7==`;
 const SETTINGS: Readonly<Record<string, string>> = { KEY: 'plain-secret-key', ODD: KEY };
 
 const closing: (() => void)[] = [];
@@ -232,6 +234,30 @@ describe('a call', () => {
   });
 
   it.each([
+    ['JSON of PHP', String.raw`{"key":"q+\/ü\\\"7=="}`],
+    ['JSON of .NET', String.raw`{"key":"q\u002B/\u00FC\\\u00227=="}`],
+    ['JSON in JSON', String.raw`{"said":"{\"key\":\"q+\\/\\u00fc\\\\\\\"7==\"}"}`],
+    ['an address', '/?key=q%2b%2f%c3%bc%5c%227%3d%3d'],
+    ['an address in an address', '/?back=%2F%3Fkey%3Dq%252B%252F%25C3%25BC%255C%25227%253D%253D'],
+    ['HTML', String.raw`<p>q&#x2B;/&#252;\&quot;7==</p>`],
+    ['base64 of an address', `x${Buffer.from(ODD_KEY).toString('base64url')}`],
+  ])('hides a setting as %s has it', async (_what, body) => {
+    const { url } = await target((_, response) => {
+      response.writeHead(400);
+      response.end(body);
+    });
+    const means = { readSetting: () => ODD_KEY };
+    const { error } = await play({ url, headers: { 'x-key': 'k' }, body: '%KEY%' }, { means });
+    expect(error?.message).toMatch(/^it answered 400: [^q]*\*\*\*/);
+    expect(error?.message).not.toMatch(/7(?:=|%|$)/);
+  });
+
+  it('searches many backslashes for a setting in little time', () => {
+    const text = `${'\\'.repeat(500_000)} \\/key`;
+    expect(hiding(['/key', '"key', '\\key'])([text], Infinity)).toEqual([`${'\\'.repeat(500_000)} ***`]);
+  });
+
+  it.each([
     ['not JSON', 'CallGarbled', '{"a":', 'application/json'],
     ['10 MB', 'CallTooLarge', 'x'.repeat(10_000_000), 'text/plain'],
   ])('ends with its own reason for an answer that is %s', async (_what, code, body, type) => {
@@ -323,6 +349,16 @@ describe('a call that starts an operation', () => {
       ]);
     },
   );
+
+  it('shows no part of a setting in a state that is too long', async () => {
+    const { url } = await operation(
+      [{}, 202, { 'operation-location': '/state' }],
+      [{ status: `${'x'.repeat(45)}plain-secret-key` }],
+      [{ status: 'Succeeded' }],
+    );
+    const { progress } = await play({ url, headers: { 'x-key': '%KEY%' } });
+    expect(progress[0]?.[0]).toBe(`the operation is at work: ${'x'.repeat(45)}***`);
+  });
 
   it('is polled at its location until that answers something else than 202', async () => {
     const { url, got } = await operation(

@@ -1,5 +1,15 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { bothTimes, parseTime, plannedEnd, textIn, timeHere, timeIn, utc, wallClock } from '../../src/cli/time';
+import {
+  bothTimes,
+  parseTime,
+  plannedEnd,
+  textIn,
+  timeAbout,
+  timeHere,
+  timeIn,
+  utc,
+  wallClock,
+} from '../../src/cli/time';
 import { showTime } from '../../src/core/show-time';
 import { UsageError } from '../../src/cli/cli-error';
 
@@ -80,6 +90,23 @@ describe('a TIME on a clock, or so long ago', () => {
     expect(at(text, 'ago', zone)).toBe(instant);
   });
 
+  it.each([
+    // The clocks of Paris show 02:00 to 03:00 twice that night.
+    ['02:30', 'ago', '2026-10-25T00:45:00Z', '2026-10-25T00:30:00.000Z'],
+    ['02:30', 'ago', '2026-10-25T01:15:00Z', '2026-10-25T00:30:00.000Z'],
+    ['02:30', 'ago', '2026-10-25T09:00:00Z', '2026-10-25T00:30:00.000Z'],
+    ['02:30', 'ahead', '2026-10-25T00:15:00Z', '2026-10-25T00:30:00.000Z'],
+    ['02:30', 'ahead', '2026-10-25T00:45:00Z', '2026-10-25T01:30:00.000Z'],
+    ['02:30', 'ahead', '2026-10-25T01:45:00Z', '2026-10-26T01:30:00.000Z'],
+    ['02:30', 'ahead', '2026-03-28T12:00:00Z', '2026-03-29T01:00:00.000Z'],
+  ] as const)(
+    '%s is in the first pass, or ahead in the second one where the first is over: %s from %s',
+    (text, where, from, instant) => {
+      const time = timeIn(parseTime(text, 'TIME', where, Date.parse(from)), 'Europe/Paris');
+      expect(new Date(time).toISOString()).toBe(instant);
+    },
+  );
+
   it.each(['25:00', '12:60', '21:42:60Z'])('%s does not exist, and the error names what does', (text) => {
     expect(() => parseTime(text, '--since')).toThrow(
       /as 21:42 or 21:42:40Z for the latest such time, or as 2h for so long ago$/,
@@ -97,6 +124,12 @@ describe('a TIME that is not about one job', () => {
     expect(timeHere('2026-11-21T17:40', '--until', {})).toBe(Date.UTC(2026, 10, 21, 17, 40));
     expect(timeHere('2026-11-21T17:40', '--until', { local: true })).toBe(Date.UTC(2026, 10, 21, 8, 40));
     expect(timeHere('2026-11-21T17:40+01:00', '--until', { local: true })).toBe(Date.UTC(2026, 10, 21, 16, 40));
+    const since = (job: string | undefined, options: object, zone?: string): number =>
+      timeAbout(job, '2026-11-21T17:40', '--since', options)(zone);
+    expect(since(undefined, {}, 'Europe/Paris')).toBe(Date.UTC(2026, 10, 21, 17, 40));
+    expect(since(undefined, { local: true }, 'Europe/Paris')).toBe(Date.UTC(2026, 10, 21, 8, 40));
+    expect(since('a', { local: true }, 'Europe/Paris')).toBe(Date.UTC(2026, 10, 21, 16, 40));
+    expect(since('a', { local: true })).toBe(Date.UTC(2026, 10, 21, 17, 40));
     expect(() => timeHere('soon', '--until', {})).toThrow(/or without either for UTC;/);
     expect(() => timeHere('soon', '--until', { local: true })).toThrow(
       /or without either for this machine's time zone;/,

@@ -14,6 +14,8 @@ describe('the input of a job', () => {
     [{ dbpwd: 'x' }, 'input.dbpwd'],
     [{ apiKey: 'x' }, 'input.apiKey'],
     [{ 'api-key': 'x' }, 'input.api-key'],
+    [{ 'x-functions-key': 'x' }, 'input.x-functions-key'],
+    [{ headers: { 'X-Auth-Key': 'x' } }, 'input.headers.X-Auth-Key'],
     [{ headers: { Authorization: 'Bearer abc' } }, 'input.headers.Authorization'],
     [{ url: 'postgres://job:s3cret@db.example.com/x' }, 'input.url'],
     [{ url: 'https://a.blob.core.windows.net/c?sv=1&sig=abcdef' }, 'input.url'],

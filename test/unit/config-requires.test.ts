@@ -55,7 +55,7 @@ describe('requires', () => {
     [
       'a job twice',
       { extract: DAILY, load: { ...DAILY, requires: ['extract', 'extract'] } },
-      { path: 'jobs.load.requires[1]', message: 'is in the list already' },
+      { path: 'jobs.load.requires[1]', message: 'is in the list twice' },
     ],
     [
       'a leader job',

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { dueAtOf, timeAt } from '../../src/dashboard/data/asked-time';
-import type { RunSummary } from '../../src/dashboard/data/model';
+import { dueAtOf, inProgressFrom, timeAt } from '../../src/dashboard/data/asked-time';
+import type { OneRun, RunSummary } from '../../src/dashboard/data/model';
 
 const T0 = Date.UTC(2026, 0, 1, 12);
 const MINUTE = 60_000;
@@ -37,6 +37,13 @@ describe('the picture of runs over time', () => {
     expect(dueAtOf({ ...run(60, { spread: 20 }), startedAt: null })).toBe(T0 + 60 * MINUTE);
   });
 
+  it('draws no back-filled run from its due time on, and no click in between means it', () => {
+    const filled: RunSummary = { ...run(60, { late: 400 }), trigger: 'backfill', latenessMs: null };
+    expect(dueAtOf(filled)).toBe(T0 + 460 * MINUTE);
+    const asked = (x: number): string => timeAt(x, SCALE, { runs: [filled], due: [], now: T0 + 500 * MINUTE });
+    expect([200, 460].map(asked)).toEqual([at(200), at(60)]);
+  });
+
   it('means by a click on a run, or on a due time to come, its due time', () => {
     const runs = [run(60, { spread: 20 }), run(120, { spread: 20, late: 5 })];
     const due = [{ scheduledFor: at(180), startsAt: at(200) }];
@@ -46,4 +53,11 @@ describe('the picture of runs over time', () => {
     expect(asked(198)).toBe(at(180));
     expect(asked(100)).toBe(at(100));
   });
+});
+
+it('due times that came while a run waited for its place are among those that it overlapped', () => {
+  const waited = { ...run(60, { late: 6 }), claimedAt: at(60), attempts: [] } as unknown as OneRun;
+  expect(inProgressFrom(waited)).toBe(at(60));
+  expect(inProgressFrom({ ...waited, claimedAt: null })).toBe(at(66));
+  expect(inProgressFrom({ ...waited, claimedAt: null, startedAt: null })).toBe(at(60));
 });

@@ -5,6 +5,7 @@ import { FLEET } from '../../src/core/fleet';
 import { shardOf } from '../../src/core/layout';
 import { dealtStore } from '../../src/lease/dealt-store';
 import { type LeaseStore, StoreUnavailableError } from '../../src/lease/store';
+import { requestErrorOf } from '../../src/manage/problem';
 import { readOverview } from '../../src/operator/views/overview';
 import { memoryService } from '../../src/stores/memory/store';
 import { settableClock } from '../support/clock';
@@ -94,6 +95,7 @@ describe('the store of several accounts', () => {
     expect(await all.writeControl(FLEET, { by: 'bob' }, control?.etag)).toBe('written');
     for (const { store } of [a, b]) expect((await store.list()).fleet?.metadata).toStrictEqual({ by: 'bob' });
     expect(await all.writeControl(FLEET, { by: 'eve' }, control?.etag)).toBe('refused');
+    for (const { store } of [a, b]) expect((await store.list()).fleet?.metadata).toStrictEqual({ by: 'bob' });
   });
 
   it('shows the oldest report of a deployment, since it ticks as a whole only if it ticks in each', async () => {
@@ -123,5 +125,38 @@ describe('the store of several accounts', () => {
       ({ continuation } = page);
     } while (continuation !== undefined);
     expect(found).toStrictEqual(keys.sort());
+  });
+
+  it.each([
+    ...['', 'x', 'null', '[]', '{}', '{"pages":[]}', '{"after":"","pages":{}}'],
+    '{"after":"","pages":[{"page":5}]}',
+    '{"after":1,"pages":[]}',
+  ])('refuses a place that no page has given: %j', async (continuation) => {
+    const { all } = accounts();
+    const error = await all.listAudits({ limit: 5, continuation }).catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ code: 'BadCursor' });
+    expect(requestErrorOf(error)).toMatchObject({ status: 400, code: 'BadCursor' });
+  });
+
+  it.each([1, 2, 5])('shows no change twice while others are made, %i at a time', async (limit) => {
+    const { all } = accounts();
+    const keys: string[] = [];
+    const add = async (index: number): Promise<void> => {
+      const [at, target] = [Date.UTC(2026, 0, 1, 0, index), NAMES[index % NAMES.length] as JobName];
+      const entry = { at, origin: { actor: 'ann', channel: 'cli' }, action: 'pause', target, state: 'done' } as const;
+      keys.push(auditKey(at, `id${index}`));
+      await all.writeAudit(auditKey(at, `id${index}`), encodeAudit(entry), undefined);
+    };
+    for (let index = 0; index < 24; index += 1) await add(index);
+    const before = keys.toSorted();
+    const found: string[] = [];
+    let continuation: string | undefined;
+    do {
+      const page = await all.listAudits({ limit, ...(continuation !== undefined && { continuation }) });
+      found.push(...page.audits.map(({ key }) => key));
+      ({ continuation } = page);
+      await add(keys.length);
+    } while (continuation !== undefined && keys.length < 200);
+    expect(found).toStrictEqual(before);
   });
 });

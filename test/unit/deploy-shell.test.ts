@@ -58,9 +58,9 @@ it.each([
   expect(existsSync(path.join(folder, 'broken'))).toBe(false);
 });
 
-it('on Windows says that az is not there', () => {
+it('on Windows says that az was not found', () => {
   mkdirSync(path.join(folder, 'empty'));
-  expect(deploy('empty').text).toContain('az is not there: install the Azure CLI');
+  expect(deploy('empty').text).toContain('az was not found: install the Azure CLI');
 });
 
 it('has no shell anywhere', () => {

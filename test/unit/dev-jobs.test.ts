@@ -1,9 +1,11 @@
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { UsageError } from '../../src/cli/cli-error';
 import { changesBetween, devJobs, fileInSettings } from '../../src/cli/dev/dev-jobs';
+import type { Printer } from '../../src/cli/dev/print';
+import { type ReloadOptions, reloadOnChange, watchApp } from '../../src/cli/dev/reload';
 import { codeFiles, watchFiles } from '../../src/cli/dev/watch-files';
 
 let app: string;
@@ -161,6 +163,19 @@ describe('the code of an app', () => {
     expect(codeFiles(app)?.length).toBe(4);
   });
 
+  it('is found beside folders that must not be read', () => {
+    write('package.json', { main: 'index.js' });
+    const own = write('index.js', '');
+    write('data/base.js', '');
+    const read = fs.readdirSync.bind(fs);
+    const spy = vi.spyOn(fs, 'readdirSync').mockImplementation(((folder: string, options: never) => {
+      if (folder.endsWith('data')) throw systemError('EACCES', 'scandir');
+      return read(folder, options);
+    }) as never);
+    expect(codeFiles(app)).toEqual([own]);
+    spy.mockRestore();
+  });
+
   it('is reported when it has changed, once it changes no longer', async () => {
     const file = write('a.js', '1');
     const other = path.join(app, 'b.js');
@@ -168,10 +183,13 @@ describe('the code of an app', () => {
     const watch = watchFiles(() => [file, other]);
     // Before it starts: an instance may have read the file before.
     fs.writeFileSync(file, 'longer');
-    watch.start((files) => {
-      seen.push(files);
-      return Promise.resolve();
-    });
+    watch.start(
+      (files) => {
+        seen.push(files);
+        return Promise.resolve();
+      },
+      () => undefined,
+    );
     fs.writeFileSync(other, 'new');
     await expect.poll(() => seen, { timeout: 20_000 }).toEqual([[file, other]]);
     fs.rmSync(other);
@@ -179,3 +197,38 @@ describe('the code of an app', () => {
     watch.stop();
   });
 });
+
+describe('a change that a full disk keeps from the instances', () => {
+  it('is told once, and the next one is followed', async () => {
+    write('package.json', { main: 'index.js' });
+    write('index.js', '');
+    const jobsOf = (revision: number) => ({ revision, jobs: { a: { schedule: '@daily' } } });
+    write('jobs.json', jobsOf(1));
+    const told: string[] = [];
+    const own = devJobs({ app, file: undefined, more: undefined });
+    let isFull = true;
+    const jobs: typeof own = {
+      ...own,
+      reload() {
+        if (isFull) throw systemError('ENOSPC', 'write');
+        return own.reload();
+      },
+    };
+    const printer: Partial<Printer> = { error: (text) => told.push(text), note: (text) => told.push(text) };
+    const cluster = { restart: async () => void told.push('restarted') };
+    const place = { app, main: undefined, build: undefined, jobs };
+    const watch = watchApp(place);
+    const options = { ...place, printer, cluster, isEnding: () => false };
+    reloadOnChange(watch, options as unknown as ReloadOptions);
+    write('jobs.json', jobsOf(22));
+    await expect.poll(() => told, { timeout: 20_000 }).toEqual([expect.stringMatching(/ENOSPC.*\n.*continue/)]);
+    isFull = false;
+    write('jobs.json', jobsOf(333));
+    await expect.poll(() => told.at(-1), { timeout: 20_000 }).toBe('restarted');
+    watch.stop();
+  });
+});
+
+function systemError(code: string, syscall: string): Error {
+  return Object.assign(new Error(`${code}: ${syscall}`), { code, syscall });
+}

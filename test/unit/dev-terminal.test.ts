@@ -173,7 +173,7 @@ describe('columns', () => {
   it('are as wide as the longest job from the first line on', () => {
     const { printer, lines } = printing();
     const about: About = {
-      ...{ app: '/app', container: 'c', data: undefined },
+      ...{ app: '/app', container: 'c', data: undefined, now: AT },
       jobs: [
         { name: 'a-longer-name-of-a-job', next: undefined },
         { name: 'count', next: undefined },
@@ -197,12 +197,14 @@ describe('the banner', () => {
     { name: 'asked', next: undefined },
     { name: 'soon', next: AT - 5 + 5_000 },
     { name: 'also-soon', next: AT - 5 + 5_000 },
+    { name: 'weekly', next: AT - 5 + 4 * 86_400_000 },
+    { name: 'yearly', next: AT - 5 + 364 * 86_400_000 },
   ];
   const started = (count: number) => {
     const { printer, lines } = printing();
     const instances = Array.from({ length: count }, (_, index) => instance(index + 1));
     const cluster = { storage: 'AccountName=x', azuritePid: undefined, instances: () => instances };
-    printer.ready(cluster, { app: '/app', container: 'c', data: undefined, jobs });
+    printer.ready(cluster, { app: '/app', container: 'c', data: undefined, now: AT, jobs });
     return lines();
   };
 
@@ -213,6 +215,7 @@ describe('the banner', () => {
     expect(lines).toContain('               GET,POST http://127.0.0.1:7072/api/orders/{id}');
     expect(lines).toContain('  next       07:00:05Z  soon, also-soon');
     expect(lines).toContain('             07:01:00Z  later');
+    expect(lines).toContain('             2026-01-05 07:00:00Z  weekly');
     expect(lines.join('\n')).toContain('in UTC');
     expect(lines).toContain('  npx cronlease status        show the state of all jobs');
     for (const line of lines) expect(line.length).toBeLessThanOrEqual(80);
@@ -228,7 +231,7 @@ describe('the banner', () => {
     const { printer, lines } = printing();
     const instances = names.map((deployment, index) => ({ ...instance(index + 1), deployment }));
     const cluster = { storage: 'AccountName=x', azuritePid: undefined, instances: () => instances };
-    printer.ready(cluster, { app: '/app', container: 'c', data: undefined, jobs });
+    printer.ready(cluster, { app: '/app', container: 'c', data: undefined, now: AT, jobs });
     expect(lines()[0]).toBe(title);
   });
 
@@ -237,7 +240,7 @@ describe('the banner', () => {
     const one = instance(1);
     const functions = [...one.functions, { name: 'cronleaseManage', route: 'GET /api/manage/{*path}' }];
     const cluster = { storage: 'AccountName=x', azuritePid: undefined, instances: () => [{ ...one, functions }] };
-    printer.ready(cluster, { app: '/app', container: 'c', data: undefined, jobs });
+    printer.ready(cluster, { app: '/app', container: 'c', data: undefined, now: AT, jobs });
     expect(lines()[0]).toBe('Dashboard: http://127.0.0.1:7071/');
   });
 

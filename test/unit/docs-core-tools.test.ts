@@ -36,7 +36,7 @@ describe('the settings of docs/reference/app-settings.md', () => {
   it('are those of the sample and those that the code reads, and no other', () => {
     const code = Object.values(sources).join('\n');
     const ours = [...code.matchAll(/CRONLEASE_[A-Z_]*[A-Z](?:__[a-z]\w*)?/g)].map(([name]) => name);
-    const theirs = [...code.matchAll(/env\['(\w+)'\]/g)].map(([, name]) => name ?? '');
+    const theirs = [...code.matchAll(/(?:\benv\[|hostSetting\(env, )'(\w+)'/g)].map(([, name]) => name ?? '');
     // functionTimeout() and hubAccount() put these names together.
     const composed = ['AzureFunctionsJobHost__functionTimeout', 'AzureWebJobsStorage'];
     const all = new Set([...Object.keys(sample), ...ours, ...theirs, ...composed]);

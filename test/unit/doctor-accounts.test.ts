@@ -54,7 +54,7 @@ describe('the accounts that doctor checks', () => {
 
   it('are well if every layout fits', () => {
     expect(check(both(layoutOf(), layoutOf()))).toStrictEqual([
-      'ok : the jobs are dealt over 2 accounts, whose layouts fit',
+      'ok : the jobs are distributed over 2 accounts, whose layouts fit',
     ]);
   });
 
@@ -83,7 +83,7 @@ describe('the accounts that doctor checks', () => {
 
   it('differ from those of a deployment that has another number of them', () => {
     expect(check(both(layoutOf(), layoutOf()), 0)).toStrictEqual([
-      'problem eu: deals its jobs over 1 account(s), and this list has 2',
+      'problem eu: distributes its jobs over 1 account(s), but this list has 2',
     ]);
   });
 });

@@ -258,4 +258,16 @@ describe('a presence', () => {
     };
     expect(hubAccount(env, '/no/such/folder', 'pc')).toBe('two');
   });
+
+  it.each([
+    [{ AzureWebJobsHubs: 'AccountName=three', Hubs: 'AccountName=two' }, 'three'],
+    [{ AzureWebJobsHubs__accountName: 'three' }, 'three'],
+    [{ AzureWebJobsHubsOfOthers: 'AccountName=four', Hubs: 'AccountName=two' }, 'two'],
+  ])('is that of a connection which is named without the prefix of the host: %j', (settings, account) => {
+    const env = {
+      ...settings,
+      AzureFunctionsJobHost__extensions__durableTask__storageProvider__connectionName: 'Hubs',
+    };
+    expect(hubAccount(env, '/no/such/folder', 'pc')).toBe(account);
+  });
 });

@@ -255,7 +255,7 @@ describe('doctor', () => {
     expect(await found({ rows: {}, besides }, 'unseen')).toMatchObject([
       {
         ...{ status: 'problem', subject: 'a' },
-        message: expect.stringMatching(/^has records and no row: the row was deleted/) as unknown,
+        message: expect.stringMatching(/^has records, but no row: the row was deleted/) as unknown,
         remedy: expect.stringContaining('cronlease runs a') as unknown,
       },
     ]);

@@ -149,7 +149,7 @@ describe('the report of a drill', () => {
 
   it('tells people all there is to tell', () => {
     const report = text();
-    expect(report).toMatch(/^# Fail-over drill: passed\n/);
+    expect(report).toMatch(/^# Failover drill: passed\n/);
     for (const part of [
       '- jobs: those of /app, revision 7',
       '- software: cronlease 0.1.0, Node v24.0.0',
@@ -168,7 +168,7 @@ describe('the report of a drill', () => {
 
   it('says what failed', () => {
     const report = text({ records: [], events: [] });
-    expect(report).toMatch(/^# Fail-over drill: failed\n/);
+    expect(report).toMatch(/^# Failover drill: failed\n/);
     expect(report).toContain('| take-over | within 32s | nothing was interrupted | **missed** |');
     expect(report).toContain('- long at 2026-01-01T00:00:10.000Z has no outcome');
     expect(report).toContain('| 2026-01-01T00:00:10.000Z | **none** |');

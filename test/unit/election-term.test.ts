@@ -60,3 +60,80 @@ describe('the fence of a term that is over', () => {
     expect(() => leadership.fence.check()).toThrow(/has ended/);
   });
 });
+
+describe('a container that was deleted while candidates run', () => {
+  it('is made again once no leader from before can trust its lease', async () => {
+    const world = electionWorld();
+    const made: number[] = [];
+    let isThere = true;
+    const [one, other] = ['x', 'y'].map((id) => {
+      const candidate = world.candidate(id);
+      candidate.luck = (call) => {
+        if (call === 'prepare') {
+          if (!isThere) made.push(world.clock.now());
+          isThere = true;
+        }
+        return isThere ? 'fine' : 'noContainer';
+      };
+      return candidate;
+    });
+    const leads = (): boolean => one?.elector.isLeader === true || other?.elector.isLeader === true;
+    await world.until(leads, 5_000);
+    await world.clock.advance(20_000);
+    const deletedAt = world.clock.now();
+    isThere = false;
+    world.service.deleteRow(NAME);
+    await world.clock.advance(75_000);
+    expect({ made, leads: leads() }).toEqual({ made: [], leads: false });
+    await world.until(leads, 30_000);
+    expect((made[0] ?? 0) - deletedAt).toBeGreaterThanOrEqual(75_000);
+    expect((await world.row()).token).toBe(2);
+  });
+});
+
+describe('an election', () => {
+  /** A value that neither can be shown nor allows any look at it. */
+  const hostile = (): unknown => {
+    const { proxy, revoke } = Proxy.revocable({}, {});
+    revoke();
+    return proxy;
+  };
+
+  it.each([
+    ['an object without a prototype', () => Object.create(null) as unknown],
+    ['a proxy that allows nothing', hostile],
+  ])('goes on after a health check that threw %s', async (_, thrown) => {
+    const world = electionWorld();
+    let isFit = false;
+    const one = world.candidate('x', {
+      healthCheck: () => {
+        if (isFit) return true;
+        throw thrown();
+      },
+    });
+    await world.clock.advance(10_000);
+    expect(one.events).toMatchObject([
+      { kind: 'observed' },
+      { kind: 'error', error: { message: expect.stringContaining('cannot be shown') as string } },
+    ]);
+    isFit = true;
+    await world.until(() => one.elector.isLeader, 20_000);
+    isFit = false;
+    await world.until(() => !one.elector.isLeader, 20_000);
+    await world.settled(one.elector.stop(), 20_000);
+  });
+
+  it('goes on after a task whose aborted signal made it throw a proxy that allows nothing', async () => {
+    const world = electionWorld();
+    const one = world.candidate('x', {
+      task: async ({ signal }) => {
+        await sleep(world.clock, Infinity, signal);
+        throw hostile();
+      },
+    });
+    await world.until(() => one.elector.isLeader, 5_000);
+    expect(await world.settled(one.elector.resign())).toBe(true);
+    await world.until(() => one.elector.isLeader, 60_000);
+    await world.settled(one.elector.stop());
+  });
+});

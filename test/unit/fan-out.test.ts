@@ -159,6 +159,18 @@ describe('a job that fans out', () => {
     });
   });
 
+  it('goes on while an instance of its deployment still has a file without it', async () => {
+    const { sim, items } = setUp();
+    sim.startInstance('d1', { jobs: [jobSpec('other', '@hourly')] });
+    await sim.clock.advance(15 * MINUTE);
+    const record = await last(sim);
+    expect(record).toMatchObject({
+      outcome: 'succeeded',
+      attempts: [{ outcome: 'planned' }, { outcome: 'succeeded' }],
+    });
+    expect(new Set(items.map(({ index }) => index))).toEqual(new Set([0, 1, 2, 3, 4, 5]));
+  });
+
   it('leaves nothing behind, and does all of it anew at the next due time', async () => {
     const setup = setUp();
     await setup.sim.clock.advance(21 * MINUTE);
@@ -827,12 +839,33 @@ describe('a run whose items are left in a shutdown', () => {
   });
 });
 
+describe('a run whose job stops fanning out while its items are at work', () => {
+  it('goes on with the new handler, and leaves nothing behind', async () => {
+    const fanOut = ({ deployment, coordinator: { clock } }: Instance) =>
+      deployment === 'd1'
+        ? defineFanOut({ plan: () => [1, 2], each: () => sleep(clock, 5 * MINUTE), gather: () => 1 })
+        : (undefined as never);
+    const sim = rivalTicks({ jobs: [jobSpec('wide', '*/10 * * * *')], fanOut: { wide: fanOut } });
+    await sim.clock.advance(11 * MINUTE);
+    expect((await sim.row('wide')).phase).toBe('fanning');
+    for (const one of sim.instances) one.kill();
+    sim.startInstance('d2');
+    await sim.clock.advance(3 * MINUTE);
+    expect(await last(sim)).toMatchObject({
+      outcome: 'succeeded',
+      attempts: [{ outcome: 'planned' }, { deployment: 'd2' }],
+    });
+    expect(await pieces(sim)).toEqual([]);
+  });
+});
+
 describe('a plan that cannot be carried out', () => {
   it.each([
     ['no array', 7, 'plan must return an array of items'],
     ['too many items', Array.from({ length: 1001 }, () => 1), 'plan returned 1001 items, more than maxItems (1000)'],
     ['what is not JSON', [1n], 'item 0 of the plan is not JSON'],
     ['a hole', [undefined], 'item 0 of the plan is a undefined, which is not JSON'],
+    ['a place that was never set', Object.assign([1], { length: 2 }), 'item 1 of the plan is a undefined'],
     ['too much', ['x'.repeat(1024 * 1024)], 'more than 1048576'],
   ])('fails the run without retry: %s', async (_, plan, message) => {
     let plans = 0;

@@ -130,6 +130,36 @@ describe('a fenced write', () => {
     await expect(fenceOf(1).write(blob, 'y')).rejects.toMatchObject({ code: 'FenceConflict' });
   });
 
+  it.each([
+    [404, 'ContainerNotFound', 'The specified container does not exist.'],
+    [412, 'LeaseIdMissing', 'There is currently a lease on the blob and no lease ID was specified in the request.'],
+    [409, 'BlobImmutableDueToPolicy', 'This operation is not permitted as the blob is immutable due to a policy.'],
+  ])('hands on a refusal that has another reason than a change: %i %s', async (statusCode, code, message) => {
+    const { blob } = blobInMemory();
+    let uploads = 0;
+    const upload = (): Promise<never> => {
+      uploads += 1;
+      return Promise.reject(Object.assign(new Error(message), { statusCode, code }));
+    };
+    await expect(fenceOf(1).write({ ...blob, upload }, 'x')).rejects.toMatchObject({ code, message });
+    expect(uploads).toBe(1);
+  });
+
+  it.each([
+    [412, 'ConditionNotMet'],
+    [409, 'BlobAlreadyExists'],
+    [404, 'BlobNotFound'],
+  ])('tries once more after a change that the service names: %i %s', async (statusCode, code) => {
+    const { blob, state } = blobInMemory();
+    let uploads = 0;
+    const upload: FencedBlob['upload'] = (...write) => {
+      uploads += 1;
+      return uploads > 1 ? blob.upload(...write) : Promise.reject(Object.assign(new Error(code), { statusCode, code }));
+    };
+    await fenceOf(1).write({ ...blob, upload }, 'x');
+    expect(state.stored?.body).toBe('x');
+  });
+
   it('replaces only the version that was read, if that is asked for', async () => {
     const { blob, state, put } = blobInMemory();
     put('read', {}, 'text/plain');

@@ -4,10 +4,12 @@ import type { LeaseId, Token } from '../../src/core/brand';
 import { NO_CONTROL } from '../../src/core/control';
 import type { Situation } from '../../src/core/decide/situation';
 import { decide } from '../../src/core/decide/decide';
+import { recordKey } from '../../src/core/key';
 import { decodeRow, encodeRow, forgottenRow, newRow } from '../../src/core/row';
 import type { JobContext } from '../../src/handler/handler';
 import { type LeaseStore, StoreUnavailableError } from '../../src/lease/store';
-import { cancelOrEnd } from '../../src/operator/operations/cancel';
+import { listAudit } from '../../src/operator/audit';
+import { cancel, cancelOrEnd } from '../../src/operator/operations/cancel';
 import { explainTime } from '../../src/operator/views/explain';
 import { type Forgotten, forgetJob } from '../../src/operator/operations/forget';
 import { readBackfillStatus, startBackfill } from '../../src/operator/operations/backfill';
@@ -149,6 +151,27 @@ describe('a job that was forgotten', () => {
   });
 });
 
+/** A back-filled run that has failed once and waits while due times go first. No instance is left. */
+async function backfilledAside(): Promise<{ readonly sim: RivalTicks; readonly runId: string }> {
+  const minutes = 10 * MINUTE;
+  const retry = { attempts: 3, backoffMs: minutes, maxBackoffMs: minutes, factor: 1, jitter: 'none' } as const;
+  const job = { ...JOB, retry };
+  const handler = ({ trigger }: JobContext): void => {
+    if (trigger === 'backfill') throw new Error('down');
+  };
+  const sim = rivalTicks({ jobs: [job], handler });
+  await sim.clock.advance(5 * MINUTE);
+  const due = T0 + 2 * MINUTE;
+  const origin = { actor: 'ann', channel: 'cli', note: 'again' };
+  const span = { from: due, to: due, order: 'oldest', limit: undefined, includeSucceeded: true } as const;
+  await startBackfill(sim.store, job, { ...span, id: 'f1', origin });
+  await sim.clock.advance(2 * MINUTE);
+  stopAll(sim);
+  await sim.clock.advance(MINUTE);
+  const { runId = '' } = (await readBackfillStatus(sim.store, job)) ?? {};
+  return { sim, runId };
+}
+
 describe('forget', () => {
   it('refuses a job that nobody has seen, whose lease is held, or whose run is not over', async () => {
     const sim = rivalTicks({ jobs: [JOB], handler: () => new Promise(() => undefined) });
@@ -186,6 +209,22 @@ describe('forget', () => {
       { state: 'final', outcome: 'failed', reason: 'outcomeUnknown', token: 1, endedAt: null },
     ]);
     expect(await sim.row('a')).toMatchObject({ token: 1, phase: 'idle' });
+  });
+
+  it('records the unknown outcome of a run that a tick has noted, and died before its record', async () => {
+    const sim = rivalTicks({ jobs: [JOB] });
+    await sim.clock.advanceTo(T0 + MINUTE + 5_000);
+    stopAll(sim);
+    const seen = await sim.store.readRow(JOB.name);
+    if (seen === undefined) throw new Error('no row');
+    const leaseId = crypto.randomUUID() as LeaseId;
+    await sim.store.acquire(JOB.name, { leaseId, leaseMs: 15_000, ifMatch: seen.etag });
+    const unknown = encodeRow({ ...decodeRow(seen.metadata), phase: 'idle' });
+    await sim.store.writeRow(JOB.name, unknown, { leaseId, ifMatch: seen.etag });
+    sim.service.deleteRecord(JOB.name, recordKey(T0 + MINUTE));
+    await sim.clock.advance(MINUTE);
+    expect(await forget(sim)).toMatchObject({ already: false, endedRun: undefined });
+    expect(await sim.records('a')).toMatchObject([{ state: 'final', outcome: 'failed', reason: 'outcomeUnknown' }]);
   });
 
   it('ends a run that waits for its next attempt, over its mark', async () => {
@@ -321,30 +360,8 @@ describe('forget', () => {
   );
 
   it('ends the back-filled run that waits while due times go first, wherever it is cut off', async () => {
-    const minutes = 10 * MINUTE;
-    const retry = { attempts: 3, backoffMs: minutes, maxBackoffMs: minutes, factor: 1, jitter: 'none' } as const;
-    const job = { ...JOB, retry };
-    const handler = ({ trigger }: JobContext): void => {
-      if (trigger === 'backfill') throw new Error('down');
-    };
-    const origin = { actor: 'ann', channel: 'cli', note: 'again' } as const;
-    const span = { from: T0 + 2 * MINUTE, to: T0 + 2 * MINUTE };
-    const wanted = {
-      ...span,
-      order: 'oldest',
-      limit: undefined,
-      includeSucceeded: true,
-      id: 'f1',
-      origin,
-    } as const;
     for (let last = 1; last < 12; last += 1) {
-      const sim = rivalTicks({ jobs: [job], handler });
-      await sim.clock.advance(5 * MINUTE);
-      await startBackfill(sim.store, job, wanted);
-      await sim.clock.advance(2 * MINUTE);
-      stopAll(sim);
-      await sim.clock.advance(MINUTE);
-      const { runId } = (await readBackfillStatus(sim.store, job)) ?? {};
+      const { sim, runId } = await backfilledAside();
       await expect(forget(sim)).rejects.toMatchObject({ code: 'RunGoesOn' });
       await forget(sim, { endRun: true, store: cutOffAfter(sim.store, last) }).catch((error: unknown) => {
         expect(error).toBeInstanceOf(StoreUnavailableError);
@@ -392,11 +409,36 @@ describe('a run that waits while no file has its job', () => {
     expect((await sim.records('a')).map(({ outcome }) => outcome)).not.toContain('cancelled');
     await expect(cancelOrEnd(desk, { name: failing.name }, { runId: 'a-other' })).rejects.toMatchObject({
       code: 'OtherRun',
+      // It may be a manual run that waits.
+      message: `run a-other of job "a" has not begun, or is over: ${inFile.runId} is in progress`,
     });
     expect(await cancelOrEnd(desk, { name: failing.name })).toEqual({ ...inFile, endedBy: 'caller' });
     expect(await sim.records('a')).toMatchObject([{ runId: inFile.runId, outcome: 'cancelled', state: 'final' }]);
     await expect(cancelOrEnd(desk, { name: failing.name })).rejects.toMatchObject({ code: 'NothingRuns' });
     const row = decodeRow((await sim.store.readRow(failing.name))?.metadata ?? {});
     expect(row).toMatchObject({ phase: 'running', attempt: 2 });
+  });
+
+  it('has no audit entry that calls the request refused, if another took its lease after it was written', async () => {
+    const sim = rivalTicks({ jobs: [failing], handler: () => Promise.reject(new Error('no')) });
+    await sim.clock.advanceTo(T0 + MINUTE + 5_000);
+    stopAll(sim);
+    const store = intercepted(sim.store, 'acquire', () => () => Promise.resolve({ kind: 'lost' }));
+    const origin = { actor: 'ann', channel: 'cli', note: 'n' } as const;
+    const desk = { store, clock: sim.clock, newId: () => crypto.randomUUID(), waiting: () => undefined, origin };
+    await expect(cancel(desk, { name: failing.name }, { hasFile: true })).rejects.toMatchObject({ code: 'Contended' });
+    expect((await sim.store.readControl(failing.name)).control?.metadata).toHaveProperty('cancel');
+    const { entries } = await listAudit(sim.store, { limit: 5 });
+    expect(entries).toMatchObject([{ action: 'cancel', target: 'a', state: 'begun' }]);
+  });
+
+  it('is ended by "cancel" at once, also as a back-filled one that waits while due times go first', async () => {
+    const { sim, runId } = await backfilledAside();
+    const desk = { store: sim.store, clock: sim.clock, newId: () => crypto.randomUUID(), waiting: () => undefined };
+    expect(await cancelOrEnd(desk, { name: JOB.name })).toMatchObject({ runId, endedBy: 'caller' });
+    const record = (await sim.records('a')).find((one) => one.runId === runId);
+    expect(record).toMatchObject({ state: 'final', outcome: 'cancelled', trigger: 'backfill' });
+    expect((await sim.row('a')).backfill?.aside).toBeUndefined();
+    await expect(cancelOrEnd(desk, { name: JOB.name })).rejects.toMatchObject({ code: 'NothingRuns' });
   });
 });

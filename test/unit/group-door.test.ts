@@ -55,6 +55,21 @@ describe('the door of a group', () => {
   });
 });
 
+describe('an attempt in a group whose row another program has overwritten', () => {
+  it.each([
+    ['keeps its place, because items of its run may be at work', 'running', false],
+    ['waits no longer', 'waiting', true],
+  ] as const)('%s', async (_, list, isOut) => {
+    const clock = settableClock(T0);
+    const store = memoryService(clock).open();
+    const [one] = enter(EMPTY_GROUP, member('a'), list === 'running' ? 1 : 0)[list];
+    if (one === undefined) throw new Error('it is not there');
+    await store.createRow(one.job, { owner: 'of another program' });
+    const door = createDoor({ clock, store, health: new Map() as never, serviceTime: undefined as never }, 'db');
+    expect([await door.checkRows([one]), door.isOut(one)]).toEqual([isOut, isOut]);
+  });
+});
+
 describe('a member of a group', () => {
   it('is out once another run of its job was claimed, although somebody holds the lease', () => {
     const sight = { isHeld: true, date: T0 + MINUTE };

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { formatIssue } from '../../src/config/config-error';
-import { hostAdvice, limitAdvice } from '../../src/functions/host-advice';
+import { hostAdvice, limitAdvice, workerAdvice } from '../../src/functions/host-advice';
 import { functionsHost } from '../../src/functions/host-facts';
 
 const ROOT = path.join(__dirname, '../..');
@@ -167,6 +167,19 @@ describe('the advice on worker processes', () => {
     expect(warningsOf('4').map(formatIssue)).toEqual([
       'FUNCTIONS_WORKER_PROCESS_COUNT = "4": the host gives each tick to another of its 4 processes, so that each lists ' +
         'the jobs by itself, and "cronlease doctor" takes them for deployments that share a name; set it to 1, or ' +
+        'leave it out',
+    ]);
+  });
+
+  it('warns where the host starts more of them by itself, which it does unless their number is set', () => {
+    const growing = (grows: string, count?: string) => {
+      const env = { FUNCTIONS_WORKER_DYNAMIC_CONCURRENCY_ENABLED: grows, FUNCTIONS_WORKER_PROCESS_COUNT: count };
+      return workerAdvice(env).map(formatIssue);
+    };
+    for (const [grows, count] of [['false'], ['True', '1'], ['1']] as const) expect(growing(grows, count)).toEqual([]);
+    expect(growing('True')).toEqual([
+      'FUNCTIONS_WORKER_DYNAMIC_CONCURRENCY_ENABLED = "True": the host gives each tick to another of its processes, so ' +
+        'that each lists the jobs by itself, and "cronlease doctor" takes them for deployments that share a name; ' +
         'leave it out',
     ]);
   });

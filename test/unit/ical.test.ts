@@ -62,6 +62,17 @@ describe('an iCalendar file', () => {
     [[DAY, 'RRULE:FREQ=YEARLY;COUNT=3'], { yearly: '12-25', days: 1, since: 2026, until: 2028 }],
     [[DAY, 'RRULE:FREQ=YEARLY;UNTIL=20301225'], { yearly: '12-25', days: 1, since: 2026, until: 2030 }],
     [[DAY, 'RRULE:FREQ=YEARLY;UNTIL=20301224T235959Z'], { yearly: '12-25', days: 1, since: 2026, until: 2029 }],
+    // As Exchange writes a rule whose last day is the 25th: its midnight in Berlin, Auckland and Los Angeles.
+    [[DAY, 'RRULE:FREQ=YEARLY;UNTIL=20301224T230000Z'], { yearly: '12-25', days: 1, since: 2026, until: 2030 }],
+    [[DAY, 'RRULE:FREQ=YEARLY;UNTIL=20301224T110000Z'], { yearly: '12-25', days: 1, since: 2026, until: 2030 }],
+    [[DAY, 'RRULE:FREQ=YEARLY;UNTIL=20301225T080000Z'], { yearly: '12-25', days: 1, since: 2026, until: 2030 }],
+    [[DAY, 'RRULE:FREQ=YEARLY;UNTIL=20301223T230000Z'], { yearly: '12-25', days: 1, since: 2026, until: 2029 }],
+    [
+      ['DTSTART:20270101', 'RRULE:FREQ=YEARLY;UNTIL=20291231T230000Z'],
+      { yearly: '01-01', days: 1, since: 2027, until: 2030 },
+    ],
+    [[DAY, 'RRULE:FREQ=YEARLY;UNTIL=99991231T110000Z'], { yearly: '12-25', days: 1, since: 2026, until: 9999 }],
+    [[DAY, 'RRULE:FREQ=YEARLY;UNTIL=20309999T000000Z'], { yearly: '12-25', days: 1, since: 2026, until: 2030 }],
   ])('%j means %j', (event, entry) => {
     expect(parseIcal(file(event))).toEqual([entry]);
   });
@@ -70,6 +81,7 @@ describe('an iCalendar file', () => {
     ['is over before 1970', ['DTSTART:19500101']],
     ['repeats no more since 1970', ['DTSTART:19500101', 'RRULE:FREQ=YEARLY;UNTIL=19600101']],
     ['begins with the last day of 9999', ['DTSTART:99991231']],
+    ['repeats no more when it begins', [DAY, 'RRULE:FREQ=YEARLY;UNTIL=20260601']],
   ])('has no entry for an event that %s', (_, event) => {
     expect(parseIcal(file(event))).toEqual([]);
   });
@@ -131,7 +143,7 @@ describe('an iCalendar file', () => {
     [file(['DTSTART:soon']), 5, 'is not a date or time'],
     [file(['DTSTART:20261225T090000']), 3, 'a time and no end'],
     [file(['DTSTART;TZID=Here:20261225T090000', 'DURATION:PT1H']), 5, 'time zone "Here"'],
-    [file([DAY, 'DTEND:20261225T100000']), 6, 'another kind'],
+    [file([DAY, 'DTEND:20261225T100000']), 6, 'not of the same kind'],
     [file([DAY, 'DTEND:20261224']), 6, 'ends before it begins'],
     [file(['DTSTART:20261225T090000Z', 'DTEND:20261225T090000Z']), 6, 'ends before it begins'],
     [file([DAY, 'DURATION:PT1H']), 6, 'is not read'],

@@ -124,7 +124,7 @@ describe('the entries of a crontab', () => {
     const { notes } = read('MAILTO=ops@example.com\nTZ=Europe/Berlin\nAPI_URL = https://example.com\n0 1 * * * a\n');
     expect(notes.map(({ line, why }) => [line, why])).toEqual([
       [1, expect.stringContaining('not mailed')],
-      [2, expect.stringContaining('moves no schedule')],
+      [2, expect.stringContaining('does not affect the schedule')],
       [3, expect.stringContaining('environment variable')],
     ]);
   });

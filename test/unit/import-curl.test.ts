@@ -53,6 +53,7 @@ describe('a container that runs curl', () => {
     ['a file to write', ['-o', 'out.json', URL_OK]],
     ['a value that Kubernetes fills in', ['-H', 'x-key: $(KEY)', URL_OK]],
     ['a secret', ['-H', 'Authorization: Bearer eyJhbGciOiJIUzI1NiJ9.e30.abcdefghijkl', URL_OK]],
+    ['a key of a function', ['-H', 'x-functions-key: of-the-host', URL_OK]],
     ['what a call would fill in', ['-d', '{attempt}', URL_OK]],
     ['what a call would read from a setting', ['-d', '100%OFF%', URL_OK]],
     ['a header that a call sets', ['-H', 'Host: other', URL_OK]],

@@ -68,6 +68,9 @@ describe('a CronJob', () => {
     ['@hourly', '0 * * * *'],
     ['@every 1.5h', '@every 1h30m'],
     ['@every 2500ms', '@every 2s'],
+    ['@every 1.9999s', '@every 1s'],
+    ['@every 2.3h', '@every 2h18m'],
+    ['@every 1.15h30s', '@every 1h9m30s'],
     ['0 0 ? * 3/2', '0 0 * * 3,5'],
     ['TZ=Asia/Tokyo 0 3 * * *', '0 3 * * *'],
   ])('with the schedule %s', (schedule, expected) => {

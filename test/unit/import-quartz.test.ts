@@ -143,14 +143,15 @@ describe('a jobs file of Quartz', () => {
     for (const other of [simple('3', '90000'), simple('-1', '1500')]) expect(read(file(other)).drafts).toEqual([]);
   });
 
-  it('carries no password into the input', () => {
-    const text = file(cron()).replace(
-      '<key>a</key><value>1 &amp; 2</value>',
-      '<key>smtpPassword</key><value>S3same</value>',
-    );
-    const { drafts, notes } = read(text);
+  it.each([
+    ['smtpPassword', 'S3same'],
+    ['jdbcUrl', 'jdbc:mysql://db/x?user=root&amp;password=S3same'],
+    ['target', 'ftp://root:S3same@files.example.com/in'],
+  ])('carries no password into the input: %s %s', (key, value) => {
+    const entry = `<key>${key}</key><value>${value}</value>`;
+    const { drafts, notes } = read(file(cron()).replace('<key>a</key><value>1 &amp; 2</value>', entry));
     expect(JSON.stringify([drafts, notes])).not.toContain('S3same');
-    expect(notes).toEqual([expect.objectContaining({ what: 'input smtpPassword', leftOut: false })]);
+    expect(notes).toEqual([expect.objectContaining({ what: `input ${key}`, leftOut: false })]);
   });
 
   it('leaves out what no job can have, and notes it', () => {
@@ -186,6 +187,6 @@ describe('a jobs file of Quartz', () => {
 
   it('is refused whole if it is something else', () => {
     expect(() => read('<a>\n<b></a>')).toThrow(/^jobs:2: this is not XML/);
-    expect(() => read('<beans/>')).toThrow('jobs:1: this is not a jobs file of Quartz');
+    expect(() => read('<beans/>')).toThrow('jobs:1: this is not a Quartz jobs file');
   });
 });

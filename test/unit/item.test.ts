@@ -173,6 +173,18 @@ describe('an item', () => {
     expect(await attempt).toEqual({ kind: 'item', state: 'stopped' });
   });
 
+  it('ends before its host would end it, though it ignores its signal', async () => {
+    const { sim, on, item } = await leftToItems(10 * MINUTE, () => new Promise(() => undefined));
+    Object.assign(on.coordinator.settings, { functionTimeoutMs: MINUTE });
+    const from = sim.clock.now();
+    let lasted = Infinity;
+    void dispatch(on.coordinator, item, on.report).then(() => {
+      lasted = sim.clock.now() - from;
+    });
+    await sim.clock.advance(2 * MINUTE);
+    expect(lasted).toBeLessThan(MINUTE);
+  });
+
   it('that was lost with its instance or cut off as often as it may be tried has failed', async () => {
     const { sim, on, item } = await leftToItems(10 * MINUTE, watched);
     const attempt = dispatch(on.coordinator, { ...item, attempt: 4 }, on.report);

@@ -164,6 +164,15 @@ describe('the client of the real durable-functions', () => {
 });
 
 describe('the task hub of an app', () => {
+  it('starts none of its orchestrators to find out whether it has them', async () => {
+    const { orchestrations } = durableHub(client, (name) => name === 'ends');
+    if (orchestrations === undefined) throw new Error('a hub of an app has orchestrations');
+    const starts = vi.spyOn(client, 'startNew');
+    expect(await Promise.all(['ends', 'missing'].map((name) => orchestrations.knows(name)))).toEqual([true, false]);
+    expect(starts).not.toHaveBeenCalled();
+    starts.mockRestore();
+  });
+
   it('takes no orchestration for gone by an error that only mentions 404', async () => {
     // As the extension passes on what the storage of its hub has answered.
     const error = {

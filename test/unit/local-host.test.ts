@@ -1,12 +1,14 @@
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { parseEvent } from '../../src/local/cluster/deployment';
 import { claimFolder, readDevFile } from '../../src/cli/dev/dev-file';
 import { humanPrinter, jsonPrinter, type Output } from '../../src/cli/dev/print';
 import { readHostJson, readLocalSettings, readPackage, resolveSettings } from '../../src/local/host/app-folder';
-import { checkFunctions } from '../../src/local/host/functions';
+import { createRegistry } from '../../src/local/host/core-api';
+import { type HostedFunction, checkFunctions } from '../../src/local/host/functions';
+import { createInvoke } from '../../src/local/host/invoke';
 import { compileRoute } from '../../src/local/host/routes';
 import type { Binding } from '../../src/local/host/rpc';
 
@@ -93,10 +95,34 @@ describe("an app's folder", () => {
     [undefined, 1_800_000],
     ['00:05:00', 300_000],
     ['1.00:00:01', 86_401_000],
+    ['00:05', 300_000],
+    ['00:00:01.5', 1_500],
+    // No hour is later than 23: these are days, hours and minutes.
+    ['24:00:00', 24 * 86_400_000],
+    ['100:01:30', (100 * 24 + 1.5) * 3_600_000],
     ['-1', undefined],
   ])('reads functionTimeout %j as %j ms', (functionTimeout, expected) => {
     write('host.json', { version: '2.0', functionTimeout });
     expect(readHostJson(folder, 2).functionTimeoutMs).toBe(expected);
+  });
+
+  it('gives functions a limit that is longer than any timer of Node', async () => {
+    const registry = createRegistry();
+    registry.programmingModel = {
+      name: 'test',
+      version: '1',
+      getInvocationModel: () => ({
+        getArguments: async () => ({ context: {}, inputs: [] }),
+        invokeFunction: async () => new Promise((resolve) => setTimeout(resolve, 20)),
+        getResponse: async () => ({}),
+      }),
+    };
+    const onTimeout = vi.fn<(message: string) => void>();
+    const timeoutMs = 60 * 86_400_000;
+    const rest = { registry, sink: () => undefined, clientInput: () => ({}) };
+    const fn = { name: 'f', trigger: 't', clientInputs: [], registered: { metadata: { name: 'f', bindings: {} } } };
+    await createInvoke({ ...rest, timeoutMs, onTimeout })(fn as unknown as HostedFunction, { trigger: {} });
+    expect(onTimeout).not.toHaveBeenCalled();
   });
 
   it('reads host.json with the defaults of the real host', () => {
@@ -112,6 +138,11 @@ describe("an app's folder", () => {
   it.each([
     [{}, '"version"'],
     [{ version: '2.0', functionTimeout: '5m' }, '"functionTimeout" in'],
+    [{ version: '2.0', functionTimeout: '00:90:00' }, '"functionTimeout" in'],
+    [{ version: '2.0', functionTimeout: '00:05:60' }, '"functionTimeout" in'],
+    [{ version: '2.0', functionTimeout: '1.24:00:00' }, '"functionTimeout" in'],
+    [{ version: '2.0', functionTimeout: '24:00' }, '"functionTimeout" in'],
+    [{ version: '2.0', functionTimeout: '30:30:00' }, '"functionTimeout" in'],
     [
       { version: '2.0', extensions: { durableTask: { maxConcurrentActivityFunctions: 0 } } },
       'maxConcurrentActivityFunctions',

@@ -1,4 +1,4 @@
-import { appendFileSync, cpSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import fs, { appendFileSync, cpSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
@@ -181,6 +181,19 @@ describe('orchestrations of the real durable-functions on the hub in memory', ()
       expect(await run('echoes', input)).toEqual({ status: 'Completed', output: input });
     },
   );
+
+  it.each([
+    ['20 ms', 20, 1],
+    ['30 days, which is longer than a timer of Node can be', 30 * 86_400_000, 0],
+  ])('ends the host after a functionTimeout of %s', async (_, timeoutMs, errors) => {
+    const hub = packages.hub({ timeoutMs });
+    const { id } = hub.start('isGated', undefined, 'null');
+    await vi.waitFor(() => expect(calls).toHaveLength(1), { timeout: 20_000, interval: 2 });
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    gate.resolve();
+    await ended(hub, id);
+    expect(packages.errors).toHaveLength(errors);
+  });
 
   it('passes nothing as null', async () => {
     expect(await run('echoes')).toEqual({ status: 'Completed', output: null });
@@ -409,6 +422,36 @@ describe('the hub', () => {
     expect(next.load()).toEqual([stays]);
     next.save({ ...stays, id: 'after a cut' });
     expect(next.load().map(({ id }) => id)).toEqual(['stays', 'after a cut']);
+    gate.resolve();
+    await ended(hub, 'stays');
+    rmSync(folder, { recursive: true });
+  });
+
+  it('keeps a journal that a full disk has cut off', async () => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'cronlease-hub-'));
+    const files = hubFiles(folder);
+    const hub = packages.hub({ maxConcurrentActivities: 1, files });
+    hub.start('isGated', 'stays', 'null');
+    await vi.waitFor(() => expect(calls).toEqual(['begin stays']));
+    const [stays] = files.load();
+    if (stays === undefined) throw new Error('nothing was saved');
+    const { writeSync } = fs;
+    const half = (file: number, text: string | Buffer): number => writeSync(file, String(text).slice(0, 40));
+    const spies = [
+      vi.spyOn(fs, 'writeSync').mockImplementation(half),
+      vi.spyOn(fs, 'writeFileSync').mockImplementation(((file: number, text: Buffer) => {
+        half(file, text);
+        throw Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
+      }) as never),
+    ];
+    try {
+      files.save({ ...stays, id: 'lost' });
+    } catch (error) {
+      expect(error).toMatchObject({ code: 'ENOSPC' });
+    }
+    for (const spy of spies) spy.mockRestore();
+    files.save({ ...stays, id: 'after it' });
+    expect(hubFiles(folder).load()).toEqual([stays, { ...stays, id: 'after it' }]);
     gate.resolve();
     await ended(hub, 'stays');
     rmSync(folder, { recursive: true });

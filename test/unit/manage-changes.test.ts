@@ -4,7 +4,13 @@ import type { JobName } from '../../src/core/brand';
 import { recordKey, runIdOf } from '../../src/core/key';
 import { StoreUnavailableError } from '../../src/lease/store';
 import { selects } from '../../src/core/job-pattern';
+import { redactSetting } from '../../src/functions/redact';
+import { writeCursor } from '../../src/manage/cursor';
 import { checkMetadata } from '../../src/stores/limits';
+import { operate } from '../../src/operator/audit';
+import { startMaintenance } from '../../src/operator/operations/fleet';
+import { forgetJob } from '../../src/operator/operations/forget';
+import { intercepted } from '../support/intercept';
 import { jobSpec } from '../support/job';
 import { manageBench, type ManageBench, type Sent } from '../support/manage';
 
@@ -26,6 +32,7 @@ async function audit({ send }: ManageBench, query = ''): Promise<readonly Record
   return (json as { entries: Record<string, unknown>[] }).entries;
 }
 
+const ANN = { actor: 'ann', channel: 'shell' } as const;
 const pause: Sent = { method: 'POST', path: 'jobs/a/pause', body: { note: 'moving' }, as: 'operator' };
 const resume: Sent = { method: 'POST', path: 'jobs/a/resume', body: { note: 'moved' }, as: 'admin' };
 
@@ -87,6 +94,20 @@ describe('each change is recorded', () => {
     expect(plain.map(({ text }) => text).join('')).not.toContain('4111');
   });
 
+  it('shows the input of a run without its secrets, as the run itself does', async () => {
+    const redact = redactSetting({ CRONLEASE_REDACT: '["4111"]' });
+    const made = await bench({ redact });
+    const input = { card: '4111', to: 'ann' };
+    const { json } = await made.send({ method: 'POST', path: 'jobs/b/runs', body: { input }, as: 'operator' });
+    await made.sim.clock.advance(60_000);
+    const [listed, shown] = await Promise.all(
+      ['audit', `runs/${(json as { runId: string }).runId}`].map((path) => made.send({ path, as: 'payloads' })),
+    );
+    expect(shown?.json).toMatchObject({ input: { value: { card: '***', to: 'ann' } } });
+    expect(listed?.json).toMatchObject({ entries: [{ after: { input: { card: '***', to: 'ann' } } }] });
+    expect(listed?.text).not.toContain('4111');
+  });
+
   it('keeps the identity of Entra beside the name', () => {
     const origin = { actor: 'Ann', channel: 'browser', identity: 't/o' };
     const entry: AuditEntry = { at: 1, origin, action: 'run', target: 'a', state: 'begun' };
@@ -107,6 +128,9 @@ describe('each change is recorded', () => {
     expect((await audit(made, `?cursor=${cursor}`)).map(({ action }) => action)).toEqual(['resume', 'pause']);
     const cut = await made.send({ path: `audit?cursor=${cursor.slice(0, -2)}`, as: 'viewer' });
     expect(cut.json).toMatchObject({ status: 400, place: 'query: cursor' });
+    // In several accounts, it has the place in each, which storage tells in more than a hundred characters.
+    const ofMany = writeCursor(['~'.repeat(4_000)]);
+    expect(await made.send({ path: `audit?cursor=${ofMany}`, as: 'viewer' })).toMatchObject({ status: 200 });
   });
 
   it('and is found by its words, however many came after it', async () => {
@@ -175,6 +199,29 @@ describe('each change is recorded', () => {
     const made = await bench({ store: { writeControl: () => Promise.reject(new StoreUnavailableError('503')) } });
     expect((await made.send(pause)).json).toMatchObject({ status: 503, code: 'StoreUnavailable' });
     expect(await audit(made)).toMatchObject([{ action: 'pause', state: 'begun' }]);
+  });
+
+  it('as begun, if others were faster, perhaps after some of its steps', async () => {
+    const made = await bench({ store: { writeControl: () => Promise.resolve('refused') } });
+    expect((await made.send(pause)).json).toMatchObject({ status: 409, code: 'Contended' });
+    const after = expect.stringContaining('keeps changing, because others write it') as unknown;
+    expect(await audit(made)).toMatchObject([{ action: 'pause', state: 'begun', after }]);
+  });
+
+  it('as begun, if a job is forgotten, and others are faster only at the end', async () => {
+    const made = await bench();
+    made.sim.instances[0]?.kill();
+    await made.sim.clock.advance(60_000);
+    const store = intercepted(made.sim.store, 'release', () => () => Promise.resolve('lost'));
+    const { clock } = made.sim;
+    const acting = { store, clock, newId: () => crypto.randomUUID(), waiting: () => undefined, origin: ANN };
+    const forgotten = operate(acting, 'forget', 'a', async () => {
+      const answer = await forgetJob(acting, { job: 'a' as JobName, revision: 0, endRun: true });
+      return { answer, after: answer };
+    });
+    await expect(forgotten).rejects.toMatchObject({ code: 'Contended' });
+    expect((await made.sim.row('a')).forgotten).toBeDefined();
+    expect(await audit(made)).toMatchObject([{ action: 'forget', state: 'begun' }]);
   });
 
   it('within the limits of storage, whatever it says', () => {
@@ -259,6 +306,9 @@ describe('several jobs at once', () => {
     const past = { method: 'POST', path: 'jobs/a/pause', as: 'operator' } as const;
     const refused = await made.send({ ...past, body: { note: 'x', until: '2020-01-01T00:00:00Z' } });
     expect(refused).toMatchObject({ status: 400, json: { code: 'PastEnd' } });
+    const tooLate = await made.send({ ...past, body: { note: 'x', until: '9999-12-31T00:00:00Z' } });
+    expect(tooLate).toMatchObject({ status: 400, json: { code: 'EndTooLate' } });
+    expect((await made.send({ path: 'jobs/a', as: 'viewer' })).json).toMatchObject({ pause: null });
   });
 
   it('end the planned work that is named, although one of its jobs is no longer paused', async () => {
@@ -274,6 +324,27 @@ describe('several jobs at once', () => {
     const resumed = await send(made, 'resume', { jobs: names.slice(0, 6), maintenance: words });
     expect(resumed).toMatchObject({ done: names.slice(0, 6).map((job) => ({ job })), refused: [] });
     expect(await works()).toEqual([]);
+    expect(await audit(made, '?action=maintenance')).toMatchObject([
+      {
+        actor: 'of-operator',
+        target: words,
+        state: 'done',
+        before: [{ note: 'new database', jobs: words }],
+        after: [],
+      },
+    ]);
+  });
+
+  it('end the planned work that is named, although one of its jobs is gone', async () => {
+    const made = await bench();
+    const work = { by: 'ann', note: 'new database', until: undefined, jobs: 'a, gone' };
+    await startMaintenance(made.sim.store, work);
+    await made.send(pause);
+    const jobs = ['a', 'gone'];
+    expect(await send(made, 'resume', { jobs })).toMatchObject({ status: 404, code: 'UnknownJob' });
+    const resumed = await send(made, 'resume', { jobs, maintenance: 'a, gone' });
+    expect(resumed).toMatchObject({ done: [{ job: 'a' }], refused: [] });
+    expect((await made.send({ path: 'jobs', as: 'viewer' })).json).toMatchObject({ maintenance: [] });
   });
 
   it.each([
@@ -323,6 +394,19 @@ describe('a request with an Idempotency-Key', () => {
     expect(made.sim.calls.filter(({ job }) => job === 'b')).toHaveLength(3);
   });
 
+  it('is the same request again, although it names the version that the first one has changed', async () => {
+    const made = await bench();
+    const { json } = await made.send({ path: 'jobs/b', as: 'viewer' });
+    const version = { 'if-match': `"${(json as { controlVersion: string }).controlVersion}"` };
+    const first = await idOf(made, { ...run, headers: { ...key, ...version } });
+    const again = await made.send({ ...run, headers: { ...key, ...version } });
+    expect(again).toMatchObject({ status: 202, json: { runId: first, ahead: 0, seen: true, paused: false } });
+    await made.sim.clock.advance(30_000);
+    expect(await idOf(made, { ...run, headers: { ...key, ...version } })).toBe(first);
+    const other = await made.send({ ...run, headers: { 'idempotency-key': 'k-2', ...version } });
+    expect(other).toMatchObject({ status: 412, json: { code: 'Changed' } });
+  });
+
   it('is one request if it is sent many times at once', async () => {
     const made = await bench();
     const ids = await Promise.all(Array.from({ length: 5 }, () => idOf(made, run)));
@@ -348,6 +432,30 @@ describe('a request with an Idempotency-Key', () => {
     const id = await idOf(made, run);
     await made.sim.clock.advance(30_000);
     expect((await made.send({ path: `runs/${id}`, as: 'viewer' })).json).toMatchObject({ outcome: 'succeeded' });
+  });
+
+  it('runs at last, although it was refused for longer than a due time may wait', async () => {
+    let finish = (): void => undefined;
+    const handler = (): Promise<void> => new Promise((resolve) => (finish = resolve));
+    const jobs = [jobSpec('b', '@manual', { catchUpWindowMs: 60_000 })];
+    const made = manageBench({ jobs, handler, deployments: 1, sweepIntervalMs: 5_000 });
+    await made.sim.clock.advance(20_000);
+    await idOf(made, { ...run, headers: {} });
+    await made.sim.clock.advance(10_000);
+    expect((await made.send(run)).json).toMatchObject({ status: 409, code: 'RunGoesOn' });
+    await made.sim.clock.advance(300_000);
+    finish();
+    await made.sim.clock.advance(10_000);
+    const ids = [await idOf(made, run), await idOf(made, run)];
+    await made.sim.clock.advance(10_000);
+    finish();
+    await made.sim.clock.advance(10_000);
+    ids.push(await idOf(made, run));
+    expect(new Set(ids).size).toBe(1);
+    expect((await made.send({ path: `runs/${ids[0] ?? ''}`, as: 'viewer' })).json).toMatchObject({
+      outcome: 'succeeded',
+    });
+    expect(made.sim.calls).toHaveLength(2);
   });
 
   it('is refused if the key named another request before', async () => {
@@ -467,7 +575,7 @@ describe('a back-fill over HTTP', () => {
     });
     const runs = await made.send({ path: 'runs?trigger=backfill', as: 'viewer' });
     expect(runs.json).toMatchObject({
-      runs: [{ scheduledFor: '2026-01-01T00:01:00.000Z', trigger: 'backfill', origin }],
+      runs: [{ scheduledFor: '2026-01-01T00:01:00.000Z', trigger: 'backfill', latenessMs: null, origin }],
     });
     expect((await made.send({ method: 'DELETE', path, as: 'operator' })).json).toMatchObject({ code: 'NoBackfill' });
     expect(await audit(made)).toMatchObject([

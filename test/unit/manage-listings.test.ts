@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { JobName } from '../../src/core/brand';
+import { recordKey, runIdOf } from '../../src/core/key';
 import type { Caller } from '../../src/manage/access';
 import { createMeter } from '../../src/manage/listings';
 import { jobSpec } from '../support/job';
@@ -41,7 +42,8 @@ describe('listings of the ledger', () => {
   it('are made by eight requests of a caller at a time', async () => {
     const { send, sim } = bench();
     await sim.clock.advance(65_000);
-    for (const path of ['runs?note=nothing', 'audit', `jobs/${JOB}/calendar`]) {
+    const log = `runs/${runIdOf(JOB, recordKey(sim.clock.now() + 3_600_000))}/log`;
+    for (const path of ['runs?note=nothing', 'audit', `jobs/${JOB}/calendar`, log]) {
       const all = await Promise.all(Array.from({ length: 10 }, () => send({ path, as: 'viewer' })));
       const statuses = all.map(({ status }) => status).toSorted((a, b) => a - b);
       expect(statuses, path).toEqual([...Array.from({ length: 8 }, () => 200), 429, 429]);

@@ -340,6 +340,23 @@ describe('a job that is paused while its run waits for a permit', () => {
     expect(setup.started()).toEqual(['blocker', 'waiter']);
   });
 
+  it('is not shown among the last outcomes with a due time that was back-filled', async () => {
+    const daily = jobSpec('waiter', '0 0 * * *');
+    const setup = setUp({ blocker: 40 * SECOND }, [blocker(), daily]);
+    const { sim, started } = setup;
+    await sim.clock.advanceTo(DUE + SECOND);
+    const range = { from: T0, through: T0, order: 'oldest', includeSucceeded: true } as const;
+    const origin = { actor: 'ann', channel: 'shell' } as const;
+    const { scheduleHash } = daily;
+    const backfill = { id: 'bf1', ...range, scheduleHash, origin, at: DUE + SECOND, stopped: undefined };
+    await sim.control('waiter', (control) => ({ ...control, backfill }));
+    await pauseAt(setup, 20 * SECOND);
+    await sim.clock.advanceTo(DUE + 2 * MINUTE);
+    expect(started()).toEqual(['blocker']);
+    expect(await sim.records('waiter')).toMatchObject([{ outcome: 'paused', trigger: 'backfill' }]);
+    expect((await sim.row('waiter')).recent).toEqual([]);
+  });
+
   it('starts if a person asked for the run', async () => {
     const setup = setUp({ blocker: 40 * SECOND }, [blocker(), jobSpec('asked', '@manual')]);
     const { sim, started } = setup;

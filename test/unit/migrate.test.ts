@@ -1,15 +1,20 @@
 import { describe, expect, it } from 'vitest';
 import type { ETag, JobName } from '../../src/core/brand';
 import { decodeControl, encodeControl, NO_CONTROL } from '../../src/core/control';
-import { recordKey } from '../../src/core/key';
+import { given } from '../../src/core/given';
+import { parseRecordKey, parseRunId, recordKey } from '../../src/core/key';
 import { allowanceOf, decodeLayout, LAYOUT } from '../../src/core/layout';
+import { storeRecord, stretchRecord } from '../../src/core/record';
 import { decodeRow } from '../../src/core/row';
 import type { LeaseStore } from '../../src/lease/store';
 import { changeControl } from '../../src/operator/change-control';
 import { migrate, surveyMigration } from '../../src/operator/operations/migrate';
+import { once } from '../../src/operator/operations/once';
+import { type RequestedRun, requestRun } from '../../src/operator/operations/request';
 import type { Applied } from '../../src/operator/shards/apply';
 import type { LeaseTaker } from '../../src/operator/operations/take-lease';
 import { T0, WAIT_MS, type World, makeRow, world } from '../support/accounts';
+import { jobSpec } from '../support/job';
 
 const JOBS = ['daily', 'hourly'] as JobName[];
 const RECORDS = 60;
@@ -81,6 +86,26 @@ describe('a move to another store', () => {
     }
     await move();
     expect([await b.readRequest('r1'), await b.readRequest('f1')]).toEqual(['{"of":"r1"}', undefined]);
+  });
+
+  it('takes the keys of requests along, so that one that is sent again is the same request', async () => {
+    const { a, b, move } = await stores();
+    const ask = (store: LeaseStore, name: JobName): Promise<RequestedRun> => {
+      const spec = jobSpec(name, '@manual');
+      const key = { name: `of ${name}`, content: 'a request' };
+      return once(store, spec, key, (named) => requestRun(store, spec, named));
+    };
+    const [waits, over] = JOBS as [JobName, JobName];
+    const [waiting, ended] = [await ask(a, waits), await ask(a, over)];
+    const { request } = parseRecordKey(parseRunId(ended.runId)?.key ?? '') ?? {};
+    const at = { from: ended.requestedAt, through: ended.requestedAt, count: 1, ...given({ request }) };
+    const { key, record } = stretchRecord(over, { outcome: 'expired', reason: 'catchUpWindow', ...at });
+    await a.createRecord(over, key, storeRecord(record));
+    await a.removeControl(over, (await a.readControl(over)).control?.etag as ETag);
+    await move();
+    expect(await ask(b, waits)).toMatchObject({ runId: waiting.runId });
+    expect(await ask(b, over)).toMatchObject({ runId: ended.runId });
+    expect((await b.readControl(over)).control).toBeUndefined();
   });
 
   it('says of a row that has moved, or is on its way, where its job is', async () => {

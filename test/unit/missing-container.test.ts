@@ -50,7 +50,7 @@ describe('a container that was deleted while apps run', () => {
     expect(sim.calls.length - before).toBeGreaterThanOrEqual(4);
     const starts = sim.calls.map(({ scheduledFor }) => scheduledFor);
     expect(new Set(starts).size).toBe(starts.length);
-    const said = sim.events.filter(({ event, reason }) => event === 'warning' && reason?.includes('was made again'));
+    const said = sim.events.filter(({ event, reason }) => event === 'warning' && reason?.includes('was created again'));
     expect(said.length).toBeGreaterThanOrEqual(1);
     expect(said[0]?.reason).toContain('cronlease recover --after-failover');
   });
@@ -63,6 +63,6 @@ describe('a container that was deleted while apps run', () => {
     await sim.instances[0]?.coordinator.store.prepare();
     await sim.clock.advance(10 * 60_000);
     expect(made).toHaveLength(1);
-    expect(sim.events.filter(({ reason }) => reason?.includes('was made again'))).toEqual([]);
+    expect(sim.events.filter(({ reason }) => reason?.includes('was created again'))).toEqual([]);
   });
 });

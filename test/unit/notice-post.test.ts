@@ -103,6 +103,7 @@ describe('the guard', () => {
     const never = ['169.254.169.254', '168.63.129.16', 'fe80::1', 'fd00:ec2::254', '::ffff:169.254.169.254', '::'];
     const old = ['::127.0.0.1', '::7f00:1', '::a9fe:a9fe', '::ffff:0:a9fe:a9fe', '::ffff:0:10.0.0.1'];
     const translated = ['64:ff9b::a9fe:a9fe', '64:ff9b::168.63.129.16', '2002:a9fe:a9fe::1', '2002:a83f:8110::'];
+    translated.push('64:ff9b::6464:64c8', '64:ff9b::c000:c0', '2002:6464:64c8::1', '2002:c000:c0::1');
     const elsewhere = ['fd20:ce::254', '100.100.100.200', '192.0.0.192', '::ffff:100.100.100.200'];
     // Another way to this machine.
     const here = ['0.0.0.0', '::ffff:0.0.0.0', '0.1.2.3'];

@@ -19,6 +19,9 @@ describe('what a receiver answers', () => {
     ['in other letters', 'bad zq%2b8%2fkp0x%3d!', 'bad ***!'],
     ['encoded once more', 'bad Zq%252B8%252FkP0x%253D!', 'bad ***!'],
     ['a part of the path, decoded', 'no "a path/secret"', 'no "***"'],
+    ['as JSON of PHP has it', String.raw`{"sig":"Zq+8\/kP0x="}`, '{"sig":"***"}'],
+    ['as JSON of .NET has it', String.raw`{"sig":"Zq\u002B8/kP0x="}`, '{"sig":"***"}'],
+    ['as HTML has it', '<b>Zq&#x2B;8/kP0x=</b>', '<b>***</b>'],
     ['nothing', 'all is well', 'all is well'],
     ['a secret that the end of what was read cuts', 'bad Zq+8/k', 'bad ***'],
   ])('has no secret of the address: %s', (_what, text, shown) => {

@@ -63,6 +63,8 @@ describe('the app settings of notices', () => {
       { ops: { format: 'slack', url: 'https://hooks.slack.com/', token: 'hidden-part' } },
       /ops.token is "…": is not a member/,
     ],
+    [{ 'https://hooks.slack.com/hidden-part': { format: 'slack' } }, /"…": a name has 1 to 63/],
+    [{ ops: { 'https://hooks.slack.com/hidden-part': 'url' } }, /ops.… is "…": is not a member/],
   ])('refuse %j, and repeat no secret', (receivers, message) => {
     let error: unknown;
     try {
@@ -84,10 +86,21 @@ describe('the app settings of notices', () => {
       '*.github.io',
       '*.cloudapp.net',
       '*.blob.core.windows.net',
+      // The list has only some of the names under these, or none.
+      ...['*.windows.net', '*.core.windows.net', '*.dfs.core.windows.net', '*.azure.com', '*.vault.azure.net'],
+      ...['*.cloudapp.azure.com', '*.westeurope.cloudapp.azure.com', '*.azurecontainerapps.io', '*.amazonaws.com'],
+      ...['*.westeurope.azurecontainerapps.io', '*.westeurope-01.azurewebsites.net'],
     ]) {
       expect(() => noticeSettings({ CRONLEASE_NOTIFY_HOSTS: hosts }), hosts).toThrow(/anyone can get a name there/);
     }
-    for (const hosts of ['*.example.co.uk', '*.acme.azurewebsites.net', '*.corp.example', 'acme.azurewebsites.net']) {
+    for (const hosts of [
+      '*.example.co.uk',
+      '*.acme.azurewebsites.net',
+      '*.corp.example',
+      'acme.azurewebsites.net',
+      '*.own.westeurope.azurecontainerapps.io',
+      'x.core.windows.net',
+    ]) {
       expect(() => noticeSettings({ CRONLEASE_NOTIFY_HOSTS: hosts }), hosts).not.toThrow();
     }
     // A pasted address.

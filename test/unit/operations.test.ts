@@ -5,8 +5,10 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type Client, createClient } from '../../src/client/index';
 import { createProgram } from '../../src/cli/program';
 import { loadJobs } from '../../src/config/load';
+import type { JobName } from '../../src/core/brand';
 import { FLEET } from '../../src/core/fleet';
-import type { LeaseStore } from '../../src/lease/store';
+import { encodeRow, newRow } from '../../src/core/row';
+import { type LeaseStore, StoreUnavailableError } from '../../src/lease/store';
 import { listAudit } from '../../src/operator/audit';
 import { manageBench, type ManageBench, type Sent } from '../support/manage';
 import { scratchFolder } from '../support/scratch';
@@ -17,7 +19,10 @@ const world = vi.hoisted((): { store: LeaseStore | undefined; ids: number } => (
 vi.mock(import('../../src/cli/storage.js'), async (original) => {
   const real = await original();
   const openStore = (): LeaseStore => world.store ?? expect.fail('no store is open');
-  return { ...real, openStore, openAccounts: () => [openStore()], shellIdentity: () => Promise.resolve(undefined) };
+  const noElections = { ...real.deskOf({} as LeaseStore), store: { listRows: () => Promise.resolve(new Map()) } };
+  const openElections = (() => noElections) as unknown as typeof real.openElections;
+  const shellIdentity = (): Promise<undefined> => Promise.resolve(undefined);
+  return { ...real, openStore, openAccounts: () => [openStore()], openElections, shellIdentity };
 });
 vi.mock(import('node:os'), async (original) => {
   const real = await original();
@@ -60,8 +65,8 @@ async function start(): Promise<ManageBench> {
   return made;
 }
 
-async function byShell({ sim }: ManageBench, args: readonly string[]): Promise<void> {
-  world.store = sim.store;
+async function byShell({ sim }: ManageBench, args: readonly string[], store: LeaseStore = sim.store): Promise<void> {
+  world.store = store;
   vi.useFakeTimers({ toFake: ['Date'], now: sim.clock.now() });
   const given = args[0] === 'shards' || args[0]?.endsWith('cordon') === true ? [] : ['--file', jobsFile];
   await createProgram(() => undefined)
@@ -227,5 +232,76 @@ describe('an operation leaves the same entries and the same state, by shell, HTT
     expect(expected).toMatchObject({ audit: expect.arrayContaining([expect.objectContaining({ state })]) });
     expect(await done((made) => byShell(made, shell))).toEqual(expected);
     expect(await done((made) => byClient(made, client))).toEqual(expected);
+  });
+});
+
+/** The store, which lists nothing and reads no record once something was changed. */
+function blindAfterChange(store: LeaseStore): LeaseStore {
+  let isBlind = false;
+  const blind =
+    <Args extends unknown[], Answer>(call: (...args: Args) => Promise<Answer>) =>
+    (...args: Args): Promise<Answer> =>
+      isBlind ? Promise.reject(new StoreUnavailableError('no answer')) : call(...args);
+  const change =
+    <Args extends unknown[], Answer>(call: (...args: Args) => Promise<Answer>) =>
+    async (...args: Args): Promise<Answer> => {
+      const answer = await call(...args);
+      isBlind = true;
+      return answer;
+    };
+  const { list, listPresences, readRecord, writeControl, release } = store;
+  return {
+    ...store,
+    ...{ list: blind(list), listPresences: blind(listPresences), readRecord: blind(readRecord) },
+    ...{ writeControl: change(writeControl), release: change(release) },
+  };
+}
+
+describe('a choice by pattern', () => {
+  it('fails for the jobs of an account that does not answer, after it has acted on the others', async () => {
+    const made = await start();
+    const missing = [{ location: 'b', reason: 'b does not answer' }];
+    const list: LeaseStore['list'] = async (options) => ({ ...(await made.sim.store.list(options)), missing });
+    world.store = { ...made.sim.store, list };
+    const codes: number[] = [];
+    const program = createProgram((code) => void codes.push(code));
+    await program.parseAsync(['pause', 'a*', '--note', note, '--yes', '--file', jobsFile], { from: 'user' });
+    expect(codes).toEqual([1]);
+    expect(vi.mocked(process.stdout.write).mock.calls.join('\n')).toContain('Paused a at');
+    expect(vi.mocked(process.stderr.write).mock.calls.join('\n')).toContain('b does not answer: its jobs that');
+  });
+});
+
+describe('a command whose change is made', () => {
+  it.each([
+    ['pause', [], ['pause', 'a', '--note', note], 'Paused a at'],
+    ['resume', [post('jobs/a/pause', { note: 'first' })], ['resume', 'a'], 'Resumed a after'],
+    ['cordon', [], ['cordon', 'd1', '--note', note], 'Cordoned d1 at'],
+    ['forget', [], ['forget', 'old'], 'old is forgotten'],
+  ] as const)('says so, although storage does not answer what follows: %s', async (_, before, shell, text) => {
+    const made = await start();
+    for (const sent of before) expect((await made.send(sent)).status).toBeLessThan(300);
+    await made.sim.clock.advance(70_000);
+    await made.sim.store.createRow('old' as JobName, encodeRow(newRow(T0, 0, 'hash')));
+    await byShell(made, shell, blindAfterChange(made.sim.store));
+    const printed = (stream: NodeJS.WriteStream): string => vi.mocked(stream.write).mock.calls.join('\n');
+    expect(printed(process.stdout)).toContain(text);
+    expect(printed(process.stderr)).toContain('the change took place, but what follows from it could not be read');
+  });
+});
+
+describe('recover', () => {
+  const recorded = async ({ sim }: ManageBench): Promise<readonly unknown[]> =>
+    (await listAudit(sim.store, { limit: 50 })).entries;
+
+  it('records that it changes the jobs, and how, but not that it looks at them', async () => {
+    const made = await start();
+    for (const instance of made.sim.instances) instance.kill();
+    await made.sim.clock.advance(60_000);
+    await byShell(made, ['recover', '--after-failover']);
+    expect(await recorded(made)).toEqual([]);
+    await byShell(made, ['recover', '--after-failover', '--fail', '--raise-by', '7', '--apply']);
+    const after = { until: '2026-01-01T00:03:05.000Z', raiseBy: 7, runs: 'fail', refused: 0 };
+    expect(await recorded(made)).toMatchObject([{ action: 'recover', target: 'jobs', state: 'done', after }]);
   });
 });

@@ -113,6 +113,12 @@ it('lists a hub without the inputs of its orchestrations, which may be large', a
   expect(queries.map((query) => query.get('showInput'))).toEqual(['false', 'false']);
 });
 
+it('lists the orchestrations that have just continued as new, or no heartbeat would be written for them', async () => {
+  queries.length = 0;
+  await durableHub(client).orchestrations?.running();
+  expect(queries[0]?.get('runtimeStatus')?.split(',')).toEqual(['Pending', 'Running', 'ContinuedAsNew', 'Suspended']);
+});
+
 it('lists the hub once for the sweeps of several storage accounts', async () => {
   const { orchestrations } = durableHub(client);
   asked.length = 0;

@@ -1,10 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { afterFailover } from '../../src/core/failover';
 import { type JobSpec, NOTICE_TOPICS, type NotifySettings } from '../../src/core/job';
+import { shardOf } from '../../src/core/layout';
 import { NonRetryableError } from '../../src/handler/handler';
+import { dealtStore } from '../../src/lease/dealt-store';
 import { type LeaseStore, StoreUnavailableError } from '../../src/lease/store';
 import { type Forgotten, forgetJob } from '../../src/operator/operations/forget';
 import { type JobRecovery, recoverJobs } from '../../src/operator/operations/recover-jobs';
+import { memoryService } from '../../src/stores/memory/store';
 import { firstInstance } from '../support/by-hand';
 import { cutOffAfter } from '../support/cut-off';
 import { interceptStore } from '../support/intercept';
@@ -70,6 +73,19 @@ describe('an owed notice, after a failover', () => {
     // The settings that hide secrets are the deployments', not those of the operator's shell.
     expect(ops.received[0]?.body).toMatchObject({ data: { outcome: 'failed', failures: 1, attempts: 1 } });
     expect(ops.received[0]?.body).not.toHaveProperty('data.error');
+  });
+
+  it('is looked for and created in the account of its job, where there are several', async () => {
+    const { sim } = await diedBeforeNotice();
+    const { location } = sim.store;
+    const other = Array.from({ length: 20 }, (_, n) => `other-${String(n)}`).find(
+      (one) => shardOf(JOB.name, [one, location]) === 1,
+    );
+    const all = dealtStore([memoryService(sim.clock, other).open(), sim.store]);
+    expect(await recover(sim, { store: all })).toMatchObject({ notices: [FAILED] });
+    expect((await sim.store.listNotices({ limit: 9 })).notices).toHaveLength(1);
+    expect(await recover(sim, { store: all })).toMatchObject({ notices: [] });
+    expect(await forget(sim, all)).toMatchObject({ already: false, dropped: [] });
   });
 
   it('is dropped where the file names no receivers for the job, and the answer has it', async () => {
@@ -139,6 +155,20 @@ describe('an owed notice of a job that is forgotten', () => {
   it('is not named where it exists, or where the row is as its holder has left it', async () => {
     const { sim } = await diedBeforeNotice();
     await recover(sim);
+    expect(await forget(sim)).toMatchObject({ already: false, dropped: [] });
+  });
+
+  it('is not named where it was delivered so long ago that it is deleted', async () => {
+    const ops = fakeReceiver();
+    const handler = (): never => {
+      throw new NonRetryableError('down');
+    };
+    const sim = rivalTicks({ jobs: [JOB], outlet: ops.outlet, handler });
+    await sim.clock.advance(HOUR + 10 * MINUTE);
+    expect(ops.received).toHaveLength(1);
+    for (const instance of sim.instances) instance.kill();
+    for (const { id } of (await sim.store.listNotices({ limit: 9 })).notices) await sim.store.deleteNotice(id);
+    expect((await sim.row('a')).telling).toMatchObject([{ change: 'failed' }]);
     expect(await forget(sim)).toMatchObject({ already: false, dropped: [] });
   });
 

@@ -1,9 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import type { Report } from '../../src/coordinator/outlet';
+import { sleep } from '../../src/core/clock';
+import { defineFanOut } from '../../src/handler/define-fan-out';
 import { createPings } from '../../src/notices/ping';
 import { PostError } from '../../src/notices/post';
+import { firstInstance } from '../support/by-hand';
+import { interceptStore } from '../support/intercept';
 import { jobSpec } from '../support/job';
-import { rivalTicks } from '../support/rival-ticks';
+import { type RivalTicks, rivalTicks } from '../support/rival-ticks';
 import { settableClock } from '../support/clock';
 
 const MINUTE = 60_000;
@@ -96,6 +100,43 @@ describe('the pings of a job', () => {
     for (const { latenessMs } of await sim.records('a')) expect(latenessMs).toBeLessThan(1_000);
     // Attempts that are tried again are neither a start nor an end.
     expect(kinds).toEqual(['start', 'success', 'start', 'fail', 'start', 'success'].map((kind) => `nightly ${kind}`));
+  });
+
+  it('have a start for a run whose first attempt had no turn', async () => {
+    const kinds: string[] = [];
+    const sim: RivalTicks = rivalTicks({
+      jobs: [
+        jobSpec('blocker', '@hourly', { priority: 9, timeoutMs: 50_000 }),
+        jobSpec('waiter', '@hourly', { ping: 'nightly', timeoutMs: 30_000 }),
+      ],
+      maxConcurrentRuns: 1,
+      settings: { functionTimeoutMs: MINUTE },
+      outlet: () => ({
+        ...{ instance: 'p', receivers: new Set(), send: async () => undefined, sawOff: () => undefined },
+        ping: async (_name, kind) => void kinds.push(kind),
+      }),
+      handler: ({ job }) => (job === 'blocker' ? sleep(sim.clock, 45_000) : undefined),
+    });
+    await sim.clock.advance(HOUR + 2 * MINUTE);
+    const crowded = sim.events.filter(({ event, job }) => event === 'retrying' && job === 'waiter');
+    expect(crowded.length).toBeGreaterThan(0);
+    expect(kinds).toEqual(['start', 'success']);
+  });
+
+  it('do not wait until the pieces of a fan-out are deleted', async () => {
+    const kinds: string[] = [];
+    const sim = rivalTicks({
+      jobs: [jobSpec('a', '*/10 * * * *', { ping: 'nightly' })],
+      fanOut: { a: () => defineFanOut({ plan: () => [1], each: () => 1, gather: () => 1 }) },
+      outlet: () => ({
+        ...{ instance: 'p', receivers: new Set(), send: async () => undefined, sawOff: () => undefined },
+        ping: async (_name, kind) => void kinds.push(kind),
+      }),
+    });
+    interceptStore(firstInstance(sim), 'deletePiece', () => () => new Promise(() => undefined));
+    await sim.clock.advance(11 * MINUTE);
+    expect(kinds).toEqual(['start', 'success']);
+    expect(sim.events.filter(({ event }) => event === 'succeeded')).toHaveLength(1);
   });
 
   it('are none where the job has none', async () => {

@@ -252,21 +252,24 @@ describe('the comparison of two files', () => {
   });
 
   it.each([
-    [undefined, { schedule: '@daily' }, 'owes nothing'],
+    [undefined, { schedule: '@daily' }, 'Nothing from before the deployment is due'],
     [undefined, { schedule: '@manual' }, 'on request only'],
     [undefined, { schedule: '@always' }, 'first term'],
     [undefined, { schedule: '@daily', enabled: false }, 'no due time runs'],
     [undefined, { schedule: '@at 2026-01-01T11:30:00Z' }, 'it runs at once'],
     [undefined, { schedule: '@at 2026-01-01T11:30:00Z', catchUp: 'none' }, 'recorded as expired'],
+    [undefined, { schedule: '@at 2026-01-01T11:59:20Z', catchUp: 'none' }, 'it runs at once'],
+    [undefined, { schedule: '@at 2026-01-01T11:59:05Z', catchUp: 'none' }, 'recorded as expired'],
     [undefined, { schedule: '@at 2026-01-01T10:30:00Z' }, 'recorded as expired'],
-    [undefined, { schedule: '@at 2026-01-01T12:30:00Z' }, 'owes nothing'],
+    [undefined, { schedule: '@at 2026-01-01T12:30:00Z' }, 'Nothing from before the deployment is due'],
     [{ schedule: '@daily' }, undefined, 'cronlease forget job'],
     [{ schedule: '@daily' }, { schedule: '@hourly' }, 'The new schedule counts from the deployment. Old due times'],
     [{ schedule: '@daily' }, { schedule: '@daily', enabled: false }, 'It is disabled: no due time runs. Old'],
     [{ schedule: '@daily' }, { schedule: '@daily', catchUp: 'all' }, 'run in turn, if they are no older than 1h'],
-    [{ schedule: '@daily' }, { schedule: '@daily', catchUp: 'none' }, 'more than 30 s expire'],
+    [{ schedule: '@daily' }, { schedule: '@daily', catchUp: 'none' }, 'by more than 50s expire'],
+    [{ schedule: '@daily' }, { schedule: '@daily', catchUp: 'none', lease: '60s' }, 'by more than 1m20s expire'],
     [{ schedule: '@daily' }, { schedule: '@daily', timeout: '1m' }, 'the newest runs, if it is no older than 1h'],
-    [{ schedule: '@manual' }, { schedule: '@manual', timeout: '1m' }, 'stay as they are'],
+    [{ schedule: '@manual' }, { schedule: '@manual', timeout: '1m' }, 'do not change'],
   ] as const)('%j to %j: says what the deployment does', (before, after, sentence) => {
     expect(changeOf(before, after)?.deploy).toContain(sentence);
   });
@@ -280,9 +283,13 @@ describe('the comparison of two files', () => {
     ]);
   });
 
-  it('warns of a lower revision with another schedule', () => {
+  it('warns of a lower or the same revision with another schedule', () => {
     expect(changeOf({ schedule: '@daily' }, { schedule: '@hourly' }, [5, 4])?.deploy).toContain('lower');
     expect(changeOf({ schedule: '@daily' }, { schedule: '@hourly' }, [5, 5])?.deploy).not.toContain('lower');
+    expect(changeOf({ schedule: '@daily' }, { schedule: '@hourly' }, [5, 5])?.deploy).toContain(
+      'the same as before (5): unless the package sets a higher one, what was due since the last run may run at once',
+    );
+    expect(changeOf({ schedule: '@daily' }, { schedule: '@hourly' }, [5, 6])?.deploy).not.toContain('revision');
   });
 
   it('names the changes of clocks of the next year', () => {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { currentPause, NO_CONTROL } from '../../src/core/control';
 import { outsidePauses } from '../../src/core/decide/verdict';
+import { FLEET } from '../../src/core/fleet';
 import type { JobSpec } from '../../src/core/job';
 import { type LeaseStore, StoreUnavailableError } from '../../src/lease/store';
 import { endMaintenance, startMaintenance } from '../../src/operator/operations/fleet';
@@ -99,6 +100,16 @@ describe('a pause with a planned end', () => {
     await expect(pauseJob(sim.store, subject, { ...ANN, until: T0 })).rejects.toMatchObject({ code: 'PastEnd' });
   });
 
+  it.each([9_999, 275_000])('is refused with an end in %i, which no instance could read again', async (year) => {
+    const sim = rivalTicks({ jobs: [job], start: T0 });
+    await sim.clock.advance(30 * SECOND);
+    const subject = { name: job.name, spec: job };
+    const until = Date.UTC(year, 11, 31);
+    await expect(pauseJob(sim.store, subject, { ...ANN, until })).rejects.toMatchObject({ code: 'EndTooLate' });
+    await sim.clock.advance(3 * MINUTE);
+    expect(runTimes(sim)).toEqual([1, 2, 3]);
+  });
+
   it('is shown with its end, and with the next due time after it', async () => {
     const sim = await paused(job, 5);
     const [status] = (await readOverview(sim.store, [job])).jobs;
@@ -176,9 +187,51 @@ describe('planned work', () => {
     const origin = { actor: 'ann', channel: 'cli', note: 'new database' } as const;
     const acting = { store, clock, newId: () => '', waiting: () => undefined, origin };
     const subjects = jobs.map((spec) => ({ name: spec.name, spec }));
-    await pauseMany(acting, { jobs: subjects, choice: { names: ['b', 'a', 'b'] } }, { untilIn: () => undefined });
-    await resumeMany(acting, { jobs: subjects, choice: { names: ['a', 'b'] } });
+    const chosen = { jobs: subjects, missing: [] };
+    await pauseMany(acting, { ...chosen, choice: { names: ['b', 'a', 'b'] } }, { untilIn: () => undefined });
+    await resumeMany(acting, { ...chosen, choice: { names: ['a', 'b'] } });
     expect((await readOverview(sim.store, [])).maintenance).toEqual([]);
+  });
+
+  it('stands beside the jobs that were paused or resumed where it could not be written', async () => {
+    const jobs = ['a', 'b'].map((name) => jobSpec(name, '@every 1m'));
+    const sim = rivalTicks({ jobs, start: T0 });
+    await sim.clock.advance(MINUTE);
+    const store: LeaseStore = {
+      ...sim.store,
+      writeControl: (job, ...rest) =>
+        job === FLEET ? Promise.reject(new StoreUnavailableError('no answer')) : sim.store.writeControl(job, ...rest),
+    };
+    const origin = { actor: 'ann', channel: 'cli', note: 'new database' } as const;
+    const acting = { store, clock: sim.clock, newId: () => '', waiting: () => undefined, origin };
+    const subjects = jobs.map((spec) => ({ name: spec.name, spec }));
+    const chosen = { jobs: subjects, choice: { names: ['a', 'b'] }, missing: [] };
+    const refused = [{ job: 'a, b', code: 'StoreUnavailable' }];
+    const paused = await pauseMany(acting, chosen, { untilIn: () => undefined });
+    expect(paused).toMatchObject({ done: [{ job: 'a' }, { job: 'b' }], refused });
+    await startMaintenance(sim.store, { ...ANN, until: undefined, jobs: 'a, b' });
+    expect(await resumeMany(acting, chosen)).toMatchObject({ done: [{ job: 'a' }, { job: 'b' }], refused });
+    expect(await resumeMany({ ...acting, store: sim.store }, chosen)).toMatchObject({ done: [] });
+    expect((await readOverview(sim.store, [])).maintenance).toEqual([]);
+  });
+
+  it.each([
+    ['past in UTC, and ahead for its only job', ['a'], -60, 60, 60],
+    ['ahead, and later for one of its jobs', ['a', 'b'], 120, 420, 420],
+    ['later in UTC, where it has no job', ['a'], 420, 120, 120],
+  ])('ends with the last of its pauses, if the end is %s', async (_, names, inUtc, there, minutes) => {
+    const jobs = [jobSpec('a', '@every 1m', { timeZone: 'America/New_York' }), jobSpec('b', '@every 1m')];
+    const sim = rivalTicks({ jobs, start: T0 });
+    await sim.clock.advance(MINUTE);
+    const { store, clock } = sim;
+    const origin = { actor: 'ann', channel: 'cli', note: 'new database' } as const;
+    const acting = { store, clock, newId: () => '', waiting: () => undefined, origin };
+    const subjects = jobs.map((spec) => ({ name: spec.name, spec })).filter(({ name }) => names.includes(name));
+    const untilIn = (timeZone: string): number => T0 + (timeZone === 'UTC' ? inUtc : there) * MINUTE;
+    await pauseMany(acting, { jobs: subjects, choice: { names }, missing: [] }, { untilIn });
+    expect((await readOverview(store, [])).maintenance.map(({ until }) => until)).toEqual([
+      new Date(T0 + minutes * MINUTE).toISOString(),
+    ]);
   });
 
   it('is read once to be ended, and not written where there is none', async () => {

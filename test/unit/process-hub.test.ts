@@ -79,6 +79,16 @@ describe('the task hub of a process', () => {
     expect(states).toEqual(['pending', 'unknown', 'completed']);
   });
 
+  it('forgets what has finished also after the clock was set back', async () => {
+    const { hub, clock } = hubThat(async () => PROVEN);
+    await hub.start('old', PROBE);
+    await vi.waitFor(async () => expect(await hub.status('old')).toBe('completed'));
+    clock.setWall(clock.now() - 86_400_000);
+    await clock.advance(600_001);
+    await hub.start('new', PROBE);
+    expect(await hub.status('old')).toBe('unknown');
+  });
+
   it('forgets the finished orchestrations of a span', async () => {
     const { hub, clock } = hubThat(async () => PROVEN);
     const began = clock.now();

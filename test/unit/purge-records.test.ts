@@ -100,6 +100,32 @@ describe('retention', () => {
     expect(events).toEqual([expect.stringContaining('no answer'), 'healthy old records are deleted again']);
   });
 
+  it.each([
+    ['an hour', {}],
+    ['a day', { purgesDaily: true } as const],
+  ])('that is due once in %s is tried again after a failure, soon and then less often', async (_, facts) => {
+    let fails = true;
+    const { clock, kept, events, purge } = world(async () => {
+      if (fails) throw new StoreUnavailableError('no answer');
+      return 'done';
+    }, facts);
+    const tried: number[] = [];
+    const sweepFor = async (minutes: number): Promise<void> => {
+      for (let minute = 0; minute < minutes; minute += 1) {
+        const before = kept.length;
+        await purge();
+        if (kept.length > before) tried.push(clock.now());
+        await clock.advance(60_000);
+      }
+    };
+    await sweepFor(48 * 60);
+    const waits = tried.slice(1).map((at, index) => (at - (tried[index] ?? 0)) / 60_000);
+    expect(waits.slice(0, 9)).toEqual([1, 1, 2, 4, 8, 16, 32, 60, 60]);
+    fails = false;
+    await sweepFor(61);
+    expect(events.at(-1)).toBe('healthy old records are deleted again');
+  });
+
   it('asks nothing of a store that needs none', () => {
     const clock = settableClock();
     const parts = { store: memoryService(clock).open(), clock, jobs: new Map() };

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { followLog } from '../../src/cli/show/logs';
 import type { JobName, Token } from '../../src/core/brand';
 import { type LogEntry, storeEntries } from '../../src/core/log-entry';
 import { recordKey } from '../../src/core/key';
@@ -147,6 +148,40 @@ describe('the log of a run', () => {
     let { next, ended } = page;
     for (let more = 0; more < 3 && !ended; more += 1) ({ next, ended } = await read({ from: next }));
     expect(ended).toBe(true);
+  });
+
+  it('is followed while more items begin than it shows, in any order', async () => {
+    const begin = async (from: number): Promise<void> => {
+      for (let item = from; item < 400; item += 2) {
+        const name = String(item);
+        await append(`1-${name}-1-${name}`, [{ ...entry(1, `item ${name}`), item }]);
+      }
+    };
+    await begin(1);
+    const first = await read();
+    expect(first.texts).toHaveLength(200);
+    await begin(0);
+    const second = await read({ from: first.next });
+    expect(second.texts).toEqual(Array.from({ length: 100 }, (_, index) => `item ${String(2 * index)}`));
+    expect(await read({ from: second.next })).toMatchObject({ texts: [], ended: false, leftOut: 200 });
+  });
+
+  it('is followed on a terminal, which tells once that items are left out', async () => {
+    const said: string[] = [];
+    const take = (text: unknown): boolean => said.push(String(text)) > 0;
+    const spies = [process.stdout, process.stderr].map((to) => vi.spyOn(to, 'write').mockImplementation(take as never));
+    await append('1', [entry(1, 'begun')]);
+    const followed = followLog(store, { name: A }, { key: KEY, runId: 'r', isOver: false }, {});
+    await vi.waitFor(() => expect(said.join('')).toContain('begun'));
+    for (let item = 0; item < 202; item += 1) {
+      const name = String(item);
+      await append(`1-${name}-1-${name}`, [{ ...entry(1, `item ${name}`), item }]);
+    }
+    await vi.waitFor(() => expect(said.join('')).toContain('item 0'), { timeout: 10_000 });
+    await end({ log: { kept: 'blob', entries: [entry(2, 'over')] } });
+    expect(await followed).toBe(0);
+    for (const spy of spies) spy.mockRestore();
+    expect(said.filter((text) => text.includes('left out'))).toEqual([expect.stringMatching(/3 logs of items/)]);
   });
 
   it('is read past what others wrote', async () => {

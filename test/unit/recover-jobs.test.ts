@@ -8,6 +8,7 @@ import { type Row, encodeRow } from '../../src/core/row';
 import type { JobContext } from '../../src/handler/handler';
 import { type LeaseStore, StoreUnavailableError } from '../../src/lease/store';
 import { readState } from '../../src/operator/job-state';
+import { startBackfill } from '../../src/operator/operations/backfill';
 import { pauseJob, resumeJob } from '../../src/operator/operations/pause';
 import { type JobRecovery, type RecoverRequest, recoverJobs } from '../../src/operator/operations/recover-jobs';
 import { requestRun } from '../../src/operator/operations/request';
@@ -177,6 +178,35 @@ describe('recover', () => {
     expect((await sim.store.readRow('a' as JobName))?.lease).toBe('available');
   });
 
+  it('ends the back-filled run that a later row has begun, whose due time is long past', async () => {
+    const retry = { attempts: 3, backoffMs: 5_000, maxBackoffMs: 5_000, factor: 1, jitter: 'none' } as const;
+    const job = { ...JOB, retry, catchUp: 'latest' } as const;
+    const handler = ({ trigger, attempt }: JobContext): Promise<unknown> => {
+      if (trigger !== 'backfill') return Promise.resolve(1);
+      return attempt === 1 ? Promise.reject(new Error('no')) : new Promise(() => undefined);
+    };
+    const start = T0 - 10 * 86_400_000;
+    const sim = rivalTicks({ jobs: [job], handler, start });
+    await sim.clock.advanceTo(start + 5 * MINUTE);
+    stopAll(sim);
+    await sim.clock.advanceTo(T0);
+    sim.startInstance('d2');
+    await sim.clock.advance(MINUTE + 30_000);
+    const older = await sim.row('a');
+    const due = start + 2 * MINUTE;
+    const span = { from: due, to: due, order: 'oldest', limit: undefined, includeSucceeded: true } as const;
+    await startBackfill(sim.store, job, { ...span, id: 'f1', origin: { actor: 'ann', channel: 'cli' } });
+    const runId = runIdOf(JOB.name, recordKey(due, 'f1'));
+    const record = async () => (await sim.records('a')).find((one) => one.runId === runId);
+    await sim.clock.advance(2 * MINUTE);
+    expect(await record()).toMatchObject({ state: 'open' });
+    stopAll(sim);
+    await sim.clock.advance(MINUTE);
+    await putBack(sim, 'a', older);
+    expect(await recover(sim, { jobs: [job] })).toMatchObject([{ abandoned: [runId] }]);
+    expect(await record()).toMatchObject({ state: 'final', outcome: 'failed', reason: 'failedOver' });
+  });
+
   it('makes a row anew that is gone, with a token above those of its ledger', async () => {
     const sim = rivalTicks({ jobs: [JOB], deployments: 0, start: T0 + 30 * MINUTE });
     for (const minute of [3, 5, 6]) {
@@ -189,6 +219,19 @@ describe('recover', () => {
     expect(job).toMatchObject({ stretches: [{ count: 1 }, { from: T0 + 7 * MINUTE, count: 24 }] });
     expect(other).toMatchObject({ isNew: true, token: { to: 1_000_000 }, stretches: [] });
     expect(await sim.row('a')).toMatchObject({ token: 1_000_006, cursor: T0 + 30 * MINUTE });
+  });
+
+  it('makes a row anew with a token above those of its ledger, wherever it is cut off', async () => {
+    let rows = 0;
+    for (let calls = 1; calls < 12; calls += 1) {
+      const sim = rivalTicks({ jobs: [JOB], deployments: 0, start: T0 + 30 * MINUTE });
+      await sim.store.createRecord(JOB.name, recordKey(T0), { body: '{}', summary: { state: 'final', token: '6' } });
+      await recover(sim, { store: cutOffAfter(sim.store, calls) }).catch(() => []);
+      if ((await sim.store.readRow(JOB.name)) === undefined) continue;
+      rows += 1;
+      expect((await sim.row('a')).token, `cut off at call ${String(calls)}`).toBeGreaterThan(6);
+    }
+    expect(rows).toBeGreaterThan(3);
   });
 
   it('leaves a due time that its spread puts after the failover time to a row that it makes anew', async () => {
@@ -451,6 +494,74 @@ describe('recover that is interrupted', () => {
       expect(calls).toBeGreaterThan(8);
     },
   );
+
+  it('repeats no run that a later one shows to be over, when it is asked for again', async () => {
+    for (let calls = 1, isCut = true; isCut; calls += 1) {
+      const sim = rivalTicks({ jobs: [JOB] });
+      await sim.clock.advanceTo(T0 + 3 * MINUTE + 10_000);
+      const older = await sim.row('a');
+      await sim.clock.advanceTo(T0 + 6 * MINUTE + 10_000);
+      stopAll(sim);
+      await putBack(sim, 'a', older);
+      sim.service.deleteRecord(JOB.name, recordKey(T0 + 3 * MINUTE));
+      const [answer] = await recover(sim, { store: cutOffAfter(sim.store, calls) }).catch(() => []);
+      isCut = answer?.kind !== 'recovered';
+      await sim.clock.advance(16_000);
+      await recover(sim);
+      sim.startInstance('d2');
+      await sim.clock.advance(2 * MINUTE);
+      const ran = sim.calls.filter(({ scheduledFor }) => scheduledFor === T0 + 3 * MINUTE);
+      expect(ran, `cut off at call ${String(calls)}`).toHaveLength(1);
+      const record = (await sim.records('a')).find(({ scheduledFor }) => scheduledFor === '2026-01-01T00:03:00.000Z');
+      expect(record).toMatchObject({ state: 'final', outcome: 'failed', reason: 'failedOver' });
+      expect(record?.attempts).toMatchObject([{ attempt: 1 }]);
+    }
+  });
+
+  it('ends the back-filled run that waits while due times go first, wherever it was cut off', async () => {
+    const minutes = 10 * MINUTE;
+    const retry = { attempts: 3, backoffMs: minutes, maxBackoffMs: minutes, factor: 1, jitter: 'none' } as const;
+    const jobs = [{ ...JOB, retry }] as const;
+    const handler = ({ trigger }: JobContext): void => {
+      if (trigger === 'backfill') throw new Error('down');
+    };
+    const due = T0 + 2 * MINUTE;
+    const span = { from: due, to: due, order: 'oldest', limit: undefined, includeSucceeded: true } as const;
+    for (let calls = 1, isCut = true; isCut; calls += 1) {
+      const sim = rivalTicks({ jobs, handler });
+      await sim.clock.advance(5 * MINUTE);
+      await startBackfill(sim.store, jobs[0], { ...span, id: 'f1', origin: { actor: 'ann', channel: 'cli' } });
+      await sim.clock.advance(2 * MINUTE);
+      stopAll(sim);
+      await sim.clock.advance(MINUTE);
+      const [answer] = await recover(sim, { jobs, store: cutOffAfter(sim.store, calls) }).catch(() => []);
+      const runId = runIdOf(JOB.name, recordKey(due, 'f1'));
+      isCut = answer?.kind !== 'recovered';
+      if (!isCut) expect(answer).toMatchObject({ abandoned: [runId] });
+      await sim.clock.advance(16_000);
+      await recover(sim, { jobs });
+      const record = (await sim.records('a')).find((one) => one.runId === runId);
+      expect(record, `cut off at call ${String(calls)}`).toMatchObject({
+        ...{ state: 'final', outcome: 'failed', reason: 'failedOver', trigger: 'backfill' },
+        attempts: [{ attempt: 1, outcome: 'failed' }],
+      });
+    }
+  });
+
+  it('takes a row that it has not listed for no lost one', async () => {
+    const sim = rivalTicks({ jobs: [JOB] });
+    await sim.clock.advance(5 * MINUTE);
+    stopAll(sim);
+    await sim.clock.advance(MINUTE);
+    const before = await sim.row('a');
+    const { location } = sim.store;
+    const list: LeaseStore['list'] = async () => ({ ...(await sim.store.list()), jobs: new Map() });
+    expect(await recover(sim, { store: { ...sim.store, list } })).toMatchObject([{ job: 'a', code: 'Contended' }]);
+    const missing = [{ location, reason: 'it does not answer' }];
+    const store: LeaseStore = { ...sim.store, list: async () => ({ ...(await list()), missing }) };
+    expect(await recover(sim, { store })).toMatchObject([{ job: location, code: 'StoreUnavailable' }]);
+    expect(await sim.row('a')).toEqual(before);
+  });
 
   it('is finished when it is asked for again, wherever it was cut off', async () => {
     const whole = await wrecked();

@@ -89,7 +89,7 @@ describe('a layout that something else wrote', () => {
     await expect(repairLayouts(store)).rejects.toMatchObject({
       code: 'LayoutUnclear',
       message: expect.stringContaining(
-        'deployment "east" deals its jobs over 3 account(s), and this list has 1',
+        'deployment "east" distributes its jobs over 3 account(s), but this list has 1',
       ) as unknown,
     });
     expect((await layoutIn(store))?.metadata).toEqual(FOREIGN);

@@ -60,6 +60,20 @@ describe('createRunner', () => {
     expect(lines.filter((line) => line.startsWith('warn') && line.includes('unhealthy'))).toHaveLength(1);
     await runner.stop();
   });
+
+  it('goes on with a logger that throws', { timeout: 30_000 }, async () => {
+    const shown = vi.spyOn(console, 'error').mockImplementation(() => undefined);
+    const broken = (): never => {
+      throw new Error('write after end');
+    };
+    const runner = createRunner({ ...OPTIONS, log: { debug: broken, info: broken, warn: broken, error: broken } });
+    runner.start();
+    await vi.waitFor(() => expect(runner.health().troubles).toHaveLength(1), { timeout: 20_000 });
+    await runner.stop();
+    const lines = shown.mock.calls.map(String);
+    shown.mockRestore();
+    expect(lines).toContainEqual(expect.stringMatching(/the logger of the runner threw.*write after end.*unhealthy/s));
+  });
 });
 
 it('cronlease/runner loads neither the Functions host nor Durable', async () => {

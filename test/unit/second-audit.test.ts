@@ -1,9 +1,11 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
+import { openSetting } from '../../src/cli/storage';
 import { decodeAudit, encodeAudit } from '../../src/core/audit';
 import type { JobName } from '../../src/core/brand';
 import { type LeaseStore, StoreDeniedError, StoreUnavailableError } from '../../src/lease/store';
 import { withSecondAudit } from '../../src/lease/second-audit';
 import { checkAudit } from '../../src/operator/doctor/diagnose';
+import { readOverview } from '../../src/operator/views/overview';
 import { auditedStores, openStore } from '../../src/stores/open';
 import { memoryService } from '../../src/stores/memory/store';
 import { settableClock } from '../../src/testing/clock';
@@ -78,6 +80,24 @@ describe('a second place of audit entries', () => {
     );
   });
 
+  it('keeps planned work that it cannot record the end of', async () => {
+    let isDown = false;
+    const inner = immutable();
+    const second = immutable({
+      writeAudit: (...entry) => (isDown ? Promise.reject(new StoreDeniedError('403')) : inner.writeAudit(...entry)),
+    });
+    const { sim, send } = await benchWith(second);
+    const many = { method: 'POST', body: { tag: 'none', maintenance: 'a' }, as: 'operator' } as const;
+    await send({ ...many, path: 'pause', body: { jobs: ['a'], note: 'new database' } });
+    isDown = true;
+    expect((await send({ ...many, path: 'resume' })).json).toMatchObject({ status: 503, code: 'NotRecorded' });
+    const planned = async (): Promise<readonly unknown[]> => (await readOverview(sim.store, [])).maintenance;
+    expect(await planned()).toMatchObject([{ jobs: 'a', note: 'new database' }]);
+    isDown = false;
+    expect((await send({ ...many, path: 'resume' })).json).toEqual({ done: [], refused: [] });
+    expect(await planned()).toEqual([]);
+  });
+
   it('shows in the answer that the end could not be written there', async () => {
     const inner = immutable();
     const second = immutable({
@@ -104,6 +124,27 @@ describe('the setting CRONLEASE_AUDIT', () => {
     expect(() => open({ CRONLEASE_AUDIT: 'UseDevelopmentStorage=true' })).toThrow(/CRONLEASE_AUDIT .* same place/);
     expect(() => open({ CRONLEASE_AUDIT: 'nonsense' })).toThrow(/CRONLEASE_AUDIT/);
     expect(() => open({ CRONLEASE_AUDIT__credential: 'managedidentity' })).toThrow(/CRONLEASE_AUDIT/);
+  });
+
+  it.each([
+    'CRONLEASE_AUDIT__accountName',
+    'CRONLEASE_AUDIT__serviceUri',
+    'CRONLEASE_AUDIT_blobServiceUri',
+    'Cronlease_Audit',
+  ])('is not left out without a word where it has another name: %s', (name) => {
+    expect(() => open({ [name]: 'https://a.blob.core.windows.net' })).toThrow(
+      new RegExp(`set.*${name}|${name} is set`),
+    );
+    expect(open({ [name]: '' })).toHaveLength(1);
+  });
+});
+
+describe('a store that a setting names', () => {
+  it('has the second place too', () => {
+    vi.stubEnv('OLD_STORE', 'UseDevelopmentStorage=true');
+    vi.stubEnv('CRONLEASE_AUDIT', 'UseDevelopmentStorage=true');
+    expect(() => openSetting('OLD_STORE', undefined)).toThrow(/CRONLEASE_AUDIT .* same place/);
+    vi.unstubAllEnvs();
   });
 });
 

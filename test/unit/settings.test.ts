@@ -38,6 +38,14 @@ describe('CRONLEASE_TICK', () => {
       expect(() => tickSchedule({ CRONLEASE_TICK: text })).toThrow(/CRONLEASE_TICK is .*six fields/s);
     },
   );
+
+  // The host would start, and its timer never fire.
+  it.each(['0 * * * * 7', '0 * * L * *', '0 0 0 * * 1#2', '0 0 0 ? * *', '0 0 0 1 * 1L'])(
+    '%j, which a timer of the host cannot read, is refused',
+    (text) => {
+      expect(() => tickSchedule({ CRONLEASE_TICK: text })).toThrow(/CRONLEASE_TICK is .* has "\S+" for day-of-/);
+    },
+  );
 });
 
 describe('CRONLEASE_MAX_CONCURRENT_RUNS', () => {
@@ -80,8 +88,11 @@ describe('the name of a deployment', () => {
   it.each([
     [{ CRONLEASE_DEPLOYMENT: 'mine', WEBSITE_SITE_NAME: 'site' }, 'mine'],
     [{ WEBSITE_SITE_NAME: 'site', WEBSITE_SLOT_NAME: 'Production' }, 'site'],
+    [{ WEBSITE_SITE_NAME: 'site', WEBSITE_SLOT_NAME: 'production' }, 'site'],
+    [{ WEBSITE_SITE_NAME: 'site', WEBSITE_SLOT_NAME: '' }, 'site'],
     [{ WEBSITE_SITE_NAME: 'site', WEBSITE_SLOT_NAME: 'blue' }, 'site-blue'],
     [{ AzureFunctionsWebHost__hostid: 'green' }, 'green'],
+    [{ AzureFunctionsWebHost__hostId: 'green' }, 'green'],
   ])('of %j is %s', (env, name) => {
     expect(deploymentName(env)).toBe(name);
   });
@@ -121,6 +132,11 @@ describe("host.json's functionTimeout", () => {
     expect(functionTimeout(env, folderWith('{ "functionTimeout": "00:10:00" }'))).toBe(5 * MINUTE);
   });
 
+  it('gives way to it in any case, as for the host', () => {
+    const env = { AzureFunctionsJobHost__FunctionTimeout: '00:05:00' };
+    expect(functionTimeout(env, folderWith('{ "functionTimeout": "00:10:00" }'))).toBe(5 * MINUTE);
+  });
+
   it.each([
     [{ WEBSITE_SKU: 'Dynamic' }, 5 * MINUTE],
     [{ WEBSITE_SITE_NAME: 'app', CONTAINER_NAME: 'linux' }, 5 * MINUTE],
@@ -155,6 +171,13 @@ describe('CRONLEASE_SHARDS', () => {
 
   it.each(['A,', ',', '2A', 'A B', 'https://a.example.net', 'A, B, A'])('is refused as %j', (text) => {
     expect(() => shardNames({ CRONLEASE_SHARDS: text }, undefined)).toThrow(/CRONLEASE_SHARDS/);
+  });
+
+  it('is refused without what is no name: it may be a connection with its key', () => {
+    const text = 'FIRST, AccountName=a;AccountKey=aGlkZGVu==';
+    const names = (): unknown => shardNames({ CRONLEASE_SHARDS: text }, undefined);
+    expect(names).toThrow(/CRONLEASE_SHARDS is "FIRST, …"/);
+    expect(names).not.toThrow(/aGlkZGVu/);
   });
 
   it('is refused in the code, too', () => {

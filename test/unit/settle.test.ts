@@ -100,6 +100,34 @@ describe('pauseAfterFailures', () => {
     expect(pauses).toMatchObject([{ until: resumed }]);
   });
 
+  it('pauses no job for a due time whose turn did not come, whatever failed before it', async () => {
+    const sim: RivalTicks = rivalTicks({
+      jobs: [
+        jobSpec('blocker', '*/10 * * * *', { priority: 9 }),
+        jobSpec('a', '*/10 * * * *', { pauseAfterFailures: 1, catchUpWindowMs: MINUTE }),
+      ],
+      maxConcurrentRuns: 1,
+      handler: async ({ job, scheduledFor }) => {
+        if (job === 'a') no();
+        if (scheduledFor.getTime() === T0 + 20 * MINUTE) await sleep(sim.clock, 3 * MINUTE);
+      },
+    });
+    await sim.clock.advanceTo(T0 + 11 * MINUTE);
+    const resumed = sim.clock.now();
+    await sim.control('a', (control) => ({
+      ...control,
+      pauses: control.pauses.map((pause) => ({ ...pause, until: resumed })),
+    }));
+    await sim.clock.advanceTo(T0 + 24 * MINUTE);
+    expect(await outcomes(sim)).toMatchObject({ '00:10:00': 'failed', '00:20:00': 'expired' });
+    let pauses: Control['pauses'] = [];
+    await sim.control('a', (control) => {
+      pauses = control.pauses;
+      return control;
+    });
+    expect(pauses).toMatchObject([{ until: resumed }]);
+  });
+
   it('does not keep a failed run from its record where the control record has no room for a pause', async () => {
     const retry = { ...jobSpec('a', '@hourly').retry, attempts: 1 };
     const sim = rivalTicks({ jobs: [jobSpec('a', '@hourly', { pauseAfterFailures: 1, retry })], handler: no });
@@ -196,6 +224,28 @@ describe('what a row owes', () => {
     expect((await listedRow(sim, A)).lease).toBe('available');
     expect(await outcomes(sim)).toEqual({ '23:59:00': 'overlapped', '00:00:00': 'succeeded' });
     expect(sim.calls).toEqual([]);
+  });
+});
+
+describe('an attempt that lasts for longer than records are kept', () => {
+  it('is recorded although retention has deleted its mark', async () => {
+    const sim: RivalTicks = rivalTicks({
+      jobs: [jobSpec('a', '@hourly', { keepMs: 10 * MINUTE, timeoutMs: 30 * MINUTE })],
+      handler: async ({ attempt }) => {
+        if (attempt === 1) throw new Error('first');
+        await sleep(sim.clock, 20 * MINUTE);
+        return 'done';
+      },
+    });
+    await sim.clock.advance(HOUR + 5 * MINUTE);
+    expect(await sim.row('a')).toMatchObject({ phase: 'running', attempt: 2 });
+    expect(await sim.records('a')).toMatchObject([{ state: 'open' }]);
+    sim.service.deleteRecord(A, recordKey(T0 + HOUR));
+    await sim.clock.advance(20 * MINUTE);
+    expect(await sim.records('a')).toMatchObject([
+      { state: 'final', outcome: 'succeeded', result: 'done', attempts: [{ attempt: 1 }, { attempt: 2 }] },
+    ]);
+    expect((await listedRow(sim, A)).lease).toBe('available');
   });
 });
 

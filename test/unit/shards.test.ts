@@ -105,6 +105,30 @@ describe('a change of the list of accounts', () => {
     expect((await a.listRecords(job, { limit: 100 })).records).toHaveLength(30);
   });
 
+  it('takes the records of a back-fill along, by which it skips and counts', async () => {
+    const all = world();
+    const [a, b] = all.stores as [LeaseStore, LeaseStore];
+    const job = movers([0, 1]);
+    const minute = (n: number): number => T0 - n * 60_000;
+    for (let n = 0; n < 60; n += 1) {
+      await a.createRecord(job, recordKey(minute(n)), { body: '{}', summary: { outcome: 'succeeded' } });
+    }
+    const filled = recordKey(minute(50), 'f1');
+    const summary = { state: 'final', outcome: 'failed', trigger: 'backfill' };
+    await a.createRecord(job, filled, { body: '{"state":"final"}', summary });
+    await makeRow(a, job);
+    const backfill = {
+      ...{ id: 'f1', from: minute(51), through: minute(41), order: 'oldest' as const, includeSucceeded: false, at: T0 },
+      ...{ scheduleHash: 'f'.repeat(16), origin: { actor: 'ann', channel: 'shell' }, stopped: undefined },
+    };
+    await a.writeControl(job, encodeControl({ ...NO_CONTROL, backfill }), undefined);
+    await all.apply([0, 1]);
+    const { records } = await b.listRecords(job, { limit: 100 });
+    const span = Array.from({ length: 11 }, (_, n) => recordKey(minute(41 + n)));
+    const newest = Array.from({ length: 20 }, (_, n) => recordKey(minute(n)));
+    expect(records.map(({ key }) => key)).toStrictEqual([...newest, ...span, filled].toSorted());
+  });
+
   it('takes cordons into accounts that join the list, in the place of what they had when they left it', async () => {
     const all = world();
     const [a, b] = all.stores as [LeaseStore, LeaseStore];

@@ -74,7 +74,13 @@ describe('a connection string that is shown', () => {
       azuritePid: undefined,
       instances: () => [],
     };
-    printer({ out, err: out, color: false }).ready(cluster, { app: '/app', container: 'c', data: undefined, jobs: [] });
+    printer({ out, err: out, color: false }).ready(cluster, {
+      app: '/app',
+      container: 'c',
+      data: undefined,
+      now: 0,
+      jobs: [],
+    });
     expect(written.join('')).toContain('acme');
     expect(written.join('')).not.toContain('c2VjcmV0');
   });

@@ -16,7 +16,7 @@ import { createTicker } from '../../src/coordinator/tick/tick';
 import type { LeaseStore } from '../../src/lease/store';
 import { listedRow, quietHub, runnableJob, withoutTicks } from '../support/by-hand';
 import { jobSpec } from '../support/job';
-import { rivalTicks } from '../support/rival-ticks';
+import { type RivalTicks, rivalTicks } from '../support/rival-ticks';
 
 const A = 'a' as JobName;
 const B = 'b' as JobName;
@@ -271,6 +271,66 @@ describe('a listing of several pages', () => {
     expect(calls.slice(0, 2)).toEqual(['all', 'acquire']);
     await sim.clock.advance(30_000);
     await tick;
+  });
+});
+
+describe('a tick whose sweep finds work for minutes', () => {
+  /** Whether a tick that has 15 s ends in time. */
+  async function endsInTime(sim: RivalTicks, slow: Partial<LeaseStore>): Promise<boolean> {
+    const { coordinator, report } = await withoutTicks(sim);
+    await sim.clock.advance(2 * 3_600_000);
+    const ticker = createTicker({ ...coordinator, store: { ...coordinator.store, ...slow } });
+    let isOver = false;
+    const tick = ticker
+      .tick(quietHub, (after) => after + 15_000, report)
+      .then(() => {
+        isOver = true;
+      });
+    await sim.clock.advance(16_000);
+    const inTime = isOver;
+    await sim.clock.advance(600_000);
+    await tick;
+    return inTime;
+  }
+
+  it('ends in time, however long old records take', async () => {
+    const sim = rivalTicks({ jobs: [jobSpec('a', '@daily')] });
+    let purges = 0;
+    const purge = async (): Promise<'done'> => {
+      purges += 1;
+      await sleep(sim.clock, 120_000);
+      return 'done';
+    };
+    expect(await endsInTime(sim, { purge })).toBe(true);
+    expect(purges).toBeGreaterThan(0);
+  });
+
+  it('waits for what ends before it does: its lines belong to it', async () => {
+    const sim = rivalTicks({ jobs: [jobSpec('a', '@daily')] });
+    const { coordinator, report } = await withoutTicks(sim);
+    const ended: string[] = [];
+    const purge = async (): Promise<'done'> => {
+      await sleep(sim.clock, 3_000);
+      ended.push('purge');
+      return 'done';
+    };
+    const ticker = createTicker({ ...coordinator, store: { ...coordinator.store, purge } });
+    const tick = ticker.tick(quietHub, (after) => after + 15_000, report).then(() => ended.push('tick'));
+    await sim.clock.advance(16_000);
+    await tick;
+    expect(ended).toEqual(['purge', 'tick']);
+  });
+
+  it('ends in time, however long the jobs that may be overdue take', async () => {
+    const names = Array.from({ length: 40 }, (_, index) => `job-${String(index)}`);
+    const sim = rivalTicks({ jobs: names.map((name) => jobSpec(name, '@daily', { alertAfterMs: 3_600_000 })) });
+    let listings = 0;
+    const listRecords = (): Promise<never> => {
+      listings += 1;
+      return new Promise(() => undefined);
+    };
+    expect(await endsInTime(sim, { listRecords })).toBe(true);
+    expect(listings).toBeGreaterThanOrEqual(40);
   });
 });
 

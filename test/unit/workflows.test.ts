@@ -214,20 +214,23 @@ describe('deploy.yml', () => {
 
 describe('release.yml', () => {
   const release = parse(workflows['release.yml'] ?? '') as Workflow;
-  const { pack, publish, announce } = release.jobs;
+  const { test, pack, publish, announce } = release.jobs;
 
   it('runs for tags of versions alone, one at a time', () => {
     expect(release.on).toEqual({ push: { tags: ['v*'] } });
     expect(release.concurrency).toEqual({ group: 'release', 'cancel-in-progress': false });
   });
 
-  it('checks tag and changelog, then tests, then packs', () => {
+  it('checks tag and changelog, then tests, then packs where no test and no install script has run', () => {
+    const check = 'node scripts/release.mjs --tag "$GITHUB_REF_NAME"';
+    expect(scriptsOf(test)).toBe(`${check}\nnpm ci\nnpm run test:all`);
+    expect(pack?.needs).toBe('test');
     const steps = scriptsOf(pack);
-    const order = ['node scripts/release.mjs --tag "$GITHUB_REF_NAME"', 'npm ci', 'npm run test:all', 'npm run pack '];
-    const places = order.map((step) => steps.indexOf(step));
+    const places = [check, 'npm ci --ignore-scripts', 'npm run pack '].map((step) => steps.indexOf(step));
     expect(places).not.toContain(-1);
     expect(places).toEqual(places.toSorted((a, b) => a - b));
-    expect(pack?.permissions).toEqual({ contents: 'read' });
+    expect(steps).not.toMatch(/npm (?:test|run test|ci$)/m);
+    for (const job of [test, pack]) expect(job?.permissions).toEqual({ contents: 'read' });
   });
 
   it('publishes that package with its provenance, where no other code runs', () => {

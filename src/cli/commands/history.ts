@@ -13,14 +13,14 @@ export function addStatus(program: Command, done: Done): void {
     'status',
     '[JOB…]',
     'show all jobs and deployments, worst first',
-    `Shows the state of jobs and deployments by two listings: jobs that need attention come first. With --failed, the exit code is ${NO} if a job is listed.`,
+    `Shows the state of jobs and deployments. Jobs that need attention come first. With --failed, the exit code is ${NO} if a job is listed.`,
   )
     .withStorage()
     .argument('[JOB...]', 'names of jobs, or patterns such as "report-*" (default: all)')
-    .option('--tag <TAG>', 'the jobs with this tag')
+    .option('--tag <TAG>', 'only jobs with this tag')
     .option(
       '--failed',
-      'the jobs that are overdue, unreadable, or whose last run did not succeed, without acknowledged ones',
+      'only jobs that are overdue, unreadable, or whose last run did not succeed, and are not acknowledged',
     )
     .option('--watch', 'follow the state until q or Ctrl+C; without a terminal, print it at each change')
     .option('--json', 'print {now, jobs, deployments, maintenance, problems}')
@@ -38,19 +38,19 @@ export function addHistory(program: Command, done: Done): void {
   )
     .withStorage()
     .argument('[JOB]', 'name of a job (default: all)')
-    .option('--tag <TAG>', 'the jobs with this tag')
-    .addOption(new Option('--failed', 'those that failed, timed out or stalled').conflicts('outcome'))
+    .option('--tag <TAG>', 'only jobs with this tag')
+    .addOption(new Option('--failed', 'only runs that failed, timed out or stalled').conflicts('outcome'))
     .addOption(
-      new Option('--outcome <OUTCOMES>', 'those with this outcome, or with one of several: failed,expired')
+      new Option('--outcome <OUTCOMES>', 'only records with this outcome, or one of several: failed,expired')
         .choices(OUTCOMES)
         .argParser(outcomes),
     )
-    .addOption(new Option('--trigger <TRIGGER>', 'runs with this trigger').choices(RUN_TRIGGERS))
-    .option('--actor <NAME>', 'those that this person, or the key of this name, asked for')
-    .addOption(new Option('--channel <CHANNEL>', 'runs that were requested from there').choices(CHANNELS))
-    .option('--note <TEXT>', 'those that were asked for with this text in the note')
-    .option('--since <TIME>', 'those due at TIME or later: in ISO 8601, as 21:42, or how long ago, such as 2h')
-    .option('--until <TIME>', 'those due before TIME, written as for --since')
+    .addOption(new Option('--trigger <TRIGGER>', 'only runs with this trigger').choices(RUN_TRIGGERS))
+    .option('--actor <NAME>', 'only runs that this person, or the key of this name, requested')
+    .addOption(new Option('--channel <CHANNEL>', 'only runs that were requested there').choices(CHANNELS))
+    .option('--note <TEXT>', "only runs with this text in their request's note")
+    .option('--since <TIME>', 'only records due at TIME or later: in ISO 8601, as 21:42, or how long ago, such as 2h')
+    .option('--until <TIME>', 'only records due before TIME, written as for --since')
     .option('--limit <N>', 'number of records, 1 to 1000', wholeNumber(1, 1000), 20)
     .option('--cursor <CURSOR>', 'continue where a page ended, with the same options')
     .option('--json', 'print {runs: [ledger record, …], cursor}')
@@ -72,7 +72,7 @@ export function addHistory(program: Command, done: Done): void {
     .withStorage()
     .argument('<JOB>', 'name of a job')
     .argument('<TIME>', DUE_TIME)
-    .option('--verbose', 'print tokens and whole stack traces too')
+    .option('--verbose', 'also print tokens and full stack traces')
     .option('--json', 'print {job, time, due, outcome, reason, record, backfills}')
     .examples('cronlease why nightly-report 2026-03-29T03:00:00Z', 'cronlease why nightly-report 2026-03-29T02:30')
     .action(loaded(done, async () => (await import('../show/why.js')).why));
@@ -103,7 +103,7 @@ export function addAudit(program: Command, done: Done): void {
     .usage('[options]')
     .summary('list what people changed, newest first')
     .description(
-      'Lists the changes that people made or tried to make, newest first: who, when, what and why. An actor whom neither Entra nor a key has proved is marked as unproven.',
+      'Lists the changes that people made or tried to make, newest first: who, when, what and why. An actor verified neither by Entra nor by a key is marked as unproven.',
     )
     .withStorage()
     .option('--limit <N>', 'number of entries, 1 to 1000', wholeNumber(1, 1000), 50)

@@ -7,7 +7,7 @@ export function addRequests(program: Command, done: Done): void {
     program,
     'run',
     'run a job now',
-    'Requests a run now, even if the job is paused or disabled. The schedule stays as it is. Refused for a leader job (@always), and during a run of a job whose "overlap" is "skip".',
+    'Requests a run now, even if the job is paused or disabled. The schedule does not change. Refused for a leader job (@always), and during a run of a job whose "overlap" is "skip".',
   )
     .examples('cronlease run nightly-report', `cronlease run nightly-report --input '{"day": "2026-01-31"}' --follow`)
     .action(loaded(done, async () => (await import('../run/run.js')).run));
@@ -16,7 +16,7 @@ export function addRequests(program: Command, done: Done): void {
     program,
     'rerun',
     'run an earlier due time again',
-    'Requests another run for an earlier due time, whatever its outcome was. The handler gets that due time, and the input of the earlier manual run if there was one. The new run has its own record.',
+    'Requests another run for an earlier due time, regardless of its outcome. The handler gets that due time and, after a manual run, its input. The new run has its own record.',
     'JOB TIME',
   )
     .argument('<TIME>', 'a due time, or the time of a manual run, written as for "why"')
@@ -40,7 +40,7 @@ export function addPauses(program: Command, done: Done): void {
     program,
     'pause',
     'pause jobs',
-    'Pauses jobs on all deployments: their due times no longer run. A run in progress continues, and "cronlease run" still works. If there are several, it lists them and asks first.',
+    'Pauses jobs on all deployments: their due times no longer run. A run in progress continues, and "cronlease run" still works. Lists several jobs and asks for confirmation.',
   )
     .requiredOption('--note <TEXT>', 'the reason, up to 200 characters, for others to read')
     .option('--until <TIME>', 'when the pause ends by itself: a time, or a duration from now such as 2h')
@@ -56,7 +56,7 @@ export function addPauses(program: Command, done: Done): void {
     program,
     'resume',
     'end the pause of jobs',
-    'Ends the pause of jobs now. The due times of the pause do not run, and are recorded as paused. If there are several, it lists them and asks first.',
+    'Ends the pause of jobs now. The due times of the pause do not run, and are recorded as paused. Lists several jobs and asks for confirmation.',
   )
     .withReason()
     .option('--json', 'print {job, by, note, since, until}; for several jobs [{…}, …]')
@@ -71,9 +71,9 @@ export function addAcknowledgements(program: Command, done: Done): void {
     'acknowledge the failures of a job',
     'Acknowledges the failures of a job until its next success. Lists then show the job below the unacknowledged ones. Running it again replaces the note and the end.',
   )
-    .option('--note <TEXT>', 'what you do about it, up to 200 characters, for others to read')
-    .option('--until <TIME>', 'when it ends, success or not: a time, or a duration from now such as 2h')
-    .option('--by <NAME>', 'name of the person who looks after it (default: your user name)')
+    .option('--note <TEXT>', 'what you are doing about it, up to 200 characters, for others to read')
+    .option('--until <TIME>', 'when it ends, even without a success: a time, or a duration from now such as 2h')
+    .option('--by <NAME>', 'name of the person who takes care of it (default: your user name)')
     .option('--json', 'print {job, by, note, at, until}')
     .examples('cronlease ack nightly-report --note "the warehouse is being repaired" --until 8h')
     .action(loaded(done, async () => (await import('../run/operate.js')).ack));
@@ -90,19 +90,19 @@ export function addBackfill(program: Command, done: Done): void {
     program,
     'backfill',
     'run past due times again, one after another',
-    'Lists the due times of a span with their outcomes, asks, and then runs them one after another, except those that have succeeded. New due times go first. Each run has its own record, and its handler gets the past due time.',
+    'Lists the due times of a span with their outcomes, asks for confirmation, and runs them one after another, except those that have succeeded. New due times go first. Each run has its own record, and its handler gets the past due time.',
   )
     .withReason()
-    .option('--from <TIME>', "the oldest due time, or a time before it; without an offset in the job's time zone")
+    .option('--from <TIME>', "the oldest due time, or a time before it; without an offset, in the job's time zone")
     .option('--to <TIME>', 'the newest due time, or a time after it (default: now)')
     .addOption(
       new Option('--order <ORDER>', 'the due times that run first').choices(['oldest', 'newest']).default('oldest'),
     )
     .option('--limit <N>', 'run at most N due times, in that order', wholeNumber(1, BACKFILL_AT_MOST))
-    .option('--include-succeeded', 'run those that have succeeded too')
-    .option('--dry-run', 'list the due times, and start nothing')
+    .option('--include-succeeded', 'also run those that have succeeded')
+    .option('--dry-run', 'list the due times without starting anything')
     .option('--yes', 'do not ask for confirmation')
-    .addOption(new Option('--status', 'show how far the last back-fill is').conflicts(['from', 'stop', 'dryRun']))
+    .addOption(new Option('--status', 'show the progress of the last back-fill').conflicts(['from', 'stop', 'dryRun']))
     .addOption(new Option('--stop', 'stop the back-fill; its run in progress continues').conflicts(['from', 'dryRun']))
     .option('--json', 'print {job, started, running, skipped, dueTimes}; with --status {job, backfill}')
     .examples(
@@ -126,7 +126,7 @@ export function addFleet(program: Command, done: Done): void {
 
   about(
     'cordon',
-    'keep a deployment from claiming anything new',
+    'stop a deployment from claiming anything new',
     'Cordons a deployment, which then only finishes what it runs, retries included. Takes effect within a sweep interval, and lasts until "cronlease uncordon".',
   )
     .requiredOption('--note <TEXT>', 'the reason, up to 200 characters, for others to read')

@@ -11,25 +11,25 @@ export function addDev(program: Command, done: Done): void {
     .usage('[options]')
     .summary('run the jobs of an app on this machine')
     .description(
-      'Runs an app on this machine as several deployments that race for its jobs, with a storage emulator, until Ctrl+C. Restarts them when the jobs, the built code or the settings change.',
+      'Runs an app on this machine as several deployments that compete for its jobs, with a storage emulator, until Ctrl+C. Restarts them when the jobs, the built code or the settings change.',
     )
     .option('--app <DIR>', 'folder of an app whose package.json "main" registers a coordinator (default: this one)')
     .option('--main <FILE>', 'load this file of the app instead of the "main" of its package.json')
     .option(
       '--build <COMMAND>',
-      'build the app with this in its folder, at the start and when a source below src has changed, such as "tsc"',
+      'command that builds the app, such as "tsc"; run in its folder at the start and when a source under src changes',
     )
     .option('--file <PATH>', "the app's jobs file (default: jobs.json in its folder)")
-    .option('--more-jobs <PATH>', 'run the jobs of this file too')
+    .option('--more-jobs <PATH>', 'also run the jobs in this file')
     .option('--instances <N>', 'number of deployments, 1 to 20 (default: 3, or 1 with --same-app)', wholeNumber(1, 20))
     .option(
       '--same-app <N>',
-      'run N instances of each deployment, of which one fires the timer, as on Azure',
+      'run N instances of each deployment; one of them fires the timer, as on Azure',
       wholeNumber(1, 20),
     )
     .option(
       '--port <N>',
-      'port of the first one, others count up; 0: any free ports (default: 7071, or the next free ones)',
+      'port of the first one, counting up; 0: any free ports (default: 7071, or the next free ones)',
       wholeNumber(0, 65_535),
     )
     .option(
@@ -38,16 +38,13 @@ export function addDev(program: Command, done: Done): void {
       'embedded',
     )
     .option('--container <NAME>', 'coordination container or schema (default: CRONLEASE_CONTAINER, or else cronlease)')
-    .option(
-      '--data <DIR>',
-      'folder for the data of the server that is started (default: in memory, or in a temporary folder)',
-    )
-    .option('--samples <DIR>', 'upload the files of this folder to the container of its name')
+    .option('--data <DIR>', "folder for the storage server's data (default: in memory, or in a temporary folder)")
+    .option('--samples <DIR>', 'upload the files in this folder to the container of its name')
     .option('--duration <SPAN>', 'stop after this long, such as 30s')
     .option('--no-restart', 'do not restart an instance that has ended')
     .option('--strict', 'refuse an app with a function that cannot run here (default: skip that function)')
     .option('--inspect', 'let a debugger attach to each instance')
-    .option('--verbose', 'print claims, tokens, first attempts and whole stack traces too')
+    .option('--verbose', 'also print claims, tokens, first attempts and full stack traces')
     .option('--json', 'print JSON lines, the first one "ready"')
     .examples('cronlease dev', 'cronlease dev --instances 5 --port 0 --data .data')
     .action(loaded(done, async () => (await import('../dev/dev.js')).dev));
@@ -57,9 +54,9 @@ export function addDrill(program: Command, done: Done): void {
   program
     .command('drill')
     .usage('[options]')
-    .summary('test fail-over here, and write a report')
+    .summary('test a failover here, and write a report')
     .description(
-      `Starts deployments on this machine with their own storage, kills the one that runs a job, waits until another has done its work, restarts it, and writes a report. Runs none of your jobs without --with-jobs. Takes about a minute. Exit code ${NO} when a target was missed.`,
+      `Starts deployments on this machine with their own storage, kills the one that runs a job, waits until another has done its work, restarts it, and writes a report. Runs none of your jobs without --with-jobs. Takes about a minute. Exit code ${NO} if a target was missed.`,
     )
     .option('--report <FILE>', 'file of the report; an older one is replaced', 'drill-report.md')
     .option('--instances <N>', 'number of deployments, 2 to 20', wholeNumber(2, 20), 3)
@@ -79,15 +76,15 @@ export function addImport(program: Command, done: Done): void {
     .usage('FORMAT FILE…')
     .summary('convert files of another scheduler')
     .description(
-      'Reads crontabs, CronJobs of Kubernetes, cron expressions of Quartz, or timer triggers of Azure Functions, and prints a jobs file with the same due times. Notes on standard error list what is left out or differs.',
+      'Reads crontabs, Kubernetes CronJobs, Quartz cron expressions or Azure Functions timer triggers, and prints a jobs file with the same due times. Notes on standard error list what is left out or differs.',
     )
     .addArgument(new Argument('<FORMAT>', 'the format').choices(['crontab', 'k8s', 'quartz', 'timers']))
-    .argument('<FILE...>', 'files, or - for standard input; of timers also folders')
+    .argument('<FILE...>', 'files, or - for standard input; for timers, also folders')
     .option('--out <FILE>', 'write the jobs file here instead of printing it')
     .option('--force', 'let --out replace a file')
     .option('--time-zone <ZONE>', 'zone of the machine that ran the jobs, if a file names none (default: UTC)')
     .option('--system', 'crontab: entries have a user before the command, as in /etc/crontab')
-    .option('--settings <FILE>', 'timers: local.settings.json of the app (default: in a folder that is named)')
+    .option('--settings <FILE>', "timers: the app's local.settings.json (default: in a folder that is named)")
     .option('--json', 'print {jobsFile, handlers, notes}')
     .examples(
       'crontab -l | cronlease import crontab - --time-zone Europe/Lisbon',
@@ -117,10 +114,8 @@ export function addCompletion(program: Command, done: Done): void {
   program
     .command('completion')
     .usage('bash|zsh|fish')
-    .summary('print a completion script for a shell')
-    .description(
-      'Prints a script for a shell, which completes commands, options, and the names and tags of the jobs file.',
-    )
+    .summary('print a shell completion script')
+    .description('Prints a shell script that completes commands, options, and the names and tags in the jobs file.')
     .addArgument(new Argument('<SHELL>', 'the shell').choices(['bash', 'zsh', 'fish']))
     .examples(
       'source <(cronlease completion bash)',
@@ -141,7 +136,7 @@ export function addNotices(program: Command, done: Done): void {
     .usage('test [RECEIVER]')
     .summary('send a test notice')
     .description(
-      `Sends a test notice to a receiver, or to each of them. Reads CRONLEASE_RECEIVERS and CRONLEASE_NOTIFY_HOSTS of this shell. A workflow of Teams accepts a message that it then may not post, so the command asks whether it has arrived. Exit code ${NO} if a receiver refused it, or it has not arrived.`,
+      `Sends a test notice to one receiver, or to all. Reads CRONLEASE_RECEIVERS and CRONLEASE_NOTIFY_HOSTS from this shell. A Teams workflow may accept a message and not post it, so the command asks whether it arrived. Exit code ${NO} if a receiver refused it, or it did not arrive.`,
     )
     .addArgument(new Argument('<WHAT>', 'the action').choices(['test']))
     .argument('[RECEIVER]', 'name of a receiver (default: all)')

@@ -7,7 +7,7 @@ export function addMending(program: Command, done: Done): void {
     program,
     'doctor',
     '',
-    'find problems that keep jobs from running',
+    'find problems that prevent jobs from running',
     `Checks storage, rows, leases and deployments. Prints ok, warning or problem for each check, with the remedy. Exit code ${NO} if there is a problem; a warning does not change the exit code.`,
   )
     .withStorage()
@@ -30,7 +30,7 @@ export function addMending(program: Command, done: Done): void {
     program,
     'forget',
     'remove what remains of a deleted job',
-    'Forgets a job that was deleted from the jobs file. Its ledger and its token stay. A later job of the same name counts as a new one. Refused while the file has the job, its lease is held, or its run is not over.',
+    'Forgets a job that was deleted from the jobs file. Its ledger and its token stay. A later job of the same name counts as new. Refused while the file contains the job, its lease is held, or its run is not over.',
   )
     .option('--end-run', 'record a run that is not over as cancelled')
     .option('--json', 'print {job, forgottenAt, already, endedRun, droppedNotices}')
@@ -42,12 +42,12 @@ export function addShards(program: Command, done: Done): void {
   program
     .command('shards')
     .usage('[options]')
-    .summary('deal the jobs over several storage accounts')
+    .summary('distribute the jobs over storage accounts')
     .description(
-      'Shows over which storage accounts the jobs are dealt. With --apply it announces the list in CRONLEASE_SHARDS in each account, so that no run begins, moves each job, and lets the deployments with this list claim. If it is interrupted, run it again.',
+      'Shows how the jobs are distributed over storage accounts. With --apply, announces the list in CRONLEASE_SHARDS in each account, so that no run begins, moves each job, and lets deployments with this list claim. If it is interrupted, run it again.',
     )
-    .option('--apply', 'put the list in force (default: only show what is to be done)')
-    .option('--repair', 'replace a layout that something else wrote, if it is certain what was there')
+    .option('--apply', 'put the list in force (default: only show what would be done)')
+    .option('--repair', 'replace a layout that something else wrote, if its earlier content is certain')
     .option('--leaving <NAME...>', 'settings with the connections of accounts that leave the list')
     .option('--wait <TIME>', 'twice the longest CRONLEASE_SWEEP_INTERVAL of a deployment', '2m')
     .option('--end-runs', 'record runs that are not over as cancelled (default: leave their jobs where they are)')
@@ -66,16 +66,16 @@ export function addMigrate(program: Command, done: Done): void {
     .usage('--from STORE --to STORE [options]')
     .summary('move all jobs to another store')
     .description(
-      'Moves all jobs from one store to another, with tokens, controls and ledger. With --apply it copies the ledger while the jobs run, announces the move in both stores, so that no run begins, and moves each job. Deployments on the new store then claim. If it is interrupted, run it again.',
+      'Moves all jobs from one store to another, with tokens, controls and ledger. With --apply, copies the ledger while jobs run, announces the move in both stores, so that no run begins, and moves each job. Deployments on the new store then claim. If it is interrupted, run it again.',
     )
-    .requiredOption(
-      '--from <STORE>',
-      'connection of the store that has the jobs, or the name of the setting that holds it',
+    .requiredOption('--from <STORE>', 'connection of the old store, or the name of the setting that contains it')
+    .requiredOption('--to <STORE>', 'the same for the new store')
+    .option(
+      '--from-container <NAME>',
+      "the old store's container or schema (default: CRONLEASE_CONTAINER, or else cronlease)",
     )
-    .requiredOption('--to <STORE>', 'the same for the store that is to have them')
-    .option('--from-container <NAME>', 'its container or schema (default: CRONLEASE_CONTAINER, or else cronlease)')
-    .option('--to-container <NAME>', 'the same for the other store')
-    .option('--apply', 'move the jobs (default: only show what is to be done)')
+    .option('--to-container <NAME>', 'the same for the new store')
+    .option('--apply', 'move the jobs (default: only show what would be done)')
     .option('--wait <TIME>', 'twice the longest CRONLEASE_SWEEP_INTERVAL of a deployment', '2m')
     .option('--end-runs', 'record runs that are not over as cancelled (default: leave their jobs where they are)')
     .option(
@@ -92,7 +92,7 @@ export function addRecover(program: Command, done: Done): void {
     'recover',
     '--after-failover',
     'repair the jobs after a storage failover',
-    'Repairs the jobs after an asynchronous failover of the storage, when rows may be older than the work that was done. Raises every token and cursor, and settles the rows by the ledger. Writes nothing without --apply. No deployment may run meanwhile.',
+    'Repairs the jobs after an asynchronous storage failover, which may leave rows older than the work that was done. Raises every token and cursor, and settles the rows by the ledger. Writes nothing without --apply. Stop all deployments first.',
   )
     .withStorage()
     .requiredOption('--after-failover', 'confirm that the storage has failed over')

@@ -11,11 +11,11 @@ export function addPlanning(program: Command, done: Done): void {
     'plan',
     '',
     "list upcoming starts, or a change's effect",
-    'Lists the starts of all jobs in a span, with the busiest minutes and the clock changes that affect jobs. With --against: the jobs that appear, vanish or change, with their due times, and what a deployment would catch up or drop.',
+    'Lists the starts of all jobs in a span, with the busiest minutes and the clock changes that affect jobs. With --against, lists the jobs that were added, removed or changed, with their due times, and what a deployment would catch up or drop.',
   )
-    .option('--from <TIME>', 'the start of the span, in UTC or as --local says (default: now)')
+    .option('--from <TIME>', 'the start of the span, in UTC unless --local is given (default: now)')
     .option('--to <TIME>', 'the end of the span (default: 24 hours later)')
-    .option('--tag <TAG>', 'the jobs with this tag')
+    .option('--tag <TAG>', 'only jobs with this tag')
     .option('--limit <N>', 'number of starts, or of changed jobs, to list, 1 to 100000', wholeNumber(1, 100_000), 200)
     .option('--against <REF>', 'compare with the file at this git revision')
     .addOption(
@@ -40,18 +40,18 @@ export function addPlanning(program: Command, done: Done): void {
     'cost',
     '',
     'estimate the monthly cost on Azure',
-    'Prices the due times of 30 days, and what the jobs share.',
+    'Computes the cost of the due times of 30 days, and of what the jobs share.',
   )
-    .option('--against <REF>', 'print the difference to the file at this git revision')
+    .option('--against <REF>', 'print the difference from the file at this git revision')
     .option('--deployments <N>', 'number of function apps with these jobs, 1 to 100', wholeNumber(1, 100), 1)
     .option('--memory <MB>', 'memory of an instance, 512 to 4096', wholeNumber(512, 4096), 2048)
     .option('--always-ready <N>', 'always-ready instances of each app, 0 to 100', wholeNumber(0, 100), 0)
-    .option('--places <N>', 'places that ask for the health, 0 to 5', wholeNumber(0, 5), 2)
-    .option('--telemetry', 'with metrics and traces')
-    .option('--log-writes', 'with a log of writes')
+    .option('--places <N>', 'places from which the health is checked, 0 to 5', wholeNumber(0, 5), 2)
+    .option('--telemetry', 'include metrics and traces')
+    .option('--log-writes', 'include a log of writes')
     .option('--duration <DURATION>', 'how long a handler runs (default: 1s)', duration)
-    .option('--items <JOB=N...>', 'this job fans out into N items')
-    .option('--prices <FILE>', 'prices instead of the unchecked prices.json of the package')
+    .option('--items <JOB=N...>', 'number of items into which a job fans out')
+    .option('--prices <FILE>', "prices instead of the package's unchecked prices.json")
     .option(
       '--json',
       'print {prices, assumptions, total, storageCalls, callsPerNotice, jobsCost, jobs, runs, shared}; with --against {before, after}',
@@ -73,7 +73,7 @@ export function addOffline(program: Command, done: Done): void {
     'validate',
     '',
     'check the jobs file',
-    'Makes the checks that an app makes at its start, except those of its handlers, and prints every error at once.',
+    'Makes the checks that an app makes when it starts, except those of its handlers, and prints all errors at once.',
   )
     .option('--json', 'print {ok, errors, warnings, errorCount, warningCount}')
     .examples('cronlease validate', 'cronlease validate --file deploy/jobs.json --json')
@@ -87,7 +87,7 @@ export function addOffline(program: Command, done: Done): void {
     'Lists the next due times of a job, or of all jobs. A job with "spread" starts that much later.',
   )
     .argument('[JOB]', 'name of a job, or all (default: all)')
-    .option('--tag <TAG>', 'the jobs with this tag')
+    .option('--tag <TAG>', 'only jobs with this tag')
     .option('--from <TIME>', 'list due times after this, which may be in the past (default: now)')
     .option('--count <N>', 'number of due times, 1 to 1000', wholeNumber(1, 1000), 5)
     .option('--json', 'print [{job, timeZone, dueTimes: [TIME, …]}]')

@@ -1,5 +1,5 @@
 import type { EpochMs } from '../../core/brand';
-import { isUtc, showTimeOfDay } from '../../core/show-time';
+import { isUtc, showDay, showTimeOfDay } from '../../core/show-time';
 import { type Cluster, deploymentOf } from '../../local/cluster/cluster';
 import { withoutSecrets } from '../../local/cluster/secrets';
 
@@ -11,6 +11,7 @@ export interface About {
   readonly app: string;
   readonly container: string;
   readonly data: string | undefined;
+  readonly now: EpochMs;
   readonly jobs: readonly { readonly name: string; readonly next: EpochMs | undefined }[];
 }
 
@@ -89,16 +90,19 @@ function instanceLines(
 }
 
 /** The next jobs, with the jobs of one due time on one line. */
-function nextLines({ jobs }: About, timeZone: string): readonly string[] {
+function nextLines({ jobs, now }: About, timeZone: string): readonly string[] {
+  const today = showDay(now, timeZone);
+  const show = (time: EpochMs): string => {
+    const day = showDay(time, timeZone);
+    return `${day === today ? '' : `${day} `}${showTimeOfDay(time, timeZone)}`;
+  };
   const coming = jobs
     .flatMap(({ name, next }) => (next === undefined ? [] : [{ name, next }]))
     .toSorted((a, b) => a.next - b.next)
     .slice(0, NEXT_JOBS);
   const times = new Map<EpochMs, string[]>();
   for (const { name, next } of coming) times.set(next, [...(times.get(next) ?? []), name]);
-  return [...times].map(([time, names], index) =>
-    row(index === 0 ? 'next' : '', `${showTimeOfDay(time, timeZone)}  ${names.join(', ')}`),
-  );
+  return [...times].map(([time, names], index) => row(index === 0 ? 'next' : '', `${show(time)}  ${names.join(', ')}`));
 }
 
 /** The storage, without its key or password. */

@@ -50,7 +50,7 @@ export function watchApp({
 export function reloadOnChange(watch: FileWatch, options: ReloadOptions): void {
   const { app, main, cluster, jobs, printer, isEnding } = options;
   let held: readonly string[] = [];
-  watch.start(async (changed) => {
+  const onChange = async (changed: readonly string[]): Promise<void> => {
     const files = [...new Set([...held, ...changed])];
     held = files;
     const built = await isBuilt(files, options);
@@ -73,7 +73,18 @@ export function reloadOnChange(watch: FileWatch, options: ReloadOptions): void {
       if (!isEnding() && !watch.isStale())
         printer.error(`${error.message}\nThe instances restart when a file changes.`);
     }
-  });
+  };
+  watch.start(onChange, tellOnce(printer));
+}
+
+/** Prints an error of the file system once, such as that of a full disk: the instances run on. */
+function tellOnce(printer: Pick<Printer, 'error'>): (error: unknown) => void {
+  let told: string | undefined;
+  return (error) => {
+    if (!(error instanceof Error && 'syscall' in error)) throw error;
+    if (error.message !== told) printer.error(`${error.message}\nThe instances continue, and files are watched again.`);
+    told = error.message;
+  };
 }
 
 /** Builds the app if one of these files is a source that is not built code itself. */

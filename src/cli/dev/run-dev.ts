@@ -15,6 +15,7 @@ import {
 import type { ClusterEvent } from '../../local/cluster/deployment';
 import { AppLoadError, readLocalSettings, readPackage, readPackageJson } from '../../local/host/app-folder';
 import { isServer, SERVERS } from '../../local/servers/servers';
+import { systemClock } from '../../system-clock';
 import { UsageError } from '../cli-error';
 import { FORCED, style } from '../output';
 import { claimFolder, type DevFile } from './dev-file';
@@ -149,12 +150,12 @@ function watchSignals(force: () => void): Ending {
 
 /** Resolves when the command must end; rejects when the cluster cannot continue. */
 function untilEnd(cluster: Cluster, ending: Ending, durationMs: number | undefined): Promise<void> {
-  const timer = durationMs === undefined ? undefined : setTimeout(ending.end, durationMs);
+  const cancel = durationMs === undefined ? undefined : systemClock.after(durationMs, ending.end);
   const asked = new Promise<void>((resolve) => {
     if (ending.signal.aborted) resolve();
     ending.signal.addEventListener('abort', () => resolve(), { once: true });
   });
-  return Promise.race([asked, cluster.failed]).finally(() => clearTimeout(timer));
+  return Promise.race([asked, cluster.failed]).finally(() => cancel?.());
 }
 
 /** Holds events back until everything answers, so that the first line is `ready`. */
@@ -321,7 +322,8 @@ async function runCluster(options: DevOptions, app: string, printer: Printer): P
     });
     if (opened !== undefined) await untilTicking(cluster, opened.ticking, ending);
     claim.publish(devFile(cluster, container, sweepInterval, jobs));
-    printer.ready(cluster, { app, container, data, jobs: jobs?.jobs(Date.now()) ?? [] });
+    const now = Date.now();
+    printer.ready(cluster, { app, container, data, now, jobs: jobs?.jobs(now) ?? [] });
     reports.release();
     const isEnding = (): boolean => ending.signal.aborted;
     reloadOnChange(watch, { app, main, build, cluster, jobs, printer, isEnding });

@@ -42,12 +42,14 @@ export function collectFiles(folder: string, name: RegExp, files: string[] = [])
   return files;
 }
 
+/** A build may just have removed the folder, or it is not the app's own, such as the data of a container. */
+const UNREADABLE = ['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM'];
+
 function entriesOf(folder: string): readonly fs.Dirent[] {
   try {
     return fs.readdirSync(folder, { withFileTypes: true });
   } catch (error) {
-    // A build has just removed the folder.
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    if (UNREADABLE.includes((error as NodeJS.ErrnoException).code ?? '')) return [];
     throw error;
   }
 }
@@ -67,8 +69,11 @@ function differences(before: ReadonlyMap<string, string>, after: ReadonlyMap<str
 
 /** Polls files, and reports changes that have lasted from one poll to the next. */
 export interface FileWatch {
-  /** @param onChange polling waits until it is done */
-  start(onChange: (files: readonly string[]) => Promise<void>): void;
+  /**
+   * @param onChange polling waits until it is done
+   * @param onError takes an error of it, or of the polling, which goes on
+   */
+  start(onChange: (files: readonly string[]) => Promise<void>, onError: (error: unknown) => void): void;
   /** Whether files have changed since the last report. */
   isStale(): boolean;
   /** Takes these files as they are now, and those that are gone as gone. */
@@ -101,13 +106,13 @@ export function watchFiles(list: () => readonly string[] | undefined): FileWatch
     return changed;
   };
   return {
-    start(onChange) {
+    start(onChange, onError) {
       const step = async (): Promise<void> => {
         const changed = changes();
         if (changed.length > 0) await onChange(changed);
       };
       const arm = (): void => {
-        if (!stopped) timer = setTimeout(() => void step().finally(arm), POLL_EVERY_MS);
+        if (!stopped) timer = setTimeout(() => void step().catch(onError).finally(arm), POLL_EVERY_MS);
       };
       arm();
     },

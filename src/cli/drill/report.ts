@@ -25,7 +25,7 @@ export function stepShape({ at, what }: Step): DrillReport['steps'][number] {
 export function reportText(report: DrillReport): string {
   const { ok, versions, machine, span, duplicates, losses } = report;
   const paragraphs = [
-    `# Fail-over drill: ${ok ? 'passed' : 'failed'}`,
+    `# Failover drill: ${ok ? 'passed' : 'failed'}`,
     `One of ${report.deployments.length} deployments that coordinate the same jobs was killed while it ran one of ` +
       'them, and started again later. All times are UTC.',
     list([

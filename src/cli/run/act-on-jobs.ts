@@ -50,7 +50,7 @@ export async function actOnJobs(jobs: readonly string[], options: ManyOptions, a
     return OK;
   }
   const store = openStore(options);
-  const chosen = await choose(store, jobs, options);
+  const { chosen, missing } = await choose(store, jobs, options);
   const todo = chosen.filter(({ state }) => state === undefined || !action.isDone(state.control, state.now));
   if (todo.length > 0) {
     if (options.yes !== true) say(`${question(action, todo, chosen)}\n`);
@@ -58,21 +58,25 @@ export async function actOnJobs(jobs: readonly string[], options: ManyOptions, a
     await confirmYes(`${action.verb} ${count}? Type yes to confirm: `, options.yes === true);
   }
   const choice = { names: jobs, tag: options.tag };
-  const acted = await action.many(await actingOn(store, options.note), { jobs: chosen, choice });
+  const acted = await action.many(await actingOn(store, options.note), { jobs: chosen, choice, missing });
   return tell(store, { chosen, ...acted }, options, action);
 }
 
-async function choose(store: LeaseStore, jobs: readonly string[], options: ManyOptions): Promise<readonly JobEntry[]> {
+type Choice = Pick<Chosen, 'missing'> & { readonly chosen: readonly JobEntry[] };
+
+async function choose(store: LeaseStore, jobs: readonly string[], options: ManyOptions): Promise<Choice> {
   const file = fileAtHand(options);
   const tagged = options.tag === undefined ? undefined : jobsWithTag(loadFile(options), options.tag, options);
-  const listed = (await listJobs(store, file?.jobs ?? [])).jobs;
+  const { jobs: listed, missing } = await listJobs(store, file?.jobs ?? []);
   const known = listed.filter(({ spec, isForgotten }) => spec !== undefined || !isForgotten);
-  if (tagged !== undefined) return known.filter(({ name }) => tagged.some((spec) => spec.name === name));
+  if (tagged !== undefined) {
+    return { missing, chosen: known.filter(({ name }) => tagged.some((spec) => spec.name === name)) };
+  }
   const unknown = jobs.find((job) => !known.some(({ name }) => selects(job, name)));
   if (unknown !== undefined) {
     throw unknownAnywhere(unknown, file, { location: store.location, jobs: known.map(({ name }) => name) });
   }
-  return known.filter(({ name }) => jobs.some((job) => selects(job, name)));
+  return { missing, chosen: known.filter(({ name }) => jobs.some((job) => selects(job, name))) };
 }
 
 function question({ verb, done }: Action, todo: readonly JobEntry[], chosen: readonly JobEntry[]): string {

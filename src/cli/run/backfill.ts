@@ -115,7 +115,7 @@ function statusText({ name }: JobSpec, found: operations.BackfillStatus, show: S
   return [
     `Back-fill ${id} of ${name}: ${STATES[state]}`,
     `  due times  ${show(from)} to ${show(through)}, the ${order} first`,
-    `  asked for  ${show(at)} by ${origin.actor}`,
+    `  requested  ${show(at)} by ${origin.actor}`,
     ...(origin.note === undefined ? [] : [`  note       ${origin.note}`]),
     `  done       ${String(dueTimes - left)} of ${String(dueTimes)}${skipped === 0 ? '' : `, ${String(skipped)} skipped`}`,
     `  outcomes   ${ends.length === 0 ? 'none yet' : ends.join(', ')}`,

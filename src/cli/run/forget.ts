@@ -11,6 +11,7 @@ import { atHand, DEFAULT_FILE, type FileOptions, loadFile } from '../jobs-file';
 import { OK, print, printJson, warn } from '../output';
 import { openStore, type StorageOptions } from '../storage';
 import { type TimeOptions, timesOf } from '../time';
+import { afterwards } from './afterwards';
 import { actingOn } from './person';
 
 export interface ForgetOptions extends FileOptions, StorageOptions, TimeOptions {
@@ -69,7 +70,9 @@ export async function forget(job: string, options: ForgetOptions): Promise<numbe
 
 /** Another deployed file may still have the job, which then counts as a new one there, at once. */
 async function warnOfOthers(store: LeaseStore, { jobsFile }: LoadedJobs, job: string): Promise<void> {
-  const { deployments } = deploymentsOf(await store.listPresences());
+  const presences = await afterwards(() => store.listPresences());
+  if (presences === undefined) return;
+  const { deployments } = deploymentsOf(presences);
   const hash = jobsHash(jobsFile.jobs);
   const others = deployments.filter(({ lately, jobs }) => lately && jobs !== hash).map(({ name }) => name);
   if (others.length === 0) return;

@@ -65,7 +65,7 @@ async function resultOf({ name, format }: Receiver, end: TryEnd): Promise<Tested
   const tested = { receiver: name, format, accepted: end.kind === 'sent', arrived: null, problem: null };
   switch (end.kind) {
     case 'gone':
-      return { ...tested, problem: 'it answered 410: it wants no notices any more' };
+      return { ...tested, problem: 'it answered 410: it no longer wants notices' };
     case 'failed':
       return { ...tested, problem: end.why };
     case 'sent':

@@ -9,6 +9,7 @@ import { fileAtHand, type FileOptions } from '../jobs-file';
 import { OK, print, printJson, warn } from '../output';
 import { openStore, type StorageOptions, withinSweep } from '../storage';
 import { plannedEnd, type TimeOptions, timesOf } from '../time';
+import { afterwards } from './afterwards';
 import { actingOn } from './person';
 
 export interface OperateOptions extends FileOptions, StorageOptions, TimeOptions {
@@ -37,7 +38,7 @@ export async function cancel(job: string, options: ReasonedOptions): Promise<num
     endedBy === 'holder'
       ? `its instance ends it at the next renewal of its lease, within ${third}`
       : 'no attempt runs now, and the next tick ends it';
-  print(`Asked for the end of run ${runId}: ${how}.`);
+  print(`Requested the end of run ${runId}: ${how}.`);
   return OK;
 }
 
@@ -101,14 +102,14 @@ export async function cordon(deployment: string, options: CordonOptions): Promis
   const store = openStore(options);
   const acting = await actingOn(store, note);
   const { by, since } = (await fleet.cordon(acting, deployment, options.by)).cordon;
-  const others = await fleet.claimingDeployments(store);
-  if (others.length === 0) {
+  const others = await afterwards(() => fleet.claimingDeployments(store));
+  if (others?.length === 0) {
     warn('no live deployment is left that may claim: nothing runs until one is uncordoned or started');
   }
   if (options.json) return printJson({ deployment, by, note, since });
-  const left = others.length === 0 ? '' : ` Its jobs are left to ${others.join(', ')}.`;
+  const left = others === undefined || others.length === 0 ? '' : ` Its jobs are left to ${others.join(', ')}.`;
   print(
-    `Cordoned ${deployment} since ${timesOf(options)(Date.parse(since))}. It claims nothing new ${withinSweep(options)}; what it runs ` +
+    `Cordoned ${deployment} at ${timesOf(options)(Date.parse(since))}. It claims nothing new ${withinSweep(options)}; what it runs ` +
       `continues, retries included.${left}\nTo lift the cordon: cronlease uncordon ${deployment}`,
   );
   return OK;

@@ -8,6 +8,7 @@ import type { Subject } from '../../operator/subject';
 import { UsageError } from '../cli-error';
 import { plannedEnd, type ShowTime, timesOf } from '../time';
 import { actOnJobs, type ManyOptions } from './act-on-jobs';
+import { afterwards } from './afterwards';
 
 export interface PauseOptions extends ManyOptions {
   readonly note: string;
@@ -33,8 +34,8 @@ export async function pause(jobs: readonly string[], options: PauseOptions): Pro
       async text({ store, subject }, { since, until }) {
         const end = until === null ? '' : `, until ${show(Date.parse(until))}`;
         return [
-          `Paused ${subject.name} since ${show(Date.parse(since))}${end}. Only manual runs ("cronlease run") start from now on.`,
-          ...tellStill(subject.name, await stillRuns(store, subject), show),
+          `Paused ${subject.name} at ${show(Date.parse(since))}${end}. Only manual runs ("cronlease run") start from now on.`,
+          ...tellStill(subject.name, await afterwards(() => stillRuns(store, subject)), show),
         ].join('\n');
       },
     },
@@ -85,8 +86,9 @@ async function tellSkipped(
   pause: { readonly since: EpochMs; readonly until: EpochMs },
   show: ShowTime,
 ): Promise<string> {
-  if (spec === undefined) return 'Due times of the pause are recorded as paused.';
-  const { first, count, isMore } = await timesNotRun(store, name, spec, pause, NAMED);
+  const skipped = spec && (await afterwards(() => timesNotRun(store, name, spec, pause, NAMED)));
+  if (skipped === undefined) return 'Due times of the pause are recorded as paused.';
+  const { first, count, isMore } = skipped;
   if (count === 0) return 'No due time was skipped.';
   const named = first.map(show).join(', ');
   const number = `${isMore ? 'more than ' : ''}${count.toLocaleString('en-US')} due ${count === 1 ? 'time' : 'times'}`;

@@ -1,14 +1,16 @@
 import { isoOf } from '../../core/iso';
 import type { Stretch } from '../../core/outcome';
 import type { LeaseStore } from '../../lease/store';
+import { operate } from '../../operator/audit';
 import { type ElectionRecovery, recoverElections } from '../../operator/operations/recover-elections';
 import { type JobRecovery, recoverJobs } from '../../operator/operations/recover-jobs';
 import { deploymentsOf } from '../../operator/views/deployments';
 import { UsageError } from '../cli-error';
 import { type FileOptions, loadFile } from '../jobs-file';
 import { NO, OK, print, printJson, style, warn } from '../output';
-import { openDesk, openElections, type StorageOptions } from '../storage';
+import { deskOf, openElections, openStore, type StorageOptions } from '../storage';
 import { type ShowTime, timeHere, type TimeOptions, timesOf } from '../time';
+import { actingOn } from './person';
 
 export interface RecoverOptions extends FileOptions, StorageOptions, TimeOptions {
   readonly until?: string | undefined;
@@ -29,13 +31,23 @@ export async function recover(options: RecoverOptions): Promise<number> {
   const { jobsFile: file } = loadFile(options);
   const asked = options.until === undefined ? undefined : timeHere(options.until, '--until', options);
   const apply = options.apply === true || options.yes === true;
-  const desk = openDesk(options);
+  const desk = deskOf(openStore(options));
   const show = timesOf(options);
   await warnOfLive(desk.store, show);
   const { raiseBy } = options;
-  const { until, jobs } = await recoverJobs(desk, { file, until: asked, raiseBy, runs, apply });
-  const elections = await recoverElections(openElections(options), { raiseBy, apply });
-  const refused = [...jobs, ...elections].filter(({ kind }) => kind === 'refused').length;
+  const all = async () => {
+    const { until, jobs } = await recoverJobs(desk, { file, until: asked, raiseBy, runs, apply });
+    const elections = await recoverElections(openElections(options), { raiseBy, apply });
+    const refused = [...jobs, ...elections].filter(({ kind }) => kind === 'refused').length;
+    return { until, jobs, elections, refused };
+  };
+  const recorded = async () =>
+    operate(await actingOn(desk.store), 'recover', 'jobs', async () => {
+      const answer = await all();
+      const counts = { jobs: answer.jobs.length, elections: answer.elections.length, refused: answer.refused };
+      return { answer, after: { until: isoOf(answer.until), raiseBy, runs, ...counts } };
+    });
+  const { until, jobs, elections, refused } = await (apply ? recorded() : all());
   if (options.json) {
     printJson({ applied: apply, until: isoOf(until), jobs: jobs.map(shape), elections: elections.map(electionShape) });
   } else {

@@ -104,7 +104,7 @@ function appliedText({ settled, moved, refused, version }: Applied, list: readon
   return [
     ...movedLines({ moved, refused }),
     settled
-      ? `The jobs are dealt over ${list.join(', ')}${version === 0 ? '' : ` (version ${version})`}. Deployments with this list claim within a sweep interval.`
+      ? `The jobs are distributed over ${list.join(', ')}${version === 0 ? '' : ` (version ${version})`}. Deployments with this list claim within a sweep interval.`
       : 'Until every job has moved, no run begins. Correct the causes, and repeat this command.',
   ].join('\n');
 }

@@ -30,7 +30,7 @@ export async function unlock(job: string, options: UnlockOptions): Promise<numbe
   const patience =
     spec === undefined ? 'a lease and its margin' : formatDuration(spec.leaseMs + marginOf(spec.leaseMs));
   print(
-    `Broke the lease of ${job}: it cannot be renewed any longer, and ends at ${show(Math.ceil(until / 1000) * 1000)}. ` +
+    `Broke the lease of ${job}: it can no longer be renewed, and ends at ${show(Math.ceil(until / 1000) * 1000)}. ` +
       `A tick takes the job over once it has seen the broken lease for ${patience}.`,
   );
   return OK;

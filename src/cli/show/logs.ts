@@ -60,9 +60,11 @@ export async function followLog(
 ): Promise<number> {
   const shown = lines(run, options);
   let from: string | undefined;
+  let isWarned = false;
   const { progress } = await untilOver(async () => {
     const page = await readLog(store, name, run.key, { from, ...requestOf(run, options) });
-    if (from === undefined) warnOfItems(page);
+    // Items may begin while they are followed.
+    if (!isWarned) isWarned = warnOfItems(page);
     from = page.next;
     if (options.json) for (const entry of page.entries) print(printableJson(entry));
     else if (page.entries.length > 0) print(shown(page.entries));
@@ -82,7 +84,7 @@ export async function untilOver<T>(look: () => Promise<T | undefined>): Promise<
       isTroubled = false;
     } catch (error) {
       if (!(error instanceof StoreUnavailableError)) throw error;
-      if (!isTroubled) warn(`${error.message} It is asked again until it answers.`);
+      if (!isTroubled) warn(`${error.message} It is called again until it answers.`);
       isTroubled = true;
     }
     await sleep(systemClock, isTroubled ? POLL_AFTER_TROUBLE_MS : POLL_MS);
@@ -93,9 +95,10 @@ function requestOf({ isOver }: FoundRun, { item }: Pick<LogsOptions, 'item'>): O
   return { isOver, item, bytes: PAGE_BYTES };
 }
 
-function warnOfItems({ leftOut }: LogPage): void {
-  if (leftOut === 0) return;
+function warnOfItems({ leftOut }: LogPage): boolean {
+  if (leftOut === 0) return false;
   warn(`${String(leftOut)} logs of items are left out: --item N shows those of one item`);
+  return true;
 }
 
 /** Shows entries, page after page: a heading for the run, and for each attempt and day that begins. */
@@ -147,7 +150,7 @@ function plain({ note, ...progress }: Progress): Progress {
 
 function gapText({ lines: count }: { readonly lines: number }): string {
   const missing = count === 1 ? '1 line is missing' : `${String(count)} lines are missing`;
-  return `(${missing}: more was said than is kept)`;
+  return `(${missing}: more was logged than is kept)`;
 }
 
 /** Further lines of a text stand below its beginning, so that they cannot be taken for lines of the log. */

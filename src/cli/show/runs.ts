@@ -1,4 +1,4 @@
-import type { EpochMs, JobName } from '../../core/brand';
+import type { JobName } from '../../core/brand';
 import { currentPause } from '../../core/control';
 import { inParallel } from '../../core/in-parallel';
 import type { JobSpec } from '../../core/job';
@@ -18,7 +18,7 @@ import { columnsOver, type Concession, fitLine, fittedTable, paint } from '../fi
 import { atHand, type FileOptions, jobsWithTag, loadFile, loadFileIfAny } from '../jobs-file';
 import { OK, print, printJson, warn } from '../output';
 import { openStore, type StorageOptions } from '../storage';
-import { parseTime, type ShowTime, timeIn, type TimeOptions, timesOf } from '../time';
+import { type ShowTime, timeAbout, type TimeOptions, timesOf } from '../time';
 import { askedBy, attemptsMade, colourOf, deployment, lateness, recordInput, stretch, took } from './record-text';
 
 export interface RunsOptions extends FileOptions, StorageOptions, TimeOptions, StartFilter {
@@ -34,7 +34,9 @@ export interface RunsOptions extends FileOptions, StorageOptions, TimeOptions, S
 
 export async function runs(job: string | undefined, options: RunsOptions): Promise<number> {
   const start = options.cursor === undefined ? undefined : readCursor(options.cursor);
-  const [since, until] = [timeOption(options.since, '--since'), timeOption(options.until, '--until')];
+  const time = (text: string | undefined, option: string) =>
+    text === undefined ? undefined : timeAbout(job, text, option, options);
+  const [since, until] = [time(options.since, '--since'), time(options.until, '--until')];
   const file = loadFileIfAny(options);
   const tagged = options.tag === undefined ? undefined : jobsWithTag(loadFile(options), options.tag, options);
   if (job !== undefined && tagged !== undefined) throw new UsageError('JOB and --tag both name jobs: leave one out');
@@ -92,13 +94,6 @@ function nothing(job: string | undefined, cursor: string | null, filtered: boole
   if (cursor !== null) return 'No such run among those that were searched.';
   if (filtered) return 'No such run.';
   return job === undefined ? 'Nothing has run yet.' : `Job "${job}" has not run yet.`;
-}
-
-/** A time of the command line. Without an offset it is in the job's zone, or UTC. */
-function timeOption(text: string | undefined, option: string): ((zone: string | undefined) => EpochMs) | undefined {
-  if (text === undefined) return undefined;
-  const asked = parseTime(text, option);
-  return (zone = 'UTC') => timeIn(asked, zone);
 }
 
 function readCursor(text: string): PageStart {

@@ -245,8 +245,11 @@ async function endRun(
   const { handler } = held.job;
   // The next run must not begin beside activities of an orchestration that this one leaves.
   if (isOrchestration(handler) && held.row.attempt > 1 && stage.hasEnded !== true) await untilOthersStopped(held);
+  // With an earlier file, the job may have fanned out, or been an orchestration.
+  const hasPlanned = held.row.past.some(({ outcome: how }) => how === 'planned');
   // The first attempt of a call without an operation leaves nothing.
-  const hasLeft = waitsForOthers(held) || (isCall(handler) && (stage.hasKept === true || held.row.attempt > 1));
+  const hasCalled = isCall(handler) && (stage.hasKept === true || held.row.attempt > 1);
+  const hasLeft = waitsForOthers(held) || hasPlanned || hasCalled;
   const leftovers = hasLeft ? leftoversOf(held) : undefined;
   // A run that ends without its handler has not listed its pieces: it lists them once, before its record.
   const pieces = stage.pieces ?? (await leftovers?.list()) ?? [];
@@ -265,9 +268,10 @@ async function endRun(
   const beforeRelease = stage.pieces === undefined ? undefined : async () => void (await leftovers?.list());
   const record = await held.settle(attempts, end, beforeRelease);
   if (record === undefined) return await lost(held, "a successor's record stands");
-  await leftovers?.remove();
+  // Before the pieces of thousands of items are deleted, during which this process may be shut down.
   tellEnd(held, record, { outcome, reason, at });
   if (hasRun(outcome)) ping(held.coordinator, held.job.spec, outcome === 'succeeded' ? 'success' : 'fail', held.report);
+  await leftovers?.remove();
   // The lease is released. An invocation that has ended may be frozen with its process.
   await untilSent(held.coordinator, held.job.spec.name, SENDS_WITHIN_MS);
   logFailure(held, stage);

@@ -1,6 +1,6 @@
 import type { EpochMs, ETag, JobName, LeaseId, Millis, Token } from '../../core/brand';
 import { sleep } from '../../core/clock';
-import { actualTime, DATE_BEHIND_MS } from '../../core/job';
+import { DATE_BEHIND_MS } from '../../core/job';
 import { claimLease } from '../../core/early-claim';
 import { ForeignMetadataError } from '../../core/metadata';
 import { completed } from '../../core/recent';
@@ -14,7 +14,7 @@ import { itemsAreSilent } from '../beat';
 import type { Coordinator, Report, RunnableJob } from '../coordinator';
 import { attemptLimitMs, decideRow, type JobDecision } from '../decide-row';
 import { LATE_MS } from '../hand-overs';
-import { type HeldRow, holdRow } from '../held';
+import { type HeldRow, handlerDue, holdRow } from '../held';
 import { type AgainInput, type ClaimInput, type HandedOver, packRow, unpackRow } from '../message';
 import { requiredWatch } from '../required';
 import { completeRow } from '../row-writer';
@@ -228,7 +228,6 @@ function claimedRow(
   const decided = unpackRow(input.row);
   const { run } = decided;
   if (run === undefined) throw new Error(`the claim of job "${spec.name}" names no run`);
-  const due = run.trigger === 'schedule' ? actualTime(spec, run.scheduledFor) : 0;
   const now = coordinator.serviceTime.now();
   const row: Row = {
     ...decided,
@@ -236,7 +235,7 @@ function claimedRow(
     past: withLoss(decided.past, coordinator.losses.get(spec.name)),
     token: (decided.token + 1) as Token,
     execution,
-    started: Math.max(now, due),
+    started: Math.max(now, handlerDue(spec, decided)),
     claimedAt: now,
   };
   if (input.kind === 'handedOver') return row;

@@ -215,7 +215,8 @@ export function checkPlan({ policy }: FanOutHandler, items: unknown): readonly s
         'raise it, or let one item stand for several',
     );
   }
-  const texts = items.map((item: unknown, index) => {
+  // A place that was never set is an item too, which `map` would leave out.
+  const texts = Array.from(items, (item: unknown, index) => {
     let text: string | undefined;
     try {
       text = JSON.stringify(item);

@@ -53,7 +53,7 @@ export async function checkItem(item: WantedItem): Promise<ItemCheck> {
   if (!isLeftToItems(row, input)) {
     // Delivered after the end of its run, it would leave a heartbeat that is not removed before the job's next run.
     if (isFirst && row.token > input.token) await endBeats(coordinator, entryOf(coordinator, input));
-    return { kind: 'unwanted', why: 'its run has gone on without it' };
+    return { kind: 'unwanted', why: 'its run has continued without it' };
   }
   if (seen.row.lease === 'leased' || seen.row.isEnding) return { kind: 'held' };
   const control = seen.control === undefined ? undefined : decodeControl(seen.control.metadata);
@@ -111,7 +111,7 @@ export function keepChecking(item: WantedItem, trust: Trust, aborter: Aborter): 
   };
   arm();
   const watch = whenOver(clock, trust, () => {
-    aborter.abort('leaseLost', 'leaseLost', 'whether its run still wants it could not be seen in time');
+    aborter.abort('leaseLost', 'leaseLost', 'whether its run still wants it could not be determined in time');
   });
   return () => {
     stopped = true;

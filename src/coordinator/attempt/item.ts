@@ -9,14 +9,15 @@ import { startRank } from '../../core/ranked-queue';
 import { ForeignRecordError } from '../../core/record';
 import { redactError } from '../../core/recorded-error';
 import { redactNothing } from '../../core/redact';
+import { decodeRow } from '../../core/row';
 import { backoff } from '../../core/run';
 import type { ItemContext } from '../../handler/define-fan-out';
 import { isFanOut } from '../../handler/handlers';
-import { untilAnswered } from '../../lease/deadline';
+import { CALL_LIMIT_MS, untilAnswered, within } from '../../lease/deadline';
 import { type ClosableFence, createFence } from '../../lease/fence';
 import { type PieceStore, StoreError } from '../../lease/store';
 import type { Trust } from '../../lease/trust';
-import { noteItem, whileAtWork } from '../beat';
+import { isLeftToItems, noteItem, whileAtWork } from '../beat';
 import {
   type Aborter,
   type Bounds,
@@ -24,7 +25,7 @@ import {
   type Handled,
   callBounded,
   createAborter,
-  timeoutAfter,
+  timeoutWithin,
 } from '../bounded';
 import { type Coordinator, type Report, keptFromHandlers } from '../coordinator';
 import type { AttemptResult, ItemInput, Worked } from '../message';
@@ -51,20 +52,36 @@ const SEND_AGAIN_MS = 2_000;
  */
 export async function runItem(coordinator: Coordinator, input: ItemInput, report: Report): Promise<ItemResult> {
   const job = coordinator.jobs.get(input.job as JobName);
-  if (job === undefined || !isFanOut(job.handler)) {
-    report.log('warn', `job "${input.job}" does not fan out in this instance's jobs file: item not done`);
-    return { kind: 'item', state: 'stopped' };
-  }
-  const wanted: WantedItem = { coordinator, report, job, handler: job.handler, input };
-  if (coordinator.stopping) return again(wanted, SEND_AGAIN_MS);
+  const here = { coordinator, input };
+  if (coordinator.stopping) return again(here, SEND_AGAIN_MS);
   try {
+    if (job === undefined || !isFanOut(job.handler)) return await leaveToOthers(coordinator, input, report);
+    const wanted: WantedItem = { coordinator, report, job, handler: job.handler, input };
     return await whileAtWork(coordinator, input, () => attemptUnlessEnded(wanted));
   } catch (error) {
     const isKnown = error instanceof StoreError || error instanceof ForeignMetadataError;
     if (!isKnown && !(error instanceof ForeignRecordError)) throw error;
     report.log('warn', `job "${input.job}", item ${String(input.index)}: will be sent again:`, error);
-    return again(wanted, SEND_AGAIN_MS);
+    return again(here, SEND_AGAIN_MS);
   }
+}
+
+/**
+ * While an app is being deployed, its instances with the old jobs file take messages too. As long as the run waits for
+ * the item, it is sent again: an instance whose file has the job may take it then.
+ */
+async function leaveToOthers(coordinator: Coordinator, input: ItemInput, report: Report): Promise<ItemResult> {
+  const name = input.job as JobName;
+  const { clock, store } = coordinator;
+  const what = `job "${name}" does not fan out in this instance's jobs file: item ${String(input.index)}`;
+  const listed = await within(clock, CALL_LIMIT_MS, (signal) => store.readRow(name, { signal }));
+  const row = listed && decodeRow(listed.metadata);
+  if (row === undefined || !isLeftToItems(row, input)) {
+    report.log('warn', `${what} is not done`);
+    return { kind: 'item', state: 'stopped' };
+  }
+  report.log('debug', `${what} is left to others`);
+  return again({ coordinator, input }, BEAT_EVERY_MS);
 }
 
 async function attemptUnlessEnded(wanted: WantedItem): Promise<ItemResult> {
@@ -85,7 +102,7 @@ async function attemptUnlessEnded(wanted: WantedItem): Promise<ItemResult> {
 
 /** Has the item sent again, with the number of its next attempt. */
 function again(
-  { coordinator, input }: WantedItem,
+  { coordinator, input }: Pick<WantedItem, 'coordinator' | 'input'>,
   delay: Millis,
   attempt = input.attempt,
   worked = input.worked,
@@ -205,15 +222,16 @@ async function callItem(
 ): Promise<ItemCall | 'notCalled'> {
   const { coordinator, report, job, handler, input, trust } = item;
   const { clock, settings, concurrencyLimit } = coordinator;
+  const { functionTimeoutMs } = settings;
   const { name, timeoutMs, stallAfterMs, graceMs } = job.spec;
   const what = `item ${String(input.index)} of job "${name}"`;
   const fence = createFence(name, input.token as Token, trust, keptFromHandlers(coordinator));
   const stopWatching = keepChecking(item, trust, aborter);
-  const limit = Math.min(handler.policy.itemTimeoutMs ?? timeoutMs ?? Infinity, settings.functionTimeoutMs - graceMs);
+  const began = clock.monotonic();
+  const limit = Math.min(handler.policy.itemTimeoutMs ?? timeoutMs ?? Infinity, functionTimeoutMs - graceMs);
   const rank = startRank(job.spec, parseRecordKey(input.key)?.scheduledFor ?? 0, input.isBackfilled === true);
   const patience = { signal: aborter.signal, atMostMs: patienceOf(settings, limit + graceMs, 0) };
   let permit: Permit | undefined;
-  const bounds: Bounds = { what, ends: timeoutAfter(limit, what), stallAfterMs, graceMs };
   try {
     permit = await concurrencyLimit?.take(rank, patience);
     if (aborter.signal.aborted) return await abortedBeforeCall(aborter);
@@ -221,6 +239,8 @@ async function callItem(
     if (concurrencyLimit !== undefined && (permit === undefined || !trust.holds)) return 'notCalled';
     const { traceparent, traced } = traceItem(item);
     const calledAt = clock.monotonic();
+    const leftMs = functionTimeoutMs - (calledAt - began);
+    const bounds: Bounds = { what, ends: timeoutWithin(limit, { leftMs, graceMs }, what), stallAfterMs, graceMs };
     noteItem(coordinator, input, { state: 'running', attempt: input.attempt });
     const { ms = 0, since = coordinator.serviceTime.now() } = input.worked ?? {};
     const end = await traced(() =>

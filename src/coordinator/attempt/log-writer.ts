@@ -70,7 +70,7 @@ export function createLogWriter({ coordinator, trust, job, key, name }: LogPlace
     if ((await call((log, signal) => store.appendLog(job, key, log, { text, at: bytes }, { signal }))) === 'refused') {
       const range = { from: bytes, limit: text.length };
       const found = await call((log, signal) => store.readLog(job, key, log, range, { signal }));
-      if (found !== text) throw new ForeignLogError(`log ${String(log)} of run ${key} has text of another writer`);
+      if (found !== text) throw new ForeignLogError(`log ${String(log)} of run ${key} contains text of another writer`);
     }
     bytes += text.length;
   };

@@ -56,11 +56,14 @@ export async function performEnd(
   input: ClaimInput,
   { outcome, reason }: End,
 ): Promise<Stage> {
-  const { handler, input: ownInput } = held.job;
+  const { handler } = held.job;
   const kept = keptBy(held);
   if (!isCall(handler) || !(await hasOperation(kept))) return { handlerCall: undefined };
   if (outcome !== 'cancelled') return perform(held, attempted, input, kept);
-  await callToEnd(held, attempted, reason, (context) => handler.call(context, ownInput, kept));
+  // Its templates may stand for nothing in the input of the file.
+  const wanted = await inputOf(held.job, held.key, held.row.run, held.ask);
+  const runInput = wanted.kind === 'input' ? wanted.input : held.job.input;
+  await callToEnd(held, attempted, reason, (context) => handler.call(context, runInput, kept));
   return { handlerCall: undefined };
 }
 

@@ -30,7 +30,7 @@ export async function inputOf(
 ): Promise<RunInput> {
   const id = parseRecordKey(key)?.request;
   // The job's own input came out of this very handler's schema when the app started.
-  if (asked?.hasInput !== true || id === undefined) return { kind: 'input', input };
+  if (asked?.hasInput !== true || id === undefined) return { kind: 'input', input: copyOf(input) };
   try {
     const body = await ask((store, signal) => store.readRequest(id, { signal }));
     if (body === undefined)
@@ -40,6 +40,36 @@ export async function inputOf(
     if (error instanceof InputError || error instanceof ForeignRecordError) return refused(error.message);
     throw error;
   }
+}
+
+/**
+ * A handler may change its input, and the next run of this process must not begin with what it left. What a schema has
+ * made of the input may also have values of other kinds than JSON: those are not copied.
+ */
+function copyOf(input: unknown): unknown {
+  try {
+    return copyIn(input, new Map());
+  } catch {
+    // A proxy need not allow any look at it, and a list of objects in one another may be too deep.
+    return input;
+  }
+}
+
+function copyIn(value: unknown, copies: Map<object, unknown>): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  const isList = Array.isArray(value);
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (!isList && prototype !== Object.prototype && prototype !== null) return value;
+  const known = copies.get(value);
+  if (known !== undefined) return known;
+  const copy: object = isList ? [] : (Object.create(prototype as object | null) as object);
+  copies.set(value, copy);
+  for (const [key, member] of Object.entries(Object.getOwnPropertyDescriptors(value))) {
+    // Others compute their value when it is read.
+    const isValue = 'value' in member;
+    Object.defineProperty(copy, key, isValue ? { ...member, value: copyIn(member.value, copies) } : member);
+  }
+  return copy;
 }
 
 function parseJson(id: string, body: string): unknown {

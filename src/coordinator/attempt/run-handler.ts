@@ -15,7 +15,7 @@ import { type Redact, redactJson, redactNothing } from '../../core/redact';
 import { dueOf } from '../../core/row';
 import type { AttemptEnd } from '../../core/run';
 import { type JobContext, type JobLog, checkProgress } from '../../handler/handler';
-import { isOrchestration } from '../../handler/handlers';
+import { isCall, isOrchestration } from '../../handler/handlers';
 import type { ClosableFence } from '../../lease/fence';
 import {
   type Aborter,
@@ -25,6 +25,7 @@ import {
   callBounded,
   createAborter,
   timeoutAfter,
+  timeoutWithin,
 } from '../bounded';
 import type { Report, Speaker } from '../coordinator';
 import { type AnytimeStore, type HeldRow, handlerDue, timeOf } from '../held';
@@ -41,6 +42,9 @@ import { PAUSED, type SeenControl, type Turn, type Waiter, waitForTurn } from '.
 
 /** The most records to read: after so many due times without a run, an older run is not worth the search. */
 const RECORDS_AT_MOST = 1_000;
+
+/** A call needs so much grace at least, to end its operation: the next attempt would call beside it. */
+const CALL_GRACE_MS: Millis = 3_000;
 
 /** The longest wait between two readings of the clock while the next due time is waited for. */
 const ARMED_AT_MOST_MS = 30_000;
@@ -71,7 +75,7 @@ export interface HandlerCall {
   readonly waitedForConcurrencyMs?: Millis;
   readonly endedAt: EpochMs;
   readonly result?: unknown;
-  /** What the result had that JSON cannot hold. */
+  /** Values in the result that JSON cannot represent. */
   readonly resultChanges?: readonly string[];
   readonly error: RecordedError | null;
 }
@@ -189,7 +193,8 @@ function reportStart(
 ): void {
   const { run } = held.row;
   if (run === undefined) return;
-  if (held.row.attempt === 1) ping(held.coordinator, held.job.spec, 'start', held.report);
+  // An attempt whose turn did not come has called no handler, and is none of the past ones.
+  if (held.row.past.length === 0) ping(held.coordinator, held.job.spec, 'start', held.report);
   const latenessMs = startedAt - dueOf(held.job.spec, run);
   held.event('started', { at: startedAt, latenessMs, ...waited });
   // The waits that people have set are not an overload.
@@ -200,8 +205,9 @@ function reportStart(
 }
 
 /** A leader job's term ends before the host's functionTimeout would kill it, so that it can hand over. */
-function boundsOf({ coordinator: { settings }, job }: HeldRow): Bounds {
-  const { name, kind, timeoutMs, stallAfterMs, graceMs } = job.spec;
+function boundsOf({ coordinator: { clock, settings }, job, claimed }: HeldRow): Bounds {
+  const { name, kind, timeoutMs, stallAfterMs } = job.spec;
+  const graceMs = isCall(job.handler) ? Math.max(CALL_GRACE_MS, job.spec.graceMs) : job.spec.graceMs;
   const what = `job "${name}"`;
   const hostLimit = settings.functionTimeoutMs - graceMs - TERM_RESERVE_MS;
   if (kind === 'always' && (timeoutMs === undefined || timeoutMs > hostLimit)) {
@@ -217,7 +223,11 @@ function boundsOf({ coordinator: { settings }, job }: HeldRow): Bounds {
     const ends = timeoutAfter(settings.functionTimeoutMs - graceMs, what);
     return { what, ends, stallAfterMs: undefined, graceMs };
   }
-  return { what, ends: timeoutMs === undefined ? undefined : timeoutAfter(timeoutMs, what), stallAfterMs, graceMs };
+  if (timeoutMs === undefined) return { what, ends: undefined, stallAfterMs, graceMs };
+  // An attempt may have waited for its due time. A timeout that does not fit by itself is refused where a host ends it.
+  const isBounded = timeoutMs + graceMs <= settings.functionTimeoutMs;
+  const leftMs = isBounded ? settings.functionTimeoutMs - (clock.monotonic() - claimed.monotonic) : Infinity;
+  return { what, ends: timeoutWithin(timeoutMs, { leftMs, graceMs }, what), stallAfterMs, graceMs };
 }
 
 function contextFor(
@@ -259,9 +269,17 @@ export function jobLog(
     (level: LogLevel) =>
     (...message: unknown[]): void => {
       const hidden = redact === undefined ? undefined : lineOf(textOf(message), redact);
-      const shown = hidden === undefined ? message : [hidden];
-      if (report.line === undefined) report.log(report.raised?.(level, job) ?? level, prefix, ...shown);
-      else report.line(level, speaker, shown);
+      const show = (...shown: readonly unknown[]): void => {
+        if (report.line === undefined) report.log(report.raised?.(level, job) ?? level, prefix, ...shown);
+        else report.line(level, speaker, shown);
+      };
+      try {
+        if (hidden === undefined) show(...message);
+        else show(hidden);
+      } catch {
+        // A value that cannot be shown must not fail the handler.
+        show(textOf(message));
+      }
       log.line(level, () => hidden ?? lineOf(textOf(message), redactNothing));
     };
   return Object.assign(write('info'), {

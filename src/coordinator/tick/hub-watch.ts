@@ -200,7 +200,7 @@ export function hubWatch(coordinator: Coordinator): HubWatch {
         return isLateFor(name, handOver, report);
       } else if (lease !== 'leased') {
         handOvers.forget(name);
-        doubt('the task hub was given a claim and did not make it: the hub must be proven again', report);
+        doubt('the task hub was given a claim but did not make it: the hub must be proven again', report);
       }
       return undefined;
     },

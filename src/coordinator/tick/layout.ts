@@ -26,7 +26,7 @@ export function heedLayout(coordinator: Coordinator, { layout }: Listing, report
   report.event({ event: 'healthy', at: coordinator.serviceTime.now(), reason });
 }
 
-/** Where the jobs are dealt over several accounts, nothing is claimed before the layout has been read. */
+/** Where the jobs are distributed over several accounts, nothing is claimed before the layout has been read. */
 export function claimsOf({ allowance, place }: Coordinator): Allowance['claims'] {
   return allowance?.claims ?? (place !== undefined && place.accounts.length > 1 ? 'none' : 'all');
 }

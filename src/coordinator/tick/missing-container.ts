@@ -38,7 +38,7 @@ export function createContainerWatch({ clock, serviceTime, store }: Coordinator)
       since = undefined;
       if (!wasDeleted) return;
       const reason =
-        `the container at ${store.location} had been deleted, and was made again: jobs without records count as new, ` +
+        `the container at ${store.location} had been deleted, and was created again: jobs without records count as new, ` +
         'and their tokens begin at 1; if their handlers write under a fence, raise the tokens with "cronlease recover ' +
         '--after-failover"';
       event({ event: 'warning', at: serviceTime.now(), reason });

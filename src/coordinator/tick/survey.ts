@@ -10,6 +10,7 @@ import type { ListedControl, Listing, ListOptions } from '../../lease/store';
 import { elapsedSince, moment } from '../../lease/trust';
 import type { Coordinator, Report } from '../coordinator';
 import { troubled } from '../reachability';
+import type { Background } from './background';
 import { decideOnAll, runnable } from './decide-on';
 import type { Fire, TickState } from './fire';
 import { createFirstSight } from './first-sight';
@@ -73,8 +74,7 @@ export function createSurvey(state: TickState): Survey {
   const clockWasSet = clockSteps(clock);
   const planBursts = burstPlanner(state);
   const firstSight = createFirstSight(state);
-  const markLeft = leftRows(coordinator);
-  const purge = recordPurger(coordinator);
+  const workAside = asides(state);
   const container = createContainerWatch(coordinator);
   const sweepEvery = sweepInterval(state);
   let lastSweep: Millis | undefined;
@@ -178,12 +178,8 @@ export function createSurvey(state: TickState): Survey {
     sweepTells(state, whole, fire);
     coordinator.telemetry?.swept(whole);
     if (claimsOf(coordinator) !== 'all') return;
-    for (const work of [purge(whole, fire.report), markLeft(whole, fire.report)]) startIf(state, work);
     firstSight.lacking(whole);
-    const overdue = state.overdue.check(whole, fire.report);
-    // A notice that a job is overdue needs the ledger's answer.
-    const told = (): Promise<void> | undefined => state.notices.check(whole, fire.report);
-    startIf(state, overdue === undefined ? told() : overdue.then(told));
+    workAside(whole, fire.report);
   }
 }
 
@@ -231,6 +227,41 @@ function clockSteps(clock: Clock): () => boolean {
   };
 }
 
+/**
+ * What a sweep does beside claims. It may take minutes: of many jobs, or while storage is slow. No tick waits for it
+ * longer than it lasts anyway, because it would claim nothing meanwhile.
+ */
+function asides({ coordinator, overdue, notices, background }: TickState): (whole: Listing, report: Report) => void {
+  const purge = recordPurger(coordinator);
+  const markLeft = leftRows(coordinator);
+  const [deletes, marks, tells] = [aside(background), aside(background), aside(background)];
+  return (whole, report) => {
+    deletes(() => purge(whole, report));
+    marks(() => markLeft(whole, report));
+    tells(() => {
+      const checked = overdue.check(whole, report);
+      // A notice that a job is overdue needs the ledger's answer.
+      const told = (): Promise<void> | undefined => notices.check(whole, report);
+      return checked === undefined ? told() : checked.then(told);
+    });
+  };
+}
+
+/** Work of one kind, which is left out while the last one goes on. */
+function aside(background: Background): (start: () => Promise<void> | undefined) => void {
+  let isAtWork = false;
+  return (start) => {
+    const work = isAtWork ? undefined : start();
+    if (work === undefined) return;
+    isAtWork = true;
+    background.startAside(
+      work.finally(() => {
+        isAtWork = false;
+      }),
+    );
+  };
+}
+
 function startIf({ background }: TickState, work: Promise<void> | undefined): void {
   if (work !== undefined) background.start(work);
 }
@@ -261,7 +292,7 @@ function tellStrays({ clock, health, serviceTime }: Coordinator, { strays }: Lis
   const harmful = strays?.harmful ?? [];
   if (harmful.length === 0) {
     if (health.over(TROUBLE))
-      report.event({ event: 'healthy', at, reason: 'no blob under jobs/ breaks listings any longer' });
+      report.event({ event: 'healthy', at, reason: 'no blob under jobs/ breaks listings any more' });
     return;
   }
   const reason =

@@ -157,6 +157,7 @@ export function createTicker(coordinator: Coordinator): Ticker {
       }
     }
     await background.allOver();
+    await background.asidesOver(left);
     sayTroublesAgain(coordinator, report);
     purge(hub, report);
     if (survey.prepared) announce(hub, report, { hubProven: state.hubWatch.mayRace, isPoke });

@@ -75,7 +75,7 @@ function sixFields(text: string): SixFields {
 /** Rejects features of other crons that this one lacks, each with a replacement. */
 function refuse(fields: SixFields): void {
   for (const field of fields) {
-    if (/(?:^|[,/-])H(?![A-Z])/i.test(field)) {
+    if (/(?<![A-GI-Z])H(?![A-GI-Z])/i.test(field)) {
       const remedy = 'use a value, and set "spread" to keep jobs apart: H would be random';
       throw new ScheduleError(`has H in "${field}"`, remedy);
     }

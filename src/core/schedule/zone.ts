@@ -53,6 +53,13 @@ export function instantOfWall(zone: Zone, wall: number): number {
   }
 }
 
+/** As {@link instantOfWall}, but of a wall time that the clocks show twice the second instant. */
+export function secondPassOf(zone: Zone, wall: number): number {
+  const first = instantOfWall(zone, wall);
+  const { end, offset, after } = zone.segmentAt(first);
+  return after < offset && wall >= end + after ? wall - after : first;
+}
+
 /** Names that ICU accepts and the IANA database lacks. People misread them: ICU's BST is Dhaka's. */
 const ABBREVIATION =
   /^(?:ACT|AET|AGT|ART|AST|BET|BST|CAT|CNT|CST|CTT|EAT|ECT|IET|IST|JST|MIT|NET|NST|PLT|PNT|PRT|PST|SST|VST|SystemV\/.*)$/i;

@@ -40,7 +40,7 @@ export function resumeJob({ name, controlVersion: version }: Controlled): Action
 export function runJob({ name }: Pick<Job, 'name'>): Action {
   return {
     title: `Run ${name} now?`,
-    effect: 'One run is requested. The schedule stays as it is, and a pause does not hold the run back.',
+    effect: 'One run is requested. The schedule does not change, and a pause does not delay the run.',
     verb: 'Run now',
     decline: 'Do not run',
     input: 'the input of the job',
@@ -56,7 +56,7 @@ export function runJob({ name }: Pick<Job, 'name'>): Action {
 export function startBackfill(name: string, span: object, runs: number): Action {
   return {
     title: `Back-fill ${name}?`,
-    effect: `${plural(runs, 'due time runs', 'due times run')}, one after another. Those that come meanwhile go first.`,
+    effect: `${plural(runs, 'due time runs', 'due times run')}, one after another. Due times that pass meanwhile go first.`,
     verb: 'Start back-fill',
     decline: 'Do not run',
     async carryOut({ note }) {
@@ -69,7 +69,7 @@ export function startBackfill(name: string, span: object, runs: number): Action 
 export function stopBackfill({ name, controlVersion: version }: Controlled): Action {
   return {
     title: `Stop the back-fill of ${name}?`,
-    effect: 'Its run in progress continues. Due times that it has not come to do not run.',
+    effect: 'Its run in progress continues. Its remaining due times do not run.',
     verb: 'Stop back-fill',
     decline: 'Let it run',
     note: 'none',
@@ -141,7 +141,7 @@ export function cancelRun(runId: string): Action {
 export function acknowledge({ name, controlVersion: version }: Controlled): Action {
   return {
     title: `Acknowledge the failures of ${name}?`,
-    effect: 'You look after them: the job is listed below the unacknowledged ones, until its next success.',
+    effect: 'You take care of them. Until its next success, the job is listed below the unacknowledged ones.',
     verb: 'Acknowledge',
     until: 'until its next success',
     async carryOut({ note, until }) {

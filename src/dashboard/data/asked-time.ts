@@ -1,4 +1,4 @@
-import type { DueTimes, RunSummary } from './model';
+import type { DueTimes, OneRun, RunSummary } from './model';
 import { type Scale, instantAt, positionOf } from './place';
 
 /** A run of a moment can still be seen, and hit. */
@@ -6,9 +6,15 @@ export const LEAST = 3;
 const NEAR = 6;
 const MINUTE = 60_000;
 
-/** When a run should have begun: `spread` starts it later than its due time, and that is not late. */
-export function dueAtOf({ scheduledFor, startedAt, latenessMs }: RunSummary): number {
+/** When a run should have begun: later than its due time by `spread`, and in a back-fill when its turn came. */
+export function dueAtOf({ scheduledFor, startedAt, latenessMs, trigger }: RunSummary): number {
+  if (startedAt !== null && trigger === 'backfill') return Date.parse(startedAt);
   return startedAt === null || latenessMs === null ? Date.parse(scheduledFor) : Date.parse(startedAt) - latenessMs;
+}
+
+/** From when on other due times came during a run: it may have waited, or lost its first holder, before it started. */
+export function inProgressFrom({ claimedAt, startedAt, scheduledFor }: OneRun): string {
+  return claimedAt ?? startedAt ?? scheduledFor;
 }
 
 /** The time that a place in the picture means: that of the record there, of a due time near it, or the minute. */

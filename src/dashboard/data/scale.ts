@@ -21,8 +21,11 @@ export function ticksOf(scale: Scale, zone: string, labelWidth: number): readonl
   const step = STEPS.find((one) => span / one <= room) ?? 24 * 28 * HOUR;
   const ticks: Tick[] = [];
   let last: number | undefined;
-  const offset = offsetAt(scale.from, zone) * MINUTE;
-  for (let at = Math.ceil((scale.from + offset) / step) * step - offset; at <= scale.until; at += step) {
+  const offsetOf = (at: number): number => offsetAt(at, zone) * MINUTE;
+  // Where the clocks change, the time that follows by the step is not a round one.
+  const round = (at: number): number => Math.round((at + offsetOf(at)) / step) * step - offsetOf(at);
+  const offset = offsetOf(scale.from);
+  for (let at = Math.ceil((scale.from + offset) / step) * step - offset; at <= scale.until; at = round(at + step)) {
     // Only the first label of a day has the day.
     const label = shortTime(at, zone, last === undefined || dayOf(last, zone) === dayOf(at, zone) ? at : last);
     ticks.push({ at, x: positionOf(scale, at), label });

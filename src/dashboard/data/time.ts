@@ -29,8 +29,19 @@ export function zoneOf(timeZone: string | null | undefined): string {
     case 'utc':
       return 'UTC';
     case 'job':
-      return timeZone ?? 'UTC';
+      return shownZone(timeZone ?? 'UTC');
   }
+}
+
+const zones = new Map<string, string>();
+
+/** The zone, or UTC: the zones of a browser may be older than those of the app. */
+export function shownZone(zone: string): string {
+  const known = zones.get(zone);
+  if (known !== undefined) return known;
+  const shown = knownZone(zone) === 'UTC' ? 'UTC' : zone;
+  zones.set(zone, shown);
+  return shown;
 }
 
 const formats = new Map<string, Intl.DateTimeFormat>();
@@ -39,7 +50,7 @@ function formatOf(zone: string, options: Intl.DateTimeFormatOptions): Intl.DateT
   const key = `${zone} ${JSON.stringify(options)}`;
   let format = formats.get(key);
   if (format === undefined) {
-    format = new Intl.DateTimeFormat('en-GB', { timeZone: zone, hourCycle: 'h23', ...options });
+    format = new Intl.DateTimeFormat('en-GB', { timeZone: shownZone(zone), hourCycle: 'h23', ...options });
     formats.set(key, format);
   }
   return format;
@@ -72,7 +83,7 @@ export function dayOf(at: number, zone: string): string {
 /** A whole instant, for a tooltip: `Sat 21 Nov 2026, 14:05:09 Europe/Berlin`. */
 export function fullTime(at: number, zone: string): string {
   const options = { weekday: 'short', day: 'numeric', month: 'short', year: 'numeric', ...SECONDS } as const;
-  return `${formatOf(zone, options).format(at)} ${zone}`;
+  return `${formatOf(zone, options).format(at)} ${shownZone(zone)}`;
 }
 
 /** The zone's offset from UTC at an instant, in minutes. */
@@ -91,8 +102,9 @@ export function offsetAt(at: number, zone: string): number {
 export function instantIn(text: string, zone: string): number | undefined {
   const wall = Date.parse(`${text}Z`);
   if (Number.isNaN(wall)) return undefined;
-  const guess = wall - offsetAt(wall, zone) * 60_000;
-  return wall - offsetAt(guess, zone) * 60_000;
+  // No clock is a day from UTC: these are the offsets before and after it.
+  const found = [wall - DAY, wall + DAY].map((at) => wall - offsetAt(at, zone) * MINUTE);
+  return found.find((at) => at + offsetAt(at, zone) * MINUTE === wall) ?? found[0];
 }
 
 /** `in 4 min`, `2 h ago`, `now`. */

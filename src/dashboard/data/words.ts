@@ -35,6 +35,13 @@ function labelled<Name extends string>(
   ) as Record<Name, Label>;
 }
 
+/** Why a job has no next due time. */
+export const NO_DUE_TIMES = {
+  timed: 'There is none within the next 5 years.',
+  always: 'There is none: a leader job runs all the time.',
+  manual: 'There is none: it only runs on request.',
+} as const;
+
 export function capital(text: string): string {
   return text.slice(0, 1).toUpperCase() + text.slice(1);
 }

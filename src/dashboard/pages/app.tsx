@@ -144,7 +144,7 @@ function Connection(): JSX.Element {
     <div class="connection" role="status">
       <Icon name="alert" />
       <p class="foreign">
-        {sentence(`What you see is old: ${failure.detail}`)}
+        {sentence(`This page is out of date: ${failure.detail}`)}
         <span aria-hidden="true"> Next try in {seconds} s.</span> <HelpLink topic={topicOfError(failure.code)} />
       </p>
       {failure.status === 401 ? (

@@ -25,14 +25,19 @@ const ACTIONS: Readonly<Record<NonNullable<AuditQuery['action']>, string>> = {
   cancel: 'cancellations',
   pause: 'pauses',
   resume: 'ends of pauses',
+  maintenance: 'ends of maintenance',
   ack: 'acknowledgements',
   unack: 'acknowledgements taken back',
   cordon: 'cordons',
   uncordon: 'cordons lifted',
   unlock: 'leases broken',
   forget: 'jobs forgotten',
+  recover: 'repairs after a failover',
   shards: 'shards',
 };
+
+/** Changes whose target is not a job. */
+const OF_SEVERAL: ReadonlySet<string> = new Set(['maintenance', 'recover', 'shards']);
 
 const LABELS: Readonly<Record<Entry['state'], Label>> = {
   done: { word: 'Done', icon: 'check', tone: 'good' },
@@ -129,7 +134,7 @@ function Loaded({
 
 function Row({ entry }: { readonly entry: Entry }): JSX.Element {
   const { at, actor, identity, proven, channel, note, action, target, state, before, after } = entry;
-  const isOfJob = !action.includes('cordon') && action !== 'shards';
+  const isOfJob = !action.includes('cordon') && !OF_SEVERAL.has(action);
   return (
     <tr role="row">
       <td role="cell">

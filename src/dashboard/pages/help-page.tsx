@@ -29,8 +29,8 @@ export function HelpPage(): JSX.Element {
       <article>
         <h1>What to do</h1>
         <p>
-          It is always safe to read, to wait, and to pause a job. To run a due time again is safe if its handler is
-          idempotent or writes through its fence. If you look after a failing job, acknowledge it.
+          It is always safe to read, to wait, and to pause a job. Running a due time again is safe if its handler is
+          idempotent or writes through its fence. If you take care of a failing job, acknowledge it.
         </p>
         {HELP.map(({ title, own, topics }) => (
           <section key={title}>

@@ -37,7 +37,7 @@ export function JobPage({ name }: { readonly name: string }): JSX.Element {
       {failure?.status === 404 ? (
         <Notice title="There is no such job">
           <p>
-            Neither the jobs file of this app nor storage has it. <Link href={pageOf({})}>All jobs</Link>
+            Neither the jobs file of this app nor storage contains it. <Link href={pageOf({})}>All jobs</Link>
           </p>
         </Notice>
       ) : (
@@ -89,7 +89,7 @@ function Below({ job, listed, due, failure }: BelowProps): JSX.Element {
       </div>
       {inFile && job.settings?.kind === 'timed' && <BackfillPanel job={job} />}
       <div class="two">
-        {inFile && <DueTimes due={due} failure={failure} />}
+        {job.settings !== null && <DueTimes kind={job.settings.kind} due={due} failure={failure} />}
         <SettingsInWords settings={job.settings} />
       </div>
     </>

@@ -1,5 +1,6 @@
 import type { JSX } from 'preact';
 import { pathOf } from '../../client/operations';
+import { inProgressFrom } from '../data/asked-time';
 import { cancelRun, rerun } from '../data/actions';
 import { Log } from '../parts/log';
 import { pageOf } from '../data/address';
@@ -178,8 +179,9 @@ function TokenFacts({
 }
 
 /** The due times that did not run because this run was in progress. Their records come soon after its end. */
-function OverlappedFact({ run: { job, startedAt, scheduledFor }, until }: OverlappedProps): JSX.Element {
-  const query = new URLSearchParams({ job, outcome: 'overlapped', since: startedAt ?? scheduledFor, until });
+function OverlappedFact({ run, until }: OverlappedProps): JSX.Element {
+  const { job } = run;
+  const query = new URLSearchParams({ job, outcome: 'overlapped', since: inProgressFrom(run), until });
   const version = now.value - Date.parse(until) < RECORDS_LATEST_MS ? Math.floor(now.value / READ_AGAIN_MS) : undefined;
   const { body, failure } = useRead<Runs>(`${pathOf('listRuns')}?${query.toString()}`, version);
   return (

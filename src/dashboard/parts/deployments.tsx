@@ -37,13 +37,13 @@ function isWell(deployment: Deployment, all: readonly Deployment[]): boolean {
 
 function restOf(all: readonly Deployment[], shown: readonly Deployment[]): string {
   const bad = all.filter((one) => !shown.includes(one) && !isWell(one, all)).length;
-  return bad === 0 ? 'the others are well' : `${String(bad)} more in trouble`;
+  return bad === 0 ? 'the others are healthy' : `${String(bad)} more in trouble`;
 }
 
 /** The deployments on one line, each with its problems. */
 export function Deployments({ deployments }: { readonly deployments: readonly Deployment[] }): JSX.Element {
   if (deployments.length === 0) {
-    return <p class="deployments muted">No deployment has reported a tick in the last week, so that nothing runs.</p>;
+    return <p class="deployments muted">No deployment has reported a tick in the last week, so nothing runs.</p>;
   }
   const byTrouble = deployments.toSorted((a, b) => Number(isWell(a, deployments)) - Number(isWell(b, deployments)));
   const shown = deployments.length <= SHOWN ? deployments : byTrouble.slice(0, SHOWN - 1);

@@ -4,19 +4,21 @@ import type { DueTimes as Due } from '../data/model';
 import { Ago } from './parts';
 import { FailureLine } from './failure-notice';
 import { fullTime, offsetAt, span, zoneOf } from '../data/time';
+import { NO_DUE_TIMES } from '../data/words';
 
 interface DueTimesProps {
+  readonly kind: keyof typeof NO_DUE_TIMES;
   readonly due: Due['jobs'][number] | undefined;
   readonly failure: Failure | undefined;
 }
 
 /** The next due times, with the changes of the clock between them. */
-export function DueTimes({ due, failure }: DueTimesProps): JSX.Element {
+export function DueTimes({ kind, due, failure }: DueTimesProps): JSX.Element {
   return (
     <section>
       <h2>Next due times</h2>
       {failure !== undefined && <FailureLine failure={failure} />}
-      {due !== undefined && due.due.length === 0 && <p class="muted">There is none: it only runs on request.</p>}
+      {due !== undefined && due.due.length === 0 && <p class="muted">{NO_DUE_TIMES[kind]}</p>}
       {due !== undefined && due.due.length > 0 && <List due={due} />}
     </section>
   );

@@ -45,7 +45,7 @@ export function Log({ runId, zone, isOpen, progress, items = [] }: LogProps): JS
             <h2>Log</h2>
             <ItemSelect entries={log.entries} items={items} />
           </div>
-          <Notice title={isOpen ? 'Its handler has not said anything yet' : 'Its handler said nothing'}>
+          <Notice title={isOpen ? 'Its handler has not logged anything yet' : 'Its handler logged nothing'}>
             <p>Lines of ctx.log appear here, unless the job has "logs": "none".</p>
           </Notice>
         </>

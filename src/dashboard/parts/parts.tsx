@@ -5,7 +5,7 @@ import { changed, go, pageOf, param } from '../data/address';
 import { now } from '../data/clock';
 import type { HeldOrder } from '../data/held-order';
 import { environment } from '../data/session';
-import { MINE, exactTime, fullTime, relative, shortTime, span, zoneOf } from '../data/time';
+import { MINE, exactTime, fullTime, relative, shortTime, shownZone, span, zoneOf } from '../data/time';
 import type { IconName, Label } from '../data/words';
 
 const PATHS: Readonly<Record<IconName, string>> = {
@@ -153,7 +153,7 @@ export function InHowLong({ at, zone }: TimeProps): JSX.Element {
 }
 
 function inBothZones(at: number, zone: string | null | undefined): string {
-  const zones = new Set([MINE, zone ?? 'UTC', 'UTC']);
+  const zones = new Set([MINE, shownZone(zone ?? 'UTC'), 'UTC']);
   return [...zones].map((one) => fullTime(at, one)).join('\n');
 }
 

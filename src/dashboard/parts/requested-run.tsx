@@ -30,7 +30,7 @@ function Requested({ job, id }: { readonly job: string; readonly id: string }): 
           <Link href={runHref(current)}>Another run of the job</Link> is in progress, and goes first.
         </p>
       ) : (
-        <p class="muted">The run appears here as soon as it starts, mostly within seconds.</p>
+        <p class="muted">The run appears here as soon as it starts, usually within seconds.</p>
       )}
       <p>
         <Link href={pageOf({ job })}>{job}</Link> · <Link href={pageOf({ view: 'deployments' })}>Deployments</Link>

@@ -57,12 +57,12 @@ export function RunFilters({ ofAll = false }: { readonly ofAll?: boolean }): JSX
       />
       <Choice
         filter="channel"
-        label="From where they were asked for"
+        label="From where they were requested"
         all="From anywhere"
         options={Object.entries(CHANNELS)}
       />
-      <Words filter="actor" label="Who asked for the runs" hint="Asked by" most={100} />
-      <Words filter="note" label="Why the runs were asked for" hint="Note" most={200} />
+      <Words filter="actor" label="Who requested the runs" hint="Asked by" most={100} />
+      <Words filter="note" label="Why the runs were requested" hint="Note" most={200} />
     </div>
   );
 }

@@ -102,7 +102,10 @@ function places(each: number): (index: number) => Place {
 
 /** The audit of the jobs on Azure has no place for changes on this machine. */
 const NO_SECOND_AUDIT = Object.fromEntries(
-  ['', '__blobServiceUri', '__credential', '__clientId'].map((part) => [`CRONLEASE_AUDIT${part}`, '']),
+  ['', '__blobServiceUri', '__credential', '__clientId', '__managedIdentityResourceId'].map((part) => [
+    `CRONLEASE_AUDIT${part}`,
+    '',
+  ]),
 );
 
 /** The settings that make each instance its own deployment, on the shared storage. */

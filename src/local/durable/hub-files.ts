@@ -46,9 +46,12 @@ export function hubFiles(folder: string): HubFiles {
   let journal: number | undefined;
   let bytes = 0;
   let compactAt = COMPACT_BYTES;
+  /** Its end may be cut off. */
+  let isCut = false;
 
   const compact = (): number => {
     if (journal !== undefined) fs.closeSync(journal);
+    journal = undefined;
     const live = lastLines(file);
     // The process may be killed at any time, so the new journal must appear whole or not at all.
     fs.writeFileSync(`${file}.new`, [...live.values()].join(''));
@@ -56,11 +59,17 @@ export function hubFiles(folder: string): HubFiles {
     const anew = fs.openSync(file, 'a');
     bytes = fs.fstatSync(anew).size;
     compactAt = Math.max(COMPACT_BYTES, 2 * bytes);
+    isCut = false;
     return anew;
   };
   const append = (id: string, json: string): void => {
-    if (journal === undefined || bytes >= compactAt) journal = compact();
-    bytes += fs.writeSync(journal, `${encodeURIComponent(id)} ${json}\n`);
+    if (journal === undefined || isCut || bytes >= compactAt) journal = compact();
+    const line = Buffer.from(`${encodeURIComponent(id)} ${json}\n`);
+    // A full disk takes a part of a line, which must not be the beginning of the next one.
+    isCut = true;
+    fs.writeFileSync(journal, line);
+    isCut = false;
+    bytes += line.length;
   };
   return {
     save({ timers: _timers, busy: _busy, ...instance }) {

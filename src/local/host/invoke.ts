@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { systemClock } from '../../system-clock';
 import { type AppRegistry, logAsApp, type LogLine, runHooks } from './core-api';
 import type { HostedFunction } from './functions';
 import type { CoreInvocationContext, InvocationResponse, TypedData } from './rpc';
@@ -32,19 +33,19 @@ export function createInvoke(options: InvokeOptions): Invoke {
   return async (fn, input) => {
     const { invocationId = randomUUID() } = input;
     const { timeoutMs } = options;
-    const overdue =
+    const cancel =
       timeoutMs === undefined
         ? undefined
-        : setTimeout(() => {
+        : systemClock.after(timeoutMs, () => {
             options.onTimeout(
               `Timeout value of ${timeSpan(timeoutMs)} exceeded by function '${fn.name}' (Id: '${invocationId}'). ` +
                 'As on Azure, the process ends with everything that ran in it. Raise "functionTimeout" in host.json.',
             );
-          }, timeoutMs);
+          });
     try {
       return await invokeOnce(options, fn, input, invocationId);
     } finally {
-      clearTimeout(overdue);
+      cancel?.();
     }
   };
 }

@@ -60,7 +60,7 @@ export const AuditQuery = z.strictObject({
   action: z.enum(ACTIONS).optional(),
   channel: z.enum(CHANNELS).optional().describe('Changes that came from there.'),
   since: instant.optional().describe('Made at this time or later.'),
-  cursor: z.string().max(2_000).optional().describe('The `cursor` of the page before.'),
+  cursor: z.string().max(8_000).optional().describe('The `cursor` of the page before.'),
 });
 
 export const Audit = object('Audit', 'A page of changes, newest first.', {
@@ -77,24 +77,29 @@ export const Audit = object('Audit', 'A page of changes, newest first.', {
       target: z.string().describe('The job or the deployment.'),
       state: z
         .enum(['begun', 'done', 'refused'])
-        .describe('`begun`: its end is not known, because its writer died, or storage did not answer.'),
-      before: z.unknown().optional().describe('What was there before. Absent: nothing.'),
-      after: z.unknown().optional().describe('What was there then. Of a refusal, its reason.'),
+        .describe(
+          '`begun`: its end is not known, because its writer died, storage did not answer, or others were faster.',
+        ),
+      before: z.unknown().optional().describe('What was there before. Absent if nothing was.'),
+      after: z
+        .unknown()
+        .optional()
+        .describe('What was there afterwards. For a change that was refused or not completed, the reason.'),
     }),
   ),
   problems: list(z.string()).describe('Entries that cronlease did not write.'),
-  cursor: z.string().nullable().describe('Where the next page begins. Null: there is none.'),
+  cursor: z.string().nullable().describe('Where the next page begins. Null if there is none.'),
 });
 
 const Issue = z.object({
   place: z.string().describe('The member, parameter or header.'),
-  value: z.string().nullable().describe('Its value, cut. Null if it was missing or is secret.'),
+  value: z.string().nullable().describe('Its value, shortened. Null if it is missing or secret.'),
   problem: z.string().describe('What is wrong with it.'),
   remedy: z.string().describe('What to do.'),
 });
 
 export const Problem = object('Problem', 'An error, as RFC 9457 describes it.', {
-  type: z.literal('about:blank').describe('Always `about:blank`: `code` tells the errors apart.'),
+  type: z.literal('about:blank').describe('Always `about:blank`; `code` distinguishes the errors.'),
   title: z.string().describe('The meaning of the status.'),
   status: z.int().describe('The status of the answer.'),
   code: z.string().describe('What went wrong, for programs.'),

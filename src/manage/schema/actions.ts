@@ -35,7 +35,7 @@ export const Resumed = object('Resumed', 'A job that was resumed.', { job: z.str
 export const PausedMany = object('PausedMany', 'What became of several jobs.', {
   done: list(Paused),
   refused: list(z.object({ job: z.string(), code: z.string(), problem: z.string() })).describe(
-    'The jobs that were left as they were.',
+    'The jobs that were left as they were, and planned work that could not be written.',
   ),
 });
 export type PausedMany = z.output<typeof PausedMany>;

@@ -211,10 +211,10 @@ export const Calendar = object('Calendar', 'Outcomes of a job, counted by day.',
   complete: z.boolean().describe('False: there are more records than one answer counts, and older days lack some.'),
 });
 
-/** Selects due times to come. */
+/** Selects future due times. */
 export const DueTimesQuery = z.strictObject({
   job: jobName.optional(),
-  tag: z.string().min(1).max(100).describe('Jobs with this tag only.').optional(),
+  tag: z.string().min(1).max(100).describe('Only jobs with this tag.').optional(),
   from: instant.optional().describe('Due times after this instant. Default: now.'),
   until: instant.optional().describe('Due times up to this instant. Default: no limit.'),
   count: z.coerce.number().int().min(1).max(200).optional().describe('The most for each job. Default: 10.'),

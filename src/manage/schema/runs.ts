@@ -41,13 +41,13 @@ const Attempt = object('Attempt', 'One attempt of a run.', {
   attempt: z.int(),
   token: z.int(),
   deployment: z.string(),
-  startedAt: Instant.nullable().describe('The call of its handler. Null where its holder died or lost its lease.'),
+  startedAt: Instant.nullable().describe('The call of its handler. Null if its holder died or lost its lease.'),
   claimedAt: Instant.optional().describe('The claim, if its holder died or lost its lease.'),
   waitedForConcurrencyMs: Milliseconds.optional().describe(
-    'How long its handler waited for the concurrency limit of its instance. Absent where it did not.',
+    'How long its handler waited for the concurrency limit of its instance. Absent if it did not.',
   ),
   waitedForGroupMs: Milliseconds.optional().describe(
-    "How long it waited, before that, for a place in its job's group. Absent where it did not.",
+    "How long it waited, before that, for a place in its job's group. Absent if it did not.",
   ),
   endedAt: Instant.nullable(),
   outcome: z.enum([...RAN_OUTCOMES, 'holderLost', 'draining', 'planned', 'running']),
@@ -59,7 +59,7 @@ const runSummary = {
   job: z.string(),
   timeZone: z.string().nullable().describe("Of the job. Null: the job is not in this app's jobs file."),
   scheduledFor: Instant.describe(
-    'The due time, or the oldest one of several. For a manual run: when it was asked for.',
+    'The due time, or the oldest one of several. For a manual run: when it was requested.',
   ),
   through: Instant.nullable().describe('The newest due time, if one record covers several.'),
   count: z.int().nullable().describe('How many due times the record covers. Null: unknown.'),
@@ -72,7 +72,7 @@ const runSummary = {
   origin: z
     .object({ actor: z.string(), channel: z.string(), note: z.string().optional() })
     .nullable()
-    .describe('Who asked for the run, from where and why. Null: the schedule started it, or it was not noted.'),
+    .describe('Who requested the run, from where and why. Null: the schedule started it, or it was not noted.'),
   rerunOf: Instant.nullable().describe('The due time of the run that this one repeats: its handler sees that time.'),
   latenessMs: Milliseconds.nullable().describe('From the actual due time to the first call of the handler.'),
   durationMs: Milliseconds.nullable().describe("The handler's time in all attempts, without the waits between them."),
@@ -147,7 +147,7 @@ export const OneRun = object('OneRun', 'A run with its attempts.', {
   inputHidden: z.boolean().optional().describe('Whether there is an input that needs the role `payloads`.'),
   result: z.unknown().optional().describe('The value that the handler returned.'),
   resultHidden: z.boolean().optional().describe('Whether there is a result that needs the role `payloads`.'),
-  resultChanges: list(z.string()).optional().describe('What the result had that JSON cannot hold.'),
+  resultChanges: list(z.string()).optional().describe('Values in the result that JSON cannot represent.'),
   orchestration: z
     .string()
     .optional()
@@ -186,14 +186,14 @@ const LogEntry = object('LogEntry', 'A line of a log, a report of progress, or a
     .describe(
       'The number of the line among those of its attempt, from 1. Of progress and an error: of the line before.',
     ),
-  at: z.string().describe('When it was said, in RFC 3339.'),
+  at: z.string().describe('When it was logged, in RFC 3339.'),
   attempt: z.int().describe('The attempt; of the item, if there is one.'),
   token: z.int().describe('The fencing token of the attempt.'),
-  item: z.int().optional().describe('The item of a fan-out that said it.'),
+  item: z.int().optional().describe('The item of a fan-out that logged it.'),
   level: z.enum(['debug', 'info', 'warn', 'error']).optional().describe('Of a line.'),
   text: z.string().optional().describe('Of a line: any text. Show it only as text.'),
   progress: Progress.optional(),
-  gap: z.object({ lines: z.int() }).optional().describe('Lines that are missing: the attempt said more than is kept.'),
+  gap: z.object({ lines: z.int() }).optional().describe('Missing lines: the attempt logged more than is kept.'),
   error: z
     .string()
     .optional()
@@ -202,7 +202,7 @@ const LogEntry = object('LogEntry', 'A line of a log, a report of progress, or a
     ),
 });
 
-export const RunLog = object('RunLog', 'A page of what the handler of a run said.', {
+export const RunLog = object('RunLog', 'A page of the log of a run.', {
   runId: z.string(),
   entries: list(LogEntry).describe('In order: by attempt, and within it by time.'),
   next: z.string().describe('Where the next page begins: `from` of the next request.'),
@@ -218,9 +218,9 @@ export const RunsQuery = z.strictObject({
   outcome: z.enum(OUTCOMES).optional(),
   failed: z.enum(['true']).optional().describe('Runs that failed, timed out or stalled.'),
   trigger: z.enum(RUN_TRIGGERS).optional().describe('Runs that this started.'),
-  actor: z.string().min(1).max(100).optional().describe('Runs that this person, or the key of this name, asked for.'),
-  channel: z.enum(CHANNELS).optional().describe('Runs that were asked for from there.'),
-  note: z.string().min(1).max(200).optional().describe('Runs that were asked for with this text in the note.'),
+  actor: z.string().min(1).max(100).optional().describe('Runs that this person, or the key of this name, requested.'),
+  channel: z.enum(CHANNELS).optional().describe('Runs that were requested there.'),
+  note: z.string().min(1).max(200).optional().describe('Runs whose request has this text in its note.'),
   since: instant.optional().describe('Due at this time or later.'),
   until: instant.optional().describe('Due before this time.'),
   limit: z.coerce.number().int().min(1).max(500).optional().describe('Default: 50.'),

@@ -31,8 +31,8 @@ export const TimelineQuery = z.strictObject({
     .max(12)
     .optional()
     .describe('The window reaches this far back and this far ahead. Default: 12.'),
-  tag: z.string().min(1).max(100).optional().describe('Jobs with this tag only.'),
-  q: z.string().max(200).optional().describe('Words, each of which the name, the description or a tag has.'),
+  tag: z.string().min(1).max(100).optional().describe('Only jobs with this tag.'),
+  q: z.string().max(200).optional().describe('Words, each of which the name, the description or a tag must contain.'),
   skip: z.coerce.number().int().min(0).max(100_000).optional().describe('Jobs to leave out before the first one.'),
   limit: z.coerce.number().int().min(1).max(100).optional().describe('Default: 50.'),
 });

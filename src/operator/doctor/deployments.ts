@@ -75,7 +75,7 @@ function checkSkew({ name, skewMs }: Deployment): readonly Finding[] {
 
 const SHORT_OF = {
   cpu: ['its process has no CPU time left', 'give its instances more CPU, or let the platform run more of them'],
-  storage: ['storage answers its writes slowly', 'deal the jobs over several storage accounts'],
+  storage: ['storage answers its writes slowly', 'distribute the jobs over several storage accounts'],
 } as const;
 
 function checkLoad({ name, shortOf }: Deployment): readonly Finding[] {
@@ -139,7 +139,7 @@ export function checkCordons(listed: ListedControl | undefined, presences: Prese
     return checkFleet(fleet, deploymentsOf(presences).deployments);
   } catch (error) {
     if (!(error instanceof ForeignMetadataError)) throw error;
-    const remedy = 'delete it: every cordon is lifted by that, and "cronlease cordon" makes them again';
+    const remedy = 'delete it, which lifts every cordon; "cronlease cordon" sets them again';
     return [problem('metadata', `jobs/${FLEET}/control`, error.message, remedy)];
   }
 }
@@ -179,10 +179,10 @@ export function checkLayouts(
       return problem('accounts', null, `${reason}: nothing is claimed there`, remedy);
     }),
     ...other.map(({ name, accounts = 1 }) => {
-      const message = `deals its jobs over ${accounts} account(s), and this list has ${here}`;
+      const message = `distributes its jobs over ${accounts} account(s), but this list has ${here}`;
       return problem('accounts', name, message, 'give all deployments, and this command, the same CRONLEASE_SHARDS');
     }),
   ];
   if (found.length > 0 || here === 1) return found;
-  return [ok('accounts', `the jobs are dealt over ${here} accounts, whose layouts fit`)];
+  return [ok('accounts', `the jobs are distributed over ${here} accounts, whose layouts fit`)];
 }

@@ -76,7 +76,7 @@ async function aboutFile({ store, list }: View, file: JobsFile, live: readonly S
     .filter(({ spec }) => spec === undefined)
     .map(({ name }) => {
       const remedy = `deploy the file that has it, or run "cronlease forget ${name}"`;
-      return warning('orphans', name, 'has a row and is not in the jobs file', remedy);
+      return warning('orphans', name, 'has a row, but is not in the jobs file', remedy);
     });
   const unseen = await inParallel(
     list.jobs.filter(({ spec, listed, isForgotten }) => spec !== undefined && (listed === undefined || isForgotten)),
@@ -102,12 +102,12 @@ async function hasRecords(store: LeaseStore, name: JobName): Promise<boolean> {
 async function withoutRow(store: LeaseStore, name: JobName, isForgotten: boolean): Promise<Finding> {
   const remedy = 'deploy the file, and check that its deployment ticks';
   if (isForgotten || !(await hasRecords(store, name)))
-    return warning('unseen', name, 'is in the jobs file, and no tick has seen it', remedy);
+    return warning('unseen', name, 'is in the jobs file, but no tick has seen it', remedy);
   return problem(
     'unseen',
     name,
-    'has records and no row: the row was deleted, and with it the token, the cursor and the run in progress',
-    'find out who deletes in the store of cronlease; the next tick creates the row again, with a token above every ' +
+    'has records, but no row: the row was deleted, and with it the token, the cursor and the run in progress',
+    'find out who deletes data from the store; the next tick creates the row again, with a token above every ' +
       `earlier one: check then with "cronlease runs ${name}" how its last runs ended`,
   );
 }

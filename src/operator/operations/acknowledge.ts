@@ -2,7 +2,7 @@ import type { EpochMs, JobName } from '../../core/brand';
 import { type Acknowledgement, acknowledgeIncident } from '../../core/incident';
 import type { LeaseStore } from '../../lease/store';
 import { type Acting, type Recorded, operate } from '../audit';
-import { type ChangeOptions, changeControl, checkNote } from '../change-control';
+import { type ChangeOptions, changeControl, checkEnd, checkNote } from '../change-control';
 import type { JobState } from '../job-state';
 import { OperatorError } from '../operator-error';
 import type { Subject } from '../subject';
@@ -54,7 +54,7 @@ interface Acknowledged {
  * with the next success.
  *
  * @param acknowledgement.until when it is to end, if the incident has not ended before
- * @throws OperatorError `NothingToAcknowledge`, `NoteTooLong`, `PastEnd`, `ControlFull`
+ * @throws OperatorError `NothingToAcknowledge`, `NoteTooLong`, `PastEnd`, `EndTooLate`, `ControlFull`
  */
 export async function acknowledge(
   store: LeaseStore,
@@ -69,11 +69,7 @@ export async function acknowledge(
       const message = `job "${subject.name}" neither fails nor is overdue: there is nothing to acknowledge`;
       throw new OperatorError('NothingToAcknowledge', message);
     }
-    if (until !== undefined && until <= state.now) {
-      const at = new Date(until).toISOString();
-      const message = `the acknowledgement is to end at ${at}, which is past: give a later end, or none`;
-      throw new OperatorError('PastEnd', message);
-    }
+    checkEnd('acknowledgement', until, state.now);
     const acknowledgement = acknowledgeIncident(incident, { by, note, at: state.now, until });
     return {
       control: { ...state.control, acknowledgement },

@@ -190,6 +190,10 @@ function counted(
   backfill: Backfill,
   progress: BackfillProgress | undefined,
 ): Pick<BackfillStatus, 'dueTimes' | 'left'> {
+  // The due times of another schedule are not known. It has ended with those that it had come to.
+  if (backfill.scheduleHash !== spec.scheduleHash) {
+    return { dueTimes: (progress?.ran ?? 0) + (progress?.skipped ?? 0), left: 0 };
+  }
   const count = (after: EpochMs | undefined): number => {
     let due = nextOf(spec, backfill, after);
     let found = 0;

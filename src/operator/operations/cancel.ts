@@ -7,7 +7,7 @@ import { type ChangeOptions, changeControl } from '../change-control';
 import { asideRunId, currentRun, stateIn } from '../job-state';
 import { OperatorError } from '../operator-error';
 import type { Subject } from '../subject';
-import { endRunOf } from './forget';
+import { endAside, endRunOf } from './forget';
 import { missingNotices } from './left-notices';
 import { type LeaseTaker, letGo, takeLease, writeStretches } from './take-lease';
 
@@ -63,7 +63,8 @@ export function cancelRun(
       throw new OperatorError('NothingRuns', `job "${name}" has no run in progress${unseen}`);
     }
     if (options?.runId !== undefined && options.runId !== runId) {
-      throw new OperatorError('OtherRun', `run ${options.runId} of job "${name}" is over: ${runId} is in progress`);
+      const wanted = `run ${options.runId} of job "${name}" has not begun, or is over`;
+      throw new OperatorError('OtherRun', `${wanted}: ${runId} is in progress`);
     }
     // A control holds one request, and the other run has not read it.
     if (control.cancel !== undefined && control.cancel !== runId && [current, aside].includes(control.cancel)) {
@@ -102,12 +103,15 @@ async function endLeftRun(desk: LeaseTaker, job: JobName, wanted: string): Promi
   const seen = listing.jobs.get(job)?.row;
   const { row, lease, control, now } = stateIn(listing, job);
   if (seen === undefined || row === undefined || lease === 'held') return false;
-  if ((await currentRun(desk.store, job, { row, lease })) !== wanted) return false;
+  const current = await currentRun(desk.store, job, { row, lease });
+  const isAside = current === undefined && asideRunId(job, row) === wanted;
+  if (current !== wanted && !isAside) return false;
   const holding = await takeLease(desk, job, seen);
-  const ended = await endRunOf(desk, holding, row, now);
+  const ended = await (isAside ? endAside : endRunOf)(desk, holding, row, now);
   await writeStretches(desk, holding, row.owed);
   // Released, the row would say that these notices exist. Otherwise whoever claims it next creates them.
-  const missing = await missingNotices(desk.store, job, ended.telling, control);
+  const telling = lease === 'available' ? [] : ended.telling;
+  const missing = await missingNotices(desk.store, job, telling, control);
   if (missing.length === 0) await letGo(desk, holding);
   return true;
 }

@@ -1,5 +1,5 @@
 import { nearest } from '../../config/suggest';
-import type { EpochMs } from '../../core/brand';
+import type { EpochMs, ETag } from '../../core/brand';
 import {
   type Cordon,
   FLEET,
@@ -96,6 +96,12 @@ export async function startMaintenance(
   });
 }
 
+/** Whether a notice of planned work for these jobs is shown. */
+export async function isPlanned(store: LeaseStore, jobs: string, options?: CallOptions): Promise<boolean> {
+  const { fleet, now } = await readFleet(store, options);
+  return maintenanceAt(fleet, now).some((one) => one.jobs === jobs);
+}
+
 /**
  * Ends every notice of planned work for these jobs, as the operator chose them.
  *
@@ -128,16 +134,21 @@ function changeFleet<Result>(
       remedy:
         'Lift the cordons of deployments that are gone, resume jobs whose planned work is over, or use a shorter note.',
     },
-    async read() {
-      const { control, date } = await store.readControl(FLEET, options);
-      const fleet = control === undefined ? NO_FLEET : decodeFleet(control.metadata);
-      return { fleet, now: date, controlEtag: control?.etag };
-    },
+    read: () => readFleet(store, options),
   };
   return changeRecord(store, record, options, ({ fleet: before, now }) => {
     const { fleet, result } = change(before, now);
     return Promise.resolve({ metadata: fleet && encodeFleet(fleet), result });
   });
+}
+
+async function readFleet(
+  store: LeaseStore,
+  options: CallOptions | undefined,
+): Promise<{ readonly fleet: Fleet; readonly now: EpochMs; readonly controlEtag: ETag | undefined }> {
+  const { control, date } = await store.readControl(FLEET, options);
+  const fleet = control === undefined ? NO_FLEET : decodeFleet(control.metadata);
+  return { fleet, now: date, controlEtag: control?.etag };
 }
 
 async function assertKnown(store: LeaseStore, deployment: string, options: CallOptions | undefined): Promise<void> {

@@ -1,9 +1,16 @@
-import { asideKey } from '../../core/backfill';
 import type { EpochMs, JobName, Token } from '../../core/brand';
 import { pendingManualRuns } from '../../core/control';
 import { beforeEnd } from '../../core/notice';
 import { attemptHistory, finalRecord, unknownRecord } from '../../core/record';
-import { PAST_ATTEMPTS, type Row, forgottenRow, isOutcomeUnknown, lostAttempt, mayRecordBeGone } from '../../core/row';
+import {
+  PAST_ATTEMPTS,
+  type Row,
+  asideRow,
+  forgottenRow,
+  isOutcomeUnknown,
+  lostAttempt,
+  mayRecordBeGone,
+} from '../../core/row';
 import { failuresAfter } from '../../core/run';
 import { inParallel } from '../../core/in-parallel';
 import { asideRunId, currentRun, stateIn } from '../job-state';
@@ -57,7 +64,7 @@ export async function forgetJob(desk: LeaseTaker, { job, revision, endRun }: For
   const { row } = state;
   if (seen === undefined || row === undefined) {
     if (state.controlEtag === undefined) {
-      throw new OperatorError('Unseen', `storage has nothing of job "${job}": no coordinator has seen it`);
+      throw new OperatorError('Unseen', `storage contains nothing of job "${job}": no coordinator has seen it`);
     }
     await removeControl(desk, job);
     return { forgottenAt: state.now, already: false, endedRun: undefined, dropped: [] };
@@ -71,11 +78,14 @@ export async function forgetJob(desk: LeaseTaker, { job, revision, endRun }: For
   if (open !== undefined && !endRun) throw unfinished(job, open);
 
   const holding = await takeLease(desk, job, seen);
-  const ended = current === undefined ? row : await endRunOf(desk, holding, row, state.now);
+  // A run with an unknown outcome is over, but its writer may have died before its record.
+  const isUnended = current !== undefined || (isOutcomeUnknown(row) && state.lease === 'expired');
+  const ended = isUnended ? await endRunOf(desk, holding, row, state.now) : row;
   const last = await endAside(desk, holding, ended, state.now);
   await writeStretches(desk, holding, row.owed);
-  // A run that ends as cancelled calls for no notice.
-  const owed = row.telling.filter(({ of }) => current === undefined || of !== row.run?.key);
+  // A run that ends as cancelled calls for no notice. Those of an available row exist, or were deleted since.
+  const telling = state.lease === 'available' ? [] : row.telling;
+  const owed = telling.filter(({ of }) => current === undefined || of !== row.run?.key);
   const missing = await missingNotices(desk.store, job, owed, state.control);
   const dropped = missing.map((one) => leftNotice(job, one));
   const numbers = pendingManualRuns(state.control, row.manualTaken).map(({ number }) => number);
@@ -132,14 +142,9 @@ export async function endRunOf(desk: LeaseTaker, holding: Holding, row: Row, now
 }
 
 /** Ends the back-filled run that waits while due times go first, if there is one, as if it were the row's own. */
-async function endAside(desk: LeaseTaker, holding: Holding, row: Row, now: EpochMs): Promise<Row> {
-  const { backfill } = row;
-  const key = asideKey(backfill);
-  if (backfill?.aside === undefined || key === undefined) return row;
-  const { scheduledFor, since, ...attempts } = backfill.aside;
-  const run = { key, scheduledFor, trigger: 'backfill', since } as const;
-  const waiting = { ...row, ...attempts, run, phase: 'retrying', backfill: { ...backfill, aside: undefined } } as const;
-  return endRunOf(desk, holding, waiting, now);
+export async function endAside(desk: LeaseTaker, holding: Holding, row: Row, now: EpochMs): Promise<Row> {
+  const waiting = asideRow(row);
+  return waiting === undefined ? row : endRunOf(desk, holding, waiting, now);
 }
 
 /** Removes what a forgotten job leaves beside its row and its ledger. */

@@ -8,7 +8,7 @@ import { endNotice, noticeId } from '../../core/notice';
 import type { EndChange, OwedNotice } from '../../core/owed-notice';
 import type { LedgerRecord } from '../../core/record';
 import { readUnlessForeign } from '../../coordinator/ledger';
-import type { NoticeStore, LedgerStore } from '../../lease/store';
+import type { LeaseStore } from '../../lease/store';
 
 /** A notice that a dead holder has left, as a command reports it. */
 export interface LeftNotice {
@@ -20,17 +20,18 @@ export function leftNotice(job: JobName, { change, of }: OwedNotice): LeftNotice
   return { change, runId: runIdOf(job, of) };
 }
 
-/** The notices among these that do not exist. */
+/** The notices among these that do not exist. They lie in the account of their job. */
 export async function missingNotices(
-  store: NoticeStore,
+  store: LeaseStore,
   job: JobName,
   telling: readonly OwedNotice[],
   control: Control,
 ): Promise<readonly OwedNotice[]> {
+  const home = store.home?.(job) ?? store;
   const missing: OwedNotice[] = [];
   for (const owed of telling) {
     if (owed.change === 'paused' && !isPausedFor(control, runIdOf(job, owed.of))) continue;
-    if ((await store.readNotice(noticeId(job, owed.change, owed.of))) === undefined) missing.push(owed);
+    if ((await home.readNotice(noticeId(job, owed.change, owed.of))) === undefined) missing.push(owed);
   }
   return missing;
 }
@@ -40,7 +41,7 @@ export async function missingNotices(
  * deployments', and a person's shell may lack it.
  */
 export async function createNotices(
-  store: NoticeStore & LedgerStore,
+  store: LeaseStore,
   spec: JobSpec,
   owedNotices: readonly OwedNotice[],
   now: EpochMs,
@@ -52,7 +53,7 @@ export async function createNotices(
     const record = found === 'foreign' || found?.record.state !== 'final' ? undefined : withoutErrors(found.record);
     const notice = endNotice(spec, owed, record);
     const metadata = encodeDelivery(newDelivery(notice, notify.to, NOBODY, now));
-    await store.createNotice(notice.id, { body: asciiJson(notice), metadata });
+    await (store.home?.(name) ?? store).createNotice(notice.id, { body: asciiJson(notice), metadata });
   }
 }
 

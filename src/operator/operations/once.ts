@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
-import type { EpochMs } from '../../core/brand';
-import { openPause } from '../../core/control';
+import type { EpochMs, JobName } from '../../core/brand';
+import { currentPause, pendingManualRuns } from '../../core/control';
 import type { JobSpec } from '../../core/job';
 import { recordKey, runIdOf } from '../../core/key';
 import { isInstant, isObject, parsedJson } from '../../core/metadata';
 import { readRecord } from '../../coordinator/ledger';
 import type { CallOptions, LeaseStore } from '../../lease/store';
-import { readState } from '../job-state';
+import { type JobState, readState } from '../job-state';
 import { OperatorError } from '../operator-error';
 import type { RequestedRun, WantedRun } from './request';
 
@@ -19,37 +19,69 @@ export interface OnceKey {
 }
 
 /** The id and the time of the request that a key names. */
-export type Named = Required<Pick<WantedRun, 'id' | 'time'>>;
+export type Named = Pick<WantedRun, 'id'> & { readonly time: EpochMs };
 
 /**
  * Makes the request of a key once, however often it is sent. The first call notes the time of the request, which
- * decides, together with the key, the id of its run. Decision 105.
+ * decides, together with the key, the id of its run. A request that was refused until its time is old is noted again:
+ * at its first time, it would expire. Decision 105.
  *
  * @param request makes the request; it may find that it was made already
  * @throws OperatorError `KeyReused` if the key named another request before
  */
 export async function once(
   store: LeaseStore,
-  { name }: Pick<JobSpec, 'name'>,
+  { name, catchUpWindowMs }: Pick<JobSpec, 'name' | 'catchUpWindowMs'>,
   key: OnceKey,
   request: (named: Named) => Promise<RequestedRun>,
   options?: CallOptions,
 ): Promise<RequestedRun> {
-  const id = hash(key.name).slice(0, 20);
+  const id = hash(key.name).slice(0, ID_LENGTH);
+  const content = hash(key.content);
+  const home = store.home?.(name) ?? store;
   const state = await readState(store, name, options);
-  const { time, isFirst } = await note(
-    store.home?.(name) ?? store,
-    `once${id}`,
-    hash(key.content),
-    timeOf(state.now, id),
-    options,
+  for (let turn = 0; ; turn += 1) {
+    const { time, isFirst } = await note(home, noteOf(id, turn), content, timeOf(state.now, id), options);
+    const made = isFirst ? undefined : await madeBefore(store, name, { id, time }, state, options);
+    if (made !== undefined) return made;
+    if (isFirst || state.now - time < catchUpWindowMs / 2) return request({ id, time });
+  }
+}
+
+/** The run, if an earlier call has made the request: it waits, is the row's own, or is over. */
+async function madeBefore(
+  store: LeaseStore,
+  name: JobName,
+  { id, time }: Named,
+  { row, control, now }: JobState,
+  options: CallOptions | undefined,
+): Promise<RequestedRun | undefined> {
+  const key = recordKey(time, id);
+  // A call that names the version of the control would find that of the first one.
+  const ahead = pendingManualRuns(control, row?.manualTaken ?? 0).findIndex(
+    (one) => recordKey(one.time, one.id) === key,
   );
-  const run = recordKey(time, id);
-  const isMade =
-    !isFirst && (state.row?.run?.key === run || (await readRecord(store, name, run, options)) !== undefined);
-  if (!isMade) return request({ id, time });
-  const paused = openPause(state.control) !== undefined;
-  return { runId: runIdOf(name, run), requestedAt: time, ahead: 0, seen: true, paused };
+  const isMade = ahead >= 0 || row?.run?.key === key || (await readRecord(store, name, key, options)) !== undefined;
+  if (!isMade) return undefined;
+  return {
+    runId: runIdOf(name, key),
+    requestedAt: time,
+    ahead: Math.max(0, ahead),
+    seen: ahead < 0 || row !== undefined,
+    paused: currentPause(control, now) !== undefined,
+  };
+}
+
+const ID_LENGTH = 20;
+
+/** Whether this is the id of a request with a key: other ids are shorter. */
+export function isKeyed(id: string): boolean {
+  return id.length === ID_LENGTH;
+}
+
+/** Under which id the note of a key lies, by the id of its request, and how often it was noted before. */
+export function noteOf(id: string, turn: number): string {
+  return turn === 0 ? `once${id}` : `once${id}x${String(turn)}`;
 }
 
 /** The service's time has a resolution of 1 s: requests of one second get different times. */

@@ -4,21 +4,22 @@ import { READS_CONTROL_AGAIN_MS, READ_CONTROL_MS } from '../../core/early-claim'
 import { inParallel } from '../../core/in-parallel';
 import { isoOf, isoOrNull } from '../../core/iso';
 import { type JobSpec, actualTime, nextDue } from '../../core/job';
+import { isPattern } from '../../core/job-pattern';
 import { recordKey, runIdOf } from '../../core/key';
 import { UNRUN_OUTCOMES } from '../../core/outcome';
 import type { Row } from '../../core/row';
-import type { LeaseStore } from '../../lease/store';
+import type { LeaseStore, MissingAccount } from '../../lease/store';
 import type { Paused, PausedMany } from '../../manage/schema/actions';
 import type { Pause as ShownPause } from '../../manage/schema/jobs';
 import { type Acting, operate } from '../audit';
-import { type ChangeOptions, changeControl, checkNote } from '../change-control';
+import { type ChangeOptions, changeControl, checkEnd, checkNote } from '../change-control';
 import { currentRun, readState } from '../job-state';
 import { OperatorError } from '../operator-error';
 import { orRefusal } from './refusal';
 import type { Subject } from '../subject';
 import { placeInGroup } from '../views/explain';
 import { recordOf } from '../views/find-record';
-import { endMaintenance, startMaintenance } from './fleet';
+import { endMaintenance, isPlanned, startMaintenance } from './fleet';
 
 /** The most due times that are counted. */
 const COUNTED = 10_000;
@@ -70,16 +71,16 @@ function choiceInWords({
 export interface Chosen {
   readonly jobs: readonly Subject[];
   readonly choice: Parameters<typeof choiceInWords>[0];
+  /** The accounts that did not answer: a pattern may select jobs of them that are in no file. */
+  readonly missing: readonly MissingAccount[];
 }
 
 /** Pauses several jobs, and shows that to all as planned work if at least one of them was paused. */
-export async function pauseMany(acting: Acting, { jobs, choice }: Chosen, terms: PauseTerms): Promise<PausedMany> {
-  const paused = await forEachJob(jobs, (subject) => pause(acting, subject, terms));
-  if (paused.done.length > 0) {
-    const work = { ...whoOf(acting, terms), until: terms.untilIn('UTC'), jobs: choiceInWords(choice) };
-    await startMaintenance(acting.store, work, acting);
-  }
-  return paused;
+export async function pauseMany(acting: Acting, chosen: Chosen, terms: PauseTerms): Promise<PausedMany> {
+  const paused = await forEachJob(chosen, (subject) => pause(acting, subject, terms));
+  if (paused.done.length === 0) return paused;
+  const work = { ...whoOf(acting, terms), until: lastEnd(paused.done), jobs: choiceInWords(chosen.choice) };
+  return withWork(paused, work.jobs, () => startMaintenance(acting.store, work, acting));
 }
 
 /**
@@ -87,10 +88,41 @@ export async function pauseMany(acting: Acting, { jobs, choice }: Chosen, terms:
  *
  * @param work the `jobs` of the planned work. Default: those of the choice
  */
-export async function resumeMany(acting: Acting, { jobs, choice }: Chosen, work?: string): Promise<PausedMany> {
-  const resumed = await forEachJob(jobs, (subject) => resume(acting, subject));
-  await endMaintenance(acting.store, work ?? choiceInWords(choice), acting);
-  return resumed;
+export async function resumeMany(acting: Acting, chosen: Chosen, work?: string): Promise<PausedMany> {
+  const resumed = await forEachJob(chosen, (subject) => resume(acting, subject));
+  const words = work ?? choiceInWords(chosen.choice);
+  return withWork(resumed, words, () => endWork(acting, words));
+}
+
+/** Planned work that cannot be written stands beside the jobs: an error would hide what became of them. */
+async function withWork(acted: PausedMany, work: string, write: () => Promise<unknown>): Promise<PausedMany> {
+  if (acted.done.length + acted.refused.length === 0) {
+    await write();
+    return acted;
+  }
+  const end = await orRefusal(async () => {
+    await write();
+    return undefined;
+  });
+  if (end === undefined) return acted;
+  const problem = `the planned work of ${work} could not be written: ${end.problem}`;
+  return { ...acted, refused: [...acted.refused, { job: work, code: end.code, problem }] };
+}
+
+/** When the last of these pauses ends, each of which ends by the clocks of its job. Undefined: one has no end. */
+function lastEnd(done: readonly Paused[]): EpochMs | undefined {
+  const last = Math.max(...done.map(({ pause: { until } }) => (until === null ? Infinity : Date.parse(until))));
+  return last === Infinity ? undefined : last;
+}
+
+/** Has its own entry: it may be work that others began, and perhaps no job was resumed. */
+async function endWork(acting: Acting, work: string): Promise<void> {
+  if (!(await isPlanned(acting.store, work, acting))) return;
+  await operate(acting, 'maintenance', work, async () => {
+    const ended = await endMaintenance(acting.store, work, acting);
+    const before = ended.map(({ since, until, ...who }) => ({ ...who, since: isoOf(since), until: isoOrNull(until) }));
+    return { answer: {}, before, after: [] };
+  });
 }
 
 function whoOf({ origin: { actor, note = '' } }: Acting, { by = actor }: PauseTerms): Pick<Pause, 'by' | 'note'> {
@@ -98,14 +130,23 @@ function whoOf({ origin: { actor, note = '' } }: Acting, { by = actor }: PauseTe
 }
 
 /** Acts on the jobs, several at a time. A refusal about one of them stops none of the others. */
-async function forEachJob(jobs: readonly Subject[], act: (subject: Subject) => Promise<Paused>): Promise<PausedMany> {
+async function forEachJob(
+  { jobs, choice, missing }: Chosen,
+  act: (subject: Subject) => Promise<Paused>,
+): Promise<PausedMany> {
   const ends = await inParallel(new Set(jobs), async (subject) => ({
     job: subject.name,
     end: await orRefusal(() => act(subject)),
   }));
   return {
     done: ends.flatMap(({ end }) => ('kind' in end ? [] : [end])),
-    refused: ends.flatMap(({ job, end }) => ('kind' in end ? [{ job, code: end.code, problem: end.problem }] : [])),
+    refused: [
+      ...ends.flatMap(({ job, end }) => ('kind' in end ? [{ job, code: end.code, problem: end.problem }] : [])),
+      ...(choice.names.some(isPattern) ? missing : []).map(({ location: job, reason }) => {
+        const problem = `${reason}: its jobs that are not in the jobs file are left as they are`;
+        return { job, code: 'StoreUnavailable', problem };
+      }),
+    ],
   };
 }
 
@@ -167,7 +208,7 @@ async function isRun(store: LeaseStore, name: JobName, key: string): Promise<boo
  * early: {@link stillRuns}.
  *
  * @param pause.until when the pause is to end by itself
- * @throws OperatorError `AlreadyPaused`, `NoteTooLong`, `PastEnd`, `ControlFull`
+ * @throws OperatorError `AlreadyPaused`, `NoteTooLong`, `PastEnd`, `EndTooLate`, `ControlFull`
  */
 export async function pauseJob(
   store: LeaseStore,
@@ -182,10 +223,7 @@ export async function pauseJob(
       const who = `since ${new Date(open.since).toISOString()} by ${open.by}: ${open.note}`;
       throw new OperatorError('AlreadyPaused', `job "${subject.name}" is paused already, ${who}`);
     }
-    if (until !== undefined && until <= now) {
-      const at = new Date(until).toISOString();
-      throw new OperatorError('PastEnd', `the pause is to end at ${at}, which is past: give a later end, or none`);
-    }
+    checkEnd('pause', until, now);
     const pause: Pause = { by, note, since: now, until };
     return { control: { ...control, pauses: [...control.pauses, pause] }, result: pause };
   });

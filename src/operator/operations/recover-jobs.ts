@@ -1,10 +1,12 @@
+import { type Backfill, asideKey } from '../../core/backfill';
 import type { EpochMs, JobName } from '../../core/brand';
 import { PLAN_PIECE, STOP_PIECE } from '../../core/fan-out';
 import type { Stretch } from '../../core/outcome';
 import type { JobSpec, JobsFile } from '../../core/job';
 import { parseRecordKey, recordKey, runIdOf } from '../../core/key';
-import { attemptHistory, finalRecord, unknownRecord } from '../../core/record';
+import { attemptHistory, finalRecord, openRecord, unknownRecord } from '../../core/record';
 import {
+  ENDING,
   type RecordView,
   type RecoverChoices,
   type Recovery,
@@ -13,11 +15,13 @@ import {
   afterFailover,
   listedFrom,
 } from '../../core/failover';
-import { OWED_STRETCHES, type Row, encodeRow, firstCursor, newRow } from '../../core/row';
+import { OWED_STRETCHES, type Row, asideRow, encodeRow, firstCursor, newRow } from '../../core/row';
 import { readRecord } from '../../coordinator/ledger';
-import type { ListedRecord, ListedRow, Listing } from '../../lease/store';
+import { sameMetadata } from '../../core/metadata';
+import type { ListedRecord, ListedRow, Listing, MissingAccount } from '../../lease/store';
 import type { OwedNotice } from '../../core/owed-notice';
 import { inParallel } from '../../core/in-parallel';
+import { recordsBetween } from './backfill-plan';
 import { type LeftNotice, createNotices, leftNotice, missingNotices } from './left-notices';
 import { type JobState, stateIn } from '../job-state';
 import { OperatorError } from '../operator-error';
@@ -51,7 +55,7 @@ export type JobRecovery =
       readonly cursor: Change;
       readonly run: (RunRecovery & { readonly runId: string }) | undefined;
       readonly stretches: readonly Stretch[];
-      /** Ids of runs that were started and are in no row. They end as `failed`. */
+      /** Ids of runs that were started and that no row continues. They end as `failed`. */
       readonly abandoned: readonly string[];
       /** Notices that a dead holder has left, with their receivers. Without any, the notice is dropped. */
       readonly notices: readonly (LeftNotice & { readonly to: readonly string[] })[];
@@ -90,12 +94,23 @@ export async function recoverJobs(
     );
   }
   const specs = new Map(request.file.jobs.map((spec) => [spec.name, spec]));
-  const names = [...new Set([...specs.keys(), ...listing.jobs.keys()])].sort();
+  const { store } = desk;
+  const away = listing.missing ?? [];
+  // The rows of an account that was not listed are not lost.
+  const names = [...new Set([...specs.keys(), ...listing.jobs.keys()])]
+    .filter((job) => !away.some(({ location }) => location === (store.home?.(job) ?? store).location))
+    .sort();
   const jobs = await inParallel(names, async (job) => {
     const result = await orRefusal(() => recoverJob(desk, { ...request, until }, listing, job, specs.get(job)));
     return result && { ...result, job };
   });
-  return { until, jobs: jobs.filter((job) => job !== undefined) };
+  return { until, jobs: [...jobs.filter((job) => job !== undefined), ...away.map(unlisted)] };
+}
+
+/** Stands for all jobs of the account. */
+function unlisted({ location, reason }: MissingAccount): JobRecovery {
+  const problem = `${reason}: its jobs are left as they are`;
+  return { kind: 'refused', job: location as JobName, code: 'StoreUnavailable', problem };
 }
 
 async function recoverJob(
@@ -106,7 +121,8 @@ async function recoverJob(
   spec: JobSpec | undefined,
 ): Promise<JobRecovery | undefined> {
   const state = stateIn(listing, job);
-  const records = await recordsOf(desk, job, spec, state.row && listedFrom(state.row, request.until));
+  const listed = await recordsOf(desk, job, spec, state.row && listedFrom(state.row, request.until));
+  const records = [...listed, ...(await filledIn(desk, job, state.control.backfill, listed))];
   const row = state.row ?? lostRow(request, spec, records);
   // A control without a row or a job in the file. Nothing of it can go back.
   if (row === undefined) return undefined;
@@ -115,7 +131,9 @@ async function recoverJob(
   const recovery = afterFailover(wreck, request);
   const missing = await missingNotices(desk.store, job, recovery.row.telling, state.control);
   if (request.apply) {
-    const seen = listing.jobs.get(job)?.row ?? (await createRow(desk, job, row));
+    // A row that is created has the raised token at once, in case that this command dies before the next write.
+    const created = { ...row, token: recovery.row.token };
+    const seen = listing.jobs.get(job)?.row ?? (await createRow(desk, job, created));
     await carryOut(desk, await takeLease(desk, job, seen), wreck, recovery, missing);
   } else if (state.lease === 'held') {
     throw new OperatorError('LeaseHeld', `the lease of job "${job}" is held: stop every deployment before --apply`);
@@ -147,11 +165,11 @@ function lostRow(
 }
 
 async function createRow({ store }: LeaseTaker, job: JobName, row: Row): Promise<ListedRow> {
-  await store.createRow(job, encodeRow(row));
+  const metadata = encodeRow(row);
+  await store.createRow(job, metadata);
   const created = await store.readRow(job);
-  if (created === undefined)
-    throw new OperatorError('Contended', `the row of job "${job}" was removed meanwhile: try again`);
-  return created;
+  if (created !== undefined && sameMetadata(created.metadata, metadata)) return created;
+  throw new OperatorError('Contended', `the row of job "${job}" was written or removed meanwhile: try again`);
 }
 
 function refuseOlderFile(revision: number, spec: JobSpec | undefined, row: Row): void {
@@ -184,6 +202,21 @@ async function recordsOf(
   return records;
 }
 
+/** The other records of the last back-fill: those of its runs have the keys of old due times. */
+async function filledIn(
+  { store }: LeaseTaker,
+  job: JobName,
+  backfill: Backfill | undefined,
+  listed: readonly RecordView[],
+): Promise<readonly RecordView[]> {
+  if (backfill === undefined) return [];
+  const known = new Set(listed.map(({ key }) => key));
+  return (await recordsBetween(store, job, backfill, undefined)).flatMap((record) => {
+    const view = viewOf(record);
+    return view?.request === backfill.id && !known.has(view.key) ? [view] : [];
+  });
+}
+
 function viewOf({ key, summary }: ListedRecord): RecordView | undefined {
   const parts = parseRecordKey(key);
   if (parts === undefined) return undefined;
@@ -206,6 +239,8 @@ async function wreckOf(
   records: readonly RecordView[],
 ): Promise<Wreck> {
   const ofRun = row.run && (await readRecord(store, job, row.run.key));
+  const aside = asideKey(row.backfill);
+  const ofAside = aside === undefined ? undefined : await readRecord(store, job, aside);
   const recorded = await inParallel(control.manualRuns, async ({ id, time }) => {
     const found = await store.readRecord(job, recordKey(time, id));
     return found === undefined ? undefined : id;
@@ -217,6 +252,7 @@ async function wreckOf(
     records,
     now,
     runRecord: ofRun?.record.state ?? 'none',
+    isAsideOver: ofAside?.record.state === 'final',
     recordedManualRuns: new Set(recorded.filter((id) => id !== undefined)),
   };
 }
@@ -241,16 +277,18 @@ async function carryOut(
     await dropPieces(desk, job, row.run.key);
   }
   if (recovery.run?.kind === 'ends' || recovery.abandoned.length > 0) {
-    await writeHeld(desk, holding, { ...target, cursor: row.cursor, manualTaken: row.manualTaken });
+    const isEnding = recovery.run?.kind === 'ends' && recovery.run.reason !== 'outcomeUnknown';
+    const { cursor, manualTaken, backfill } = row;
+    await writeHeld(desk, holding, { ...target, ...(isEnding && ENDING), cursor, manualTaken, backfill });
     if (recovery.run?.kind === 'ends' && row.run !== undefined) {
       const about = { name: job, offsetMs: spec?.offsetMs ?? 0 };
       const end =
-        row.phase === 'idle'
+        recovery.run.reason === 'outcomeUnknown'
           ? unknownRecord(about, target)
           : finalRecord(about, target, attemptHistory(target.past, []), { ...recovery.run, at: now });
       await writeEnd(desk, holding, row.run.key, end);
     }
-    await inParallel(recovery.abandoned, (key) => abandon(desk, holding, key, now));
+    await inParallel(recovery.abandoned, (key) => abandon(desk, holding, key, { row, target, now }));
     await renewHeld(desk, holding);
   }
   for (let done = 0; ; done += OWED_STRETCHES) {
@@ -288,11 +326,24 @@ function partly(target: Row, row: Row, owed: readonly Stretch[]): Row {
   return { ...target, cursor, manualTaken: row.manualTaken };
 }
 
-/** Ends an open record that no row continues. Its run was started, and its outcome is lost. */
-async function abandon(desk: LeaseTaker, holding: Holding, key: string, now: EpochMs): Promise<void> {
-  const found = await readRecord(desk.store, holding.job, key);
-  if (found === undefined) return;
+/**
+ * Ends an open record that no row continues. Its run was started, and its outcome is lost. The back-filled run that
+ * waits while due times go first may have no record yet.
+ */
+async function abandon(
+  desk: LeaseTaker,
+  holding: Holding,
+  key: string,
+  { row, target: { token }, now }: { readonly row: Row; readonly target: Row; readonly now: EpochMs },
+): Promise<void> {
+  const { job } = holding;
+  const found = await readRecord(desk.store, job, key);
+  const aside = asideRow(row);
+  const unrecorded = aside?.run?.key === key ? { ...aside, token, execution: undefined } : undefined;
+  const open =
+    found?.record ??
+    (unrecorded && openRecord({ name: job, offsetMs: 0 }, unrecorded, attemptHistory(unrecorded.past, [])));
+  if (open === undefined) return;
   const endedAt = new Date(now).toISOString();
-  const ended = { state: 'final', outcome: 'failed', reason: 'failedOver', endedAt } as const;
-  await writeEnd(desk, holding, key, { ...found.record, ...ended });
+  await writeEnd(desk, holding, key, { ...open, state: 'final', outcome: 'failed', reason: 'failedOver', endedAt });
 }

@@ -3,6 +3,7 @@ import type { JobSpec } from '../../core/job';
 import { recordKey, runIdOf } from '../../core/key';
 import type { CallOptions, LeaseStore } from '../../lease/store';
 import type { ChangeOptions } from '../change-control';
+import { asideRunId, currentRun } from '../job-state';
 import { type Explanation, explainTime } from '../views/explain';
 import { type FoundRecord, recordOf } from '../views/find-record';
 import { shown } from '../views/list-runs';
@@ -35,16 +36,33 @@ export async function rerun(
   { time, request, id, requestedAt, origin, input }: Rerun,
   options?: ChangeOptions,
 ): Promise<RequestedRun & { readonly of: string }> {
-  const atTime = await explainTime(store, spec, revision, time, options);
-  const manual =
-    request === undefined ? undefined : await recordOf(store, spec.name, recordKey(time, request), options);
-  const found = manual?.record.state === 'final' ? ofRecord(atTime, manual) : atTime;
+  const found = await runOf(store, await explainTime(store, spec, revision, time, options), request, options);
   refuse(found);
   const rerunOf = found.record?.rerunOf === undefined ? time : Date.parse(found.record.rerunOf);
   const former = input === undefined ? await formerInput(store, found, options) : input;
   const wanted = { id, time: requestedAt, origin, rerunOf, input: former };
   const of = found.record?.runId ?? runIdOf(spec.name, recordKey(time));
   return { ...(await requestRun(store, spec, wanted, options)), of };
+}
+
+/** The same for the run of a request, if there is one: the time may have another run, which is over. */
+async function runOf(
+  store: LeaseStore,
+  atTime: Explanation,
+  request: string | undefined,
+  options: CallOptions | undefined,
+): Promise<Explanation> {
+  if (request === undefined) return atTime;
+  const {
+    job: { name },
+    time,
+    state,
+  } = atTime;
+  const key = recordKey(time, request);
+  const recorded = await recordOf(store, name, key, options);
+  if (recorded?.record.state === 'final') return ofRecord(atTime, recorded);
+  const unended = [asideRunId(name, state.row), await currentRun(store, name, state, options)];
+  return unended.includes(runIdOf(name, key)) ? { ...atTime, outcome: 'running' } : atTime;
 }
 
 /** The same for a run that has ended. */

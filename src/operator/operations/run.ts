@@ -61,7 +61,7 @@ export function rerun(acting: Acting, spec: JobSpec, terms: RerunTerms): Promise
 /** Makes a request under the caller's key, if there is one. */
 function named(
   acting: Acting,
-  { name }: JobSpec,
+  spec: JobSpec,
   { idempotencyKey, content }: Pick<RunTerms, 'idempotencyKey'> & { readonly content: readonly unknown[] },
   request: (named: Partial<Named> & Pick<Named, 'id'>) => Promise<RequestedRun>,
 ): Promise<RequestedRun> {
@@ -69,9 +69,9 @@ function named(
   const { channel, identity, actor } = acting.origin;
   const key = {
     name: JSON.stringify([channel, identity ?? actor, idempotencyKey]),
-    content: JSON.stringify([name, ...content]),
+    content: JSON.stringify([spec.name, ...content]),
   };
-  return once(acting.store, { name }, key, request, acting);
+  return once(acting.store, spec, key, request, acting);
 }
 
 function shown({ name: job }: JobSpec, { requestedAt, ...made }: RequestedRun): Omit<Requested, 'recorded'> {

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { EpochMs, JobName } from '../../core/brand';
+import { windowMs } from '../../core/decide/verdict';
 import { formatDuration } from '../../core/duration';
 import { type JobSpec, type JobsFile, actualTime } from '../../core/job';
 import { type ClockChange, clockChanges } from '../../core/schedule/clock-changes';
@@ -7,8 +8,6 @@ import { dueTimesAfter } from './starts';
 
 const YEAR_MS = 365 * 86_400_000;
 const DUE_TIMES = 5;
-/** Due times up to this old never collapse or expire: `semantics` of catch-up. */
-const PROMPT_MS = 30_000;
 
 /** One side of a change. */
 export interface JobSide {
@@ -74,41 +73,45 @@ interface Revisions {
 
 function deployOf(from: JobSpec | undefined, to: JobSpec | undefined, revised: Revisions, at: EpochMs): string {
   if (to === undefined) {
-    return `Nothing more of it runs, and no due time is recorded. "cronlease forget ${from?.name ?? ''}" removes what remains.`;
+    return `It no longer runs, and its due times are not recorded. "cronlease forget ${from?.name ?? ''}" removes what remains.`;
   }
   if (from === undefined) return firstSight(to, at);
   if (from.scheduleHash === to.scheduleHash) return caughtUp(to);
-  const lower =
-    revised.after < revised.before
-      ? ` The file's revision is lower than before (${revised.after} < ${revised.before}): unless the package sets a higher one, the job is not claimed.`
-      : '';
   const counts = 'The new schedule counts from the deployment.';
   const dropped = 'Old due times that have not run by then are dropped: one record, disabled (scheduleChanged).';
-  return `${to.enabled ? counts : 'It is disabled: no due time runs.'} ${dropped}${lower}`;
+  return `${to.enabled ? counts : 'It is disabled: no due time runs.'} ${dropped}${revisionNote(to, revised)}`;
+}
+
+/** What a schedule does that comes without a higher revision. */
+function revisionNote({ enabled, kind }: JobSpec, { before, after }: Revisions): string {
+  if (after < before) {
+    return ` The file's revision is lower than before (${after} < ${before}): unless the package sets a higher one, the job is not claimed.`;
+  }
+  if (after > before || !enabled || kind !== 'timed') return '';
+  return ` The file's revision is the same as before (${after}): unless the package sets a higher one, what was due since the last run may run at once.`;
 }
 
 function firstSight(spec: JobSpec, at: EpochMs): string {
   if (!spec.enabled) return 'It is disabled: no due time runs.';
   if (spec.kind === 'manual') return 'It runs on request only.';
   if (spec.kind === 'always') return 'Its first term begins with the first tick.';
-  if (spec.at === undefined || actualTime(spec, spec.at) > at) return 'It owes nothing from before the deployment.';
-  const late = at - actualTime(spec, spec.at);
-  if (late > spec.catchUpWindowMs || (late > PROMPT_MS && spec.catchUp === 'none')) {
+  if (spec.at === undefined || actualTime(spec, spec.at) > at) return 'Nothing from before the deployment is due.';
+  if (at - actualTime(spec, spec.at) > windowMs(spec)) {
     return 'Its time has passed, and is not caught up: it is recorded as expired.';
   }
   return 'Its time has passed, and is caught up: it runs at once.';
 }
 
 /** Due times that pass while the deployment is under way. */
-function caughtUp({ kind, enabled, catchUp, catchUpWindowMs }: JobSpec): string {
-  if (!enabled || kind !== 'timed') return 'Its due times stay as they are.';
-  const window = formatDuration(catchUpWindowMs);
-  switch (catchUp) {
+function caughtUp(spec: JobSpec): string {
+  if (!spec.enabled || spec.kind !== 'timed') return 'Its due times do not change.';
+  const window = formatDuration(windowMs(spec));
+  switch (spec.catchUp) {
     case 'latest':
-      return `Its due times stay. Of those missed meanwhile the newest runs, if it is no older than ${window}.`;
+      return `Its due times do not change. Of those missed meanwhile, the newest runs, if it is no older than ${window}.`;
     case 'all':
-      return `Its due times stay. Those missed meanwhile run in turn, if they are no older than ${window}.`;
+      return `Its due times do not change. Those missed meanwhile run in turn, if they are no older than ${window}.`;
     case 'none':
-      return 'Its due times stay. Those missed meanwhile by more than 30 s expire.';
+      return `Its due times do not change. Those missed meanwhile by more than ${window} expire.`;
   }
 }

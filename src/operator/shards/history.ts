@@ -3,6 +3,7 @@ import { parseRecordKey } from '../../core/key';
 import { isObject, parsedJson } from '../../core/metadata';
 import type { LedgerStore, Metadata, PieceStore, RequestStore } from '../../lease/store';
 import { inParallel } from '../../core/in-parallel';
+import { isKeyed, noteOf } from '../operations/once';
 import { pagesOf } from '../pages';
 
 /**
@@ -47,8 +48,9 @@ export async function copyRecord(
   const found = await from.store.readRecord(job, key);
   if (found === undefined || (history === 'ended' && isOpen(found.body))) return false;
   const stored = { body: found.body, summary: summary ?? (await summaryOf(from.store, job, key)) };
+  const request = parseRecordKey(key)?.request;
   // Before the record, which is not copied again.
-  if (stored.summary['trigger'] === 'manual') await copyInput({ job, from, to }, key);
+  if (request !== undefined && stored.summary['trigger'] !== 'backfill') await copyRequest({ from, to }, request);
   if ((await to.store.createRecord(job, key, stored)).kind === 'created') return true;
   if (isOpen(found.body)) return false;
   // The run was not over when a move that was interrupted, or one to the account that the job leaves, has copied it.
@@ -57,11 +59,19 @@ export async function copyRecord(
   return (await to.store.replaceRecord(job, key, stored, there.etag)).kind === 'replaced';
 }
 
-/** A rerun without an input has that of the earlier run. */
-async function copyInput({ from, to }: Copy, key: string): Promise<void> {
-  const id = parseRecordKey(key)?.request;
-  const body = id === undefined ? undefined : await from.store.readRequest(id);
-  if (id !== undefined && body !== undefined) await to.store.createRequest(id, body);
+/** A rerun without an input has that of the earlier run. A request that is sent again with its key is the same one. */
+export async function copyRequest(
+  { from, to }: Pick<Copy<RequestStore>, 'from' | 'to'>,
+  request: string,
+): Promise<void> {
+  const copied = async (id: string): Promise<boolean> => {
+    const body = await from.store.readRequest(id);
+    if (body !== undefined) await to.store.createRequest(id, body);
+    return body !== undefined;
+  };
+  await copied(request);
+  let turn = 0;
+  while (isKeyed(request) && (await copied(noteOf(request, turn)))) turn += 1;
 }
 
 /** Copies what a run that fans out has planned and done. */

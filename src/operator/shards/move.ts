@@ -1,5 +1,6 @@
 import type { JobName } from '../../core/brand';
-import { decodeControl, pendingManualRuns } from '../../core/control';
+import { type Control, decodeControl, pendingManualRuns } from '../../core/control';
+import { inParallel } from '../../core/in-parallel';
 import { recordKey } from '../../core/key';
 import { sameMetadata } from '../../core/metadata';
 import { arrivedRow, arrivingRow, formOf, movedRow } from '../../core/moved-row';
@@ -8,12 +9,13 @@ import { recordedEnd, withRecordedEnd } from '../../core/recorded-end';
 import { type Row, encodeRow } from '../../core/row';
 import { readRecord, readUnlessForeign } from '../../coordinator/ledger';
 import type { Metadata } from '../../lease/store';
+import { recordsBetween } from '../operations/backfill-plan';
 import { endRunOf } from '../operations/forget';
 import { missingNotices } from '../operations/left-notices';
 import { type JobState, currentRun, stateIn } from '../job-state';
 import { OperatorError } from '../operator-error';
 import { type LeaseTaker, letGo, renewHeld, takeLease, writeMetadata, writeStretches } from '../operations/take-lease';
-import { type History, copyHistory, copyPieces, copyRecord } from './history';
+import { type History, copyHistory, copyPieces, copyRecord, copyRequest } from './history';
 
 export interface Move {
   readonly job: JobName;
@@ -41,10 +43,12 @@ export async function moveJob(move: Move): Promise<void> {
     const state = stateIn(listing, job);
     const goesOn = await unfinishedRun(from, job, state);
     if (goesOn !== undefined && !move.endRuns) throw runGoesOn(job, goesOn);
+    // Most of them without the lease, which is short.
+    await copySpan(move, state.control);
     const holding = await takeLease(from, job, seen);
     const row =
       goesOn === undefined || state.row === undefined ? state.row : await endRunOf(from, holding, state.row, state.now);
-    await copyRecords(move, row);
+    await copyRecords(move, row, state.control);
     const settled = row && (await settledRow(from, job, { ...state, row }));
     const metadata = settled === undefined || settled === state.row ? seen.metadata : encodeRow(settled);
     await placeCopy(to, job, metadata);
@@ -94,14 +98,27 @@ function runGoesOn(job: JobName, run: string): OperatorError {
 /**
  * Records of the past, those that the row owes, and the pieces of a back-filled run that continues in the new account.
  */
-async function copyRecords({ job, from, to, history }: Move, row: Row | undefined): Promise<void> {
+async function copyRecords(move: Move, row: Row | undefined, control: Control): Promise<void> {
+  const { job, from, to, history } = move;
   await copyHistory({ job, from, to }, history);
   if (row === undefined) return;
+  await copySpan(move, control);
   // The last run may be older than the records that move.
   if (row.run !== undefined) await copyRecord({ job, from, to }, row.run.key);
   await writeStretches(to, { job }, row.owed);
   const { id, aside } = row.backfill ?? {};
   if (aside !== undefined) await copyPieces({ job, from, to }, recordKey(aside.scheduledFor, id));
+}
+
+/** A back-fill skips what has succeeded, and shows what it has run, by the records of its span. */
+async function copySpan({ job, from, to, history }: Move, { backfill }: Control): Promise<void> {
+  if (history !== 'newest' || backfill === undefined) return;
+  const [here, there] = await Promise.all(
+    [from, to].map(({ store }) => recordsBetween(store, job, backfill, undefined)),
+  );
+  const known = new Set(there?.filter(({ summary }) => summary['state'] !== 'open').map(({ key }) => key));
+  const missing = here?.filter(({ key }) => !known.has(key)) ?? [];
+  await inParallel(missing, ({ key, summary }) => copyRecord({ job, from, to }, key, summary));
 }
 
 async function placeCopy(to: LeaseTaker, job: JobName, metadata: Metadata): Promise<void> {
@@ -135,14 +152,11 @@ export async function makeLive(to: LeaseTaker, job: JobName): Promise<void> {
   if (readOwedNotices(metadata['notices']).length === 0) await letGo(to, holding);
 }
 
-/** The inputs of manual runs that wait go first, then the control. */
+/** The inputs and the keys of manual runs that wait go first, then the control. */
 async function moveControl({ job, from, to }: Move): Promise<void> {
   const { control } = await from.store.readControl(job);
   if (control === undefined) return;
-  for (const { id, hasInput } of pendingManualRuns(decodeControl(control.metadata), 0)) {
-    const body = hasInput === true ? await from.store.readRequest(id) : undefined;
-    if (body !== undefined) await to.store.createRequest(id, body);
-  }
+  for (const { id } of pendingManualRuns(decodeControl(control.metadata), 0)) await copyRequest({ from, to }, id);
   if ((await to.store.writeControl(job, control.metadata, undefined)) === 'refused') {
     const { control: there } = await to.store.readControl(job);
     if (there === undefined || !sameMetadata(there.metadata, control.metadata)) {

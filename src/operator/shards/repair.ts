@@ -66,7 +66,7 @@ async function assertSameNumber(store: LeaseStore, here: number, options: CallOp
   const other = deployments.find(({ accounts = 1 }) => accounts !== here);
   if (other === undefined) return;
   const { name, accounts = 1 } = other;
-  throw unclear(`deployment "${name}" deals its jobs over ${accounts} account(s), and this list has ${here}`);
+  throw unclear(`deployment "${name}" distributes its jobs over ${accounts} account(s), but this list has ${here}`);
 }
 
 /** A row that moves, or has moved, shows that the list was being changed, or that the jobs are elsewhere. */
@@ -77,7 +77,7 @@ async function assertNothingMoves({ store }: Account, options: CallOptions | und
 }
 
 function unclear(why: string): OperatorError {
-  return new OperatorError('LayoutUnclear', `the layout that was overwritten cannot be told: ${why}`);
+  return new OperatorError('LayoutUnclear', `the overwritten layout cannot be determined: ${why}`);
 }
 
 export function repairLayout(acting: Acting): Promise<Recorded<{ readonly repaired: readonly string[] }>> {

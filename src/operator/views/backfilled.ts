@@ -1,12 +1,12 @@
 import type { EpochMs } from '../../core/brand';
-import { invertedTime, recordKey, runIdOf } from '../../core/key';
+import { invertedTime, runIdOf } from '../../core/key';
 import type { Row } from '../../core/row';
 import type { CallOptions, LeaseStore } from '../../lease/store';
 import { recordsUnder } from '../operations/backfill-plan';
 import type { Explanation } from './explain';
 import { recordOf } from './find-record';
 import { inParallel } from '../../core/in-parallel';
-import type { JobState } from '../job-state';
+import { type JobState, asideState } from '../job-state';
 import { type ShownRecord, shown } from './list-runs';
 import { runsBy } from './runs-now';
 
@@ -41,20 +41,9 @@ export async function backfilledRuns(
 }
 
 /** The row as far as it has back-filled runs of this time: one in progress, and one that waits while due times go first. */
-function rowsOf(row: Row, { control }: JobState, time: EpochMs): readonly Row[] {
-  const { run, backfill } = row;
+function rowsOf(row: Row, state: JobState, time: EpochMs): readonly Row[] {
+  const { run } = row;
   const current = run?.trigger === 'backfill' && run.scheduledFor === time ? [row] : [];
-  if (backfill?.aside?.scheduledFor !== time) return current;
-  const { scheduledFor, since, attempt, notBefore, past } = backfill.aside;
-  const asked = control.backfill?.id === backfill.id ? { origin: control.backfill.origin } : {};
-  const key = recordKey(time, backfill.id);
-  const aside: Row = {
-    ...row,
-    phase: 'retrying',
-    attempt,
-    notBefore,
-    past,
-    run: { key, scheduledFor, trigger: 'backfill', since, ...asked },
-  };
-  return [...current, aside];
+  const aside = asideState(state).row;
+  return aside?.run?.scheduledFor === time ? [...current, aside] : current;
 }

@@ -173,7 +173,7 @@ function describeOpen(explanation: Explanation, show: ShowTime): string {
       return waitingSentence(explanation, show);
     case 'paused':
       return explanation.outcome === 'future'
-        ? `It is in the future, and the job is paused${pausedBy(control, now, show)}. Unless the job is resumed before, this due time will not run.`
+        ? `It is in the future, and the job is paused${pausedBy(control, now, show)}. Unless the job is resumed before then, this due time will not run.`
         : `The job is paused${pausedBy(control, now, show)}. This due time is decided when the job is resumed.`;
     case 'disabled':
       return 'It is in the future, and will not run: the job is disabled in the jobs file.';
@@ -229,11 +229,11 @@ function describeTurn(
 ): string {
   switch (reason) {
     case 'queued':
-      return `It came during ${current}, and runs right after it: "overlap" is "${job.overlap}".`;
+      return `It passed during ${current}, and runs right after it: "overlap" is "${job.overlap}".`;
     case 'overlapSkip':
-      return `It came during ${current}, which is still in progress. It will not run, because "overlap" is "skip".`;
+      return `It passed during ${current}, which is still in progress. It will not run, because "overlap" is "skip".`;
     case 'overlapNewer':
-      return `It came during ${current}, which is still in progress, and so did a newer due time: only the newest one will run.`;
+      return `It passed during ${current}, which is still in progress, and so did a newer due time: only the newest one will run.`;
     case 'waitsForRun':
       return `It is decided when ${current} is over.`;
     case 'waitsForOlder':

@@ -24,7 +24,7 @@ const LEAST_BYTES = 128 * 1024;
 export interface LogRequest {
   /** `next` of the page before. Undefined: from the beginning. */
   readonly from?: string | undefined;
-  /** Only what this item of a fan-out said. */
+  /** Only the log of this item of a fan-out. */
   readonly item?: number | undefined;
   /** The caller knows that the run is over, whether or not its record still exists. */
   readonly isOver?: boolean;
@@ -90,6 +90,7 @@ export async function readLog(
     cursor.hasRecord = true;
     entries.push(...unseenOf(record, cursor), ...errorsOf(record, cursor));
   }
+  forgetOthers(cursor, logs);
   return {
     entries: inOrder(entries),
     next: writeCursor(cursor),
@@ -97,6 +98,12 @@ export async function readLog(
     progress: record?.progress ?? lastProgress(entries),
     leftOut: found.length - logs.length,
   };
+}
+
+/** Of many items others may have begun since, in front of those that were shown, which are left out then. */
+function forgetOthers({ logs: read }: Cursor, logs: readonly NamedLog[]): void {
+  const shown = new Set(logs.map(({ name }) => name));
+  for (const name of read.keys()) if (!shown.has(name)) read.delete(name);
 }
 
 /** Of an attempt: items have their own. */

@@ -1,5 +1,5 @@
 import { given } from '../../core/given';
-import type { EpochMs, JobName, Millis } from '../../core/brand';
+import type { EpochMs, JobName, Millis, Token } from '../../core/brand';
 import { type Outcome, RAN_OUTCOMES, UNRUN_OUTCOMES } from '../../core/outcome';
 import { type JobSpec, actualTime } from '../../core/job';
 import { wholeOf } from '../../core/item-table';
@@ -10,7 +10,7 @@ import { type Row, isAtRest } from '../../core/row';
 import type { CallOptions, LedgerStore, ListedRecord } from '../../lease/store';
 import { isWaiting } from '../../core/why';
 import { inParallel } from '../../core/in-parallel';
-import type { JobState } from '../job-state';
+import { type JobState, asideState } from '../job-state';
 import type { JobEntry } from './list-jobs';
 import { byText } from '../../core/text';
 
@@ -68,12 +68,19 @@ export interface PagedJob {
   readonly current: 'running' | 'retrying' | undefined;
   /** Whether there is a row that cannot be read: it may have records of any age. */
   readonly isUnreadable: boolean;
+  /** The row as if the back-filled run that waits while due times go first were its own. Undefined: there is none. */
+  readonly aside?: Row | undefined;
+  /** The time of the newest manual run that its control has. Undefined: it has none. */
+  readonly requestedAt?: EpochMs | undefined;
 }
 
 export function pagedJob({ name, spec, listed, state }: JobEntry): PagedJob {
   const row = state?.row;
   const current = row === undefined ? undefined : stateOfRun(row, state?.lease);
-  return { name, spec, row, current, isUnreadable: listed !== undefined && state === undefined };
+  const isUnreadable = listed !== undefined && state === undefined;
+  const requests = state?.control.manualRuns.map(({ time }) => time) ?? [];
+  const requestedAt = requests.toSorted((a, b) => a - b).at(-1);
+  return { name, spec, row, current, isUnreadable, aside: state && asideState(state).row, requestedAt };
 }
 
 function stateOfRun(row: Row, lease: JobState['lease'] | undefined): PagedJob['current'] {
@@ -144,10 +151,14 @@ export async function pageOfRuns(
 
 const AT_ONCE = 32;
 
-/** The newest due time that the job may have a record of. */
-function newest({ row, isUnreadable }: PagedJob): EpochMs {
-  if (row === undefined) return isUnreadable ? LATEST : 0;
-  return Math.max(row.cursor, row.run?.scheduledFor ?? 0);
+/**
+ * The newest time that the job may have a record of. A manual run is newer than the cursor, and a back-filled run may
+ * have followed it, or it has expired.
+ */
+function newest({ row, isUnreadable, requestedAt = 0 }: PagedJob): EpochMs {
+  if (row === undefined) return isUnreadable ? LATEST : requestedAt;
+  const { cursor, run, claimedAt = 0, forgotten = 0 } = row;
+  return Math.max(cursor, run?.scheduledFor ?? 0, claimedAt, forgotten, requestedAt);
 }
 
 interface Searched {
@@ -165,8 +176,7 @@ async function search(
   options: CallOptions | undefined,
 ): Promise<Searched> {
   const runs: ListedRun[] = [];
-  const unrecorded = rowRun(job);
-  let pending = unrecorded;
+  const pending = [...unendedRuns(job)];
   const take = (run: ListedRun): void => {
     if (!isBefore(start ?? BEFORE_ALL, run) || !passes(run, filter)) return;
     runs.push(run);
@@ -195,16 +205,16 @@ async function search(
         if (run === undefined) continue;
         last = run.key;
         isOver ||= endsSearch(job, run, filter);
-        if (pending !== undefined && pending.key <= run.key) {
-          if (pending.key < run.key) take(pending);
-          pending = undefined;
+        while (pending[0] !== undefined && pending[0].key <= run.key) {
+          if (pending[0].key < run.key) take(pending[0]);
+          pending.shift();
         }
         take(run);
       }
       continuation = page.continuation;
     } while (continuation !== undefined);
   }
-  if (pending !== undefined) take(pending);
+  for (const open of pending) take(open);
   return { runs, stoppedAt: undefined };
 }
 
@@ -275,11 +285,25 @@ function passes(run: ListedRun, filter: RunFilter): boolean {
   );
 }
 
-/** The run of the row, which has no record before its end unless it has a second attempt. */
-function rowRun(job: PagedJob): ListedRun | undefined {
-  const { name, row, current } = job;
-  if (row?.run === undefined || current === undefined) return undefined;
-  const { key, scheduledFor, trigger, origin, rerunOf } = row.run;
+/**
+ * The runs that are not over, by their keys: that of the row, and the one that is aside. They have no record before
+ * their end unless they have a second attempt.
+ */
+function unendedRuns({ name, row, current, aside }: PagedJob): readonly ListedRun[] {
+  const own = row === undefined || current === undefined ? undefined : unendedRun(name, row, current);
+  const token = aside?.past.at(-1)?.token as Token | undefined;
+  const started = aside?.past[0]?.start;
+  const other = aside && unendedRun(name, { ...aside, started, ...given({ token }) }, 'retrying');
+  return [own, other].filter((run) => run !== undefined).sort(byAge);
+}
+
+function unendedRun(
+  name: JobName,
+  { run, token, started: startedAt }: Row,
+  outcome: 'running' | 'retrying',
+): ListedRun | undefined {
+  if (run === undefined) return undefined;
+  const { key, scheduledFor, trigger, origin, rerunOf } = run;
   return {
     job: name,
     key,
@@ -287,11 +311,11 @@ function rowRun(job: PagedJob): ListedRun | undefined {
     scheduledFor,
     through: undefined,
     count: 1,
-    outcome: current,
+    outcome,
     reason: undefined,
     trigger,
-    token: row.token,
-    startedAt: row.started,
+    token,
+    startedAt,
     endedAt: undefined,
     latenessMs: undefined,
     waitedMs: 0,
@@ -307,8 +331,10 @@ function listedRun(job: PagedJob, { key, summary }: ListedRecord): ListedRun | u
   const isManual = parts.request !== undefined;
   const startedAt = instantOf(summary['started']);
   const due = isManual || spec === undefined ? parts.scheduledFor : actualTime(spec, parts.scheduledFor);
+  // A back-filled run is due when its turn comes, which only its record has.
+  const isUnknown = isManual ? summary['trigger'] === 'backfill' : spec === undefined;
   const isOpen = summary['state'] === 'open';
-  const waits = row?.run?.key === key && job.current === 'retrying';
+  const waits = (row?.run?.key === key && job.current === 'retrying') || job.aside?.run?.key === key;
   const outcome = OUTCOMES.find((outcome) => outcome === summary['outcome']) as Outcome | undefined;
   const through = instantOf(summary['through']);
   return {
@@ -324,7 +350,7 @@ function listedRun(job: PagedJob, { key, summary }: ListedRecord): ListedRun | u
     token: wholeOf(summary['token']),
     startedAt,
     endedAt: instantOf(summary['ended']),
-    latenessMs: startedAt === undefined || (spec === undefined && !isManual) ? undefined : startedAt - due,
+    latenessMs: startedAt === undefined || isUnknown ? undefined : startedAt - due,
     waitedMs: wholeOf(summary['waited']) ?? 0,
     origin: originOf(summary['origin']),
     rerunOf: instantOf(summary['rerunof']),

@@ -5,13 +5,14 @@ import type { Row } from '../../core/row';
 import { readRecord } from '../../coordinator/ledger';
 import type { CallOptions, LeaseStore, Listing } from '../../lease/store';
 import { inParallel } from '../../core/in-parallel';
-import { type JobState, currentRun, stateIn } from '../job-state';
+import { type JobState, asideState, currentRun, stateIn } from '../job-state';
 import { readShown, type Runs, shown, type ShownAttempt, type ShownRecord, withOverlappedRuns } from './list-runs';
 import type { ListedRun } from './run-pages';
 
 /**
- * The runs in progress, newest first, each with its running attempt. The ledger has a record of a run only after its
- * end or from its second attempt on; the others are read from their rows.
+ * The runs in progress, newest first, each with its running attempt, and the back-filled ones that wait while due times
+ * go first. The ledger has a record of a run only after its end or from its second attempt on; the others are read from
+ * their rows.
  *
  * @param listing contains the jobs in question
  */
@@ -21,7 +22,9 @@ export async function runsNow(
   listing: Listing,
   options?: CallOptions,
 ): Promise<readonly ShownRecord[]> {
-  return runsBy(store, jobs, (job) => stateIn(listing, job), options);
+  const own = await runsBy(store, jobs, (job) => stateIn(listing, job), options);
+  const aside = await runsBy(store, jobs, (job) => asideState(stateIn(listing, job)), options);
+  return [...own, ...aside].toSorted(newestFirst);
 }
 
 /** As {@link runsNow}, with states that were read before. */
@@ -40,9 +43,11 @@ export async function runsBy(
       throw error;
     }
   });
-  return found
-    .filter((record) => record !== undefined)
-    .toSorted((a, b) => b.scheduledFor.localeCompare(a.scheduledFor));
+  return found.filter((record) => record !== undefined).toSorted(newestFirst);
+}
+
+function newestFirst(a: ShownRecord, b: ShownRecord): number {
+  return b.scheduledFor.localeCompare(a.scheduledFor);
 }
 
 async function runNow(

@@ -17,7 +17,7 @@ interface TimelineQuery {
   readonly reachMs: Millis;
   /** Only jobs with this tag. */
   readonly tag?: string | undefined;
-  /** Words, each of which the name, the description or a tag has. */
+  /** Words, each of which the name, the description or a tag must contain. */
   readonly text?: string | undefined;
   /** How many of the jobs to leave out before the first one. */
   readonly skip: number;

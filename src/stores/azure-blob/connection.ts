@@ -11,6 +11,7 @@ import {
 import { type Identity, callerIn } from './caller';
 import type { Clock } from '../../core/clock';
 import { given } from '../../core/given';
+import { loadedOnce } from '../../core/loaded-once';
 import type { CallKind, CallOutcome } from '../../core/storage-call';
 import { callCounter, callMeter } from './count-calls';
 import { fewConnections } from './few-connections';
@@ -317,17 +318,15 @@ function checkServiceUri(uri: string): string {
 function identity(settings: Settings): TokenCredential {
   const kind = settings[CREDENTIAL]?.trim();
   const { clientId, resourceId } = chosenIdentity(settings);
-  const load = async (): Promise<TokenCredential> => {
+  const loaded = loadedOnce(async (): Promise<TokenCredential> => {
     const { DefaultAzureCredential, ManagedIdentityCredential } = await import('@azure/identity');
     if (resourceId) return new ManagedIdentityCredential({ resourceId });
     if (kind) return clientId ? new ManagedIdentityCredential({ clientId }) : new ManagedIdentityCredential();
     return clientId ? new DefaultAzureCredential({ managedIdentityClientId: clientId }) : new DefaultAzureCredential();
-  };
-  let loaded: Promise<TokenCredential> | undefined;
+  });
   return {
     async getToken(scopes, options) {
-      loaded ??= load();
-      return (await loaded).getToken(scopes, options);
+      return (await loaded()).getToken(scopes, options);
     },
   };
 }

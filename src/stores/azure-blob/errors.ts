@@ -124,7 +124,7 @@ function deniedRemedy(code: string | undefined): string {
 function unavailableRemedy(code: string | undefined): string | undefined {
   switch (code) {
     case 'ContainerBeingDeleted':
-      return 'The container is being deleted, which takes about 30 s. Then an app that runs makes it again.';
+      return 'The container is being deleted, which takes about 30 s. A running app then creates it again.';
     case 'LeaseIdMissing':
       return 'Another program holds a lease on this blob. cronlease never does, so break the lease.';
     default:

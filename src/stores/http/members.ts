@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import { parsedJson } from '../../core/metadata';
 import { causeOf } from '../client-error';
 import { addressOf, type Member } from './address';
-import { filesOf, type Members } from './url';
+import { filesOf, type Members, type TlsFiles } from './url';
 
 /** Calls of one process to one member at a time. Further ones wait for a connection. */
 const CONNECTIONS = 32;
@@ -41,23 +41,70 @@ export function rotating(
   isMemberAtFault: (error: unknown) => boolean,
 ): Post {
   const client = tls === undefined ? http : https;
-  const options = { keepAlive: true, maxSockets: CONNECTIONS };
-  let agent: http.Agent | undefined;
+  const connections = connectionsWith(tls);
   let current = 0;
   return async (request, read) => {
-    agent ??= tls === undefined ? new http.Agent(options) : new https.Agent({ ...options, ...filesOf(tls) });
     for (let tries = 1; ; tries += 1) {
+      const agent = connections.agent();
       const index = current;
       const member = members[index % members.length] as Member;
       try {
         return read(await exchange(client, agent, member, request));
       } catch (error) {
-        // Calls that fail side by side move on once.
-        if (isMemberAtFault(error) && current === index) current += 1;
+        if (isMemberAtFault(error)) {
+          connections.mayBeOld();
+          // Calls that fail side by side move on once.
+          if (current === index) current += 1;
+        }
         if (!(error instanceof NotSentError) || tries >= members.length || request.signal.aborted) throw error;
       }
     }
   };
+}
+
+interface Connections {
+  agent(): http.Agent;
+  /** The files of certificates may have been replaced: they are read again for the next exchange. */
+  mayBeOld(): void;
+}
+
+/** A process outlives its certificates, whose files are replaced while it runs. */
+function connectionsWith(tls: TlsFiles | undefined): Connections {
+  const options = { keepAlive: true, maxSockets: CONNECTIONS };
+  let agent: http.Agent | undefined;
+  let isOld = true;
+  let known = '';
+  return {
+    agent() {
+      if (tls === undefined) return (agent ??= new http.Agent(options));
+      if (agent !== undefined && !isOld) return agent;
+      let files: https.AgentOptions;
+      try {
+        files = filesOf(tls);
+      } catch (error) {
+        if (agent === undefined) throw error;
+        // They are being replaced.
+        return agent;
+      }
+      const text = JSON.stringify(files);
+      if (agent === undefined || text !== known) {
+        if (agent !== undefined) endOnceIdle(agent);
+        agent = new https.Agent({ ...options, ...files });
+      }
+      known = text;
+      isOld = false;
+      return agent;
+    },
+    mayBeOld() {
+      isOld = true;
+    },
+  };
+}
+
+/** Closes the connections that no exchange uses, and the others once theirs has ended. */
+function endOnceIdle(agent: http.Agent): void {
+  agent.maxFreeSockets = 0;
+  for (const socket of Object.values(agent.freeSockets).flatMap((sockets) => sockets ?? [])) socket.destroy();
 }
 
 /** No connection was made, so nothing was received. */

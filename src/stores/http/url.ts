@@ -22,11 +22,12 @@ export interface TlsFiles {
 }
 
 /** Reads them, as Node's TLS wants them. */
-export function filesOf({ cacert, cert, key }: TlsFiles): { ca?: Buffer; cert?: Buffer; key?: Buffer } {
+export function filesOf({ cacert, cert, key }: TlsFiles): { ca?: string; cert?: string; key?: string } {
+  const read = (file: string): string => readFileSync(file, 'utf8');
   return {
-    ...(cacert !== undefined && { ca: readFileSync(cacert) }),
-    ...(cert !== undefined && { cert: readFileSync(cert) }),
-    ...(key !== undefined && { key: readFileSync(key) }),
+    ...(cacert !== undefined && { ca: read(cacert) }),
+    ...(cert !== undefined && { cert: read(cert) }),
+    ...(key !== undefined && { key: read(key) }),
   };
 }
 
@@ -64,7 +65,7 @@ export function membersOf(form: UrlForm, text: string): Members {
   const parameters = new URLSearchParams(query);
   const unknown = [...parameters.keys()].find((name) => !TLS_PARAMETERS.includes(name));
   // The parameter itself may be the rest of a password.
-  if (unknown !== undefined) throw invalid(`it has a parameter that is none of ${TLS_PARAMETERS.join(', ')}`);
+  if (unknown !== undefined) throw invalid(`it has a parameter other than ${TLS_PARAMETERS.join(', ')}`);
   const secure = scheme.toLowerCase() !== form.scheme;
   if (!secure && query !== '') throw invalid(`${TLS_PARAMETERS.join(', ')} are for ${form.scheme}s://, which uses TLS`);
   const file = (name: string): string | undefined => parameters.get(name) ?? undefined;

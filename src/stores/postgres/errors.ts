@@ -78,7 +78,7 @@ export function resultOf(error: unknown): CallResult {
 
 /** The error of a missing table is that of a missing schema. A new table would contradict what the others hold. */
 const TABLE_MISSING =
-  ' If only one of its tables was dropped, no app makes that again: stop all apps, and restore the table from a backup.';
+  ' If only one of its tables was dropped, no app creates it again: stop all apps, and restore the table from a backup.';
 
 const REMEDY = {
   noToken:
@@ -104,7 +104,7 @@ function unavailableRemedy(state: string): string {
   }
   if (state === '53100') return 'The disk of the server is full: enlarge it.';
   if (ROLLED_BACK.includes(state)) {
-    return 'Other transactions came between at each of several tries. The call has not taken effect.';
+    return 'Other transactions interfered at each of several tries. The call has not taken effect.';
   }
   return 'The call may or may not have taken effect.';
 }

@@ -71,8 +71,8 @@ const REMEDIES: Readonly<Record<string, string>> = {
   OOM: 'The server has used its maxmemory: raise it.',
   MISCONF: 'The server cannot write its files: look at its log.',
   NOREPLICAS: 'The server waits for its replicas (min-replicas-to-write).',
-  LOADING: 'The server reads its files, and is ready soon.',
+  LOADING: 'The server is reading its files, and will be ready soon.',
   CLUSTERDOWN: 'The cluster has no primary for these keys: look at its nodes.',
-  TRYAGAIN: 'The cluster moves these keys to another node.',
-  ASK: 'The cluster moves these keys to another node.',
+  TRYAGAIN: 'The cluster is moving these keys to another node.',
+  ASK: 'The cluster is moving these keys to another node.',
 };

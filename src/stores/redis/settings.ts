@@ -44,7 +44,7 @@ export function serverOf(text: string): RedisServer {
   if (db === undefined) throw invalid('its path is not the number of a database, such as /0');
   const unknown = [...url.searchParams.keys()].find((name) => !PARAMETERS.includes(name));
   // The parameter itself may be the rest of a password.
-  if (unknown !== undefined) throw invalid(`it has a parameter that is none of ${PARAMETERS.join(', ')}`);
+  if (unknown !== undefined) throw invalid(`it has a parameter other than ${PARAMETERS.join(', ')}`);
   const port = Number(url.port || PORT);
   const parameter = (name: string): string | undefined => url.searchParams.get(name) || undefined;
   const host = url.hostname.replace(/^\[|\]$/g, '');

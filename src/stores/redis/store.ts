@@ -201,6 +201,6 @@ function evictionRisk(policy: string): Durability['risks'] {
 
 function appendRisk(enabled: string | undefined): Durability['risks'] {
   if (enabled === '1') return [];
-  const message = 'appendonly is no: a server that ends loses everything since its last snapshot';
+  const message = 'appendonly is no: a server that stops loses everything since its last snapshot';
   return [{ isProblem: false, message, remedy: 'set appendonly to yes, and appendfsync to everysec or always' }];
 }

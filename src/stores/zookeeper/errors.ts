@@ -80,7 +80,7 @@ function denialOf(code: number): 'credentials' | 'role' | undefined {
 }
 
 const REMEDY = {
-  role: 'The nodes belong to another user: check user and password of the URL, which have to be those of their creator.',
+  role: 'The nodes belong to another user: check the user and password of the URL, which must be those of their creator.',
   credentials: 'The servers do not accept this user or password. Check both.',
 } as const satisfies Partial<Record<Denial, string>>;
 

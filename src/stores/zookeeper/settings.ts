@@ -40,7 +40,7 @@ export function ensembleOf(text: string): Ensemble {
   const parameters = new URLSearchParams(query);
   // The parameter itself may be the rest of a password.
   if ([...parameters.keys()].some((name) => !TLS_PARAMETERS.includes(name)))
-    throw invalid(`it has a parameter that is none of ${TLS_PARAMETERS.join(', ')}`);
+    throw invalid(`it has a parameter other than ${TLS_PARAMETERS.join(', ')}`);
   if (!isSecure && parameters.size > 0) throw invalid('it names a certificate, and zk:// uses none: use zks://');
   const file = (name: string): string | undefined => parameters.get(name) || undefined;
   const chroot = chrootOf(path);

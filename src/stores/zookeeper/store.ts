@@ -28,7 +28,7 @@ const REMEDIES: Trial['remedies'] = {
   noToken: 'name a URL with a user and a password',
   network: 'let this address through the firewall of the servers',
   credentials: 'check the user and the password of the URL',
-  role: 'use the user and the password that have created the container',
+  role: 'use the user and the password that created the container',
   versions: 'none: nodes keep no older versions',
 };
 
