@@ -91,7 +91,7 @@ export function createRunner(options: RunnerOptions): Runner {
     await untilOver(all, enough.signal);
     await allSettledOrThrow(all.map(drain));
     parts.hub.close();
-    await ticking;
+    if (ticking !== undefined) await atMost(LAST_MS, ticking);
     if (parts.feed !== undefined) await closeTelemetry(parts.feed);
   }
 
@@ -166,6 +166,9 @@ function logOf(log: RunnerLog): RunnerLog {
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }
 
+/** How long the tick may take to end once a shutdown has waited for it. */
+const LAST_MS: Millis = 1_000;
+
 /** Fires as a timer of the Functions host does: never twice at once, and again at the next fire after an error. */
 async function keepTicking(
   { env, log, feed, coordinators, hub, nextFire, reportOf }: Parts,
@@ -202,6 +205,15 @@ function environmentOf({ store, container, deployment }: RunnerOptions): Environ
     ...(container !== undefined && { CRONLEASE_CONTAINER: container }),
     ...(deployment !== undefined && { CRONLEASE_DEPLOYMENT: deployment }),
   };
+}
+
+/** A call to storage that does not answer must not keep the process: what it was about is left to the others. */
+async function atMost(limitMs: Millis, work: Promise<void>): Promise<void> {
+  const over = new AbortController();
+  const ended = work.finally(() => {
+    over.abort();
+  });
+  await Promise.race([ended, sleep(systemClock, limitMs, over.signal)]);
 }
 
 /** Waits for the attempts that run now, until it is enough. */

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import net from 'node:net';
 import path from 'node:path';
 import { build } from 'esbuild';
 import { describe, expect, it, vi } from 'vitest';
@@ -59,6 +61,21 @@ describe('createRunner', () => {
     expect(runner.health()).toMatchObject({ healthy: false, troubles: [expect.stringContaining('127.0.0.1')] });
     expect(lines.filter((line) => line.startsWith('warn') && line.includes('unhealthy'))).toHaveLength(1);
     await runner.stop();
+  });
+
+  it('stops in time while storage takes a call and does not answer', { timeout: 30_000 }, async () => {
+    const silent = net.createServer((socket) => socket.on('error', () => undefined).resume());
+    await once(silent.listen(0, '127.0.0.1'), 'listening');
+    const { port } = silent.address() as net.AddressInfo;
+    const asked = once(silent, 'connection');
+    const { log } = keptLog();
+    const runner = createRunner({ ...OPTIONS, store: `etcd://127.0.0.1:${String(port)}/none`, log });
+    runner.start();
+    await asked;
+    const began = performance.now();
+    await runner.stop();
+    expect(performance.now() - began).toBeLessThan(5_000);
+    silent.close();
   });
 
   it('goes on with a logger that throws', { timeout: 30_000 }, async () => {
