@@ -7,6 +7,7 @@ interface Time {
   fullTime(at: number, zone: string): string;
   dayOf(at: number, zone: string): string;
   offsetAt(at: number, zone: string): number;
+  exactly(ms: number): string;
 }
 interface Scales {
   ticksOf(
@@ -83,4 +84,31 @@ describe('the labels below a picture', () => {
     const days = labels('2026-03-27T12:00:00Z', 96, 'Europe/Berlin', 450);
     expect(days).toEqual(['00:00', '29 Mar 00:00', '30 Mar 00:00', '31 Mar 00:00']);
   });
+});
+
+it.each([
+  [0, '0 s'],
+  [45_000, '45 s'],
+  [1_500, '1.5 s'],
+  [3_630_000, '1 h 30 s'],
+  [95_400_000, '1 d 2 h 30 min'],
+  [90 * 86_400_000, '90 d'],
+])('a setting of %d ms is shown as %s', (ms, text) => {
+  expect(time.exactly(ms)).toBe(text);
+});
+
+it('the settings of a job are shown with all their units', async () => {
+  const { SettingsInWords } = (await import(
+    /* @vite-ignore */ path.join(__dirname, '../../src/dashboard/data/settings-words.tsx')
+  )) as { SettingsInWords(props: object): unknown };
+  const settings = {
+    ...{ kind: 'timed', handler: 'a', call: null, catchUp: 'latest', catchUpWindowMs: 3_630_000, overlap: 'skip' },
+    ...{ requires: [], requireWithinMs: null, priority: 5, offsetMs: 0, timeoutMs: 600_000, stallAfterMs: null },
+    ...{ graceMs: 5_000, leaseMs: 30_000, keepMs: 7_776_000_000, alertAfterMs: 95_400_000, pauseAfterFailures: null },
+    retry: { attempts: 3, backoffMs: 10_000, factor: 2, maxBackoffMs: 300_000, jitter: 'none' },
+  };
+  const drawn = JSON.stringify(SettingsInWords({ settings }));
+  expect(drawn).toContain('the latest missed due time runs, for up to 1 h 30 s.');
+  expect(drawn).toContain('It is overdue after 1 d 2 h 30 min without a success.');
+  expect(drawn).toContain('An attempt may take 10 min, and 5 s more to stop.');
 });

@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
 import type { OneJob } from './model';
-import { duration } from './time';
+import { exactly } from './time';
 import { plural } from './words';
 
 type Settings = NonNullable<OneJob['settings']>;
@@ -34,25 +34,25 @@ function sentencesOf(settings: Settings): readonly string[] {
     settings;
   return [
     call === null ? `Its handler is "${handler}".` : `It calls ${call}.`,
-    ...(offsetMs === 0 ? [] : [`Every due time starts ${duration(offsetMs)} later, by "spread".`]),
+    ...(offsetMs === 0 ? [] : [`Every due time starts ${exactly(offsetMs)} later, by "spread".`]),
     ...requiresOf(settings),
     ...(settings.kind === 'timed' ? [catchUpOf(settings), OVERLAP[overlap]] : []),
     `Its priority is ${String(settings.priority)}: of jobs that are due together, 9 goes first and 0 last.`,
     timeoutMs === null
       ? 'A run has no time limit.'
-      : `An attempt may take ${duration(timeoutMs)}, and ${duration(graceMs)} more to stop.`,
+      : `An attempt may take ${exactly(timeoutMs)}, and ${exactly(graceMs)} more to stop.`,
     ...(stallAfterMs === null
       ? []
-      : [`An attempt without progress for ${duration(stallAfterMs)} is stalled, and ends.`]),
+      : [`An attempt without progress for ${exactly(stallAfterMs)} is stalled, and ends.`]),
     retryOf(settings),
-    `If its holder dies, its lease of ${duration(leaseMs)} expires, and the next tick that sees this takes the run over.`,
+    `If its holder dies, its lease of ${exactly(leaseMs)} expires, and the next tick that sees this takes the run over.`,
     ...(settings.pauseAfterFailures === null
       ? []
       : [`It is paused after ${plural(settings.pauseAfterFailures, 'failure')} in a row.`]),
     alertAfterMs === null
       ? 'Nothing watches how long it has been without a success.'
-      : `It is overdue after ${duration(alertAfterMs)} without a success.`,
-    `Records are kept for ${duration(keepMs)}.`,
+      : `It is overdue after ${exactly(alertAfterMs)} without a success.`,
+    `Records are kept for ${exactly(keepMs)}.`,
   ];
 }
 
@@ -60,12 +60,12 @@ function requiresOf({ requires, requireWithinMs }: Settings): readonly string[] 
   if (requireWithinMs === null) return [];
   const names = requires.join(' and ');
   return [
-    `A due time waits until ${names} ${requires.length === 1 ? 'has' : 'have'} succeeded since the due time before it. After ${duration(requireWithinMs)} it expires.`,
+    `A due time waits until ${names} ${requires.length === 1 ? 'has' : 'have'} succeeded since the due time before it. After ${exactly(requireWithinMs)} it expires.`,
   ];
 }
 
 function catchUpOf({ catchUp, catchUpWindowMs }: Settings): string {
-  const within = `for up to ${duration(catchUpWindowMs)}`;
+  const within = `for up to ${exactly(catchUpWindowMs)}`;
   switch (catchUp) {
     case 'latest':
       return `After an outage, the latest missed due time runs, ${within}.`;
@@ -78,7 +78,6 @@ function catchUpOf({ catchUp, catchUpWindowMs }: Settings): string {
 
 function retryOf({ retry: { attempts, backoffMs, factor, maxBackoffMs } }: Settings): string {
   if (attempts === 1) return 'Failed runs are not retried.';
-  const growth =
-    factor === 1 ? '' : `, then ${String(factor)} times as long each time, up to ${duration(maxBackoffMs)}`;
-  return `A run has up to ${plural(attempts, 'attempt')}, the second ${duration(backoffMs)} after the first${growth}.`;
+  const growth = factor === 1 ? '' : `, then ${String(factor)} times as long each time, up to ${exactly(maxBackoffMs)}`;
+  return `A run has up to ${plural(attempts, 'attempt')}, the second ${exactly(backoffMs)} after the first${growth}.`;
 }

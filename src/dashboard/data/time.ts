@@ -137,3 +137,15 @@ export function duration(ms: number): string {
   if (ms < DAY) return two(ms, HOUR, 'h', MINUTE, 'min');
   return two(ms, DAY, 'd', HOUR, 'h');
 }
+
+/** A length of time as it is set, with all its units: `1 d 2 h 30 min`. */
+export function exactly(ms: number): string {
+  const parts = [
+    [Math.floor(ms / DAY), 'd'],
+    [Math.floor(ms / HOUR) % 24, 'h'],
+    [Math.floor(ms / MINUTE) % 60, 'min'],
+    [(ms % MINUTE) / 1_000, 's'],
+  ] as const;
+  const shown = parts.filter(([count]) => count > 0).map(([count, unit]) => `${String(count)} ${unit}`);
+  return shown.length === 0 ? '0 s' : shown.join(' ');
+}
