@@ -244,9 +244,7 @@ export const jobSchema = z
     tags: z.array(z.string().min(1)).describe('Labels for finding jobs.').prefault([]),
     enabled: z
       .boolean()
-      .describe(
-        '`false` records due times as `disabled` instead of running them. The job can still be run by hand.',
-      )
+      .describe('`false` records due times as `disabled` instead of running them. The job can still be run by hand.')
       .prefault(true),
   })
   .describe('When and how a job runs.');
@@ -260,14 +258,16 @@ const topShape = {
       'The version of this file. Raise it with each change of a schedule: a deployment with a lower revision never claims a job whose schedule differs.',
     )
     .prefault(0),
-  notify: notify
-    .describe('The receivers of notices about all jobs. Without `to`, no notice is sent.')
-    .prefault({}),
+  notify: notify.describe('The receivers of notices about all jobs. Without `to`, no notice is sent.').prefault({}),
   groups: z
     .record(
       z.string().regex(JOB_NAME),
       z.strictObject({
-        maxParallel: z.int().min(1).max(MAX_PARALLEL).describe('How many runs of the group may be in progress at once.'),
+        maxParallel: z
+          .int()
+          .min(1)
+          .max(MAX_PARALLEL)
+          .describe('How many runs of the group may be in progress at once.'),
       }),
     )
     .describe(
