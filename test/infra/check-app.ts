@@ -79,6 +79,7 @@ const LEFT_OUT = new Map([
   ['CRONLEASE_METRICS_JOBS', 'has a default for most apps'],
   ['CRONLEASE_LOG_FORMAT', 'has a default for Application Insights, which shows lines as they are'],
   ['CONTAINER_NAME', 'is set by Azure'],
+  ['FUNCTIONS_WORKER_DYNAMIC_CONCURRENCY_ENABLED', 'would start processes that tick in turn'],
   ['FUNCTIONS_WORKER_PROCESS_COUNT', 'is refused by Flex Consumption'],
   ['REGION_NAME', 'is set by Azure'],
   ['WEBSITE_AUTH_ENABLED', 'is set by Azure'],

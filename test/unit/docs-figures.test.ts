@@ -134,7 +134,8 @@ const QUOTES: Readonly<Record<string, readonly Quote[]>> = {
   ],
   'how-to/dashboard.md': [['12, 3 or 1 hours', 3_600 * SECOND]],
   'how-to/existing-app.md': [
-    ["a leader job's term ends 30 s before", of('core/job', 'TERM_RESERVE_MS')],
+    ["a leader's term ends 30 s before", of('core/job', 'TERM_RESERVE_MS')],
+    ['at most 10 minutes on Consumption', AZURES],
     ['with the default of 30 s', AZURES],
     ['5 minutes by default', AZURES],
     ['1 to 60 minutes', AZURES],

@@ -49,7 +49,13 @@ export const FAILOVER_FAULTS: readonly Planted[] = [
     name: 'open-record-left-behind',
     what: '`recover` ends open records only after the cursor',
     mix: 'failover',
-    edits: [become('core/failover.ts:afterFailover', operation('&&'), '$ && record.scheduledFor > row.cursor')],
+    edits: [
+      become(
+        'core/failover.ts:afterFailover',
+        operation('&&', 'aside'),
+        '$ && records.some((record) => record.key === key && record.scheduledFor > row.cursor)',
+      ),
+    ],
   },
   {
     name: 'lost-manual-run-unrecorded',

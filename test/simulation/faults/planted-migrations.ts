@@ -91,7 +91,7 @@ export const MIGRATION_FAULTS: readonly Planted[] = [
     what: 'the records of runs that are not over are copied ahead of their jobs, and their ends are not',
     mix: 'migrations',
     edits: [
-      become('operator/shards/history.ts:copyRecord', operation('&&'), '$ && summary === undefined'),
+      become('operator/shards/history.ts:copyRecord', operation('&&', 'history'), '$ && summary === undefined'),
       become('operator/shards/history.ts:copyRecord', operation('>'), '$ || true'),
     ],
   },
