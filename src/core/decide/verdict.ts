@@ -288,7 +288,8 @@ function unrun(outcome: UnrunOutcome, reason: Reason): Verdict {
 /** Whether the last run, which is over, was still running at this instant. While it stood still, it was not. */
 function duringLastRun(row: Row, instant: EpochMs): boolean {
   const { run, busyUntil } = row;
-  if (run === undefined || busyUntil === undefined || instant < run.since || instant >= busyUntil) return false;
+  // The Date is cut to the second: what came at it was there before the run began.
+  if (run === undefined || busyUntil === undefined || instant <= run.since || instant >= busyUntil) return false;
   return standstillAt(row, instant) === undefined;
 }
 

@@ -295,7 +295,8 @@ function verdicts(view: View, due: number): ReadonlySet<string> {
     return view.to - actual > age ? 'perhaps' : 'no';
   };
   const duringRun = (instant: number): Truth => {
-    if (lastRun === undefined || instant < lastRun.since || instant >= lastRun.perhaps) return 'no';
+    // The Date is cut to the second.
+    if (lastRun === undefined || instant <= lastRun.since || instant >= lastRun.perhaps) return 'no';
     if (stoodAt(lastRun, instant, 'surely')) return 'no';
     return instant < lastRun.surely && !stoodAt(lastRun, instant, 'perhaps') ? 'yes' : 'perhaps';
   };
