@@ -34,6 +34,16 @@ async function last(sim: RivalTicks) {
   return record;
 }
 
+/** The holder shuts down, and a person cancels the run before another instance goes on with it. */
+async function cancelAfterShutdown(sim: RivalTicks, sent: readonly Sent[]): Promise<void> {
+  const draining = holderOf(sent).drain();
+  while ((await sim.row('close')).phase !== 'retrying') await sim.clock.advance(10);
+  const { run } = await sim.row('close');
+  await sim.control('close', (control) => ({ ...control, cancel: runIdOf('close' as JobName, run?.key ?? '') }));
+  await sim.clock.advance(MINUTE);
+  await draining;
+}
+
 async function pieces(sim: RivalTicks): Promise<readonly string[]> {
   const { pieces: found } = await sim.store.listPieces('close' as JobName, { limit: 5000 });
   return found.map(({ name }) => name);
@@ -126,12 +136,7 @@ describe('a run that is a call', () => {
   it('that is cancelled in the gap after a shutdown ends its operation, and is not called again', async () => {
     const { sim, sent, lines } = setUp(minute);
     await sim.clock.advance(10 * MINUTE + 20_000);
-    const draining = holderOf(sent).drain();
-    while ((await sim.row('close')).phase !== 'retrying') await sim.clock.advance(10);
-    const { run } = await sim.row('close');
-    await sim.control('close', (control) => ({ ...control, cancel: runIdOf('close' as JobName, run?.key ?? '') }));
-    await sim.clock.advance(MINUTE);
-    await draining;
+    await cancelAfterShutdown(sim, sent);
     expect(lines().filter((line) => !line.startsWith('GET'))).toEqual(['POST /close 1', 'DELETE /state 2']);
     expect(await last(sim)).toMatchObject({ outcome: 'cancelled', reason: 'cancelRequested' });
     expect(await pieces(sim)).toEqual([]);
@@ -146,12 +151,7 @@ describe('a run that is a call', () => {
     await sim.control('close', (control) => ({ ...control, manualRuns: [request] }));
     await sim.clock.advance(20_000);
     expect(sent[0]?.body).toBe('{"customer":"c-1"}');
-    const draining = holderOf(sent).drain();
-    while ((await sim.row('close')).phase !== 'retrying') await sim.clock.advance(10);
-    const { run } = await sim.row('close');
-    await sim.control('close', (control) => ({ ...control, cancel: runIdOf('close' as JobName, run?.key ?? '') }));
-    await sim.clock.advance(MINUTE);
-    await draining;
+    await cancelAfterShutdown(sim, sent);
     expect(lines().filter((line) => !line.startsWith('GET'))).toEqual(['POST /close 1', 'DELETE /state 2']);
     expect(await last(sim)).toMatchObject({ outcome: 'cancelled', reason: 'cancelRequested' });
     expect(await pieces(sim)).toEqual([]);
