@@ -4,10 +4,10 @@ import type { Clock } from '../../core/clock';
 import { StoreDeniedError } from '../../lease/store';
 import { type FirstLook, type Remedies, type Trial, type TrialStep, startTrying, tryLook } from '../../lease/trial';
 import { type Ask, asker } from './ask';
-import { type Identity, shownCaller } from './caller';
+import { type Identity, shownCaller } from './connection';
 import { download } from './download';
 import { NO } from './errors';
-import { JOBS_PREFIX, trialName } from './layout';
+import { FOLDERS, trialName } from './layout';
 import { page } from './listing';
 
 interface TrialOptions {
@@ -65,7 +65,7 @@ export async function azureBlobTrial({ container, clock, callTimeoutMs, id, whoC
 async function listOnce(container: ContainerClient, ask: Ask): ReturnType<FirstLook> {
   const question = { what: 'list jobs', no: ['ContainerNotFound'], options: undefined };
   const { kind, date } = await ask(question, (abortSignal) =>
-    page(container, { prefix: JOBS_PREFIX, limit: 1 }, abortSignal),
+    page(container, { prefix: FOLDERS.controls, limit: 1 }, abortSignal),
   );
   // The service cuts its Date to whole seconds.
   return { isThere: kind !== 'no', date, cutMs: 500 };
