@@ -1,23 +1,14 @@
-import type { JobName, LeaseId, Millis } from '../core/brand';
+import type { JobName, Millis } from '../core/brand';
 import type { Clock } from '../core/clock';
 import type { CallOutcome } from '../core/storage-call';
-import type { CallOptions, ElectionStore, LeaseBreaking, LeaseStore, ListedRow, Retention } from '../lease/store';
-import {
-  type Durability,
-  type FirstLook,
-  type Remedies,
-  type StoreNouns,
-  type Trial,
-  startTrying,
-  tryLook,
-} from '../lease/trial';
+import type { CallOptions, ElectionStore, LeaseBreaking, LeaseStore, Retention } from '../lease/store';
+import type { Durability, Remedies, StoreNouns, Trial } from '../lease/trial';
 import type { NamedServer } from './exposure';
 import { facetsIn, logsIn } from './facets/facets';
 import { type ListedRows, breakingIn, listingOf, rowsIn } from './facets/rows';
 import { STORE_LIMITS } from './limits';
 import type { Entries, FacetKeys, Logs, Question, Rows } from './port';
-
-const LEASE_MS = 15_000;
+import { type Tried, tryRows } from './trial';
 
 export interface AdapterOptions<Server extends NamedServer> {
   readonly server: Server;
@@ -42,9 +33,8 @@ export interface Adapter {
 }
 
 /** What an adapter brings. The questions are those of the calls that it makes. */
-interface Parts<Keys> {
+interface Parts<Keys> extends Pick<Tried, 'clock' | 'look'> {
   readonly location: string;
-  readonly clock: Clock;
   prepare(question: Question): Promise<void>;
   readonly jobs: Rows;
   /** All rows and controls, or those of one job, as of one instant. */
@@ -55,8 +45,7 @@ interface Parts<Keys> {
   readonly logs: Logs<Keys>;
   readonly keys: FacetKeys<Keys>;
   readonly purge: Retention['purge'];
-  look(question: Question): ReturnType<FirstLook>;
-  /** The row of an election. */
+  /** Deletes the row of an election. */
   deleteRow(question: Question, name: JobName): Promise<unknown>;
   readonly nouns: StoreNouns;
   readonly remedies: Remedies;
@@ -92,62 +81,11 @@ export function adapterOf<Keys>(parts: Parts<Keys>): Adapter {
     },
     elections,
     async trial(id) {
-      const trial = await tryRows(elections, parts, id);
-      if (trial.answeredInMs === undefined || durability === undefined) return trial;
-      return { ...trial, durability: await durability() };
+      const name = `doctor-${id}`;
+      const trial = await tryRows({ ...parts, rows: parts.elections, remove: parts.deleteRow, name, id });
+      const { nouns, remedies } = parts;
+      const isKnown = trial.answeredInMs !== undefined && durability !== undefined;
+      return { ...trial, nouns, remedies, versioned: undefined, ...(isKnown && { durability: await durability() }) };
     },
-  };
-}
-
-/**
- * Tries each kind of call that coordination makes, on its own row, and removes that. Never rejects with a `StoreError`.
- */
-async function tryRows(
-  rows: ElectionStore,
-  {
-    clock,
-    look,
-    deleteRow,
-    nouns,
-    remedies,
-  }: Pick<Parts<unknown>, 'clock' | 'look' | 'deleteRow' | 'nouns' | 'remedies'>,
-  id: string,
-): Promise<Trial> {
-  const name = `doctor-${id}` as JobName;
-  const leaseId = id as LeaseId;
-  const { attempt, failures, untried } = startTrying();
-  const options = undefined;
-  const seen = await tryLook({ attempt }, clock, () =>
-    look({ what: 'look for the container', kind: 'listing', options }),
-  );
-  let created = false;
-  if (seen.container === 'there') {
-    await attempt('read', () => rows.readRow(name));
-    created = await attempt('create', () => rows.createRow(name, { trial: '1' }));
-    let row: ListedRow | undefined;
-    if (created) {
-      await attempt('read', async () => {
-        row = await rows.readRow(name);
-      });
-    }
-    if (row !== undefined) {
-      const ifMatch = row.etag;
-      if (await attempt('lease', () => rows.acquire(name, { leaseId, leaseMs: LEASE_MS, ifMatch }))) {
-        await attempt('write', () => rows.writeRow(name, { trial: '2' }, { leaseId, ifMatch }));
-        await attempt('release', () => rows.release(name, leaseId));
-      }
-    }
-    if (created) {
-      await attempt('delete', () => deleteRow({ what: 'delete the row of a trial', kind: 'delete', options }, name));
-    }
-  }
-  return {
-    ...seen,
-    nouns,
-    remedies,
-    failures,
-    untried: untried(),
-    versioned: undefined,
-    left: created && failures.has('delete') ? name : undefined,
   };
 }

@@ -23,7 +23,7 @@ interface FaultRules<Why extends Denial> {
     /** What else may be the cause where the container does not exist. */
     readonly noContainer?: string;
   };
-  /** The remedy of another answer. Undefined: there is none of its own. */
+  /** The remedy of another answer, if it has its own. */
   readonly remedyOf: (error: unknown, message: string) => string | undefined;
   /** What a message has before that of the error. */
   readonly prefixOf?: (error: unknown) => string;

@@ -22,7 +22,7 @@ export interface Guard {
 
 /** Calls for rows of one kind, each with its lease. Undefined, and false: a condition did not hold. */
 export interface Rows {
-  create(question: RowQuestion, metadata: Metadata): Promise<boolean>;
+  create(question: RowQuestion, metadata: Metadata): Promise<ETag | undefined>;
   read(question: RowQuestion): Promise<ListedRow | undefined>;
   /** `leaseMs` is in whole seconds. */
   acquire(question: RowQuestion, request: Guard & { readonly leaseMs: Millis }): Promise<EpochMs | undefined>;

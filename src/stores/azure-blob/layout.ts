@@ -61,11 +61,6 @@ function parsePresenceName(blobName: string): string | undefined {
   }
 }
 
-/** The blob of an operator's trial. */
-export function trialName(id: string): string {
-  return `doctor/${id}`;
-}
-
 /** Where the entries of one kind, or of one job, lie. */
 export interface Folder {
   readonly prefix: string;

@@ -54,10 +54,10 @@ export function rowsAt(container: RowContainer, ask: Ask, blobName: (name: JobNa
   const blob = (name: JobName): RowBlob => container.getBlockBlobClient(blobName(name));
   return {
     async create({ job, ...question }, metadata) {
-      const { kind } = await ask({ ...question, no: NO.create }, (abortSignal) =>
+      const answer = await ask({ ...question, no: NO.create }, (abortSignal) =>
         blob(job).upload('', 0, { metadata, conditions: { ifNoneMatch: '*' }, abortSignal }),
       );
-      return kind === 'yes';
+      return answer.kind === 'yes' ? quoted(answer.value.etag ?? '') : undefined;
     },
     async read({ job, ...question }) {
       const answer = await ask({ ...question, no: NO.read }, (abortSignal) => download(blob(job), abortSignal));

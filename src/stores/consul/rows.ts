@@ -40,10 +40,11 @@ interface RowFolder {
 export function rowsIn({ ask, clock, folder }: RowFolder): Rows {
   return {
     create: ({ job, ...question }, metadata) =>
-      ask({ ...question, isNothing: (isCreated) => !isCreated }, async (calls) => {
+      ask({ ...question, isNothing: (etag) => etag === undefined }, async (calls) => {
         const { row, lease } = rowKeys(folder, job);
         const { found } = await calls.transact(create(row, JSON.stringify(metadata)), create(lease, '{}'));
-        return found !== undefined;
+        const created = found?.find(({ key }) => key === row);
+        return created && etagAt(created);
       }),
     read: ({ job, ...question }) =>
       ask({ ...question, isNothing: (row) => row === undefined }, async (calls) => {

@@ -21,7 +21,8 @@ function readAndWrite(ask: Ask, keys: RowKeys): Pick<Rows, 'create' | 'read' | '
     async create({ job, ...question }, metadata) {
       const { row } = namesIn(keys, job);
       const transaction = { compare: [isAbsent(row)], success: [put(row, JSON.stringify(metadata))] };
-      return (await ask.transact(question, transaction)).succeeded;
+      const { succeeded, revision } = await ask.transact(question, transaction);
+      return succeeded ? etagOf(revision) : undefined;
     },
     async read({ job, ...question }) {
       const names = namesIn(keys, job);

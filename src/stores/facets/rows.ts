@@ -14,7 +14,7 @@ export function rowsIn(rows: Omit<Rows, 'break'>): RowCalls {
     async createRow(job, metadata, options) {
       checkMetadata(metadata);
       const question = { what: `create the row of ${job}`, kind: 'write', job, options } as const;
-      return (await rows.create(question, metadata)) ? 'created' : 'exists';
+      return (await rows.create(question, metadata)) === undefined ? 'exists' : 'created';
     },
     readRow: (job, options) => rows.read({ what: `read the row of ${job}`, kind: 'read', job, options }),
     async acquire(job, { leaseMs, ...guard }, options) {

@@ -11,9 +11,10 @@ export function rowsOf(state: State): Rows {
   return {
     async create({ job, options }, metadata) {
       heed(options);
-      if (rows.has(job)) return false;
-      rows.set(job, { ...written(state, metadata), lease: NO_LEASE });
-      return true;
+      if (rows.has(job)) return undefined;
+      const row = { ...written(state, metadata), lease: NO_LEASE };
+      rows.set(job, row);
+      return row.etag;
     },
     async read({ job, options }) {
       heed(options);

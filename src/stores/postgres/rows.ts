@@ -24,8 +24,9 @@ const LASTS = `clock_timestamp() + $3::integer * interval '1 ms'`;
 export function rowsIn(ask: Ask, table: string): Rows {
   return {
     async create({ job, ...question }, metadata) {
-      const sql = `insert into ${table} (name, metadata) values ($1, $2) on conflict do nothing returning 1`;
-      return (await ask({ ...question, sql, values: [job, JSON.stringify(metadata)] })).length > 0;
+      const sql = `insert into ${table} (name, metadata) values ($1, $2) on conflict do nothing returning version`;
+      const [row] = await ask({ ...question, sql, values: [job, JSON.stringify(metadata)] });
+      return row && etagIn(row);
     },
     async read({ job, ...question }) {
       const sql = `select version, metadata, ${STATE} from ${table} where name = $1`;

@@ -90,8 +90,10 @@ const ALL = script('read', `return { now, redis.call('HGETALL', KEYS[2]), redis.
 export function rowsIn(ask: Ask, keys: RowKeys): Rows {
   return {
     async create({ job, ...question }, metadata) {
-      const args = [job, newVersion(), JSON.stringify(metadata)];
-      return !isNothing(await ask({ ...question, keys, script: CREATE, args, isNothing }));
+      const version = newVersion();
+      const args = [job, version, JSON.stringify(metadata)];
+      const done = await ask({ ...question, keys, script: CREATE, args, isNothing });
+      return isNothing(done) ? undefined : etagOf(version);
     },
     async read({ job, ...question }) {
       const isMissing = (found: unknown): boolean => (found as readonly unknown[])[1] === null;

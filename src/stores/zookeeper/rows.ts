@@ -37,14 +37,15 @@ interface SeenRow {
 export function rowsIn(ask: Ask, paths: Paths, folder: string): Rows {
   return {
     create: ({ job, ...question }, metadata) =>
-      ask({ ...question, isNothing: (isCreated) => !isCreated }, async (session) => {
+      ask({ ...question, isNothing: (etag) => etag === undefined }, async (session) => {
         const { row, lease } = nodesOf(folder, job);
         const answer = await session.multi([
           { kind: 'create', path: row, data: dataOf(metadata) },
           { kind: 'create', path: lease, data: dataOf({}) },
         ]);
-        if (answer.kind === 'refused' && answer.code !== CODE.nodeExists) throw new NoNodeError();
-        return answer.kind === 'done';
+        if (answer.kind === 'done') return etagAt({ createdBy: answer.by, version: 0 });
+        if (answer.code === CODE.nodeExists) return undefined;
+        throw new NoNodeError();
       }),
     read: ({ job, ...question }) =>
       ask({ ...question, isNothing: (row) => row === undefined }, async (session) => {

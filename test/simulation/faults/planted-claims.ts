@@ -51,8 +51,7 @@ export const CLAIM_FAULTS: readonly Planted[] = [
     name: 'hold-back-is-the-guard',
     what: 'hold-back as the only guard: neither lease nor ETag keeps a second claim out',
     edits: [
-      drop('stores/lease-automaton.ts:write', operation('!==')),
-      drop('stores/lease-automaton.ts:write', call('mayWrite')),
+      never('stores/lease-automaton.ts:write', test('mayWrite')),
       drop('stores/lease-automaton.ts:acquire', operation('!==')),
       become('stores/lease-automaton.ts:acquire', argument('mayAcquire', 0), '{ ...lease, holder: undefined }'),
     ],
