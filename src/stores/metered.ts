@@ -1,8 +1,7 @@
 import type { Millis } from '../core/brand';
 import type { Clock } from '../core/clock';
 import type { CallKind, CallOutcome, CallResult } from '../core/storage-call';
-import { takeDeadline } from '../lease/deadline';
-import { StoreUnavailableError } from '../lease/store';
+import { within } from '../lease/deadline';
 import type { Faults } from './client-error';
 import type { Question } from './port';
 
@@ -59,33 +58,12 @@ const NOTHING: Readonly<Partial<Record<CallKind, CallResult>>> = {
 };
 
 /** Settles like `send`, or at once when the caller gives up or the time limit passes, even if `send` continues. */
-export async function limited<T>(
+export function limited<T>(
   { clock, callTimeoutMs }: Pick<Service, 'clock' | 'callTimeoutMs'>,
   where: string,
   signal: AbortSignal | undefined,
   send: (abortSignal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  signal?.throwIfAborted();
-  const controller = new AbortController();
-  takeDeadline(controller.signal, signal);
-  const given = Promise.withResolvers<never>();
-  const giveUp = (reason: unknown): void => {
-    given.reject(reason);
-    controller.abort();
-  };
-  const onAbort = (): void => giveUp(signal?.reason);
-  signal?.addEventListener('abort', onAbort, { once: true });
-  const cancelTimer = clock.after(callTimeoutMs, () => {
-    giveUp(
-      new StoreUnavailableError(
-        `${where}: no answer within ${callTimeoutMs} ms. The call may or may not have taken effect.`,
-      ),
-    );
-  });
-  try {
-    return await Promise.race([given.promise, send(controller.signal)]);
-  } finally {
-    cancelTimer();
-    signal?.removeEventListener('abort', onAbort);
-  }
+  const late = `${where}: no answer within ${callTimeoutMs} ms. The call may or may not have taken effect.`;
+  return within(clock, callTimeoutMs, send, { late, signal });
 }

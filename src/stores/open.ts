@@ -2,9 +2,15 @@ import type { Millis } from '../core/brand';
 import type { Clock } from '../core/clock';
 import { isSameAccount } from '../core/layout';
 import type { CallOutcome } from '../core/storage-call';
-import { ELECTION_METHODS, STORE_METHODS } from '../lease/methods';
 import { type SecondAudit, withSecondAudit } from '../lease/second-audit';
-import { type ElectionStore, type LeaseStore, type RowStore, StoreUnavailableError } from '../lease/store';
+import {
+  ELECTION_METHODS,
+  type ElectionStore,
+  type LeaseStore,
+  type RowStore,
+  STORE_METHODS,
+  StoreUnavailableError,
+} from '../lease/store';
 import type { Trial } from '../lease/trial';
 import type { Adapter, AdapterOptions } from './adapter';
 import {
