@@ -1,6 +1,6 @@
 import type { Clock } from '../core/clock';
 import type { RowStore } from '../lease/store';
-import type { RowContainer } from '../stores/azure-blob/rows';
+import type { RowContainer } from '../stores/azure-blob/row-container';
 import { electionRowsIn, openElectionStore, StorageSettingsError } from '../stores/open';
 
 /** The place of an election's row: all candidates name the same one. */

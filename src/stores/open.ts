@@ -25,7 +25,7 @@ import {
   settingsOf,
   tokenOf,
 } from './azure-blob/connection';
-import type { RowContainer } from './azure-blob/rows';
+import type { RowContainer } from './azure-blob/row-container';
 import { azureBlobElectionRows, azureBlobElections, azureBlobStore } from './azure-blob/store';
 import { azureBlobTrial } from './azure-blob/trial';
 import { checkExposure, exposedTo, type NamedServer, StorageSettingsError, withoutInsecure } from './exposure';

@@ -5,7 +5,7 @@ import { BODY_BYTES } from '../limits';
 import type { TextRange } from '../port';
 import { codeOf, dateOf } from './errors';
 import { quoted } from './layout';
-import type { RowBlob } from './rows';
+import type { RowBlob } from './row-container';
 
 export interface Downloaded {
   /** Undefined if it is larger than any body that cronlease writes; the rest was not read. */

@@ -26,7 +26,8 @@ import { type Pages, listerOfAll } from './list-all';
 import { type AskPage, page, pagesOf, rowOf } from './listing';
 import { logsIn as appendBlobs } from './logs';
 import { retentionIn } from './retention';
-import { type RowContainer, rowsAt } from './rows';
+import type { RowContainer } from './row-container';
+import { rowsAt } from './rows';
 
 const DEFAULT_CALL_TIMEOUT_MS = 10_000;
 /** The service's largest page. The emulator hangs on pages of more than 500. */
