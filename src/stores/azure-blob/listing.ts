@@ -11,6 +11,12 @@ interface Page extends ListingPage {
   readonly date?: Date;
 }
 
+/** One page of a listing, with its Date. */
+export interface DatedPage {
+  readonly blobs: readonly ListedBlob[];
+  readonly date: EpochMs;
+}
+
 interface PageRequest {
   readonly prefix: string;
   readonly limit: number;
@@ -40,6 +46,21 @@ export function pagesOf(container: ContainerClient, ask: Ask, pageSize: number):
     if (answer.kind === 'no') throw new RangesRefusedError(`${what}: the service does not list from a name on`);
     return answer;
   };
+}
+
+/** The pages of a listing, each requested once the one before it was used. */
+export async function* pagesFrom(
+  askPage: AskPage,
+  what: string,
+  prefix: string,
+  options: CallOptions | undefined,
+): AsyncGenerator<DatedPage> {
+  let continuation: string | undefined;
+  do {
+    const { value, date } = await askPage(what, { prefix, continuation }, options);
+    yield { blobs: value.blobs, date };
+    continuation = value.continuation;
+  } while (continuation !== undefined);
 }
 
 /** Requests one page by one call, in order of name. Leaves out folders: cronlease writes none. */

@@ -3,8 +3,7 @@ import type { EpochMs } from '../../core/brand';
 import { DISTURBED } from '../lease-automaton';
 import { type Logs, pageOf, type TextRange, textsWithin } from '../port';
 import { type Ask, type Calls, untilUndisturbed } from './ask';
-import { PART_BYTES } from './bodies';
-import { divisionsOf } from './entries';
+import { divisionsOf, PART_BYTES } from './entries';
 import { bodyKey, type EntryKeys, headKey, idIn, mayHold, startIn } from './keys';
 import { create, get, hasIndex, type KeyValue, OPERATIONS, replace, set, tree } from './wire';
 

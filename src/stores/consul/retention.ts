@@ -2,8 +2,7 @@ import type { EpochMs, Millis } from '../../core/brand';
 import type { CallOptions, Retention } from '../../lease/store';
 import { type Facet, type Kept, keptIn } from '../port';
 import type { Ask, Calls } from './ask';
-import { abandoned } from './bodies';
-import { divisionsOf, removalOf } from './entries';
+import { abandoned, divisionsOf, removalOf } from './entries';
 import { type EntryKeys, idIn, type Keys } from './keys';
 import { hasIndex, type Operation, OPERATIONS, tree } from './wire';
 

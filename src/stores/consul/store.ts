@@ -5,7 +5,7 @@ import type { Trial } from '../../lease/trial';
 import { type Adapter, type AdapterOptions, adapterOf } from '../adapter';
 import type { ListedRows } from '../facets/rows';
 import type { ConsulCluster } from '../http/url';
-import type { Question } from '../port';
+import { LAYOUT_VERSION, type Question } from '../port';
 import { type Exchange, exchangesWith, FAULTS } from './agents';
 import { type Ask, type Cluster, asker } from './ask';
 import { entriesIn, headIn } from './entries';
@@ -14,12 +14,6 @@ import { logsIn } from './logs';
 import { purgeIn } from './retention';
 import { leftIn, rowsAmong, rowsIn } from './rows';
 import { create, removeTree, tree } from './wire';
-
-/**
- * The version of the keys. A later one must leave them usable for the release before it, because the instances of both
- * run side by side.
- */
-const VERSION = '1';
 
 const REMEDIES: Trial['remedies'] = {
   noToken: 'name a URL with a token of the ACL',
@@ -142,7 +136,7 @@ async function prepareLayout(ask: Ask, { exchange, layout, node }: Cluster, ques
   try {
     await ask(question, async (calls, signal) => {
       await register(exchange, node, signal);
-      if (!isThere) await calls.transactAnyway(create(layout, VERSION));
+      if (!isThere) await calls.transactAnyway(create(layout, LAYOUT_VERSION));
     });
   } catch (error) {
     // The right to create is missing where there is nothing to create.

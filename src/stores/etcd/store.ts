@@ -5,7 +5,7 @@ import type { Trial } from '../../lease/trial';
 import { type Adapter, type AdapterOptions, adapterOf } from '../adapter';
 import type { ListedRows } from '../facets/rows';
 import type { Members } from '../http/url';
-import type { Question } from '../port';
+import { LAYOUT_VERSION, type Question } from '../port';
 import { type Ask, type Cluster, asker } from './ask';
 import { entriesIn, headIn } from './entries';
 import { type Keys, keysIn } from './keys';
@@ -15,12 +15,6 @@ import { purgeIn } from './retention';
 import { byName, leftOf, only, rangesOf, removalOf, rowIn, rowsAmong, rowsIn } from './rows';
 import { durabilityOf } from './space';
 import { type Found, all, get, isAbsent, put } from './wire';
-
-/**
- * The version of the keys. A later one must leave them usable for the release before it, because the instances of both
- * run side by side.
- */
-const VERSION = '1';
 
 const REMEDIES: Trial['remedies'] = {
   noToken: 'name a URL with a user and a password',
@@ -78,7 +72,7 @@ export function etcd(options: AdapterOptions<Members>): Adapter {
     clock,
     /** Makes the key by which all other calls see that the container exists. */
     async prepare(question) {
-      await ask.transactAnyway(question, { compare: [isAbsent(layout)], success: [put(layout, VERSION)] });
+      await ask.transactAnyway(question, { compare: [isAbsent(layout)], success: [put(layout, LAYOUT_VERSION)] });
     },
     jobs: rowsIn(ask, keys.jobs),
     listJobs: (question, only) =>

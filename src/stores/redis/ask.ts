@@ -1,4 +1,4 @@
-import { StoreError, StoreUnavailableError } from '../../lease/store';
+import { StoreUnavailableError } from '../../lease/store';
 import { type Call, metered, type Service } from '../metered';
 import type { Send, WithConnection } from './connections';
 import { codeOf } from './errors';
@@ -58,16 +58,4 @@ async function confirmed(send: Send, wait: Server['wait'], call: () => Promise<u
     `${String(replicas)} of ${String(wait.replicas)} replicas have confirmed a write within ${String(wait.ms)} ms ` +
       '(waitReplicas and waitMs of the URL). The primary has carried it out, and a failover may lose it.',
   );
-}
-
-/** The server's answer to a command that is about itself; undefined: it refused, or did not answer. */
-export async function told(server: Server, what: string, command: string): Promise<string | undefined> {
-  try {
-    const question = { what, kind: 'properties', options: undefined } as const;
-    const answer = await metered(server, question, (signal) => server.connection(signal, (send) => send(command)));
-    return String(answer);
-  } catch (error) {
-    if (error instanceof StoreError) return undefined;
-    throw error;
-  }
 }

@@ -1,7 +1,17 @@
 import { randomBytes } from 'node:crypto';
-import type { Metadata } from '../../lease/store';
-import { type Entries, type Head, afterPrefix, etagOf, versionOf, pageOf } from '../port';
+import type { Metadata, Retention } from '../../lease/store';
 import { BODY_BYTES } from '../limits';
+import {
+  afterPrefix,
+  type Entries,
+  etagOf,
+  type Facet,
+  type FacetKeys,
+  type Head,
+  keptIn,
+  pageOf,
+  versionOf,
+} from '../port';
 import type { Ask } from './ask';
 import type { EntryKeys } from './keys';
 import { script } from './scripts';
@@ -36,7 +46,7 @@ return { now, head, isOurs and redis.call('HGET', KEYS[3], id) or false }`,
 );
 
 /** One page in order of id, and one more id as a sign that more follow. */
-const PAGE = script(
+export const PAGE = script(
   'read',
   `local found = {}
 for _, id in ipairs(page(KEYS[4], ARGV[1], ARGV[2], ARGV[3])) do
@@ -118,4 +128,49 @@ export function headIn(text: string): Head {
 /** Fields with their values, which Redis lists one after the other. */
 export function pairs(list: readonly string[]): (readonly [string, string])[] {
   return Array.from({ length: list.length / 2 }, (_, index) => [list[2 * index] ?? '', list[2 * index + 1] ?? '']);
+}
+
+/** At most so many entries in one call, in which no other client is served: for about ten milliseconds. */
+const BATCH = 1_000;
+
+/**
+ * Each four keys are the entries of one kind or job, and each argument after the first two is how long those are kept.
+ * The texts of logs are separate strings; their keys are in the same slot.
+ */
+const PURGE = script(
+  'shrink',
+  `local left, areLogs = tonumber(ARGV[1]), ARGV[2] == 'logs'
+for index = 3, #ARGV do
+  local first = 2 + (index - 3) * 4
+  local heads, bodies, names, written = KEYS[first], KEYS[first + 1], KEYS[first + 2], KEYS[first + 3]
+  local old = string.format('(%.0f', now - ARGV[index])
+  for _, id in ipairs(redis.call('ZRANGEBYSCORE', written, '-inf', old, 'LIMIT', 0, left)) do
+    redis.call('HDEL', heads, id)
+    if areLogs then redis.call('UNLINK', bodies .. ':' .. id) else redis.call('HDEL', bodies, id) end
+    redis.call('ZREM', names, id)
+    redis.call('ZREM', written, id)
+    left = left - 1
+  end
+  if left == 0 then return 1 end
+end
+return 0`,
+);
+
+/** What a lifecycle rule does for blobs. */
+export function purgeIn(ask: Ask, keys: FacetKeys<EntryKeys>): Retention['purge'] {
+  return async (keep, options) => {
+    const kept = keptIn(keys, keep);
+    const purge = (what: string, wanted: readonly Facet[]): Promise<unknown> => {
+      const some = kept.filter(({ facet }) => wanted.includes(facet));
+      const args = [BATCH, wanted.includes('logs') ? 'logs' : 'entries', ...some.map(({ keepMs }) => keepMs)];
+      const all = some.flatMap((one) => one.keys);
+      return ask({ what, kind: 'delete', script: PURGE, keys: all, args, options });
+    };
+    const more = [
+      await purge('delete old records', ['records']),
+      await purge('delete old logs', ['logs']),
+      await purge('delete old entries', ['requests', 'audits', 'notices']),
+    ];
+    return more.includes(1) ? 'more' : 'done';
+  };
 }

@@ -1,6 +1,6 @@
 import { type Logs, afterPrefix, pageOf } from '../port';
 import type { Ask } from './ask';
-import { isNothing, pairs } from './entries';
+import { isNothing, PAGE, pairs } from './entries';
 import type { EntryKeys } from './keys';
 import { script } from './scripts';
 
@@ -27,16 +27,6 @@ const READ = script(
 return { redis.call('GETRANGE', KEYS[6], ARGV[2], ARGV[3]) }`,
 );
 
-const LIST = script(
-  'read',
-  `local found = {}
-for _, id in ipairs(page(KEYS[4], ARGV[1], ARGV[2], ARGV[3])) do
-  found[#found + 1] = id
-  found[#found + 1] = redis.call('HGET', KEYS[2], id)
-end
-return found`,
-);
-
 /** No log is as long, and Redis counts the bytes of a string in integers. */
 const FAR = 2 ** 40;
 
@@ -57,9 +47,9 @@ export function logsIn(ask: Ask): Logs<EntryKeys> {
     async page({ prefix, limit, continuation, ...question }) {
       const from = continuation === undefined ? `[${prefix}` : `(${continuation}`;
       const args = [from, `(${afterPrefix(prefix)}`, limit + 1];
-      const found = pairs((await ask({ ...question, script: LIST, args })) as string[]);
+      const [, found] = (await ask({ ...question, script: PAGE, args })) as [number, string[]];
       return pageOf(
-        found.map(([id, bytes]) => ({ id, bytes: Number(bytes) })),
+        pairs(found).map(([id, bytes]) => ({ id, bytes: Number(bytes) })),
         limit,
       );
     },

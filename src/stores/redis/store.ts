@@ -1,15 +1,15 @@
 import type { JobName } from '../../core/brand';
 import type { Durability, Trial } from '../../lease/trial';
-import { type Adapter, type AdapterOptions, adapterOf } from '../adapter';
+import { type Adapter, adapterOf, type AdapterOptions } from '../adapter';
 import type { ListedRows } from '../facets/rows';
-import type { Question } from '../port';
-import { type Ask, type Server, asker, told } from './ask';
+import { told } from '../metered';
+import { LAYOUT_VERSION, type Question } from '../port';
+import { type Ask, asker, type Server } from './ask';
 import { connectionsOf } from './connections';
-import { entriesIn, headIn, pairs } from './entries';
+import { entriesIn, headIn, pairs, purgeIn } from './entries';
 import { FAULTS } from './errors';
 import { type Keys, keysIn } from './keys';
 import { logsIn } from './logs';
-import { purgeIn } from './retention';
 import { allRows, rowIn, rowsIn } from './rows';
 import { script, whole } from './scripts';
 import type { RedisServer } from './settings';
@@ -27,12 +27,6 @@ for index, key in ipairs({ KEYS[2], KEYS[3], KEYS[4] }) do
 end
 return found`,
 );
-
-/**
- * The version of the keys. A later one must leave them usable for the release before it, because the instances of both
- * run side by side.
- */
-const VERSION = 1;
 
 const PREPARE = whole(
   'write',
@@ -99,7 +93,7 @@ export function redis(options: AdapterOptions<RedisServer>): Adapter {
     clock,
     /** Makes the key by which all other calls see that the container exists. */
     async prepare(question) {
-      await ask({ ...question, script: PREPARE, keys: [], args: [VERSION] });
+      await ask({ ...question, script: PREPARE, keys: [], args: [LAYOUT_VERSION] });
     },
     jobs: rowsIn(ask, keys.jobs),
     listJobs: (question, only) => listJobs(ask, keys, question, only),
@@ -116,7 +110,10 @@ export function redis(options: AdapterOptions<RedisServer>): Adapter {
     deleteRow: (question, name) => ask({ ...question, keys: elections, script: DELETE, args: [name] }),
     nouns: { object: 'row', place: 'container' },
     remedies: REMEDIES,
-    durability: async () => durabilityIn(await told(server, 'read the settings of the server', 'INFO')),
+    async durability() {
+      const info = (signal: AbortSignal) => connection(signal, async (send) => String(await send('INFO')));
+      return durabilityIn(await told(server, 'read the settings of the server', info));
+    },
   });
 }
 

@@ -4,6 +4,7 @@ import type { Trial } from '../../lease/trial';
 import { type Adapter, type AdapterOptions, adapterOf } from '../adapter';
 import type { ListedRows } from '../facets/rows';
 import type { Members } from '../http/url';
+import { LAYOUT_VERSION } from '../port';
 import { asOfNow, asker } from './ask';
 import { contentIn } from './bodies';
 import { connectionsOf } from './connections';
@@ -15,12 +16,6 @@ import { NO_VERSION } from './protocol';
 import { purgeIn } from './retention';
 import { nodesOf, rowsAmong, rowsIn } from './rows';
 import type { Session } from './session';
-
-/**
- * The version of the nodes. A later one must leave them usable for the release before it, because the instances of both
- * run side by side.
- */
-const VERSION = '1';
 
 const REMEDIES: Trial['remedies'] = {
   noToken: 'name a URL with a user and a password',
@@ -107,7 +102,7 @@ async function prepareLayout(session: Session, paths: Paths): Promise<void> {
   if ((await lookForLayout(session, paths)) !== undefined) return;
   const above = paths.container.split('/').map((_, index, names) => names.slice(0, index + 1).join('/'));
   for (const path of above.slice(1, -1)) await make(session, path, '');
-  await make(session, paths.container, VERSION);
+  await make(session, paths.container, LAYOUT_VERSION);
   for (const path of [...paths.made, paths.now]) await make(session, path, '');
 }
 
