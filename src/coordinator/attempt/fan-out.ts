@@ -19,12 +19,11 @@ import type { FanOutHandler, ItemOutcome } from '../../handler/define-fan-out';
 import { type JobContext, NonRetryableError } from '../../handler/handler';
 import { allPieces } from '../../lease/all-pieces';
 import { type ListedPiece, StoreError, StoreUnavailableError } from '../../lease/store';
-import { createGate } from '../gate';
+import { createGate } from '../concurrency-limit';
 import type { HeldRow } from '../held';
 import type { AgainInput, AttemptResult, Lane } from '../message';
-import { describeError } from './describe-error';
-import { endedBy } from './ended-by';
-import type { HandlerCall } from './run-handler';
+import { describeError } from './call-handler';
+import { type HandlerCall, endedBy } from './run-handler';
 
 /** The largest plan, in bytes of JSON: a plan travels through Durable. */
 const PLAN_LIMIT = 1024 * 1024;

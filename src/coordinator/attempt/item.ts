@@ -31,8 +31,7 @@ import { type Coordinator, type Report, keptFromHandlers } from '../coordinator'
 import type { AttemptResult, ItemInput, Worked } from '../message';
 import { NO_TELEMETRY } from '../telemetry';
 import { type AttemptLog, NO_LOG, createAttemptLog } from './attempt-log';
-import { callHandler } from './call-handler';
-import { describeAbort } from './describe-error';
+import { callHandler, describeAbort } from './call-handler';
 import { jobLog, reportProgress } from './run-handler';
 import { whileRunning } from '../drain';
 import type { Permit } from '../concurrency-limit';

@@ -10,7 +10,7 @@ import {
   parseOrchestrationEnd,
 } from '../../core/orchestration';
 import { errorText } from '../../core/recorded-error';
-import type { Kept } from '../../handler/call-handler';
+import type { Kept } from '../../handler/handlers';
 import type { OrchestrationHandler } from '../../handler/define-orchestration';
 import type { JobContext } from '../../handler/handler';
 import { StoreError } from '../../lease/store';
@@ -18,9 +18,8 @@ import type { Coordinator, Report } from '../coordinator';
 import type { HeldRow } from '../held';
 import { keepEndOf } from '../kept-end';
 import { type AttemptResult, type ClaimInput, unpackRow } from '../message';
-import { endedBy } from './ended-by';
 import type { Left, Stage } from './fan-out';
-import type { HandlerCall } from './run-handler';
+import { type HandlerCall, endedBy } from './run-handler';
 
 /** The wait before an end that could not be kept is sent again. */
 const KEEP_AGAIN_MS: Millis = 10_000;

@@ -1,15 +1,13 @@
 import { ForeignRecordError } from '../../core/record';
-import type { Kept } from '../../handler/call-handler';
 import type { JobContext } from '../../handler/handler';
-import { isCall, isFanOut, isOrchestration } from '../../handler/handlers';
+import { isCall, isFanOut, isOrchestration, type Kept } from '../../handler/handlers';
 import type { HeldRow } from '../held';
 import { KEPT, keptPiece } from '../kept-end';
 import { type ClaimInput, type HandedOver, unpackRow } from '../message';
-import { endedBy } from './ended-by';
 import { asking, fanOutStage, listPieces, readPiece, type Stage } from './fan-out';
 import { orchestrationStage } from './orchestration';
 import { inputOf } from './request-input';
-import { type Attempted, type HandlerCall, callToEnd, notCalled, runHandler } from './run-handler';
+import { type Attempted, type HandlerCall, callToEnd, notCalled, runHandler, endedBy } from './run-handler';
 import { waitForGroup } from './wait-for-permit';
 
 /** How a run ends without another attempt. */

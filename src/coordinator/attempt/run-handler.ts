@@ -10,7 +10,7 @@ import type { LogLevel } from '../../core/log-entry';
 import { SCHEDULED } from '../../core/origin';
 import type { Reason, Trigger } from '../../core/outcome';
 import { ForeignRecordError, type LedgerRecord } from '../../core/record';
-import type { RecordedError } from '../../core/recorded-error';
+import { type RecordedError, redactError } from '../../core/recorded-error';
 import { type Redact, redactJson, redactNothing } from '../../core/redact';
 import { dueOf } from '../../core/row';
 import type { AttemptEnd } from '../../core/run';
@@ -34,8 +34,7 @@ import { noteStart } from '../reachability';
 import type { Span } from '../telemetry';
 import { ping } from '../tell';
 import { type AttemptLog, textOf } from './attempt-log';
-import { callHandler } from './call-handler';
-import { describeAbort } from './describe-error';
+import { callHandler, describeAbort } from './call-handler';
 import type { Membership } from './membership';
 import { waitForDue, waitUntil } from './wait-for-due';
 import { PAUSED, type SeenControl, type Turn, type Waiter, waitForTurn } from './wait-for-permit';
@@ -393,4 +392,18 @@ async function readable(store: AnytimeStore, job: JobName, key: string): Promise
     if (error instanceof ForeignRecordError) return undefined;
     throw error;
   }
+}
+
+const ENDS = {
+  invalidInput: { kind: 'threw', retryable: false, reason: 'invalidInput' },
+  timedOut: { kind: 'aborted', code: 'timedOut', reason: 'timeout' },
+  itemFailed: { kind: 'threw', retryable: false, reason: 'itemFailed' },
+  /** A person or a program has changed or deleted a piece: the next attempt may find it restored. */
+  foreign: { kind: 'threw', retryable: true, reason: 'handlerError' },
+} as const satisfies Readonly<Record<string, HandlerCall['end']>>;
+
+/** An attempt that ends because of its input, its items, or their pieces, without a call of the handler. */
+export function endedBy(held: HeldRow, how: keyof typeof ENDS, error: RecordedError): HandlerCall {
+  const at = timeOf(held);
+  return { end: ENDS[how], startedAt: at, endedAt: at, error: redactError(error, held.coordinator.redact) };
 }

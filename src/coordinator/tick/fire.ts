@@ -1,6 +1,6 @@
 import type { JobName, Millis } from '../../core/brand';
 import type { Coordinator, Hub, Report } from '../coordinator';
-import type { Gate } from '../gate';
+import type { Gate } from '../concurrency-limit';
 import type { Background } from './background';
 import type { Batches } from './batches';
 import type { BackfillWatch } from '../backfills';

@@ -8,7 +8,7 @@ import { type Row, decodeRow } from '../../core/row';
 import { CALL_LIMIT_MS, within } from '../../lease/deadline';
 import { type Listing, StoreError } from '../../lease/store';
 import type { Coordinator, Report } from '../coordinator';
-import { createGate } from '../gate';
+import { createGate } from '../concurrency-limit';
 import { lastSuccess } from '../ledger';
 
 /** Any listing of all jobs delays the next sweep, so one that comes a little early must not be left out. */

@@ -8,7 +8,7 @@ export const LOG_FAULTS: readonly Planted[] = [
     what: 'lines whose append failed are not sent again',
     mix: 'loss',
     edits: [
-      behind('coordinator/attempt/log-writer.ts:createLogWriter', value('problem', 'error'), 'batch = undefined;'),
+      behind('coordinator/attempt/attempt-log.ts:createLogWriter', value('problem', 'error'), 'batch = undefined;'),
     ],
   },
   {
@@ -17,7 +17,7 @@ export const LOG_FAULTS: readonly Planted[] = [
     mix: 'loss',
     edits: [
       behind(
-        'coordinator/attempt/log-writer.ts:createLogWriter',
+        'coordinator/attempt/attempt-log.ts:createLogWriter',
         value('problem', 'error'),
         'if (batch !== undefined && isCreated) bytes += batch.text.length;',
       ),
