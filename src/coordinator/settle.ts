@@ -22,8 +22,8 @@ import { PAST_ATTEMPTS, type Row, isOutcomeUnknown } from '../core/row';
 import { failuresAfter } from '../core/run';
 import { StoreError, StoreUnavailableError, type StoredRecord } from '../lease/store';
 import { readRecord, readUnlessForeign } from './ledger';
-import type { RowWriter } from './row-writer';
-import { ownNotices, tellCarried, tellOwed } from './tell-owed';
+import { ownNotices, tellCarried, tellOwed } from './tell';
+import { RowWriter } from './row-writer';
 
 export type RunEnd = RecordedEnd;
 

@@ -33,7 +33,7 @@ import { ping, untilSent } from '../tell';
 import { type AttemptLog, NO_LOG, createAttemptLog } from './attempt-log';
 import { type Claimed, claimAttempt, earlyBy } from './claim';
 import { type Left, type Stage, leftoversOf } from './fan-out';
-import { membershipOf } from './membership';
+import { membershipOf } from '../groups';
 import { keepEnd, untilOthersStopped } from './orchestration';
 import { type End, perform, performEnd, waitsForOthers } from './perform';
 import { type HandlerCall, watchForCancel } from './run-handler';

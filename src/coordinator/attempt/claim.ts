@@ -9,14 +9,13 @@ import { standsFrom, withStandstill } from '../../core/standstill';
 import { acquire, release } from '../../lease/acquire';
 import { untilAnswered } from '../../lease/deadline';
 import { between, moment, type Moment, Trust } from '../../lease/trust';
-import { backfillWatch } from '../backfills';
 import { itemsAreSilent } from '../beat';
 import type { Coordinator, Report, RunnableJob } from '../coordinator';
 import { attemptLimitMs, decideRow, type JobDecision } from '../decide-row';
 import { LATE_MS } from '../hand-overs';
 import { type HeldRow, handlerDue, holdRow } from '../held';
 import { type AgainInput, type ClaimInput, type HandedOver, packRow, unpackRow } from '../message';
-import { requiredWatch } from '../required';
+import { requiredWatch, backfillWatch } from '../ledger-watch';
 import { completeRow } from '../row-writer';
 
 /** The storage back end truncates durable timers to whole seconds. */

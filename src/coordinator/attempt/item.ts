@@ -35,7 +35,7 @@ import { callHandler, describeAbort } from './call-handler';
 import { jobLog, reportProgress } from './run-handler';
 import { whileRunning } from '../drain';
 import type { Permit } from '../concurrency-limit';
-import { patienceOf } from './wait-for-permit';
+import { patienceOf } from './waits';
 import { type RunInput, inputOf } from './request-input';
 import { type WantedItem, calling, checkItem, keepChecking, trustFrom } from './item-check';
 

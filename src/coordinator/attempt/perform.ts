@@ -8,7 +8,7 @@ import { asking, fanOutStage, listPieces, readPiece, type Stage } from './fan-ou
 import { orchestrationStage } from './orchestration';
 import { inputOf } from './request-input';
 import { type Attempted, type HandlerCall, callToEnd, notCalled, runHandler, endedBy } from './run-handler';
-import { waitForGroup } from './wait-for-permit';
+import { waitForGroup } from './waits';
 
 /** How a run ends without another attempt. */
 export type End = NonNullable<HandedOver['end']>;

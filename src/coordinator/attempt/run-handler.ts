@@ -35,9 +35,8 @@ import type { Span } from '../telemetry';
 import { ping } from '../tell';
 import { type AttemptLog, textOf } from './attempt-log';
 import { callHandler, describeAbort } from './call-handler';
-import type { Membership } from './membership';
-import { waitForDue, waitUntil } from './wait-for-due';
-import { PAUSED, type SeenControl, type Turn, type Waiter, waitForTurn } from './wait-for-permit';
+import type { Membership } from '../groups';
+import { waitForDue, waitUntil, PAUSED, type SeenControl, type Turn, type Waiter, waitForTurn } from './waits';
 
 /** The most records to read: after so many due times without a run, an older run is not worth the search. */
 const RECORDS_AT_MOST = 1_000;

@@ -3,13 +3,11 @@ import type { Coordinator, Hub, Report } from '../coordinator';
 import type { Gate } from '../concurrency-limit';
 import type { Background } from './background';
 import type { Batches } from './batches';
-import type { BackfillWatch } from '../backfills';
 import type { Board } from './board';
 import type { HubWatch } from './hub-watch';
-import type { NoticeWatch } from './notice-watch';
+import type { NoticeWatch, OverdueWatch } from './notice-watch';
 import type { OrchestrationWatch } from './orchestrations';
-import type { OverdueWatch } from './overdue';
-import type { RequiredWatch } from '../required';
+import type { RequiredWatch, BackfillWatch } from '../ledger-watch';
 
 /** How many claims run side by side. */
 export const CLAIMS_AT_ONCE = 32;

@@ -3,8 +3,8 @@ import { sleep } from '../../core/clock';
 import { brief } from '../../core/text';
 import { type ListedRow, StoreError } from '../../lease/store';
 import type { Coordinator, Hub, Report, RunnableJob } from '../coordinator';
-import { giveBack } from '../give-back';
-import type { HandOver } from '../hand-overs';
+import { type HandOver } from '../hand-overs';
+import { giveBack } from '../drain';
 import { withinHub } from '../hub';
 import { storageTroubled, troubled } from '../reachability';
 

@@ -1,4 +1,10 @@
-import type { EpochMs, ETag, LeaseId, Millis } from '../../core/brand';
+import { readRecord } from '../ledger';
+import { StoreError } from '../../lease/store';
+import { within } from '../../lease/deadline';
+import { ForeignRecordError, type LedgerRecord } from '../../core/record';
+import { recordedRun } from '../../core/recent-run';
+import { type RecentRun, completed, incompleteRun, keyOf } from '../../core/recent';
+import type { EpochMs, ETag, LeaseId, Millis, JobName } from '../../core/brand';
 import type { Claim } from '../../core/decide/situation';
 import { orchestrationId } from '../../core/key';
 import type { Row } from '../../core/row';
@@ -6,13 +12,11 @@ import { acquire, release } from '../../lease/acquire';
 import { itemsAreSilent } from '../beat';
 import { elapsedSince } from '../../lease/trust';
 import type { Coordinator, RunnableJob } from '../coordinator';
-import { turnOf } from '../give-back';
-import type { HandOver } from '../hand-overs';
+import { type HandOver, turnOf } from '../hand-overs';
 import { withinHub } from '../hub';
 import { type HandedOver, packRow } from '../message';
 import { completeRow } from '../row-writer';
 import { type Invocation, NO_TELEMETRY, type SentAt } from '../telemetry';
-import { withLastRun } from './last-run';
 
 /** How long the tick repeats the acquisition, and the start of its orchestration. */
 const HAND_OVER_LIMIT_MS = 5_000;
@@ -23,7 +27,7 @@ class HandOverError extends Error {
 }
 
 /** A claim that is due, with the row that the decision is about. */
-export interface Race {
+interface Race {
   readonly claim: Claim;
   readonly etag: ETag;
   readonly lease: 'available' | 'expired';
@@ -166,7 +170,7 @@ function traceRace(
   return {
     lost() {
       telemetry.claimed(job.name, 'race', 'lost');
-      const key = keyOf(claim);
+      const key = claimedKey(claim);
       if (key === undefined) return;
       const tick = telemetry.begin('tick', { job, key }, start);
       tick.begin('race', { at }).end({ result: 'lost' });
@@ -188,7 +192,55 @@ function traceRace(
 }
 
 /** The key of the run that the claim is for. The one of a term is not known before its acquisition. */
-function keyOf(claim: Claim): string | undefined {
+function claimedKey(claim: Claim): string | undefined {
   if (claim.what !== 'first') return claim.row.run?.key;
   return claim.run.kind === 'known' ? claim.run.key : undefined;
+}
+
+/** A job whose last run is younger gets no call for its duration. */
+const SELDOM_MS: Millis = 5 * 60_000;
+/** The claim waits for the duration of the last run no longer than this. */
+const READ_LIMIT_MS: Millis = 500;
+
+/**
+ * The row of a claim with the end of the job's last run, as lists show it. This process knows that end if the run ended
+ * here. Otherwise one call reads it from the ledger, for a job that runs at most every five minutes, and after a run that
+ * took several attempts: only such a run has an open record.
+ *
+ * @param before the free row that the claim was decided on
+ * @returns undefined if that record is open, although the row was free: its lease must expire, so that the run continues
+ */
+export async function withLastRun(
+  coordinator: Coordinator,
+  job: JobName,
+  { row, before }: { readonly row: Row; readonly before: Pick<Row, 'run' | 'phase'> | undefined },
+  acquiredAt: EpochMs,
+): Promise<Row | undefined> {
+  const ended = coordinator.ended.get(job);
+  const recent = completed(row.recent, ended);
+  const unknown = incompleteRun(recent);
+  if (unknown === undefined || isUsual(unknown, acquiredAt)) return { ...row, recent };
+  const record = await recorded(coordinator, job, unknown);
+  if (record?.state === 'open' && before?.phase === 'running' && before.run?.key === keyOf(unknown)) return undefined;
+  const found = record?.state === 'final' ? recordedRun(unknown, record) : undefined;
+  return { ...row, recent: found === undefined ? recent : completed(recent, found) };
+}
+
+function isUsual({ attempts, scheduledFor }: RecentRun, acquiredAt: EpochMs): boolean {
+  return attempts === 1 && acquiredAt - scheduledFor < SELDOM_MS;
+}
+
+async function recorded(
+  { clock, store }: Coordinator,
+  job: JobName,
+  entry: RecentRun,
+): Promise<LedgerRecord | undefined> {
+  try {
+    const found = await within(clock, READ_LIMIT_MS, (signal) => readRecord(store, job, keyOf(entry), { signal }));
+    return found?.record;
+  } catch (error) {
+    // Lists then show the run without its duration. The claim is what matters here.
+    if (error instanceof StoreError || error instanceof ForeignRecordError) return undefined;
+    throw error;
+  }
 }

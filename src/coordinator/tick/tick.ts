@@ -10,14 +10,13 @@ import { createGate } from '../concurrency-limit';
 import { sayTroublesAgain, storageAnswers, storageTroubled } from '../reachability';
 import { createBackground } from './background';
 import { createBatches } from './batches';
-import { backfillWatch } from '../backfills';
 import { Board } from './board';
 import { ClaimRate, CLAIMS_AT_ONCE, type Fire, type TickState } from './fire';
 import { hubWatch } from './hub-watch';
 import { watches } from './notice-watch';
 import { orchestrationWatch } from './orchestrations';
 import { announcer } from './presence';
-import { requiredWatch } from '../required';
+import { requiredWatch, backfillWatch } from '../ledger-watch';
 import { historyPurger } from './purge-records';
 import { createSurvey } from './survey';
 

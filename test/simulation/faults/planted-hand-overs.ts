@@ -53,14 +53,14 @@ export const HAND_OVER_FAULTS: readonly Planted[] = [
     name: 'given-back-whatever',
     what: 'a hand-over is released whether its claim was made or not',
     mix: 'draining',
-    edits: [become('coordinator/give-back.ts:giveBack', argument('release', 2), '{ ...handOver, etag: undefined }')],
+    edits: [become('coordinator/drain.ts:giveBack', argument('release', 2), '{ ...handOver, etag: undefined }')],
   },
   {
     name: 'expired-given-back',
     what: 'an expired row that was handed over is given back',
     mix: 'kills',
     edits: [
-      drop('coordinator/give-back.ts:giveBack', branch()),
+      drop('coordinator/drain.ts:giveBack', branch()),
       drop('coordinator/tick/hub-watch.ts:isLate', operation('!==')),
     ],
   },
