@@ -23,7 +23,7 @@ import { failuresAfter } from '../core/run';
 import { StoreError, StoreUnavailableError, type StoredRecord } from '../lease/store';
 import { readRecord, readUnlessForeign } from './ledger';
 import { ownNotices, tellCarried, tellOwed } from './tell';
-import { RowWriter } from './row-writer';
+import type { RowWriter } from './row-writer';
 
 export type RunEnd = RecordedEnd;
 

@@ -225,14 +225,13 @@ async function hold(
 }
 
 export function callAttempt(bench: Bench, call: (context: JobContext) => unknown): Promise<HandlerCall> {
-  const attempted = {
+  const attempt = {
     ...bench,
     membership: NO_MEMBERSHIP,
     span: UNTRACED,
-    onControl: () => undefined,
-    lastControl: () => undefined,
+    controls: { last: undefined, saw: () => undefined },
   };
-  return runHandler(bench.held, attempted, call);
+  return runHandler(attempt, call);
 }
 
 /**

@@ -27,6 +27,98 @@ const RECORD_BYTES = 16 * 1024;
 /** A warning follows so many failures in a row: some 15 s. */
 const WARN_AFTER = 3;
 
+/** One log, and who may write it for how long. Decision 097. */
+interface LogPlace {
+  readonly coordinator: Pick<Coordinator, 'clock'> & {
+    readonly store: Pick<LogStore, 'createLog' | 'appendLog' | 'readLog'>;
+  };
+  readonly trust: Pick<Trust, 'remaining'>;
+  readonly job: JobName;
+  /** The key of the run. */
+  readonly key: string;
+  /** The name of the log, which has no other writer. Asked for once, when there is something to write. */
+  readonly name: () => string;
+}
+
+/** Another writer's text is in the log. */
+class ForeignLogError extends Error {
+  override readonly name = 'ForeignLogError';
+}
+
+/** Appends entries to a log, each once, whatever answers are lost. */
+class LogWriter {
+  readonly #place: LogPlace;
+  /** It is sent with the same text at the same place until it is known to be there. */
+  #batch: { readonly entries: readonly LogEntry[]; readonly text: string } | undefined;
+  #log: string | undefined;
+  #isCreated = false;
+  #bytes = 0;
+  /** Calls in a row that failed. */
+  failures = 0;
+  /** Why the last write failed. */
+  problem: unknown;
+
+  constructor(place: LogPlace) {
+    this.#place = place;
+  }
+
+  /** Entries that were sent, or are being sent, and are not known to be written. */
+  get unsure(): readonly LogEntry[] {
+    return this.#batch?.entries ?? [];
+  }
+
+  /** The log may exist. */
+  get hasBegun(): boolean {
+    return this.#log !== undefined;
+  }
+
+  /**
+   * Writes what is unsure, or else what `take` returns. Never rejects. Calls must not overlap.
+   *
+   * @param limit of each storage call
+   * @returns whether something was written
+   */
+  async write(take: () => readonly LogEntry[], limit: Millis): Promise<boolean> {
+    if (this.#place.trust.remaining() <= 0 || this.problem instanceof ForeignLogError) return false;
+    try {
+      if (this.#batch === undefined) {
+        const entries = take();
+        if (entries.length === 0) return false;
+        this.#batch = { entries, text: storeEntries(entries) };
+      }
+      await this.#append(this.#batch.text, limit);
+    } catch (error) {
+      // Of any kind: a log must not fail its run. The caller reports the problem.
+      this.problem = error;
+      this.failures += 1;
+      return false;
+    }
+    this.#batch = undefined;
+    this.failures = 0;
+    return true;
+  }
+
+  async #append(text: string, limit: Millis): Promise<void> {
+    const { coordinator, trust, job, key, name } = this.#place;
+    const { clock, store } = coordinator;
+    const log = (this.#log ??= name());
+    const call = <T>(send: (signal: AbortSignal) => Promise<T>): Promise<T> =>
+      within(clock, Math.min(limit, CALL_LIMIT_MS, trust.remaining()), send);
+    if (!this.#isCreated) {
+      // It exists if the answer to an earlier call was lost.
+      await call((signal) => store.createLog(job, key, log, { signal }));
+      this.#isCreated = true;
+    }
+    const at = this.#bytes;
+    if ((await call((signal) => store.appendLog(job, key, log, { text, at }, { signal }))) === 'refused') {
+      const range = { from: at, limit: text.length };
+      const found = await call((signal) => store.readLog(job, key, log, range, { signal }));
+      if (found !== text) throw new ForeignLogError(`log ${log} of run ${key} contains text of another writer`);
+    }
+    this.#bytes += text.length;
+  }
+}
+
 /** What a record keeps of what was said. */
 type Said = Pick<RecordedEnd, 'progress' | 'log'>;
 
@@ -70,7 +162,7 @@ export function createAttemptLog(saying: Saying): AttemptLog {
   const { speaker, limits, trust } = saying;
   const { clock, serviceTime, redact = redactNothing } = saying.coordinator;
   const buffer = createLogBuffer(speaker, limits);
-  const writer = createLogWriter(saying);
+  const writer = new LogWriter(saying);
   const warn = warnOnce(saying);
   /** What the buffer had at the end, and the writer has not taken yet. */
   const rest: LogEntry[] = [];
@@ -171,108 +263,4 @@ export function textOf(message: readonly unknown[]): string {
   } catch {
     return '(a message that cannot be shown)';
   }
-}
-
-/** One log, and who may write it for how long. Decision 097. */
-interface LogPlace {
-  readonly coordinator: Pick<Coordinator, 'clock'> & {
-    readonly store: Pick<LogStore, 'createLog' | 'appendLog' | 'readLog'>;
-  };
-  readonly trust: Pick<Trust, 'remaining'>;
-  readonly job: JobName;
-  /** The key of the run. */
-  readonly key: string;
-  /** The name of the log, which has no other writer. Asked for once, when there is something to write. */
-  readonly name: () => string;
-}
-
-/** Appends entries to a log, each once, whatever answers are lost. */
-interface LogWriter {
-  /** Entries that were sent, or are being sent, and are not known to be written. */
-  readonly unsure: readonly LogEntry[];
-  /** The log may exist. */
-  readonly hasBegun: boolean;
-  /** Calls in a row that failed. */
-  readonly failures: number;
-  /** Why the last write failed. */
-  readonly problem: unknown;
-  /**
-   * Writes what is unsure, or else what `take` returns. Never rejects. Calls must not overlap.
-   *
-   * @param limit of each storage call
-   * @returns whether something was written
-   */
-  write(take: () => readonly LogEntry[], limit: Millis): Promise<boolean>;
-}
-
-interface Batch {
-  readonly entries: readonly LogEntry[];
-  readonly text: string;
-}
-
-/** Another writer's text is in the log. */
-class ForeignLogError extends Error {
-  override readonly name = 'ForeignLogError';
-}
-
-function createLogWriter({ coordinator, trust, job, key, name }: LogPlace): LogWriter {
-  const { clock, store } = coordinator;
-  /** It is sent with the same text at the same place until it is known to be there. */
-  let batch: Batch | undefined;
-  let log: string | undefined;
-  let isCreated = false;
-  let bytes = 0;
-  let failures = 0;
-  let problem: unknown;
-
-  const append = async ({ text }: Batch, limit: Millis): Promise<void> => {
-    const call = <T>(send: (log: string, signal: AbortSignal) => Promise<T>): Promise<T> => {
-      const named = (log ??= name());
-      return within(clock, Math.min(limit, CALL_LIMIT_MS, trust.remaining()), (signal) => send(named, signal));
-    };
-    if (!isCreated) {
-      // It exists if the answer to an earlier call was lost.
-      await call((log, signal) => store.createLog(job, key, log, { signal }));
-      isCreated = true;
-    }
-    if ((await call((log, signal) => store.appendLog(job, key, log, { text, at: bytes }, { signal }))) === 'refused') {
-      const range = { from: bytes, limit: text.length };
-      const found = await call((log, signal) => store.readLog(job, key, log, range, { signal }));
-      if (found !== text) throw new ForeignLogError(`log ${String(log)} of run ${key} contains text of another writer`);
-    }
-    bytes += text.length;
-  };
-  return {
-    get unsure() {
-      return batch?.entries ?? [];
-    },
-    get hasBegun() {
-      return log !== undefined;
-    },
-    get failures() {
-      return failures;
-    },
-    get problem() {
-      return problem;
-    },
-    async write(take, limit) {
-      if (trust.remaining() <= 0 || problem instanceof ForeignLogError) return false;
-      try {
-        if (batch === undefined) {
-          const entries = take();
-          if (entries.length === 0) return false;
-          batch = { entries, text: storeEntries(entries) };
-        }
-        await append(batch, limit);
-      } catch (error) {
-        // Of any kind: a log must not fail its run. The caller reports the problem.
-        problem = error;
-        failures += 1;
-        return false;
-      }
-      batch = undefined;
-      failures = 0;
-      return true;
-    },
-  };
 }

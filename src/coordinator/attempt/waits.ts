@@ -1,3 +1,8 @@
+import type { Aborter } from '../bounded';
+import type { ClosableFence } from '../../lease/fence';
+import type { Trigger } from '../../core/outcome';
+import type { Span } from '../telemetry';
+import type { AttemptLog } from './attempt-log';
 import type { Membership } from '../groups';
 import type { Patience, Permit } from '../concurrency-limit';
 import { isOrchestration } from '../../handler/handlers';
@@ -20,18 +25,39 @@ import { CLOCK_RATE_ERROR } from '../../lease/service-time';
 /** The longest wait between two readings of the clock before a handler is due. */
 const READ_CLOCK_EVERY_MS = 1_000;
 
+/** A control, and when it was read on the monotonic clock. */
+export interface SeenControl {
+  readonly control: Control;
+  readonly at: Millis;
+}
+
+/** The controls that the renewals of an attempt read, and that it reads itself. */
+export interface SeenControls {
+  readonly last: SeenControl | undefined;
+  readonly saw: (control: Control) => void;
+}
+
+/** An attempt that has made its claim. */
+export interface Attempt {
+  readonly held: HeldRow;
+  readonly fence: ClosableFence;
+  readonly aborter: Aborter;
+  readonly trigger: Trigger;
+  readonly log: AttemptLog;
+  readonly membership: Membership;
+  readonly span: Span;
+  readonly controls: SeenControls;
+}
+
 /**
  * Waits until the due time. If the claim was made early, the control is read again shortly before: an operator may have
  * paused the job or cancelled the run meanwhile.
  *
- * @param onControl takes the control that was read
  * @returns whether the due time lies in a pause, so that the handler is not called
  */
 export async function waitForDue(
-  held: HeldRow,
+  { held, aborter: { signal }, controls }: Pick<Attempt, 'held' | 'aborter' | 'controls'>,
   due: EpochMs,
-  signal: AbortSignal,
-  onControl: (control: Control) => void,
 ): Promise<boolean> {
   if (due - decidedAt(held) > READS_CONTROL_AGAIN_MS) {
     // The same for all attempts of a process, so that they share a listing.
@@ -41,7 +67,7 @@ export async function waitForDue(
     const control = await freshControl(held, readMs);
     // Without an answer the lease is still trusted, and the control that the tick read still stands.
     if (control !== undefined) {
-      onControl(control);
+      controls.saw(control);
       if (pauseAt(control, due) !== undefined) return true;
     }
   }
@@ -98,9 +124,6 @@ interface Batch {
   readonly shown: Promise<Shown>;
 }
 
-/** Few jobs are read one by one. */
-const NOTHING_LISTED: Shown = { listed: new Map(), unread: new Set() };
-
 /** By coordinator: a process has one for each account, and its listings show no other's jobs. */
 const batches = new WeakMap<HeldRow['coordinator'], Batch>();
 
@@ -120,11 +143,7 @@ async function freshControl(held: HeldRow, limitMs: Millis): Promise<Control | u
   return found === undefined ? readControlAgain(held, limitMs) : ifReadable(held, () => controlOf(found.control));
 }
 
-/**
- * Reads the control of one job by its own call.
- *
- * @returns undefined where it could not be read in time, which is logged
- */
+/** Reads the control of one job by its own call. Undefined if it could not be read in time, which is logged. */
 function readControlAgain(held: HeldRow, limitMs: Millis): Promise<Control | undefined> {
   const { clock, store } = held.coordinator;
   return ifReadable(held, async () => {
@@ -152,7 +171,7 @@ function begin(held: HeldRow, limitMs: Millis): Batch {
   const show = async (): Promise<Shown> => {
     await sleep(coordinator.clock, TOGETHER_MS);
     batches.delete(coordinator);
-    return jobs.size > ONE_BY_ONE ? list(held, jobs, limitMs) : NOTHING_LISTED;
+    return jobs.size > ONE_BY_ONE ? list(held, jobs, limitMs) : { listed: new Map(), unread: new Set() };
   };
   const batch = { jobs, shown: show() };
   batches.set(coordinator, batch);
@@ -196,20 +215,6 @@ const RESERVE_MS: Millis = 10_000;
 /** A job whose `timeout` leaves no room in the host's functionTimeout still waits for a moment. */
 const WAIT_AT_LEAST_MS: Millis = 10_000;
 
-/** A control, and when it was read on the monotonic clock. */
-export interface SeenControl {
-  readonly control: Control;
-  readonly at: Millis;
-}
-
-/** What the wait needs of its attempt. */
-export interface Waiter {
-  readonly signal: AbortSignal;
-  readonly onControl: (control: Control) => void;
-  /** The control that a renewal, or this attempt, read last. */
-  readonly lastControl: () => SeenControl | undefined;
-}
-
 /** The result of the wait. If it has a permit, the caller gives it back. */
 export interface Turn {
   readonly permit?: Permit;
@@ -219,8 +224,6 @@ export interface Turn {
   readonly end?: Extract<AttemptEnd, { kind: 'notRun' | 'crowded' }>;
 }
 
-type Crowded = Extract<AttemptEnd, { kind: 'crowded' }>;
-
 /** The job is paused, so that the handler is not called. */
 export const PAUSED: Turn = { end: { kind: 'notRun', outcome: 'paused', reason: 'paused' } };
 
@@ -228,16 +231,17 @@ export const PAUSED: Turn = { end: { kind: 'notRun', outcome: 'paused', reason: 
  * Waits until the job's group, and then this process, may run one more handler. The place in the group comes first: a
  * run that waited for it with a permit would keep all other jobs of this process waiting. Decision 069.
  */
-export async function waitForTurn(held: HeldRow, waiter: Waiter, membership: Membership): Promise<Turn> {
+export async function waitForTurn(attempt: Attempt): Promise<Turn> {
+  const { held, aborter, membership } = attempt;
   const { clock } = held.coordinator;
   const since = clock.monotonic();
-  const group = membership.isNeeded ? await waitForGroup(held, waiter, membership) : {};
-  if (group.end !== undefined || waiter.signal.aborted) return group;
-  const turn = await waitForPermit(held, waiter);
+  const group = membership.isNeeded ? await waitForGroup(attempt) : {};
+  if (group.end !== undefined || aborter.signal.aborted) return group;
+  const turn = await waitForPermit(attempt);
   if (turn.end !== undefined) return turn;
   try {
     const isLong = clock.monotonic() - since > CONTROL_AGE_MS;
-    const isPaused = isLong && (await isPausedMeanwhile(held, waiter));
+    const isPaused = isLong && (await isPausedMeanwhile(attempt));
     return isPaused ? { ...turn, ...PAUSED } : { ...group, ...turn };
   } catch (error) {
     turn.permit?.giveBack();
@@ -246,29 +250,29 @@ export async function waitForTurn(held: HeldRow, waiter: Waiter, membership: Mem
 }
 
 /** Waits for a place in the group of the job. */
-export async function waitForGroup(held: HeldRow, waiter: Waiter, membership: Membership): Promise<Turn> {
-  const { patience, end } = patienceFor(held, waiter, 'groupFull');
-  const waitedForGroupMs = await membership.enter(patience);
+export async function waitForGroup(attempt: Attempt): Promise<Turn> {
+  const { patience, end } = patienceFor(attempt, 'groupFull');
+  const waitedForGroupMs = await attempt.membership.enter(patience);
   return waitedForGroupMs === undefined ? { end } : { waitedForGroupMs };
 }
 
 /** Waits until this process may run one more handler. Without a limit it returns at once, without a permit. */
-async function waitForPermit(held: HeldRow, waiter: Waiter): Promise<Turn> {
+async function waitForPermit(attempt: Attempt): Promise<Turn> {
+  const { held } = attempt;
   const { concurrencyLimit } = held.coordinator;
   const { spec } = held.job;
   const { run } = held.row;
   // A leader job's term lasts until the host's limit, and would keep its permit from all others.
   if (concurrencyLimit === undefined || run === undefined || spec.kind === 'always') return {};
-  const { patience, end } = patienceFor(held, waiter, 'concurrencyLimit');
+  const { patience, end } = patienceFor(attempt, 'concurrencyLimit');
   const permit = await concurrencyLimit.take(startRank(spec, dueOf(spec, run), run.trigger === 'backfill'), patience);
   return permit === undefined ? { end } : { permit };
 }
 
 /** How long the run may wait, and its end after that. */
 function patienceFor(
-  held: HeldRow,
-  { signal }: Waiter,
-  reason: Crowded['reason'],
+  { held, aborter: { signal } }: Attempt,
+  reason: Extract<AttemptEnd, { kind: 'crowded' }>['reason'],
 ): { readonly patience: Patience; readonly end: NonNullable<Turn['end']> } {
   const window = windowLeft(held);
   const host = hostLeft(held);
@@ -310,21 +314,21 @@ export function patienceOf({ functionTimeoutMs }: Settings, neededMs: Millis, us
 }
 
 /** A pause stops neither a run whose handler was called before, nor one that a person asked for. */
-async function isPausedMeanwhile(held: HeldRow, waiter: Waiter): Promise<boolean> {
-  const control = await latestControl(held, waiter);
+async function isPausedMeanwhile({ held, controls }: Attempt): Promise<boolean> {
+  const control = await latestControl(held, controls);
   const { run, past } = held.row;
   if (control === undefined || past.length > 0 || run === undefined || run.trigger === 'manual') return false;
   const wasPaused = run.trigger === 'backfill' ? undefined : pauseAt(control, dueOf(held.job.spec, run));
   return (wasPaused ?? currentPause(control, timeOf(held))) !== undefined;
 }
 
-async function latestControl(held: HeldRow, waiter: Waiter): Promise<Control | undefined> {
+async function latestControl(held: HeldRow, controls: SeenControls): Promise<Control | undefined> {
   const { clock } = held.coordinator;
-  const seen = waiter.lastControl();
+  const seen = controls.last;
   if (seen !== undefined && clock.monotonic() - seen.at <= CONTROL_AGE_MS) return seen.control;
   const read = await readControlAgain(held, READ_CONTROL_MS);
   // Without an answer the lease is still trusted, and the control that was read last still stands.
   if (read === undefined) return seen?.control;
-  waiter.onControl(read);
+  controls.saw(read);
   return read;
 }
