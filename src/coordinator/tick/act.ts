@@ -17,9 +17,8 @@ import type { JobDecision } from '../decide-row';
 import { turnOf } from '../hand-overs';
 import { holdRow } from '../held';
 import { storageAnswers, storageTroubled } from '../reachability';
-import type { Background } from './background';
-import { CLAIMS_AT_ONCE, type Fire, type TickState } from './fire';
-import { claimsOf } from './layout';
+import { type Background, CLAIMS_AT_ONCE, type Fire, type TickState } from './fire';
+import { claimsOf } from './bounds';
 import {
   HOLD_BACK_MS,
   type NextCheck,

@@ -66,8 +66,7 @@ function changed(state: TickState, fire: Fire, { listing, askedAt }: Shown, name
     return undefined;
   }
   const { row, control, date: listedAt } = seen;
-  const givesBack = hubWatch.sawRow(name, row, askedAt, fire.report);
-  if (givesBack !== undefined) background.start(givesBack);
+  background.start(hubWatch.sawRow(name, row, askedAt, fire.report));
   const version = `${row.etag} ${row.lease} ${control?.etag ?? ''}`;
   // While the version is the same, the decision on an available row stands until the noted time.
   const isCalm = row.lease === 'available' && (checkTime(notes.next) ?? Infinity) > coordinator.serviceTime.now();

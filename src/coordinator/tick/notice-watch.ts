@@ -32,41 +32,41 @@ const DELETED_AT_ONCE = 50;
 const OFF_PREFIX = '_off_';
 const OFF_FOR_MS: Millis = 7 * 86_400_000;
 
-/** Creates the notices of changes that no instance claims, and sends those that others have left. */
-export interface NoticeWatch {
-  /**
-   * Called with each sweep, once the overdue jobs are known.
-   *
-   * @returns the work in progress; undefined if nothing notifies, or this came too soon. It never rejects
-   */
-  check(listing: Listing, report: Report): Promise<void> | undefined;
-}
-
 interface Notifying {
   readonly spec: JobSpec;
   readonly notify: NotifySettings;
 }
 
-/** The watches of sweeps. */
-export function watches(coordinator: Coordinator): { readonly overdue: OverdueWatch; readonly notices: NoticeWatch } {
-  const overdue = overdueWatch(coordinator);
-  return { overdue, notices: noticeWatch(coordinator, overdue) };
+/** Whether it is time for the work of a sweep, which is done once in a sweep interval. */
+function sweepTurns({ clock, settings }: Coordinator): () => boolean {
+  let lastAt: Millis = -Infinity;
+  return () => {
+    const now = clock.monotonic();
+    if (now - lastAt < settings.sweepIntervalMs * SWEEP_SHARE) return false;
+    lastAt = now;
+    return true;
+  };
 }
 
-/** Each sweep makes one more listing, and only if a job notifies. */
-function noticeWatch(coordinator: Coordinator, overdue: OverdueWatch): NoticeWatch {
-  const { clock, settings, serviceTime } = coordinator;
+/**
+ * Creates the notices of changes that no instance claims, and sends those that others have left. Each sweep makes one
+ * more listing, and only if a job notifies.
+ */
+export function noticeWatch(coordinator: Coordinator, overdue: OverdueWatch) {
+  const { clock, serviceTime } = coordinator;
   const notifying = [...coordinator.jobs.values()].flatMap(({ spec }): readonly Notifying[] =>
     spec.notify === undefined ? [] : [{ spec, notify: spec.notify }],
   );
-  let checkedAt: Millis | undefined;
+  const isTurn = sweepTurns(coordinator);
 
   return {
-    check(listing, report) {
-      const now = clock.monotonic();
-      const isEarly = checkedAt !== undefined && now - checkedAt < settings.sweepIntervalMs * SWEEP_SHARE;
-      if (notifying.length === 0 || isEarly || coordinator.stopping) return undefined;
-      checkedAt = now;
+    /**
+     * Called with each sweep, once the overdue jobs are known.
+     *
+     * @returns the work in progress; undefined if nothing notifies, or this came too soon. It never rejects
+     */
+    check(listing: Listing, report: Report): Promise<void> | undefined {
+      if (notifying.length === 0 || coordinator.stopping || !isTurn()) return undefined;
       return sweep(listing, report).catch((error: unknown) => {
         if (!(error instanceof StoreError)) throw error;
         report.log('warn', 'the notices could not be checked:', error);
@@ -79,7 +79,9 @@ function noticeWatch(coordinator: Coordinator, overdue: OverdueWatch): NoticeWat
   }
 
   async function sweep(listing: Listing, report: Report): Promise<void> {
-    const listed = await listAll();
+    const found = await listNotices(ask);
+    await heedOff(found);
+    const listed = found.flatMap((one) => readListed(one) ?? []);
     const byJob = Map.groupBy(listed, ({ job }) => job);
     for (const { spec, notify } of notifying) {
       const job = sweptJob(listing, spec, notify);
@@ -96,12 +98,6 @@ function noticeWatch(coordinator: Coordinator, overdue: OverdueWatch): NoticeWat
     for (const { id } of old.slice(0, DELETED_AT_ONCE)) {
       await ask((store, signal) => store.deleteNotice(id, { signal }));
     }
-  }
-
-  async function listAll(): Promise<readonly Listed[]> {
-    const found = await listNotices(ask);
-    await heedOff(found);
-    return found.flatMap((one) => readListed(one) ?? []);
   }
 
   /** A receiver that was switched off long ago gets another chance: only its owner knows whether it is back. */
@@ -221,40 +217,31 @@ interface Seen {
   readonly isHeld: boolean;
 }
 
-export interface OverdueWatch {
-  /**
-   * Reports overdue jobs, once each sweep interval.
-   *
-   * @returns the work in progress, if the ledger must be read; never rejects
-   */
-  check(listing: Listing, report: Report): Promise<void> | undefined;
-  /** Whether a job is overdue, as of the last check. A job without `alertAfter` never is. */
-  punctuality(job: JobName): Punctuality;
-  /** Adds the last success that this process has seen to the row of a claim. */
-  told(job: JobName, row: Row): Row;
-}
+type OverdueWatch = ReturnType<typeof overdueWatch>;
 
 /**
  * Watches the jobs that have `alertAfter`. A row gets a success only with writes that are made anyway, so it may be
  * behind. If by its row a job may be overdue, the ledger decides: that takes one page of summaries, once for each
  * version of the row.
  */
-export function overdueWatch(coordinator: Coordinator): OverdueWatch {
-  const { clock, settings, serviceTime, revision } = coordinator;
+export function overdueWatch(coordinator: Coordinator) {
+  const { clock, serviceTime, revision } = coordinator;
   const alerted = [...coordinator.jobs.values()].filter(({ spec }) => spec.alertAfterMs !== undefined);
   const known = new Map<JobName, Known>();
   /** Saves decoding rows that have not changed. */
   const read = new Map<JobName, Seen>();
   const gate = createGate(READS_AT_ONCE);
   const verdicts = new Map<JobName, Punctuality>();
-  let checkedAt: Millis | undefined;
+  const isTurn = sweepTurns(coordinator);
 
   return {
-    check(listing, report) {
-      const now = clock.monotonic();
-      const isEarly = checkedAt !== undefined && now - checkedAt < settings.sweepIntervalMs * SWEEP_SHARE;
-      if (alerted.length === 0 || isEarly) return undefined;
-      checkedAt = now;
+    /**
+     * Reports overdue jobs, once each sweep interval.
+     *
+     * @returns the work in progress, if the ledger must be read; never rejects
+     */
+    check(listing: Listing, report: Report): Promise<void> | undefined {
+      if (alerted.length === 0 || !isTurn()) return undefined;
       const unsure = alerted.flatMap(({ spec }) => {
         const seen = seenIn(listing, spec);
         const isUnsure = seen !== undefined && mayBeOverdue(seen);
@@ -268,11 +255,13 @@ export function overdueWatch(coordinator: Coordinator): OverdueWatch {
       );
       return readings.length === 0 ? undefined : Promise.all(readings).then(() => undefined);
     },
-    punctuality: (job) => {
+    /** Whether a job is overdue, as of the last check. A job without `alertAfter` never is. */
+    punctuality(job: JobName): Punctuality {
       const { alertAfterMs } = coordinator.jobs.get(job)?.spec ?? {};
       return alertAfterMs === undefined ? 'punctual' : (verdicts.get(job) ?? 'unknown');
     },
-    told(job, row) {
+    /** Adds the last success that this process has seen to the row of a claim. */
+    told(job: JobName, row: Row): Row {
       const from = known.get(job)?.from;
       return from === undefined || from <= row.lastGoodAt ? row : { ...row, lastGoodAt: from };
     },
