@@ -167,12 +167,12 @@ export function createSurvey(state: TickState) {
 
 /** Lists jobs, corrects the time by the answers, and notices a clock that was set. */
 function createLister({ coordinator, board }: TickState) {
-  const { clock, serviceTime, handOvers, store, jobs } = coordinator;
+  const { clock, serviceTime, handOvers, jobs } = coordinator;
   /** The clock correction at the time when the board's instants were noted. */
   let notedSkew: Millis = 0;
   const list = async (options: ListOptions): Promise<Listing> => {
     const sent = moment(clock);
-    const listing = await within(clock, LISTING_LIMIT_MS, (signal) => store.list({ ...options, signal }));
+    const listing = await within(clock, LISTING_LIMIT_MS, (signal) => coordinator.store.list({ ...options, signal }));
     serviceTime.observe(listing.date, sent);
     handOvers.listed(elapsedSince(clock, sent));
     if (Math.abs(serviceTime.skewMs - notedSkew) > TIME_MOVED_MS) {
