@@ -156,19 +156,15 @@ export class HubWatch {
    *
    * @returns the work on a late hand-over; never rejects
    */
-  sawRow(
-    name: JobName,
-    { etag, lease, metadata }: ListedRow,
-    askedAt: Millis,
-    report: Report,
-  ): Promise<void> | undefined {
+  sawRow(name: JobName, row: ListedRow, askedAt: Millis, report: Report): Promise<void> | undefined {
     const { handOvers, deployment } = this.#coordinator;
     const handOver = handOvers.of(name);
     if (handOver === undefined || askedAt < handOver.at) return undefined;
+    const { etag, lease } = row;
     if (handOver.etag !== etag) {
-      const { incumbent, token } = metadata;
+      const { incumbent, token } = row.metadata;
       const isOurs = incumbent === deployment && Number(token) > handOver.token;
-      handOvers.claimed(name, isOurs ? metadata : undefined);
+      handOvers.claimed(name, isOurs ? row.metadata : undefined);
       // Another claim, or a record, which raises no token, hides whether ours was made. A new proof of the hub shows it.
       if (!isOurs) this.demandProof();
     } else if (lease === 'leased' && !handOver.isLate && handOvers.isLate(handOver, askedAt)) {
