@@ -1,4 +1,4 @@
-import type { EpochMs, ETag, LeaseId, Millis, Token } from '../core/brand';
+import type { EpochMs, ETag, JobName, LeaseId, Millis, Token } from '../core/brand';
 import type { Clock } from '../core/clock';
 import { marginOf } from '../core/job';
 import { MetadataReader, writeMetadata } from '../core/metadata';
@@ -6,8 +6,7 @@ import { type Lease, acquire } from '../lease/acquire';
 import { CALL_LIMIT_MS, untilAnswered, within } from '../lease/deadline';
 import { type ListedRow, type Metadata, type RowStore, StoreError, StoreUnavailableError } from '../lease/store';
 import { elapsedSince, moment, Trust } from '../lease/trust';
-import type { Leader } from './leadership';
-import type { ElectionSettings } from './options';
+import type { ElectionSettings, Leader } from './options';
 
 /** How long a candidate repeats the acquisition of the lease. */
 const ACQUIRE_LIMIT_MS = 5_000;
@@ -141,10 +140,10 @@ export async function claim(
       return { ...claimed, leaseId: lease.leaseId, trust };
     }
   } catch (error) {
-    await giveBack(settings, world, lease);
+    await release(world, name, lease, GIVE_BACK_LIMIT_MS);
     throw error;
   }
-  await giveBack(settings, world, lease);
+  await release(world, name, lease, GIVE_BACK_LIMIT_MS);
   return undefined;
 }
 
@@ -176,12 +175,23 @@ async function writeClaim(
   return { leader, etag: written.etag };
 }
 
-/** Releases a lease that was not used. If that fails, or a claim has been made, the lease expires. */
-async function giveBack({ name }: ElectionSettings, { store, clock }: World, { leaseId, etag }: Lease): Promise<void> {
+/**
+ * Releases a lease. If that fails, or the row has changed since the version with this ETag, the lease expires.
+ *
+ * @returns the error of storage, if there was one
+ */
+export async function release(
+  { store, clock }: World,
+  name: JobName,
+  { leaseId, etag }: Pick<Lease, 'leaseId' | 'etag'>,
+  limitMs: Millis,
+): Promise<StoreError | undefined> {
   try {
-    await within(clock, GIVE_BACK_LIMIT_MS, (signal) => store.release(name, leaseId, { ifMatch: etag, signal }));
+    await within(clock, limitMs, (signal) => store.release(name, leaseId, { ifMatch: etag, signal }));
+    return undefined;
   } catch (error) {
-    if (!(error instanceof StoreError)) throw error;
+    if (error instanceof StoreError) return error;
+    throw error;
   }
 }
 

@@ -3,7 +3,7 @@ import type { JobName, Token } from '../../src/core/brand';
 import { sleep } from '../../src/core/clock';
 import { marginOf } from '../../src/core/job';
 import { claim, decodeElectionRow, encodeElectionRow, newElectionRow } from '../../src/election/campaign';
-import type { Leadership } from '../../src/election/leadership';
+import type { Leadership } from '../../src/election/options';
 import { checkOptions } from '../../src/election/options';
 import type { RowStore } from '../../src/lease/store';
 import { memoryService } from '../../src/stores/memory/store';

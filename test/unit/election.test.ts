@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { JobName, Token } from '../../src/core/brand';
 import { sleep } from '../../src/core/clock';
 import { createScout, encodeElectionRow, newElectionRow } from '../../src/election/campaign';
-import type { LeadershipEndedError } from '../../src/election/leadership';
+import type { LeadershipEndedError } from '../../src/election/options';
 import { checkOptions } from '../../src/election/options';
 import type { RowStore } from '../../src/lease/store';
 import { memoryService } from '../../src/stores/memory/store';
