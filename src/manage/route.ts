@@ -6,9 +6,9 @@ import type { Poked } from '../core/poked';
 import type { KeptErrors } from '../operator/views/run-errors';
 import type { Caller } from './access';
 import type { Desk, Sweeps } from './desk';
-import type { createMeter } from './listings';
+import type { createMeter } from './limits';
 import { RequestError, type RequestIssue } from './problem';
-import type { Role } from './roles';
+import type { Role } from './rights';
 
 /** The most errors to list. */
 const MOST = 20;

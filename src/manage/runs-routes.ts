@@ -13,7 +13,7 @@ import { showRequestedRun, showRun } from '../operator/views/show-run';
 import { readCursor, writeCursor, wrongCursor } from './cursor';
 import { entriesOf, entryOf } from './jobs-routes';
 import { RequestError } from './problem';
-import { route } from './route';
+import { type Route, route } from './route';
 import { OneRun, RunLog, type RunSummary, Runs, RunsQuery, runId } from './schema';
 import { isoOf, isoOrNull } from '../core/iso';
 
@@ -22,7 +22,7 @@ export const oneRun = z.strictObject({ run: runId });
 /** Handlers' lines are written every 2 s at most. */
 const LOG_POLL_MS = 2_000;
 
-export const runsRoutes = [
+export const runsRoutes: readonly Route[] = [
   route({
     id: 'listRuns',
     role: 'viewer',
@@ -101,7 +101,7 @@ export const runsRoutes = [
       return { runId: params.run, ...page, progress: progress ?? null };
     },
   }),
-] as const;
+];
 
 export function unknownRun(id: string): RequestError {
   return new RequestError(404, 'UnknownRun', {

@@ -5,13 +5,12 @@ import { plainPath } from '../core/plain-path';
 import type { Poked } from '../core/poked';
 import { oneLine } from '../core/text';
 import { within } from '../lease/deadline';
-import { type AccessSettings, type Caller, type Knock, callerOf, keySent, mayCall } from './access';
+import { type AccessSettings, type Caller, type Knock, callerOf, checkCall, keySent } from './access';
 import { ANSWER_LIMIT_MS, type Desk, createSweeps } from './desk';
-import { createMeter } from './listings';
-import { RequestError, deniedError, problemBody, requestErrorOf } from './problem';
+import { addressOf, createMeter, createWrongKeys, networkOf, type WrongKeys } from './limits';
+import { RequestError, invalidRequest, problemBody, requestErrorOf } from './problem';
 import { BODY_LIMIT, type Office, POLL_HEADER, type RawCall, type Route } from './route';
 import { ROUTES } from './routes';
-import { addressOf, createWrongKeys, networkOf, type WrongKeys } from './wrong-keys';
 
 /** The most lines a minute. All refusals are counted. */
 const LINES_A_MINUTE = 20;
@@ -96,7 +95,6 @@ function isRefusal({ status, code }: RequestError): boolean {
 function bug(): RequestError {
   return new RequestError(500, 'Bug', {
     place: 'app',
-    value: null,
     problem: 'the app failed to answer',
     remedy: 'read its log, and report what it says',
   });
@@ -134,8 +132,7 @@ async function carryOut(
   if (found === undefined) throw matches.length === 0 ? noRoute(path, keyed) : wrongMethod(request.method, matches);
   const { route, params } = found;
   if (caller !== undefined && route.role !== 'anybody') {
-    const denied = mayCall(access, caller, route.role, route.method !== 'GET', knock);
-    if (denied !== undefined) throw deniedError(denied);
+    checkCall(access, caller, route.role, route.method !== 'GET', knock);
   }
   const call: RawCall = {
     params,
@@ -154,10 +151,12 @@ async function carryOut(
 async function letIn(access: AccessSettings, wrongKeys: WrongKeys, knock: Knock, signal: AbortSignal): Promise<Caller> {
   const address = networkOf(addressOf(knock.header));
   if (keySent(knock) !== undefined) wrongKeys.admit(address);
-  const caller = callerOf(access, knock);
-  if (!('status' in caller)) return caller;
-  if (caller.code === 'WrongKey') await wrongKeys.delay(address, signal);
-  throw deniedError(caller);
+  try {
+    return callerOf(access, knock);
+  } catch (error) {
+    if (error instanceof RequestError && error.code === 'WrongKey') await wrongKeys.delay(address, signal);
+    throw error;
+  }
 }
 
 /** A caller's listings are counted. */
@@ -172,9 +171,8 @@ async function handled(office: Office, route: Route, call: RawCall): Promise<unk
 }
 
 function notPlain(): RequestError {
-  return new RequestError(400, 'InvalidRequest', {
+  return invalidRequest({
     place: 'path',
-    value: null,
     problem: 'the path can be read in more than one way',
     remedy: 'send it without dots, empty parts, backslashes, encoded slashes and double encoding',
   });
@@ -237,7 +235,7 @@ function queryOf(query: URLSearchParams): Readonly<Record<string, string>> {
   const values = new Map<string, string>();
   for (const [name, value] of query) {
     if (values.has(name)) {
-      throw new RequestError(400, 'InvalidRequest', {
+      throw invalidRequest({
         place: `query: ${name.slice(0, 50)}`,
         value,
         problem: 'is given twice',
@@ -268,8 +266,7 @@ async function bodyOf(request: ManageRequest): Promise<unknown> {
 }
 
 function jsonOf(bytes: Uint8Array): unknown {
-  const invalid = (problem: string, remedy: string): RequestError =>
-    new RequestError(400, 'InvalidRequest', { place: 'body', value: null, problem, remedy });
+  const invalid = (problem: string, remedy: string): RequestError => invalidRequest({ place: 'body', problem, remedy });
   let value: unknown;
   try {
     value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
@@ -322,7 +319,7 @@ function idempotencyKeyOf(route: Route, { header }: ManageRequest): string | und
   const value = header('idempotency-key');
   if (value === undefined || route.idempotent !== true) return undefined;
   if (/^[\x21-\x7e]{1,200}$/.test(value)) return value;
-  throw new RequestError(400, 'InvalidRequest', {
+  throw invalidRequest({
     place: 'idempotency-key',
     value,
     problem: 'is not a key',

@@ -2,8 +2,8 @@ import type { JobName } from '../../src/core/brand';
 import { type Clock, sleep } from '../../src/core/clock';
 import { decodeElectionRow, type ElectionRow } from '../../src/election/campaign';
 import { type ElectionEvent, Elector } from '../../src/election/elector';
-import type { Leadership } from '../../src/election/options';
 import {
+  type Leadership,
   type CampaignOptions,
   type ElectionSettings,
   type LeaderElectionOptions,

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { ACTIONS } from '../../core/audit';
 import { CHANNELS } from '../../core/origin';
 import { ENVIRONMENT_COLORS } from '../environment';
-import { ROLES } from '../roles';
+import { ROLES } from '../rights';
 import { Instant, instant, list, object } from './common';
 
 export const Me = object('Me', 'The caller.', {

@@ -2,8 +2,12 @@ import type { JobName, Millis } from '../../../src/core/brand';
 import { sleep } from '../../../src/core/clock';
 import { decodeElectionRow } from '../../../src/election/campaign';
 import { type ElectionEvent, Elector } from '../../../src/election/elector';
-import type { Leadership } from '../../../src/election/options';
-import { type ElectionSettings, type LeaderElectionOptions, checkOptions } from '../../../src/election/options';
+import {
+  type Leadership,
+  type ElectionSettings,
+  type LeaderElectionOptions,
+  checkOptions,
+} from '../../../src/election/options';
 import { StaleLeaderError } from '../../../src/lease/fence';
 import { type LeaseStore, StoreError } from '../../../src/lease/store';
 import { type MemoryService, memoryService } from '../../../src/stores/memory/store';

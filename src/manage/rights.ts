@@ -1,5 +1,31 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { PAYLOADS, ROLES, type Rights, rightsOf } from './roles';
+
+/** The roles, from the least: each may do what those before it may. */
+export const ROLES = ['viewer', 'operator', 'admin'] as const;
+
+export type Role = (typeof ROLES)[number];
+
+/** Lets a viewer see the inputs and results of runs too; operators and admins see them anyway. */
+export const PAYLOADS = 'payloads';
+
+/** What a caller may do. */
+export interface Rights {
+  readonly role: Role;
+  /** Whether the caller sees the inputs and results of runs. */
+  readonly payloads: boolean;
+}
+
+/** Whether a role includes another one. */
+export function includes(role: Role, wanted: Role): boolean {
+  return ROLES.indexOf(role) >= ROLES.indexOf(wanted);
+}
+
+/** What some texts allow together; undefined if none of them is a role. */
+export function rightsOf(texts: readonly string[]): Rights | undefined {
+  const may = texts.includes(PAYLOADS);
+  const role = ROLES.findLast((one) => texts.includes(one)) ?? (may ? 'viewer' : undefined);
+  return role === undefined ? undefined : { role, payloads: may || includes(role, 'operator') };
+}
 
 /** A key of a machine, as `CRONLEASE_API_KEYS` holds it. The key itself is stored nowhere. */
 export interface ApiKey {

@@ -2,7 +2,104 @@ import { isIPv6 } from 'node:net';
 import type { Millis } from '../core/brand';
 import { type Clock, sleep } from '../core/clock';
 import type { Header } from '../core/same-origin';
+import type { LeaseStore } from '../lease/store';
+import type { Caller } from './access';
 import { RequestError } from './problem';
+
+/** Listings that a caller may cause at once, and after that every second. A filter over many jobs takes thousands. */
+const LISTINGS_AT_FIRST = 5_000;
+const LISTINGS_A_SECOND = 20;
+/** Requests of one caller that may list at the same time. */
+const LISTING_AT_ONCE = 8;
+
+/** The store for one request. */
+export interface MeteredStore {
+  readonly store: LeaseStore;
+  /** Called once the request is over. */
+  readonly end: () => void;
+}
+
+/** A caller's listings in this process. */
+interface Account {
+  /** Below zero after a request that took more than there was. */
+  left: number;
+  at: number;
+  listing: number;
+}
+
+/**
+ * Limits what one caller can make storage list, because one request with a filter may take ten listings of each job. A
+ * request that has begun is carried out, and those after it wait until its listings are paid off.
+ */
+export function createMeter(clock: Clock): (store: LeaseStore, caller: Caller) => MeteredStore {
+  const accounts = new Map<string, Account>();
+
+  function accountOf({ channel, actor, identity }: Caller): Account {
+    const name = `${channel} ${identity ?? actor}`;
+    const now = clock.monotonic();
+    for (const [other, account] of accounts) {
+      if (account.listing === 0 && leftAt(account, now) >= LISTINGS_AT_FIRST) accounts.delete(other);
+    }
+    const account = accounts.get(name) ?? { left: LISTINGS_AT_FIRST, at: now, listing: 0 };
+    accounts.set(name, account);
+    return account;
+  }
+
+  return (store, caller) => {
+    let account: Account | undefined;
+    const pay = (): void => {
+      const now = clock.monotonic();
+      if (account === undefined) {
+        const found = accountOf(caller);
+        const left = leftAt(found, now);
+        if (left <= 0) throw tooManyListings(Math.ceil((1 - left) / LISTINGS_A_SECOND));
+        if (found.listing >= LISTING_AT_ONCE) throw tooManyListings(1);
+        found.listing += 1;
+        account = found;
+      }
+      account.left = leftAt(account, now) - 1;
+      account.at = now;
+    };
+    return {
+      store: {
+        ...store,
+        listRecords: (...request) => {
+          pay();
+          return store.listRecords(...request);
+        },
+        listAudits: (...request) => {
+          pay();
+          return store.listAudits(...request);
+        },
+        // Each listing of a run's logs is followed by up to 200 reads, and one of its pieces by others.
+        listLogs: (...request) => {
+          pay();
+          return store.listLogs(...request);
+        },
+        listPieces: (...request) => {
+          pay();
+          return store.listPieces(...request);
+        },
+      },
+      end: () => {
+        if (account !== undefined) account.listing -= 1;
+      },
+    };
+  };
+}
+
+function leftAt({ left, at }: Account, now: number): number {
+  return Math.min(LISTINGS_AT_FIRST, left + ((now - at) / 1_000) * LISTINGS_A_SECOND);
+}
+
+function tooManyListings(seconds: number): RequestError {
+  const issue = {
+    place: 'caller',
+    problem: 'your requests have made storage list more of the ledger than one caller may',
+    remedy: `wait ${seconds} s, and name a job, or "since" and "until"`,
+  };
+  return new RequestError(429, 'TooManyListings', issue, { 'retry-after': String(seconds) });
+}
 
 /** The wait after an address's first wrong key. It doubles with each further one, up to the longest. */
 const FIRST_MS = 250;
@@ -55,7 +152,7 @@ export function createWrongKeys(clock: Clock): WrongKeys {
     admit(address) {
       const sender = senders.get(address);
       if (sender === undefined || clock.monotonic() - sender.at >= FORGET_MS || !full(sender)) return;
-      throw tooMany();
+      throw tooManyWrongKeys();
     },
     async delay(address, signal) {
       const known = senders.get(address);
@@ -79,10 +176,9 @@ export function createWrongKeys(clock: Clock): WrongKeys {
   };
 }
 
-function tooMany(): RequestError {
+function tooManyWrongKeys(): RequestError {
   const issue = {
     place: 'x-cronlease-key',
-    value: null,
     problem: 'answers to wrong keys from this address are still pending, so this key was not checked',
     remedy: 'wait as long as retry-after says, and send a key of this app',
   };
