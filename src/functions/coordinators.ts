@@ -21,7 +21,7 @@ import { dealtStore } from '../lease/dealt-store';
 import type { ServiceTime } from '../lease/service-time';
 import type { LeaseStore } from '../lease/store';
 import { createPings } from '../notices/ping';
-import { post } from '../notices/post';
+import { post } from '../notices/request';
 import { createSender } from '../notices/sender';
 import type { Call } from '../notices/try';
 import { STORE_LIMITS } from '../stores/limits';
@@ -30,10 +30,9 @@ import { systemClock } from '../system-clock';
 import type { Feed } from '../telemetry/feed';
 import { VERSION } from '../version';
 import type { Environment } from './app-settings';
-import type { HostFacts } from './host-facts';
-import { type CallSettings, callHandlers, callSettings } from './call-settings';
+import type { HostFacts } from './host-advice';
+import { type CallSettings, callHandlers, callSettings, noticeSettings, type NoticeSettings } from './notice-settings';
 import { environmentSetting } from './manage-settings';
-import { noticeSettings, type NoticeSettings } from './notice-settings';
 import { redactSetting } from './redact';
 import {
   containerName,

@@ -8,11 +8,10 @@ import type { AttemptInput, AttemptResult, Together } from '../coordinator/messa
 import type { LogLevel } from '../core/log-entry';
 import { isOrchestration } from '../handler/handlers';
 import { systemClock } from '../system-clock';
-import { appFunctions } from './app-functions';
+import { appFunctions, durableHub } from './hub';
 import { type CoordinatorOptions, type Coordinators, createCoordinators } from './coordinators';
 import { healthCheck, readiness } from './health';
-import { functionsHost } from './host-facts';
-import { durableHub } from './hub';
+import { functionsHost } from './host-advice';
 import { METHODS, manageHandler } from './manage';
 import { accessSettings, environmentSetting } from './manage-settings';
 import {

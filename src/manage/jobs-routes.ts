@@ -24,8 +24,7 @@ import { timelineOf } from '../operator/views/timeline';
 import { RequestError } from './problem';
 import { type Office, type Route, route } from './route';
 import { Calendar, Deployments, DueTimes, Jobs, OneJob, Timeline, Why, instant, jobName } from './schema';
-import { DueTimesQuery } from './schema/jobs';
-import { TimelineQuery } from './schema/timeline';
+import { DueTimesQuery, TimelineQuery } from './schema/jobs';
 
 const HOUR = 3_600_000;
 

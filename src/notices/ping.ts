@@ -1,7 +1,7 @@
 import type { Outlet, PingKind } from '../coordinator/outlet';
 import { type Clock, sleep } from '../core/clock';
 import { ForbiddenAddressError } from './guard';
-import { PostError } from './post';
+import { PostError } from './request';
 import type { Call } from './try';
 
 /** The wait before the second and last try. */

@@ -9,7 +9,7 @@ import type { LogLevel } from '../core/log-entry';
 import { isObject } from '../core/metadata';
 import type { Environment } from '../functions/app-settings';
 import { type CoordinatorOptions, type Coordinators, createCoordinators } from '../functions/coordinators';
-import type { HostFacts } from '../functions/host-facts';
+import type { HostFacts } from '../functions/host-advice';
 import { type LevelLog, isJsonLog, reportTo } from '../functions/report';
 import { maxConcurrentRuns, tickSchedule } from '../functions/settings';
 import { closeTelemetry, connectTelemetry, openTelemetry } from '../functions/telemetry';

@@ -12,10 +12,11 @@ import {
   slackMessage,
   TEAMS_BYTES,
   teamsMessage,
+  type Origin,
+  titleOf,
+  wordsOf,
 } from '../../src/notices/formats';
-import type { Origin } from '../../src/notices/receiver';
-import { keyOf, signatureHeaders } from '../../src/notices/signature';
-import { titleOf, wordsOf } from '../../src/notices/words';
+import { keyOf, signatureHeaders } from '../../src/notices/try';
 import { T0 } from '../support/situation';
 
 const origin: Origin = {

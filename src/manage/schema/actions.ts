@@ -1,6 +1,7 @@
 import * as z from 'zod';
-import { change, Instant, jobName, Json, list, named, object, note, until, why } from './common';
-import { Acknowledgement, Pause } from './jobs';
+import { BACKFILL_AT_MOST } from '../../core/backfill';
+import { change, instant, Instant, jobName, Json, list, named, object, note, until, why } from './common';
+import { Acknowledgement, BackfillStatus, Pause } from './jobs';
 
 export const Requested = object('Requested', 'A requested run.', {
   job: z.string(),
@@ -115,3 +116,69 @@ export const ResumeManyBody = named(
 );
 
 export const NoteBody = named('NoteBody', 'The note of a change.', z.strictObject({ note: why }));
+
+const limit = { least: 1, most: BACKFILL_AT_MOST };
+
+export const BackfillQuery = z.strictObject({
+  from: instant.describe('The oldest due time, or an instant before it.'),
+  to: instant.optional().describe('The newest due time, or an instant after it. Default: now.'),
+  order: BackfillStatus.shape.order.optional().describe('The due times that run first. Default: `oldest`.'),
+  limit: z.coerce
+    .number()
+    .int()
+    .min(limit.least)
+    .max(limit.most)
+    .optional()
+    .describe('How many run at most: the first ones in the order.'),
+  includeSucceeded: z.enum(['true']).optional().describe('Those that have succeeded run too.'),
+});
+
+export const BackfillBody = named(
+  'BackfillBody',
+  'Past due times to run again.',
+  z.strictObject({
+    from: z.iso.datetime({ offset: true }).describe('The oldest due time, or an instant before it.'),
+    to: z.iso
+      .datetime({ offset: true })
+      .optional()
+      .describe('The newest due time, or an instant after it. Default: now.'),
+    order: BackfillStatus.shape.order.optional(),
+    limit: z.int().min(limit.least).max(limit.most).optional().describe('How many run at most.'),
+    includeSucceeded: z.boolean().optional().describe('Whether those that have succeeded run too.'),
+    note: why,
+  }),
+);
+
+/** The most due times that one answer names. */
+export const PLANNED_DUE_TIMES = 1_000;
+
+export const BackfillPlan = object('BackfillPlan', 'What a back-fill would do: nothing is changed.', {
+  job: z.string(),
+  running: z.int().describe('How many due times would run.'),
+  skipped: z.int().describe('How many have succeeded, and would not run.'),
+  dueTimes: list(
+    z.object({
+      scheduledFor: Instant,
+      outcome: z.string().nullable().describe('Null: it has no record.'),
+      runs: z.boolean(),
+    }),
+  ).describe('The first 1,000, in the order of the runs.'),
+  complete: z.boolean().describe('Whether `dueTimes` has all of them.'),
+});
+
+export const StartedBackfill = object('StartedBackfill', 'A back-fill that was started.', {
+  job: z.string(),
+  id: z.string(),
+  from: Instant,
+  through: Instant,
+  running: z.int(),
+  skipped: z.int(),
+  paused: z.boolean().describe('Whether it waits, because the job is paused or disabled.'),
+  ...change,
+});
+
+export const StoppedBackfill = named(
+  'StoppedBackfill',
+  'A back-fill that was stopped. Its run in progress continues.',
+  z.object({ job: z.string(), id: z.string(), stopped: Instant, ...change }),
+);

@@ -1,9 +1,9 @@
 import * as z from 'zod';
+import { BACKFILL_STATES } from '../../core/backfill';
 import { RAN_OUTCOMES, UNRUN_OUTCOMES } from '../../core/outcome';
 import { JOB_STATES } from '../../core/shown-state';
-import { BackfillStatus } from './backfill';
-import { Instant, list, Milliseconds, named, object, Reason, Trigger, instant, jobName } from './common';
-import { Deployment, Maintenance } from './deployments';
+import { Instant, instant, jobName, list, Milliseconds, named, object, Reason, Trigger } from './common';
+import { Deployment, Maintenance } from './about';
 
 export const JobState = named(
   'JobState',
@@ -124,6 +124,33 @@ export const Jobs = object('Jobs', 'One state of everything.', {
 /** One state of everything, from two listings. */
 export type Overview = z.output<typeof Jobs>;
 
+export const BackfillStatus = object('BackfillStatus', 'How far a back-fill is.', {
+  id: z.string(),
+  state: z
+    .enum(BACKFILL_STATES)
+    .describe(
+      '`stopping`: its run in progress is not over. `scheduleChanged`: the job has another schedule now, so it has ended.',
+    ),
+  from: Instant.describe('Its oldest due time.'),
+  through: Instant.describe('Its newest due time.'),
+  order: z.enum(['oldest', 'newest']).describe('The due times that run first.'),
+  includeSucceeded: z.boolean(),
+  origin: z.object({ actor: z.string(), channel: z.string(), note: z.string().optional() }),
+  at: Instant.describe('When it was asked for.'),
+  stopped: Instant.nullable().describe('When it was stopped.'),
+  dueTimes: z.int().describe('How many due times it has.'),
+  left: z.int().describe('How many of them it has not come to.'),
+  skipped: z.int().describe('How many of them had succeeded.'),
+  outcomes: z.record(z.string(), z.int()).describe('How many of its runs had each outcome.'),
+  runId: z.string().nullable().describe('Its run in progress.'),
+});
+
+export const OneBackfill = named(
+  'OneBackfill',
+  'The last back-fill of a job.',
+  z.object({ job: z.string(), backfill: BackfillStatus.nullable().describe('Null: it has none.') }),
+);
+
 const Settings = object('Settings', 'The settings of a job, with every default.', {
   kind: z.enum(['timed', 'always', 'manual']),
   handler: z.string(),
@@ -218,4 +245,39 @@ export const DueTimesQuery = z.strictObject({
   from: instant.optional().describe('Due times after this instant. Default: now.'),
   until: instant.optional().describe('Due times up to this instant. Default: no limit.'),
   count: z.coerce.number().int().min(1).max(200).optional().describe('The most for each job. Default: 10.'),
+});
+
+const TimelineJob = object('TimelineJob', 'A job with what it has done and will do around now.', {
+  ...Job.pick({ name: true, state: true, detail: true, tags: true, timeZone: true, lastRun: true }).shape,
+  ...Job.pick({ recent: true, failures: true, incident: true, currentRun: true, nextDueAt: true, pause: true }).shape,
+  offsetMs: z.int().describe('The delay of every due time by `spread`.'),
+  medianMs: z.int().nullable().describe('The middle one of its last durations. Null: none is known.'),
+  planned: list(Instant).describe(
+    'When its next due times start, oldest first: up to 200. None while it is paused or disabled.',
+  ),
+  isComplete: z.boolean().describe('Whether `planned` has all due times of the window.'),
+});
+
+export const Timeline = object('Timeline', 'The jobs that have run, or will run, around now.', {
+  now: Instant.describe("The storage service's time."),
+  jobs: list(TimelineJob).describe('The worst first.'),
+  busy: z.int().describe('How many of the jobs that were asked for have anything in the window.'),
+  empty: z.int().describe('How many of them have nothing in it, and are left out.'),
+});
+
+export type JobsTimeline = Omit<z.output<typeof Timeline>, 'now'>;
+
+/** Selects jobs, and the hours around now. */
+export const TimelineQuery = z.strictObject({
+  hours: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(12)
+    .optional()
+    .describe('The window reaches this far back and this far ahead. Default: 12.'),
+  tag: z.string().min(1).max(100).optional().describe('Only jobs with this tag.'),
+  q: z.string().max(200).optional().describe('Words, each of which the name, the description or a tag must contain.'),
+  skip: z.coerce.number().int().min(0).max(100_000).optional().describe('Jobs to leave out before the first one.'),
+  limit: z.coerce.number().int().min(1).max(100).optional().describe('Default: 50.'),
 });
