@@ -4,7 +4,7 @@ import { CHANNELS } from '../../core/origin';
 import { PRESENCE_STATES, SHORTAGES } from '../../core/presence-state';
 import { ENVIRONMENT_COLORS } from '../environment';
 import { ROLES } from '../rights';
-import { change, Instant, instant, list, Milliseconds, named, note, object } from './common';
+import { body, change, Instant, instant, list, Milliseconds, note, object, whole } from './common';
 
 export const Me = object('Me', 'The caller.', {
   actor: z.string(),
@@ -44,13 +44,9 @@ export const Poked = object('Poked', 'What a poke saw and did.', {
 export const Health = object('Health', 'The health of an instance.', { status: z.enum(['healthy', 'unhealthy']) });
 
 export const AuditQuery = z.strictObject({
-  limit: z.coerce
-    .number()
-    .int()
-    .min(1)
-    .max(200)
-    .optional()
-    .describe('Default: 50. Of some changes, a page ends with the listing of 200 that reaches it, and may have more.'),
+  limit: whole(1, 200).describe(
+    'Default: 50. Of some changes, a page ends with the listing of 200 that reaches it, and may have more.',
+  ),
   q: z
     .string()
     .max(200)
@@ -138,27 +134,24 @@ export const Maintenance = object('Maintenance', 'Planned work during which jobs
   jobs: z.string().describe('Which jobs it paused, in words.'),
 });
 
-export const Deployments = named(
-  'Deployments',
-  'All deployments.',
-  z.object({ now: Instant, deployments: list(Deployment), problems: list(z.string()) }),
-);
+export const Deployments = object('Deployments', 'All deployments.', {
+  now: Instant,
+  deployments: list(Deployment),
+  problems: list(z.string()),
+});
 
-export const Cordoned = named(
-  'Cordoned',
-  'A deployment that was cordoned, or whose cordon was lifted.',
-  z.object({ deployment: z.string(), cordon: Cordon, ...change }),
-);
+export const Cordoned = object('Cordoned', 'A deployment that was cordoned, or whose cordon was lifted.', {
+  deployment: z.string(),
+  cordon: Cordon,
+  ...change,
+});
 export type Cordoned = z.output<typeof Cordoned>;
 
-export const RepairedLayout = named(
-  'RepairedLayout',
-  'The accounts whose layout was replaced.',
-  z.object({ repaired: list(z.string()).describe('Empty: every layout can be read.'), ...change }),
-);
+export const RepairedLayout = object('RepairedLayout', 'The accounts whose layout was replaced.', {
+  repaired: list(z.string()).describe('Empty: every layout can be read.'),
+  ...change,
+});
 
-export const CordonBody = named(
-  'CordonBody',
-  'The reason of a cordon.',
-  z.strictObject({ note: note.describe('The reason, for others to read.') }),
-);
+export const CordonBody = body('CordonBody', 'The reason of a cordon.', {
+  note: note.describe('The reason, for others to read.'),
+});

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { BACKFILL_STATES } from '../../core/backfill';
 import { RAN_OUTCOMES, UNRUN_OUTCOMES } from '../../core/outcome';
 import { JOB_STATES } from '../../core/shown-state';
-import { Instant, instant, jobName, list, Milliseconds, named, object, Reason, Trigger } from './common';
+import { Instant, instant, jobName, list, Milliseconds, named, object, Reason, tag, Trigger, whole } from './common';
 import { Deployment, Maintenance } from './about';
 
 export const JobState = named(
@@ -53,22 +53,22 @@ const ListedGap = object('ListedGap', 'Due times that did not run.', {
   count: z.int(),
 });
 
-export const Acknowledgement = named(
+export const Acknowledgement = object(
   'Acknowledgement',
   'The note of a person who looks after an incident. It ends with the next success, or at `until`.',
-  z.object({
+  {
     by: z.string().describe('The person who acknowledged it.'),
     note: z.string().describe('What the person wrote. May be empty.'),
     at: Instant,
     until: Instant.nullable().describe('When it ends by itself. Null: with the next success.'),
-  }),
+  },
 );
 export type Acknowledgement = z.output<typeof Acknowledgement>;
 
-const Incident = named(
+const Incident = object(
   'Incident',
   'The failures of a job until its next success. Cancelled runs, and due times that did not run, neither begin nor end it.',
-  z.object({
+  {
     since: Instant.describe(
       'The due time of its first failed run that is known; if no run has failed, when the job became overdue.',
     ),
@@ -80,7 +80,7 @@ const Incident = named(
     lastRunId: z.string().nullable().describe('The last failed run.'),
     lastReason: Reason.nullable().describe('The reason of the last one. Null: its record has it.'),
     acknowledgement: Acknowledgement.nullable().describe('The acknowledgement that is in force.'),
-  }),
+  },
 );
 
 const job = {
@@ -145,11 +145,10 @@ export const BackfillStatus = object('BackfillStatus', 'How far a back-fill is.'
   runId: z.string().nullable().describe('Its run in progress.'),
 });
 
-export const OneBackfill = named(
-  'OneBackfill',
-  'The last back-fill of a job.',
-  z.object({ job: z.string(), backfill: BackfillStatus.nullable().describe('Null: it has none.') }),
-);
+export const OneBackfill = object('OneBackfill', 'The last back-fill of a job.', {
+  job: z.string(),
+  backfill: BackfillStatus.nullable().describe('Null: it has none.'),
+});
 
 const Settings = object('Settings', 'The settings of a job, with every default.', {
   kind: z.enum(['timed', 'always', 'manual']),
@@ -241,10 +240,10 @@ export const Calendar = object('Calendar', 'Outcomes of a job, counted by day.',
 /** Selects future due times. */
 export const DueTimesQuery = z.strictObject({
   job: jobName.optional(),
-  tag: z.string().min(1).max(100).describe('Only jobs with this tag.').optional(),
+  tag: tag.optional().describe('Only jobs with this tag.'),
   from: instant.optional().describe('Due times after this instant. Default: now.'),
   until: instant.optional().describe('Due times up to this instant. Default: no limit.'),
-  count: z.coerce.number().int().min(1).max(200).optional().describe('The most for each job. Default: 10.'),
+  count: whole(1, 200).describe('The most for each job. Default: 10.'),
 });
 
 const TimelineJob = object('TimelineJob', 'A job with what it has done and will do around now.', {
@@ -269,15 +268,9 @@ export type JobsTimeline = Omit<z.output<typeof Timeline>, 'now'>;
 
 /** Selects jobs, and the hours around now. */
 export const TimelineQuery = z.strictObject({
-  hours: z.coerce
-    .number()
-    .int()
-    .min(1)
-    .max(12)
-    .optional()
-    .describe('The window reaches this far back and this far ahead. Default: 12.'),
-  tag: z.string().min(1).max(100).optional().describe('Only jobs with this tag.'),
+  hours: whole(1, 12).describe('The window reaches this far back and this far ahead. Default: 12.'),
+  tag: tag.optional().describe('Only jobs with this tag.'),
   q: z.string().max(200).optional().describe('Words, each of which the name, the description or a tag must contain.'),
-  skip: z.coerce.number().int().min(0).max(100_000).optional().describe('Jobs to leave out before the first one.'),
-  limit: z.coerce.number().int().min(1).max(100).optional().describe('Default: 50.'),
+  skip: whole(0, 100_000).describe('Jobs to leave out before the first one.'),
+  limit: whole(1, 100).describe('Default: 50.'),
 });
