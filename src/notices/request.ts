@@ -11,6 +11,8 @@ import { isIP } from 'node:net';
 import type { Millis } from '../core/brand';
 import type { Clock } from '../core/clock';
 import { given } from '../core/given';
+import { within } from '../lease/deadline';
+import { StoreUnavailableError } from '../lease/store';
 import { checkAddress, checkResolved, ForbiddenAddressError, type Guard, hostOf } from './guard';
 
 /** The longest wait for a connection to one of a host's addresses, before the next is tried: a route may be dead. */
@@ -190,26 +192,16 @@ export interface PostOptions {
 export async function post(posting: Posting, options: PostOptions): Promise<Posted> {
   const { guard, clock, limitMs = POST_LIMIT_MS, resolve, ca } = options;
   const host = hostOf(posting.address);
-  let cancel = (): void => undefined;
-  const stop = new AbortController();
-  const late = new Promise<never>((_, reject) => {
-    cancel = clock.after(limitMs, () => {
-      reject(new PostError(`host "${host}" has not answered within ${String(limitMs / 1_000)} s`));
-      stop.abort();
-    });
-  });
-  const limits = { guard, signal: stop.signal, mostBytes: ANSWER_BYTES, limitMs, ...given({ resolve, ca }) };
   try {
-    const { status, headers, text } = await Promise.race([
-      guardedRequest({ ...posting, method: 'POST' }, limits),
-      late,
-    ]);
+    const { status, headers, text } = await within(clock, limitMs, (signal) =>
+      guardedRequest({ ...posting, method: 'POST' }, { guard, signal, mostBytes: ANSWER_BYTES, limitMs, resolve, ca }),
+    );
     return { status, retryAfterMs: retryAfterOf(headers['retry-after'], headers.date), text: text.trim() };
   } catch (error) {
-    if (error instanceof ForbiddenAddressError || error instanceof PostError) throw error;
+    if (error instanceof ForbiddenAddressError) throw error;
     if (error instanceof NoAddressError) throw new PostError(error.message);
-    throw new PostError(`host "${host}" cannot be reached: ${codeOf(error)}`);
-  } finally {
-    cancel();
+    const isLate = error instanceof StoreUnavailableError;
+    const why = isLate ? `has not answered within ${String(limitMs / 1_000)} s` : `cannot be reached: ${codeOf(error)}`;
+    throw new PostError(`host "${host}" ${why}`);
   }
 }

@@ -33,29 +33,25 @@ export interface SenderOptions {
   readonly call: Call;
 }
 
-/** Sends notices, and keeps the state of their delivery in storage. */
-export type Sender = Omit<Outlet, 'ping'>;
-
 /** How a receiver's turn has ended. `off`, `over`: nothing was sent to it. */
 type Turn = LaneEnd | 'off' | 'over';
-
-/** A notice on its way. */
-interface Sent {
-  readonly notice: Notice;
-  /** The time in which its turn must come. */
-  readonly withinMs: Millis;
-  readonly isOver: boolean;
-}
 
 /** A try that comes this soon is made by the same process. Later ones are found by a sweep. */
 const SOON_MS = 10_000;
 
-export function createSender(options: SenderOptions): Sender {
-  const { clock, now, instance, receivers } = options;
+/** Sends notices, and keeps the state of their delivery in storage. */
+export function createSender({
+  store,
+  clock,
+  now,
+  instance,
+  receivers,
+  origin,
+  call,
+}: SenderOptions): Omit<Outlet, 'ping'> {
   const lanes = new Map<string, Lane>();
   let off = new Set<string>();
   let lastReport: Report | undefined;
-  const tellEnd = teller(options, (id) => off.add(id));
 
   return {
     instance,
@@ -75,14 +71,13 @@ export function createSender(options: SenderOptions): Sender {
     },
   };
 
-  async function deliver({ notice, delivery, etag, isOver = false }: OwnNotice, report: Report): Promise<void> {
-    let state = delivery;
+  async function deliver(own: OwnNotice, report: Report): Promise<void> {
+    const { notice, etag } = own;
+    let state = own.delivery;
     for (;;) {
       const due = dueReceivers(state, now()).filter(({ name }) => receivers.has(name));
       const withinMs = state.until - POST_LIMIT_MS - now();
-      const ends = await Promise.all(
-        due.map(async (one) => ({ one, end: await endFor(one, { notice, withinMs, isOver }, report) })),
-      );
+      const ends = await Promise.all(due.map(async (one) => ({ one, end: await endFor(one, own, withinMs, report) })));
       for (const { one, end } of ends) state = withState(state, tellEnd(one, end, notice, report), now());
       // A sweep takes it over, here or elsewhere.
       if (ends.some(({ end }) => typeof end === 'object' && end.kind === 'late')) break;
@@ -91,7 +86,7 @@ export function createSender(options: SenderOptions): Sender {
       await sleep(clock, soon - now());
     }
     const metadata = encodeDelivery({ ...state, until: now() });
-    await within(clock, CALL_LIMIT_MS, (signal) => options.store.writeNotice(notice.id, metadata, etag, { signal }));
+    await within(clock, CALL_LIMIT_MS, (signal) => store.writeNotice(notice.id, metadata, etag, { signal }));
   }
 
   function nextTry({ to }: Delivery): EpochMs | undefined {
@@ -99,14 +94,20 @@ export function createSender(options: SenderOptions): Sender {
     return open.length === 0 ? undefined : Math.min(...open.map(({ next }) => next));
   }
 
-  async function endFor({ name }: ReceiverState, { notice, withinMs, isOver }: Sent, report: Report): Promise<Turn> {
+  /** @param withinMs the time in which its turn must come */
+  async function endFor(
+    { name }: ReceiverState,
+    { notice, isOver = false }: OwnNotice,
+    withinMs: Millis,
+    report: Report,
+  ): Promise<Turn> {
     const receiver = receivers.get(name);
     if (receiver === undefined) throw new Error(`receiver "${name}" is not in the settings`);
     if (off.has(offId(receiver))) return 'off';
     // Its end has been sent, or will be, and would not resolve an incident that is opened after it.
     if (isOver && receiver.format === 'pagerduty') return 'over';
     if (notice.change === 'digest') return tryNow(receiver, notice);
-    return laneOf(receiver, report).add(notice, withinMs);
+    return laneOf(receiver, report)(notice, withinMs);
   }
 
   function laneOf(receiver: Receiver, report: Report): Lane {
@@ -121,7 +122,7 @@ export function createSender(options: SenderOptions): Sender {
   }
 
   function tryNow(receiver: Receiver, notice: Notice): Promise<TryEnd> {
-    return tryOnce(options.call, receiver, notice, { origin: options.origin, now: now() });
+    return tryOnce(call, receiver, notice, { origin, now: now() });
   }
 
   /** Stores the digest first, so that a later try sends the same one, and then sends it. */
@@ -130,9 +131,7 @@ export function createSender(options: SenderOptions): Sender {
     const delivery = newDelivery(notice, [receiver.name], instance, now() + SEND_WITHIN_MS);
     const stored = { body: asciiJson(notice), metadata: encodeDelivery(delivery) };
     try {
-      const answer = await within(clock, CALL_LIMIT_MS, (signal) =>
-        options.store.createNotice(notice.id, stored, { signal }),
-      );
+      const answer = await within(clock, CALL_LIMIT_MS, (signal) => store.createNotice(notice.id, stored, { signal }));
       if (answer.kind === 'created') await deliver({ notice, delivery, etag: answer.etag }, report);
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
@@ -140,18 +139,6 @@ export function createSender(options: SenderOptions): Sender {
     }
     return { kind: 'digest' };
   }
-}
-
-/**
- * Tells how a receiver's turn has ended.
- *
- * @param onOff takes the id of a receiver that is switched off
- */
-function teller(
-  { store, clock, now, instance, receivers }: SenderOptions,
-  onOff: (id: string) => void,
-): (state: ReceiverState, end: Turn, notice: Notice, report: Report) => ReceiverState {
-  return tellEnd;
 
   /** The receiver's next state, with the events that tell of it. */
   function tellEnd(state: ReceiverState, end: Turn, { id, job }: Notice, report: Report): ReceiverState {
@@ -180,7 +167,7 @@ function teller(
     const receiver = receivers.get(name);
     if (receiver === undefined) return;
     const id = offId(receiver);
-    onOff(id);
+    off.add(id);
     const at = now();
     const metadata = encodeDelivery({ ...newDelivery({ at }, [], instance, at), doneAt: at });
     within(clock, CALL_LIMIT_MS, (signal) => store.createNotice(id, { body: '{}', metadata }, { signal })).catch(
@@ -222,7 +209,7 @@ const MINUTE_MS: Millis = 60_000;
 /** How long notices gather for a digest. */
 const GATHER_MS: Millis = 20_000;
 /** The most notices of one digest. */
-export const DIGEST_SIZE = 100;
+const DIGEST_SIZE = 100;
 /**
  * The shortest time between two messages. Slack takes one a second. PagerDuty takes 120 a minute for one key, which
  * several deployments share.
@@ -230,13 +217,14 @@ export const DIGEST_SIZE = 100;
 const APART_MS: Readonly<Record<Format, Millis>> = { cloudevents: 0, slack: 1_000, teams: 1_000, pagerduty: 1_000 };
 
 /** The end of a notice in its lane. `late`: its time was over before its turn came, and it was not sent. */
-export type LaneEnd = TryEnd | { readonly kind: 'digest' } | { readonly kind: 'late' };
+type LaneEnd = TryEnd | { readonly kind: 'digest' } | { readonly kind: 'late' };
 
-/** The way to one receiver, which takes so many messages a minute. */
-export interface Lane {
-  /** @param withinMs the time in which its turn must come: after that, another process may send it */
-  add(notice: Notice, withinMs: Millis): Promise<LaneEnd>;
-}
+/**
+ * The way to one receiver, which takes so many messages a minute.
+ *
+ * @param withinMs the time in which its turn must come: after that, another process may send it
+ */
+type Lane = (notice: Notice, withinMs: Millis) => Promise<LaneEnd>;
 
 interface Waiting {
   readonly notice: Notice;
@@ -247,7 +235,7 @@ interface Waiting {
 }
 
 /** How a lane sends. Neither call rejects. */
-export interface Sending {
+interface Sending {
   one(notice: Notice): Promise<TryEnd>;
   /** Stores one notice in place of these, and sends it. */
   digest(notices: readonly Notice[]): Promise<LaneEnd>;
@@ -257,7 +245,7 @@ export interface Sending {
  * Sends the notices of one receiver one after another. Where many jobs fail at once, the first few are sent at once,
  * and the others together. An incident of PagerDuty belongs to one job, so those are never put together. Decision 094.
  */
-export function createLane(clock: Clock, as: Format, sending: Sending): Lane {
+function createLane(clock: Clock, as: Format, sending: Sending): Lane {
   const queue: Waiting[] = [];
   let sentAt: Millis[] = [];
   let isRunning = false;
@@ -301,14 +289,12 @@ export function createLane(clock: Clock, as: Format, sending: Sending): Lane {
     isRunning = false;
   }
 
-  return {
-    add: (notice, withinMs) =>
-      new Promise((resolve) => {
-        const since = clock.monotonic();
-        queue.push({ notice, since, until: since + withinMs, resolve });
-        if (isRunning) return;
-        isRunning = true;
-        void run();
-      }),
-  };
+  return (notice, withinMs) =>
+    new Promise((resolve) => {
+      const since = clock.monotonic();
+      queue.push({ notice, since, until: since + withinMs, resolve });
+      if (isRunning) return;
+      isRunning = true;
+      void run();
+    });
 }
