@@ -8,20 +8,16 @@ import { type ListedRow, type Metadata, type RowStore, StoreError, StoreUnavaila
 import { elapsedSince, moment, Trust } from '../lease/trust';
 import type { ElectionSettings, Leader } from './options';
 
-/** How long a candidate repeats the acquisition of the lease. */
 const ACQUIRE_LIMIT_MS = 5_000;
-/** How long the release of an unused lease may take. */
 const GIVE_BACK_LIMIT_MS = 1_000;
 /** A container that has been missing for this long is made again: no leader from before trusts its lease any more. */
 const MADE_AGAIN_AFTER_MS = 75_000;
 
-/** The dependencies of an election. */
 export interface World {
   readonly store: RowStore;
   readonly clock: Clock;
   /** Uniform in [0, 1). */
   readonly random: () => number;
-  /** A new GUID. */
   readonly newId: () => string;
 }
 
@@ -29,7 +25,6 @@ export interface World {
 export interface Sighting {
   readonly row: ElectionRow;
   readonly etag: ETag;
-  /** Whether the lease may be taken. */
   readonly free: boolean;
   /**
    * The leader, or one that may still believe that it leads. Between an acquisition and its claim this is the previous

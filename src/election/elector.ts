@@ -7,7 +7,6 @@ import { type Scout, type Won, type World, claim, createScout } from './campaign
 import { type ElectionSettings, type Leader, LeadershipEndedError, TaskNotEndedError, type TermEnd } from './options';
 import { type Term, type TermOver, healthProblem, startTerm } from './term';
 
-/** How soon the winner is read after a lost race. */
 const READ_AFTER_RACE_MS = 500;
 /** The first pause after storage did not answer. Later pauses are longer, up to the poll interval. */
 const ASK_AGAIN_MS = 1_000;
@@ -39,7 +38,6 @@ export class Elector {
   private reported: string | undefined;
   private again: ReturnType<typeof backOff>;
   private isUnfit = false;
-  /** How many terms in a row failed early. */
   private failures = 0;
 
   constructor(

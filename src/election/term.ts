@@ -15,7 +15,6 @@ export interface TermOver {
   readonly error?: unknown;
 }
 
-/** A term of this instance. */
 export interface Term {
   readonly leader: Leader;
   /** Whether this instance may still believe that it leads. */
@@ -205,7 +204,6 @@ function watchHealth(settings: ElectionSettings, clock: Clock, end: End): { stop
 
 interface HealthProblem {
   readonly message: string;
-  /** The error that the check threw, if it did. */
   readonly cause?: unknown;
 }
 
@@ -221,7 +219,6 @@ export async function healthProblem(settings: ElectionSettings, clock: Clock): P
   }
 }
 
-/** The message of what a task or a check threw. */
 export function textOf(cause: unknown): string {
   try {
     return cause instanceof Error ? cause.message : String(cause);

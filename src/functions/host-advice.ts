@@ -27,10 +27,8 @@ interface Rule {
   readonly member: string;
   /** Durable's default. */
   readonly preset: string;
-  /** What a longer value does. */
   readonly effect: (span: string) => string;
   readonly best: string;
-  /** Warn of longer values. */
   readonly mostMs: number;
   /** The values that the host accepts. It does not start with any other. */
   readonly range: readonly [number, number] | undefined;

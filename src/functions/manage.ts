@@ -22,9 +22,7 @@ interface ManageOptions {
   readonly access: AccessSettings;
   /** The name of the environment, for people. */
   readonly environment: Desk['environment'];
-  /** Starts a tick now. */
   readonly poke: (context: InvocationContext) => Promise<Poked | undefined>;
-  /** Loads the files of the dashboard. */
   readonly dashboard: () => Promise<Dashboard>;
   readonly env: Environment;
   readonly appFolder: string;

@@ -23,7 +23,6 @@ const TRIALS = ['a', '0', ' ', 'Az09 ', 'a=b&', '{"a":1},', 'a.b-c_d/'].map(
   (part) => `${part.repeat(TRIAL_CHARACTERS / part.length)}\u0007`,
 );
 
-/** What stands for a text that could not be searched in time. */
 const WITHHELD = `(withheld: the patterns of ${SETTING} took too long)`;
 
 /**

@@ -57,9 +57,7 @@ export function unresolvedSettings(env: Environment): ReadonlyMap<string, string
 }
 
 export interface TickSchedule {
-  /** As it was written. */
   readonly text: string;
-  /** The next fire after an instant. */
   readonly nextFire: (after: EpochMs) => EpochMs;
 }
 
@@ -265,7 +263,6 @@ export function hostText(env: Environment, appFolder: string, ...members: readon
   return typeof value === 'string' ? value : undefined;
 }
 
-/** host.json is not what the host can read. */
 class HostFileError extends Error {
   readonly code = 'InvalidHostFile';
   override readonly name = 'HostFileError';

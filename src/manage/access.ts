@@ -12,7 +12,6 @@ export interface AccessSettings {
   readonly keys: readonly ApiKey[];
   /** The secret of a running `cronlease dev`. Undefined everywhere else. */
   readonly devSecret: string | undefined;
-  /** Whether all changes are refused. */
   readonly readOnly: boolean;
 }
 

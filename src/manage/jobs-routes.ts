@@ -29,7 +29,6 @@ import { DueTimesQuery, TimelineQuery } from './schema/jobs';
 const HOUR = 3_600_000;
 
 export const oneJob = z.strictObject({ job: jobName });
-/** The most due times of one answer. */
 const DUE_TIMES = 5_000;
 
 const CALENDAR_MS = 90 * 86_400_000;

@@ -9,13 +9,10 @@ import { RequestError } from './problem';
 /** Listings that a caller may cause at once, and after that every second. A filter over many jobs takes thousands. */
 const LISTINGS_AT_FIRST = 5_000;
 const LISTINGS_A_SECOND = 20;
-/** Requests of one caller that may list at the same time. */
 const LISTING_AT_ONCE = 8;
 
-/** The store for one request. */
 export interface MeteredStore {
   readonly store: LeaseStore;
-  /** Called once the request is over. */
   readonly end: () => void;
 }
 
@@ -129,7 +126,6 @@ export interface WrongKeys {
   admit(address: string): void;
   /** Waits before the answer to a wrong key. A right key never waits. */
   delay(address: string, signal: AbortSignal): Promise<void>;
-  /** How many addresses are remembered. */
   size(): number;
 }
 

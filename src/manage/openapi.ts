@@ -6,7 +6,6 @@ import { COMPONENTS } from './schema';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** The route of the document itself. */
 export function openApiRoute(routes: () => readonly Route[]): Route {
   let document: Json | undefined;
   return route({
@@ -19,7 +18,6 @@ export function openApiRoute(routes: () => readonly Route[]): Route {
 }
 
 const OPENAPI = '3.1.1';
-/** Of the addresses of an app. */
 const VARIABLES: Json = {
   origin: { default: 'http://localhost:7071' },
   routePrefix: { default: 'api', description: 'extensions.http.routePrefix of host.json' },

@@ -6,7 +6,6 @@ import { OperatorError, type OperatorProblem } from '../operator/operator-error'
 import type * as z from 'zod';
 import type { Problem } from './schema';
 
-/** One error of a request. */
 export interface RequestIssue {
   /** The member, parameter or header. */
   readonly place: string;
@@ -16,7 +15,6 @@ export interface RequestIssue {
   readonly remedy: string;
 }
 
-/** A request that was not carried out. */
 export class RequestError extends Error {
   override readonly name = 'RequestError';
   readonly issues: readonly [RequestIssue, ...RequestIssue[]];
@@ -54,7 +52,6 @@ const TITLES: Readonly<Record<number, string>> = {
   503: 'Service Unavailable',
 };
 
-/** The most characters of a value that an answer repeats. */
 const VALUE = 100;
 
 export function problemBody({ status, code, issues }: RequestError): ProblemBody {

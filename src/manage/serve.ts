@@ -23,20 +23,17 @@ export interface ManageRequest {
   readonly query: URLSearchParams;
   /** A header by its name in lowercase; undefined if it was not sent. */
   readonly header: (name: string) => string | undefined;
-  /** Called for a request that may send one. */
   readonly body: () => Promise<Uint8Array>;
   /** Starts a tick of this process now, or joins the one that runs. Undefined: it is being shut down. */
   readonly poke: () => Promise<Poked | undefined>;
   /** Receives an error that is a bug, with the request that met it. */
   readonly reportBug: (what: string, error: unknown) => void;
-  /** Receives a line about a request that was refused. */
   readonly reportRefusal: (line: string) => void;
 }
 
 export interface ManageAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** Undefined: none. */
   readonly body: string | undefined;
 }
 
@@ -44,7 +41,6 @@ export type Manage = (request: ManageRequest) => Promise<ManageAnswer>;
 
 /** The wait after an answer that the app could not give. */
 const RETRY_AFTER_S = '5';
-/** The most lists and objects in one another. */
 const DEPTH_LIMIT = 64;
 /** A request below this path may come without a login: only keys count there. */
 const KEYED = 'keyed/';
@@ -159,7 +155,6 @@ async function letIn(access: AccessSettings, wrongKeys: WrongKeys, knock: Knock,
   }
 }
 
-/** A caller's listings are counted. */
 async function handled(office: Office, route: Route, call: RawCall): Promise<unknown> {
   if (call.caller === undefined) return route.handle(office, call);
   const { store, end } = office.meter(office.store, call.caller);
@@ -301,7 +296,6 @@ function tooLarge(bytes: number): RequestError {
   });
 }
 
-/** `If-Match`, without quotes. */
 function ifMatchOf(route: Route, { header }: ManageRequest): string | undefined {
   const value = header('if-match');
   if (value === undefined || value === '*') return undefined;

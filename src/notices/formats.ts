@@ -203,7 +203,6 @@ function severityOf(notice: Notice): 'critical' | 'error' | 'warning' | 'info' {
 export interface Words {
   readonly title: string;
   readonly facts: readonly (readonly [label: string, value: string])[];
-  /** What the handler threw. */
   readonly error: string | undefined;
   /** Where to read on. */
   readonly link: string | undefined;
@@ -278,7 +277,6 @@ function reasonOf(reason: string): string {
   return reason in REASON_GUIDE ? `${text} (${reason})` : reason;
 }
 
-/** The page of the run, or that of the job. */
 function linkOf({ job, runId }: Notice, { publicAddress }: Origin): string | undefined {
   if (publicAddress === undefined) return undefined;
   const page = new URL(publicAddress);

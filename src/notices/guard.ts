@@ -10,7 +10,6 @@ export interface AllowedHost {
 }
 
 export interface Guard {
-  /** The app setting that has the hosts. */
   readonly setting: 'CRONLEASE_NOTIFY_HOSTS' | 'CRONLEASE_CALL_HOSTS';
   readonly hosts: readonly AllowedHost[];
   /** Whether this machine itself may be called, and without TLS: under `cronlease dev`. */

@@ -18,12 +18,10 @@ import { checkAddress, checkResolved, ForbiddenAddressError, type Guard, hostOf 
 /** The longest wait for a connection to one of a host's addresses, before the next is tried: a route may be dead. */
 const TRY_LIMIT_MS: Millis = 3_000;
 
-/** Looks a host's addresses up. */
 export type Resolve = (host: string) => Promise<Addresses>;
 
 type Addresses = readonly { readonly address: string; readonly family: number }[];
 
-/** One request. */
 export interface Asked {
   readonly address: URL;
   readonly method: string;
@@ -35,7 +33,6 @@ export interface Asked {
 export interface Answer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
-  /** The beginning of the body. */
   readonly text: string;
   /** The body is longer. The rest was not read. */
   readonly isCut: boolean;
@@ -44,7 +41,6 @@ export interface Answer {
 export interface RequestLimits {
   readonly guard: Guard;
   readonly signal: AbortSignal;
-  /** How much of the answer's body is read. */
   readonly mostBytes: number;
   /** The longest that the whole request may take, if it is known. */
   readonly limitMs?: Millis | undefined;
@@ -53,7 +49,6 @@ export interface RequestLimits {
   readonly ca?: string | undefined;
 }
 
-/** A host without any address. */
 export class NoAddressError extends Error {
   override readonly name = 'NoAddressError';
 }
@@ -152,7 +147,6 @@ export function codeOf(error: unknown): string {
 
 /** A receiver that has not answered by then has failed: Standard Webhooks recommends 15 to 30 s. */
 export const POST_LIMIT_MS: Millis = 15_000;
-/** The most of an answer that is read. */
 const ANSWER_BYTES = 4_096;
 
 export interface Posted {

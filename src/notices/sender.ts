@@ -26,7 +26,6 @@ export interface SenderOptions {
   readonly clock: Clock;
   /** The service's time. */
   readonly now: () => EpochMs;
-  /** A name of this process. */
   readonly instance: string;
   readonly receivers: ReadonlyMap<string, Receiver>;
   readonly origin: Origin;
@@ -206,9 +205,7 @@ function digestOf(receiver: string, notices: readonly Notice[]): Notice {
 /** So many notices go out one by one; more of them within a minute go out together. */
 const SINGLES = 5;
 const MINUTE_MS: Millis = 60_000;
-/** How long notices gather for a digest. */
 const GATHER_MS: Millis = 20_000;
-/** The most notices of one digest. */
 const DIGEST_SIZE = 100;
 /**
  * The shortest time between two messages. Slack takes one a second. PagerDuty takes 120 a minute for one key, which
@@ -256,7 +253,6 @@ function createLane(clock: Clock, as: Format, sending: Sending): Lane {
     if (last !== undefined && apartMs > 0) await sleep(clock, last + apartMs - clock.monotonic());
   }
 
-  /** The notices of the next message. */
   async function next(): Promise<readonly Waiting[]> {
     await apart();
     sentAt = sentAt.filter((at) => clock.monotonic() - at < MINUTE_MS);

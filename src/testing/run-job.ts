@@ -152,7 +152,6 @@ export async function testBench(handler: TestedJob, options: JobTestOptions) {
   const trust = Trust.withoutLease(clock, { wall: clock.now(), monotonic: clock.monotonic() }, Infinity);
   const writes: FencedWrite[] = [];
   const logs: { level: string; message: readonly unknown[] }[] = [];
-  /** What was reported last. */
   const said: { progress: Progress | undefined } = { progress: undefined };
   const row = rowOf(spec, scheduledFor, options);
   const coordinator = await coordinatorOf(clock, spec.name, options.previous);

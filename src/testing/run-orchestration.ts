@@ -26,7 +26,6 @@ export interface OrchestrationCall {
   readonly input: unknown;
 }
 
-/** The part of Durable's retry options that counts. */
 interface RetryOptions {
   readonly firstRetryIntervalInMilliseconds: number;
   readonly maxNumberOfAttempts: number;

@@ -144,7 +144,6 @@ export const BackfillBody = body('BackfillBody', 'Past due times to run again.',
   note: why,
 });
 
-/** The most due times that one answer names. */
 export const PLANNED_DUE_TIMES = 1_000;
 
 export const BackfillPlan = object('BackfillPlan', 'What a back-fill would do: nothing is changed.', {

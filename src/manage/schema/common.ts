@@ -26,7 +26,6 @@ export function whole(least: number, most: number) {
   return z.coerce.number().int().min(least).max(most).optional();
 }
 
-/** A list in an answer. */
 export function list<Schema extends z.ZodType>(schema: Schema) {
   return z.array(schema).readonly();
 }
@@ -48,7 +47,6 @@ export const instant = dateTime
 
 export const jobName = z.string().regex(JOB_PATTERN).describe('The name of a job.');
 
-/** The tag of jobs. */
 export const tag = z.string().min(1).max(100);
 
 export const oneDeployment = z.strictObject({

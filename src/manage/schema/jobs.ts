@@ -110,7 +110,6 @@ const job = {
 
 export const Job = named('Job', 'A job, as a list shows it.', z.object(job));
 
-/** A job as lists show it. */
 export type JobStatus = z.output<typeof Job>;
 
 export const Jobs = object('Jobs', 'One state of everything.', {
@@ -237,7 +236,6 @@ export const Calendar = object('Calendar', 'Outcomes of a job, counted by day.',
   complete: z.boolean().describe('False: there are more records than one answer counts, and older days lack some.'),
 });
 
-/** Selects future due times. */
 export const DueTimesQuery = z.strictObject({
   job: jobName.optional(),
   tag: tag.optional().describe('Only jobs with this tag.'),
@@ -266,7 +264,6 @@ export const Timeline = object('Timeline', 'The jobs that have run, or will run,
 
 export type JobsTimeline = Omit<z.output<typeof Timeline>, 'now'>;
 
-/** Selects jobs, and the hours around now. */
 export const TimelineQuery = z.strictObject({
   hours: whole(1, 12).describe('The window reaches this far back and this far ahead. Default: 12.'),
   tag: tag.optional().describe('Only jobs with this tag.'),

@@ -209,7 +209,6 @@ export const RunLog = object('RunLog', 'A page of the log of a run.', {
   leftOut: z.int().describe('How many logs of items were left out: `item` reads those of one.'),
 });
 
-/** Selects runs of the ledger. */
 export const RunsQuery = z.strictObject({
   job: jobName.optional(),
   tag: tag.optional().describe('Runs of jobs with this tag.'),
