@@ -1,7 +1,7 @@
 import type { EpochMs, ETag, JobName, LeaseId, Millis, Token } from '../core/brand';
 import type { Clock } from '../core/clock';
 import { marginOf } from '../core/job';
-import { MetadataReader, writeMetadata } from '../core/metadata';
+import { MetadataReader, isoOrUndefined, writeMetadata } from '../core/metadata';
 import { type Lease, acquire } from '../lease/acquire';
 import { CALL_LIMIT_MS, untilAnswered, within } from '../lease/deadline';
 import { type ListedRow, type Metadata, type RowStore, StoreError, StoreUnavailableError } from '../lease/store';
@@ -69,7 +69,7 @@ export function createScout(settings: ElectionSettings, { store, clock }: World)
   const readOrCreate = async (): Promise<Sighting> => {
     const seen = await readIfAny();
     if (seen !== undefined) return seen;
-    const fresh = encodeElectionRow(newElectionRow(token));
+    const fresh = encodeElectionRow({ token });
     await within(clock, CALL_LIMIT_MS, (signal) => store.createRow(name, fresh, { signal }));
     const made = await readIfAny();
     if (made === undefined)
@@ -194,27 +194,17 @@ export async function release(
 export interface ElectionRow {
   readonly token: Token;
   /** The leader of the last term; undefined before the first term. */
-  readonly leader: string | undefined;
+  readonly leader?: string | undefined;
   /** The service's Date of the acquisition at the start of the last term. */
-  readonly since: EpochMs | undefined;
+  readonly since?: EpochMs | undefined;
   /** The id of the last term. A candidate whose answer was lost recognises its own write by it. */
-  readonly term: string | undefined;
+  readonly term?: string | undefined;
   /** The length of the last leader's lease, for candidates with another length. */
-  readonly leaseMs: Millis | undefined;
-}
-
-export function newElectionRow(token: Token): ElectionRow {
-  return { token, leader: undefined, since: undefined, term: undefined, leaseMs: undefined };
+  readonly leaseMs?: Millis | undefined;
 }
 
 export function encodeElectionRow({ token, leader, since, term, leaseMs }: ElectionRow): Metadata {
-  return writeMetadata({
-    token,
-    leader,
-    since: since === undefined ? undefined : new Date(since).toISOString(),
-    term,
-    lease: leaseMs,
-  });
+  return writeMetadata({ token, leader, since: isoOrUndefined(since), term, lease: leaseMs });
 }
 
 /** @throws ForeignMetadataError if something else has written the row */
@@ -225,6 +215,6 @@ export function decodeElectionRow(metadata: Metadata): ElectionRow {
     leader: read.optionalText('leader'),
     since: read.optionalInstant('since'),
     term: read.optionalText('term'),
-    leaseMs: metadata['lease'] === undefined ? undefined : read.whole('lease'),
+    leaseMs: read.optionalWhole('lease'),
   };
 }

@@ -39,11 +39,8 @@ export function redactSetting(env: Environment): Redact | undefined {
   }
   if (!Array.isArray(value) || value.length > MOST_PATTERNS) {
     const problem = Array.isArray(value) ? `it has ${String(value.length)} patterns` : 'it is not a list';
-    throw new SettingError(
-      SETTING,
-      text,
-      `${problem}. Write a list of up to ${String(MOST_PATTERNS)} regular expressions, such as ${EXAMPLE}`,
-    );
+    const list = `a list of up to ${String(MOST_PATTERNS)} regular expressions`;
+    throw new SettingError(SETTING, text, `${problem}. Write ${list}, such as ${EXAMPLE}`);
   }
   const patterns = value.map((pattern: unknown, index) => compile(pattern, `${SETTING}[${String(index)}]`));
   return patterns.length === 0 ? undefined : redactBy(patterns);
@@ -52,35 +49,25 @@ export function redactSetting(env: Environment): Redact | undefined {
 function compile(pattern: unknown, place: string): RegExp {
   if (typeof pattern !== 'string' || pattern.length > LONGEST_PATTERN) {
     const shown = typeof pattern === 'string' ? `${pattern.slice(0, 40)}…` : JSON.stringify(pattern);
-    throw new SettingError(
-      place,
-      shown,
-      `must be a regular expression of up to ${String(LONGEST_PATTERN)} characters as text`,
-    );
+    const remedy = `must be a regular expression of up to ${String(LONGEST_PATTERN)} characters as text`;
+    throw new SettingError(place, shown, remedy);
   }
+  const refuse = (remedy: string): never => {
+    throw new SettingError(place, pattern, remedy);
+  };
   let compiled: RegExp;
   try {
     compiled = new RegExp(pattern, 'gu');
   } catch (error) {
     const problem = error instanceof Error ? error.message : String(error);
-    throw new SettingError(place, pattern, `${problem}. Write a JavaScript regular expression with the flag u`);
+    return refuse(`${problem}. Write a JavaScript regular expression with the flag u`);
   }
-  if (compiled.test('')) {
-    throw new SettingError(
-      place,
-      pattern,
-      'it matches the empty text, and so everywhere. Make it match at least one character',
-    );
-  }
+  if (compiled.test('')) refuse('it matches the empty text, and so everywhere. Make it match at least one character');
   const isSlow = (line: string): boolean =>
     TRIAL_LIMITS_MS.every((limit) => search([compiled], [line], limit).length === 0);
   if (TRIALS.some(isSlow)) {
-    throw new SettingError(
-      place,
-      pattern,
-      `it takes seconds on a line of ${String(TRIAL_CHARACTERS)} characters. Avoid a repetition in a repetition, such ` +
-        'as (a+)+',
-    );
+    const problem = `it takes seconds on a line of ${String(TRIAL_CHARACTERS)} characters`;
+    refuse(`${problem}. Avoid a repetition in a repetition, such as (a+)+`);
   }
   return compiled;
 }

@@ -150,12 +150,11 @@ export function shardNames(env: Environment, preset: readonly string[] | undefin
   if (names === undefined) return undefined;
   const isName = (name: string): boolean => /^[A-Za-z][A-Za-z0-9_]{0,99}$/.test(name);
   if (names.length === 0 || !names.every(isName)) {
-    throw new SettingError(
-      setting,
-      // It may be a connection itself, which holds a key.
-      names.map((name) => (isName(name) ? name : '…')).join(', '),
-      'name the settings of the connections, separated by commas, such as "CRONLEASE_STORAGE, CRONLEASE_STORAGE_2"',
-    );
+    // It may be a connection itself, which holds a key.
+    const shown = names.map((name) => (isName(name) ? name : '…')).join(', ');
+    const example = '"CRONLEASE_STORAGE, CRONLEASE_STORAGE_2"';
+    const remedy = `name the settings of the connections, separated by commas, such as ${example}`;
+    throw new SettingError(setting, shown, remedy);
   }
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined)

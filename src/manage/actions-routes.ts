@@ -1,6 +1,6 @@
 import type * as z from 'zod';
 import type { EpochMs } from '../core/brand';
-import { parseRecordKey, parseRunId } from '../core/key';
+import { parseRecordKey } from '../core/key';
 import { ack, unack } from '../operator/operations/acknowledge';
 import { cancel } from '../operator/operations/cancel';
 import { cordon, uncordon } from '../operator/operations/fleet';
@@ -17,7 +17,7 @@ import type { JobSpec } from '../core/job';
 import { selects } from '../core/job-pattern';
 import { entriesOf, entryOf, oneJob, specOf } from './jobs-routes';
 import { type Office, type RawCall, type Route, route } from './route';
-import { oneRun, unknownRun } from './runs-routes';
+import { oneRun, runIn, unknownRun } from './runs-routes';
 import * as schema from './schema';
 
 /** The job to change, from the shared sweep; the change itself re-reads the job's state. */
@@ -94,11 +94,11 @@ export const actionsRoutes: readonly Route[] = [
     body: schema.RerunBody,
     answer: schema.Requested,
     async run(office, { params: { run: runId }, body: { input, note }, idempotencyKey, ...call }) {
-      const parts = parseRunId(runId);
-      const time = parts && parseRecordKey(parts.key)?.scheduledFor;
-      if (parts === undefined || time === undefined) throw unknownRun(runId);
+      const { job, key } = runIn(runId);
+      const time = parseRecordKey(key)?.scheduledFor;
+      if (time === undefined) throw unknownRun(runId);
       const terms = { time, runId, revision: office.revision, input, idempotencyKey };
-      return rerun(actingFor(office, call, note), await specIn(office, parts.job), terms);
+      return rerun(actingFor(office, call, note), await specIn(office, job), terms);
     },
   }),
   route({
@@ -111,9 +111,8 @@ export const actionsRoutes: readonly Route[] = [
     body: schema.NoteBody,
     answer: schema.Cancelled,
     async run(office, { params: { run: runId }, body: { note }, ...call }) {
-      const parts = parseRunId(runId);
-      if (parts === undefined) throw unknownRun(runId);
-      return cancel(actingFor(office, call, note), await subjectOf(office, parts.job), { runId, hasFile: true });
+      const { job } = runIn(runId);
+      return cancel(actingFor(office, call, note), await subjectOf(office, job), { runId, hasFile: true });
     },
   }),
   route({

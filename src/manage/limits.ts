@@ -6,6 +6,9 @@ import type { LeaseStore } from '../lease/store';
 import type { Caller } from './access';
 import { RequestError } from './problem';
 
+/** Each listing of a run's logs is followed by up to 200 reads, and one of its pieces by others. */
+const LISTINGS = ['listRecords', 'listAudits', 'listLogs', 'listPieces'] as const;
+
 /** Listings that a caller may cause at once, and after that every second. A filter over many jobs takes thousands. */
 const LISTINGS_AT_FIRST = 5_000;
 const LISTINGS_A_SECOND = 20;
@@ -57,27 +60,17 @@ export function createMeter(clock: Clock): (store: LeaseStore, caller: Caller) =
       account.left = leftAt(account, now) - 1;
       account.at = now;
     };
+    const listings = Object.fromEntries(
+      LISTINGS.map((name) => [
+        name,
+        (...request: unknown[]): unknown => {
+          pay();
+          return Reflect.apply(store[name], store, request);
+        },
+      ]),
+    );
     return {
-      store: {
-        ...store,
-        listRecords: (...request) => {
-          pay();
-          return store.listRecords(...request);
-        },
-        listAudits: (...request) => {
-          pay();
-          return store.listAudits(...request);
-        },
-        // Each listing of a run's logs is followed by up to 200 reads, and one of its pieces by others.
-        listLogs: (...request) => {
-          pay();
-          return store.listLogs(...request);
-        },
-        listPieces: (...request) => {
-          pay();
-          return store.listPieces(...request);
-        },
-      },
+      store: { ...store, ...listings },
       end: () => {
         if (account !== undefined) account.listing -= 1;
       },

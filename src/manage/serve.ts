@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../core/clock';
-import { isObject } from '../core/metadata';
 import { plainPath } from '../core/plain-path';
 import type { Poked } from '../core/poked';
 import { oneLine } from '../core/text';
 import { within } from '../lease/deadline';
-import { type AccessSettings, type Caller, type Knock, callerOf, checkCall, keySent } from './access';
+import { type Caller, type Knock, callerOf, checkCall, keySent } from './access';
 import { ANSWER_LIMIT_MS, type Desk, createSweeps } from './desk';
 import { addressOf, createMeter, createWrongKeys, networkOf, type WrongKeys } from './limits';
 import { RequestError, invalidRequest, problemBody, requestErrorOf } from './problem';
@@ -56,29 +55,30 @@ const COMMON_HEADERS: Readonly<Record<string, string>> = {
   'x-content-type-options': 'nosniff',
 };
 
-/** The memory of this process of requests that were not let in. */
-interface Door {
+/** The office, and the memory of this process of requests that were not let in. */
+interface House extends Office {
   readonly refused: ReturnType<typeof createRefusals>;
   readonly wrongKeys: WrongKeys;
 }
 
 /** Answers every request below `manage/`. It never rejects. */
 export function createManage(desk: Desk): Manage {
-  const office: Office = { ...desk, sweeps: createSweeps(desk), meter: createMeter(desk.clock), runErrors: new Map() };
-  const door: Door = { refused: createRefusals(desk.clock), wrongKeys: createWrongKeys(desk.clock) };
+  const { clock } = desk;
+  const office = { ...desk, sweeps: createSweeps(desk), meter: createMeter(clock), runErrors: new Map() };
+  const house: House = { ...office, refused: createRefusals(clock), wrongKeys: createWrongKeys(clock) };
   return async (request) => {
     const isHead = request.method === 'HEAD';
-    const answer = await answerOf(office, door, isHead ? { ...request, method: 'GET' } : request);
+    const answer = await answerOf(house, isHead ? { ...request, method: 'GET' } : request);
     return isHead ? { ...answer, body: undefined } : answer;
   };
 }
 
-async function answerOf(office: Office, door: Door, request: ManageRequest): Promise<ManageAnswer> {
+async function answerOf(house: House, request: ManageRequest): Promise<ManageAnswer> {
   try {
-    return await within(office.clock, ANSWER_LIMIT_MS, (signal) => carryOut(office, door, request, signal));
+    return await within(house.clock, ANSWER_LIMIT_MS, (signal) => carryOut(house, request, signal));
   } catch (error) {
     const known = requestErrorOf(error);
-    if (known !== undefined && isRefusal(known)) door.refused(request, known);
+    if (known !== undefined && isRefusal(known)) house.refused(request, known);
     if (known === undefined) request.reportBug(`${request.method} ${request.path?.slice(0, 200) ?? ''}`, error);
     return problemAnswer(known ?? bug());
   }
@@ -106,13 +106,7 @@ function problemAnswer(error: RequestError): ManageAnswer {
   return { status: error.status, headers, body: safeJson(problemBody(error)) };
 }
 
-async function carryOut(
-  office: Office,
-  { wrongKeys }: Door,
-  request: ManageRequest,
-  signal: AbortSignal,
-): Promise<ManageAnswer> {
-  const { access } = office;
+async function carryOut(house: House, request: ManageRequest, signal: AbortSignal): Promise<ManageAnswer> {
   const whole = request.path === undefined ? undefined : plainPath({ normalised: request.path });
   if (whole === undefined) throw notPlain();
   const [first = ''] = whole.split('/', 1);
@@ -124,11 +118,11 @@ async function carryOut(
   const found = matches.find(({ route }) => route.method === request.method);
   const isPublic = found?.route.role === 'anybody';
   // The existing routes are hidden without a login.
-  const caller = isPublic ? undefined : await letIn(access, wrongKeys, knock, signal);
+  const caller = isPublic ? undefined : await letIn(house, knock, signal);
   if (found === undefined) throw matches.length === 0 ? noRoute(path, keyed) : wrongMethod(request.method, matches);
   const { route, params } = found;
   if (caller !== undefined && route.role !== 'anybody') {
-    checkCall(access, caller, route.role, route.method !== 'GET', knock);
+    checkCall(house.access, caller, route.role, route.method !== 'GET', knock);
   }
   const call: RawCall = {
     params,
@@ -140,11 +134,11 @@ async function carryOut(
     ifMatch: ifMatchOf(route, request),
     idempotencyKey: idempotencyKeyOf(route, request),
   };
-  const answer = await handled(office, route, call);
-  return success(office, route, answer, request.header('if-none-match'));
+  const answer = await handled(house, route, call);
+  return success(house, route, answer, request.header('if-none-match'));
 }
 
-async function letIn(access: AccessSettings, wrongKeys: WrongKeys, knock: Knock, signal: AbortSignal): Promise<Caller> {
+async function letIn({ access, wrongKeys }: House, knock: Knock, signal: AbortSignal): Promise<Caller> {
   const address = networkOf(addressOf(knock.header));
   if (keySent(knock) !== undefined) wrongKeys.admit(address);
   try {
@@ -332,7 +326,9 @@ function success(
     headers['content-type'] = route.contentType;
     return { status: route.status ?? 200, headers, body: String(answer) };
   }
-  const { text, now } = jsonOfAnswer(answer);
+  // The time of an answer by itself is not news, so that the ETag leaves it out.
+  const { now, ...rest } = answer as Readonly<Record<string, unknown>>;
+  const text = safeJson(rest);
   if (route.follow === true) {
     headers['etag'] = `W/"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"`;
     headers[POLL_HEADER] = String(route.pollMs ?? sweepIntervalMs);
@@ -341,19 +337,10 @@ function success(
     }
   }
   headers['content-type'] = 'application/json; charset=utf-8';
-  return { status: route.status ?? 200, headers, body: now === undefined ? text : withNow(text, now) };
-}
-
-/** The time of an answer by itself is not news, so that the ETag leaves it out. A large answer is written only once. */
-function jsonOfAnswer(answer: unknown): { readonly text: string; readonly now: unknown } {
-  if (!isObject(answer)) return { text: safeJson(answer), now: undefined };
-  const { now, ...rest } = answer;
-  return { text: safeJson(rest), now };
-}
-
-function withNow(text: string, now: unknown): string {
-  const member = `{"now":${safeJson(now)}`;
-  return text === '{}' ? `${member}}` : `${member},${text.slice(1)}`;
+  if (now === undefined) return { status: route.status ?? 200, headers, body: text };
+  // A large answer is written only once.
+  const body = `{"now":${safeJson(now)}${text === '{}' ? '' : ','}${text.slice(1)}`;
+  return { status: route.status ?? 200, headers, body };
 }
 
 /** A weak comparison: RFC 9110, 8.8.3.2. */

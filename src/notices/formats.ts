@@ -4,6 +4,7 @@ import { REASON_GUIDE, reasonText, wordOf } from '../core/guide';
 import { isoOf } from '../core/iso';
 import { isEnding, type Notice, troubleOf } from '../core/notice';
 import { showSpan } from '../core/show-time';
+import { brief } from '../core/text';
 
 /** A notice in the form that a receiver takes. */
 export interface Formatted {
@@ -26,13 +27,6 @@ export function format(as: Format, notice: Notice, origin: Origin, routingKey = 
 
 function json(value: object): Formatted {
   return { contentType: 'application/json; charset=utf-8', body: JSON.stringify(value) };
-}
-
-/** The text up to `most` UTF-16 units, with a mark where it is cut. */
-export function cut(text: string, most: number): string {
-  if (text.length <= most) return text;
-  // Half of a surrogate pair is not a character.
-  return `${text.slice(0, Math.max(0, most - 1)).replace(/[\uD800-\uDBFF]$/, '')}…`;
 }
 
 /** CloudEvents 1.0, structured mode. */
@@ -90,7 +84,7 @@ export function slackMessage({ title, facts, error, link }: Words): object {
   return {
     text: slackCut(title, SLACK.fallback),
     blocks: [
-      { type: 'header', text: { type: 'plain_text', text: cut(title, SLACK.header), emoji: false } },
+      { type: 'header', text: { type: 'plain_text', text: brief(title, SLACK.header), emoji: false } },
       ...texts.slice(0, SLACK.blocks - 1).map(section),
     ],
   };
@@ -128,7 +122,7 @@ function teamsCard(
     inlines: [{ type: 'TextRun', text, ...style }],
   });
   const left = facts.length - most.facts;
-  const lines = facts.slice(0, most.facts).map(([label, value]) => plain(`${label}: ${cut(value, 500)}`));
+  const lines = facts.slice(0, most.facts).map(([label, value]) => plain(`${label}: ${brief(value, 500)}`));
   const content = {
     $schema: 'http://adaptivecards.io/schemas/adaptive-card.json',
     type: 'AdaptiveCard',
@@ -136,10 +130,10 @@ function teamsCard(
     version: '1.4',
     msteams: { width: 'Full' },
     body: [
-      plain(cut(title, 500), { weight: 'Bolder', size: 'Medium' }),
+      plain(brief(title, 500), { weight: 'Bolder', size: 'Medium' }),
       ...lines,
       ...(left > 0 ? [plain(`and ${String(left)} more`)] : []),
-      ...(error !== '' && most.error > 0 ? [plain(cut(error, most.error), { fontType: 'Monospace' })] : []),
+      ...(error !== '' && most.error > 0 ? [plain(brief(error, most.error), { fontType: 'Monospace' })] : []),
     ],
     ...(link === undefined || link.length > 2_000
       ? {}
@@ -162,14 +156,14 @@ export function pagerDutyEvent(notice: Notice, origin: Origin, routingKey: strin
     event_action: isEnding(notice.change) ? 'resolve' : 'trigger',
     dedup_key: dedupKey(notice, origin),
     payload: {
-      summary: cut(title, PAGERDUTY.summary),
-      source: cut(origin.source, PAGERDUTY.dedupKey),
+      summary: brief(title, PAGERDUTY.summary),
+      source: brief(origin.source, PAGERDUTY.dedupKey),
       severity: severityOf(notice),
       timestamp: isoOf(at),
       ...(job === '' ? {} : { component: job }),
       custom_details: {
-        ...Object.fromEntries(facts.map(([label, value]) => [label, cut(value, 500)])),
-        ...(error === undefined ? {} : { error: cut(error, PAGERDUTY.details) }),
+        ...Object.fromEntries(facts.map(([label, value]) => [label, brief(value, 500)])),
+        ...(error === undefined ? {} : { error: brief(error, PAGERDUTY.details) }),
       },
     },
     ...(link === undefined ? {} : { links: [{ href: link, text: 'Open the dashboard' }] }),
