@@ -26,10 +26,7 @@ export interface Sighting {
   readonly row: ElectionRow;
   readonly etag: ETag;
   readonly free: boolean;
-  /**
-   * The leader, or one that may still believe that it leads. Between an acquisition and its claim this is the previous
-   * leader.
-   */
+  /** The leader, or one that may still believe that it leads. Until the claim it is the previous one. */
   readonly leader: Leader | undefined;
 }
 
@@ -109,11 +106,7 @@ export interface Won {
   readonly trust: Trust;
 }
 
-/**
- * Tries to lead once: acquires the lease if the row has not changed since it was read, and writes the claim under it.
- *
- * @returns undefined if another instance was faster, or the instance is stopping
- */
+/** Acquires the lease of an unchanged row, and claims under it. Undefined: others were faster, or it is stopping. */
 export async function claim(
   settings: ElectionSettings,
   world: World,
@@ -142,9 +135,7 @@ export async function claim(
   return undefined;
 }
 
-/**
- * The one write that makes this instance the leader. It raises the token, and makes every other candidate's ETag stale.
- */
+/** Makes this instance the leader. It raises the token, and makes every other candidate's ETag stale. */
 async function writeClaim(
   settings: ElectionSettings,
   world: World,
@@ -170,11 +161,7 @@ async function writeClaim(
   return { leader, etag: written.etag };
 }
 
-/**
- * Releases a lease. If that fails, or the row has changed since the version with this ETag, the lease expires.
- *
- * @returns the error of storage, if there was one
- */
+/** Releases a lease of a row with this ETag. If that fails, it expires. Returns the error of storage, if any. */
 export async function release(
   { store, clock }: World,
   name: JobName,

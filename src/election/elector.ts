@@ -113,11 +113,7 @@ export class Elector {
     }
   }
 
-  /**
-   * A follower's turn: one read, and one attempt to lead if there is no leader.
-   *
-   * @returns the term that it won, or the wait before the next turn
-   */
+  /** Reads once, and tries to lead if there is no leader. Returns the term that it won, or the next wait. */
   private async follow(): Promise<Won | Millis> {
     try {
       const sighting = await this.orStopped(this.scout.read());
@@ -167,10 +163,7 @@ export class Elector {
     term.end('draining', `election "${this.settings.name}" is being stopped`);
   }
 
-  /**
-   * Reports a task that outlives its grace. After the loss of a lease, the grace begins now; after any other end, it is
-   * over.
-   */
+  /** Reports a task that outlives its grace, which begins now after the loss of a lease, and else is over. */
   private watchTask(term: Term, reason: TermEnd): void {
     if (!term.taskRuns) return;
     const { name, graceMs } = this.settings;

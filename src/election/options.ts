@@ -175,10 +175,7 @@ const DAY = 86_400_000;
 /** The options as callers without types may pass them. */
 type Given = Readonly<Record<string, unknown>>;
 
-/**
- * @param leases the lengths that the store's leases may have
- * @throws ElectionOptionsError with every error at once
- */
+/** Throws {@link ElectionOptionsError} with every error at once. */
 export function checkOptions(
   options: LeaderElectionOptions,
   defaultId: () => string,
@@ -299,11 +296,7 @@ function show(value: unknown): string {
   }
 }
 
-/**
- * Opens the rows. It makes no call.
- *
- * @throws StorageSettingsError
- */
+/** Opens the rows, without a call. Throws StorageSettingsError. */
 export function openRows({ storage, container }: ElectionPlace): RowStore {
   if (storage === undefined) return electionRowsIn(container, systemClock);
   return openElectionStore({ settings: { CRONLEASE_STORAGE: storage }, container, clock: systemClock });

@@ -80,11 +80,7 @@ export interface AppProcess {
   readonly feed: Feed | undefined;
 }
 
-/**
- * Reads the jobs file and the app settings. Decision 107.
- *
- * @throws ConfigError, SettingError, StorageSettingsError
- */
+/** Reads the file and the settings. Decision 107. Throws ConfigError, SettingError, StorageSettingsError. */
 export function createCoordinators(options: CoordinatorOptions, { env, host, feed }: AppProcess): Coordinators {
   // An empty setting counts as unset, as everywhere.
   const source = env['CRONLEASE_JOBS_FILE'] || options.jobs;
@@ -239,11 +235,7 @@ function createOutlet(
   };
 }
 
-/**
- * Names in the jobs file that the settings of this app lack. Another deployment may have them.
- *
- * @param unresolved settings that could not be read, so that nothing is known of their names
- */
+/** Names in the file that the settings lack, except for `unresolved` ones. Another deployment may have them. */
 export function unknownNames(
   specs: readonly JobSpec[],
   { receivers, pings }: NoticeSettings,

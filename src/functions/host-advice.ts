@@ -130,11 +130,7 @@ export function hasWebhooks(env: Environment): boolean {
   return (env['WEBSITE_HOSTNAME'] ?? '') !== '';
 }
 
-/**
- * Warns of a limit of handlers that the host's own limit makes useless: those that wait count among its activities.
- *
- * @param atOnce how many activities the host runs at once in one process
- */
+/** Warns of a limit of handlers that the host's own makes useless: those that wait are among its activities. */
 export function limitAdvice(limit: number | undefined, atOnce: number): readonly ConfigIssue[] {
   if (limit === undefined || limit < atOnce) return [];
   return [

@@ -40,11 +40,7 @@ async function statusOf(client: DurableClient, id: string): Promise<DurableOrche
   }
 }
 
-/**
- * This app's task hub, for ticks and attempts.
- *
- * @param hasFunction whether the app has a function of this name. Default: it has every one
- */
+/** This app's task hub, for ticks and attempts. Default: the app has every function. */
 export function durableHub(client: DurableClient, hasFunction: (name: string) => boolean = () => true): Hub {
   return {
     name: client.taskHubName,

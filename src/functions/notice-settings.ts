@@ -32,11 +32,7 @@ export interface NoticeSettings {
   readonly publicAddress: URL | undefined;
 }
 
-/**
- * The settings of notices and pings. Throws {@link SettingError}; its message repeats no address and no secret.
- *
- * @param isUnderDev whether `cronlease dev` runs in this folder
- */
+/** Throws {@link SettingError}; its message repeats no address and no secret. */
 export function noticeSettings(env: Environment, isUnderDev = false): NoticeSettings {
   const setting = 'CRONLEASE_NOTIFY_HOSTS';
   const guard: Guard = { setting, hosts: allowedHosts(env, setting), isLocal: isUnderDev || isLocal(env) };

@@ -12,10 +12,7 @@ const LONGEST_PATTERN = 1_000;
 
 /** How long all patterns together may search the texts of one write. */
 const SEARCH_LIMIT_MS: Millis = 100;
-/**
- * How long one pattern may search a line, when it is tried at the start: the last of these. A machine that is busy with
- * something else for a moment is not a reason to refuse it.
- */
+/** How long one pattern may search a line at the start: the last of these. A machine may be busy for a moment. */
 const TRIAL_LIMITS_MS: readonly Millis[] = [100, 2_000];
 const TRIAL_CHARACTERS = 1_000;
 /** Lines on which a pattern with nested repetitions shows how long it takes. */
@@ -25,11 +22,7 @@ const TRIALS = ['a', '0', ' ', 'Az09 ', 'a=b&', '{"a":1},', 'a.b-c_d/'].map(
 
 const WITHHELD = `(withheld: the patterns of ${SETTING} took too long)`;
 
-/**
- * Reads the patterns of secrets in what handlers say: a JSON list of regular expressions. Undefined: there are none.
- *
- * @throws SettingError
- */
+/** The patterns of secrets in what handlers say. Undefined: there are none. Throws {@link SettingError}. */
 export function redactSetting(env: Environment): Redact | undefined {
   const text = env[SETTING];
   if (text === undefined || text === '') return undefined;
@@ -91,10 +84,7 @@ function redactBy(patterns: readonly RegExp[]): Redact {
   };
 }
 
-/**
- * Control characters, escapes of a terminal and characters without a width: in the middle of a secret they would hide
- * it from the patterns, and are invisible.
- */
+/** Invisible characters and escapes of a terminal, which would hide a secret from the patterns. */
 const UNSEEN = /[^\P{Cc}\n\t]\[[0-?]*[ -/]*[@-~]|[^\P{Cc}\n\t]|[\p{Cf}\p{DI}]/gu;
 
 /** What the patterns match in the text as a person sees it, at its places in the text as it is. */

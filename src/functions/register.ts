@@ -132,10 +132,7 @@ function registerDurable(
 /** What was said by work that has outlived its call: a notice on its way, or a handler that ignores its signal. */
 type LateLines = { readonly level: LogLevel; readonly message: readonly unknown[] }[];
 
-/**
- * Does the work of one call of the host. The host loses, or complains about, a line that is written after its call has
- * ended: such lines wait for the next call.
- */
+/** Does the work of one call of the host, which loses lines that come after it: they wait for the next call. */
 export async function duringCall<Result>(
   call: HostCall,
   late: LateLines,

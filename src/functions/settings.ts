@@ -117,10 +117,7 @@ export function durationSetting(
   return value;
 }
 
-/**
- * The name of this function app among those that share the jobs, from the platform or the host. No two deployments may
- * have the same one.
- */
+/** The name of this app among those that share the jobs. No two may have the same one. */
 export function deploymentName(env: Environment): string {
   const site = env['WEBSITE_SITE_NAME'];
   const slot = env['WEBSITE_SLOT_NAME'] ?? '';
@@ -162,10 +159,7 @@ export function shardNames(env: Environment, preset: readonly string[] | undefin
   return names;
 }
 
-/**
- * How many activities the host runs at the same time in one process: host.json's `maxConcurrentActivityFunctions`, or
- * Durable's default for this number of cores.
- */
+/** How many activities the host runs at once in one process: by host.json, or Durable's default for its cores. */
 export function attemptsAtOnce(env: Environment, appFolder: string): number {
   const value = Number(hostValue(env, appFolder, 'extensions', 'durableTask', 'maxConcurrentActivityFunctions'));
   return Number.isInteger(value) && value > 0 ? value : ACTIVITIES_PER_CORE * availableParallelism();
@@ -182,10 +176,7 @@ export function maxConcurrentRuns(env: Environment): number | undefined {
   return Number(text);
 }
 
-/**
- * host.json's functionTimeout, or `AzureFunctionsJobHost__functionTimeout`, as the host enforces it; that of the plan if
- * it is missing, 30 minutes if unlimited.
- */
+/** The functionTimeout that the host enforces; 30 minutes if it is unlimited. */
 export function functionTimeout(env: Environment, appFolder: string): Millis {
   const text = hostText(env, appFolder, 'functionTimeout');
   if (text === undefined) return isConsumption(env) ? CONSUMPTION_TIMEOUT_MS : DEFAULT_FUNCTION_TIMEOUT_MS;

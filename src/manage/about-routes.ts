@@ -145,10 +145,7 @@ function withoutInput(value: unknown): unknown {
   return input === undefined && cut === undefined ? value : { ...rest, input: HIDDEN };
 }
 
-/**
- * Gauges in Prometheus's text format, under the names that it gives to metrics of OpenTelemetry, so that a dashboard
- * finds those of the page and those that come by OTLP alike.
- */
+/** Gauges in Prometheus's text format, under the names that metrics have that come by OTLP. */
 export function prometheusText(samples: readonly Sample[]): string {
   const names = Object.keys(INSTRUMENTS) as InstrumentName[];
   return names

@@ -119,12 +119,7 @@ function callerUnderDev({ devSecret }: AccessSettings, secret: string, knock: Kn
   return { role: 'admin', payloads: true, actor: 'developer', channel: isBrowser(knock.header) ? 'browser' : 'app' };
 }
 
-/**
- * Checks that a caller may call a route.
- *
- * @param isChange whether the route changes anything
- * @throws RequestError 403
- */
+/** Throws a {@link RequestError} if the caller may not call a route. Changes need more than reading. */
 export function checkCall(
   settings: AccessSettings,
   caller: Caller,

@@ -27,10 +27,7 @@ interface Account {
   listing: number;
 }
 
-/**
- * Limits what one caller can make storage list, because one request with a filter may take ten listings of each job. A
- * request that has begun is carried out, and those after it wait until its listings are paid off.
- */
+/** Limits what one caller can make storage list. A request that has begun is carried out; later ones wait. */
 export function createMeter(clock: Clock): (store: LeaseStore, caller: Caller) => MeteredStore {
   const accounts = new Map<string, Account>();
 

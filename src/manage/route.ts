@@ -79,10 +79,7 @@ interface Parts<Params, Query, Body> {
   readonly params: Params;
   /** Default: {@link NONE}. */
   readonly query: Query;
-  /**
-   * {@link NOTHING}, the default: the route takes no body. That of a GET or a DELETE has no meaning in HTTP, and is not
-   * read.
-   */
+  /** Default: {@link NOTHING}. That of a GET or a DELETE has no meaning in HTTP, and is not read. */
   readonly body: Body;
 }
 

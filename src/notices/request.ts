@@ -177,12 +177,7 @@ export interface PostOptions {
   readonly ca?: string;
 }
 
-/**
- * Posts to a receiver, as {@link guardedRequest} sends, within a time limit.
- *
- * @throws ForbiddenAddressError if the address must not be called
- * @throws PostError if there was no answer
- */
+/** As {@link guardedRequest}, within a time limit. Throws {@link PostError} if there was no answer. */
 export async function post(posting: Posting, options: PostOptions): Promise<Posted> {
   const { guard, clock, limitMs = POST_LIMIT_MS, resolve, ca } = options;
   const host = hostOf(posting.address);

@@ -207,20 +207,13 @@ const SINGLES = 5;
 const MINUTE_MS: Millis = 60_000;
 const GATHER_MS: Millis = 20_000;
 const DIGEST_SIZE = 100;
-/**
- * The shortest time between two messages. Slack takes one a second. PagerDuty takes 120 a minute for one key, which
- * several deployments share.
- */
+/** The shortest time between two messages. Slack takes one a second, PagerDuty 120 a minute from all deployments. */
 const APART_MS: Readonly<Record<Format, Millis>> = { cloudevents: 0, slack: 1_000, teams: 1_000, pagerduty: 1_000 };
 
 /** The end of a notice in its lane. `late`: its time was over before its turn came, and it was not sent. */
 type LaneEnd = TryEnd | { readonly kind: 'digest' } | { readonly kind: 'late' };
 
-/**
- * The way to one receiver, which takes so many messages a minute.
- *
- * @param withinMs the time in which its turn must come: after that, another process may send it
- */
+/** The way to one receiver. Its turn must come within `withinMs`: after that, another process may send the notice. */
 type Lane = (notice: Notice, withinMs: Millis) => Promise<LaneEnd>;
 
 interface Waiting {

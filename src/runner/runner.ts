@@ -126,10 +126,7 @@ function partsOf(options: RunnerOptions) {
   return { env, log, feed, coordinators, hub, nextFire, reportOf };
 }
 
-/**
- * A logger gets each line as one text: pino drops what follows the first one. If it throws, such as one whose file is
- * closed, that ends no run and no tick, and not the process.
- */
+/** A logger gets each line as one text: pino drops what follows it. If it throws, that ends nothing. */
 function logOf(log: RunnerLog): RunnerLog {
   return levelLog((level, message) => {
     try {

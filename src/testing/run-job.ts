@@ -222,12 +222,7 @@ export function callAttempt(bench: Bench, call: (context: JobContext) => unknown
   return runHandler(bench.held, attempted, call);
 }
 
-/**
- * Waits until the handler ends, which may take real time if it does real work. After an abort, this advances the clock
- * through the grace, because no one else does.
- *
- * @param takeWait how far it moves the clock meanwhile
- */
+/** Moves the clock by `takeWait`, and after an abort through the grace, until the handler ends. */
 export async function finish<T>(
   clock: SettableClock,
   handlerCall: Promise<T>,

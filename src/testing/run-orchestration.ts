@@ -72,11 +72,7 @@ interface Attempt {
   readonly report: Report;
 }
 
-/**
- * An orchestration that a test plays.
- *
- * @param functionName the orchestrator's
- */
+/** An orchestration that a test plays, by the name of its orchestrator. */
 export function playedOrchestration(attempt: Attempt, functionName: string, options: OrchestrationTestOptions) {
   const { orchestrator } = options;
   if (orchestrator === undefined) {
