@@ -1,6 +1,6 @@
 import type { AccessSettings } from '../manage/access';
 import { ENVIRONMENT_COLORS, type ShownEnvironment } from '../manage/environment';
-import { readKeys } from '../manage/rights';
+import { readKeys } from '../manage/keys';
 import type { Environment } from './app-settings';
 import { secretSetting, SettingError } from './settings';
 

@@ -3,7 +3,8 @@ import { isObject, parsedJson } from '../core/metadata';
 import { type Header, isSameOrigin } from '../core/same-origin';
 import { brief, oneLine } from '../core/text';
 import { RequestError } from './problem';
-import { type ApiKey, includes, keyOf, type Rights, rightsOf, type Role, sameSecret } from './rights';
+import { type ApiKey, keyOf, sameSecret } from './keys';
+import { includes, type Rights, rightsOf, type Role } from './rights';
 
 /** The facts on which access depends. They come from the environment of the app, never from a request. */
 export interface AccessSettings {

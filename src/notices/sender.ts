@@ -77,7 +77,10 @@ export function createSender({
       const due = dueReceivers(state, now()).filter(({ name }) => receivers.has(name));
       const withinMs = state.until - POST_LIMIT_MS - now();
       const ends = await Promise.all(due.map(async (one) => ({ one, end: await endFor(one, own, withinMs, report) })));
-      for (const { one, end } of ends) state = withState(state, tellEnd(one, end, notice, report), now());
+      for (const { one, end } of ends) {
+        state = withState(state, tellEnd(one, end, notice, now(), report), now());
+        if (typeof end === 'object' && end.kind === 'gone') switchOff(one.name, report);
+      }
       // A sweep takes it over, here or elsewhere.
       if (ends.some(({ end }) => typeof end === 'object' && end.kind === 'late')) break;
       const soon = nextTry(state);
@@ -139,28 +142,6 @@ export function createSender({
     return { kind: 'digest' };
   }
 
-  /** The receiver's next state, with the events that tell of it. */
-  function tellEnd(state: ReceiverState, end: Turn, { id, job }: Notice, report: Report): ReceiverState {
-    const event = (name: 'noticeSent' | 'noticeLost', reason: string): void => {
-      report.event({ event: name, at: now(), ...(job === '' ? {} : { job }), reason });
-    };
-    const { name } = state;
-    if (end === 'off' || end === 'over') return { ...state, end };
-    if (end.kind === 'digest') return { ...state, end: 'digest' };
-    if (end.kind === 'late') return state;
-    const next = afterTry(state, end, now());
-    if (end.kind === 'sent') event('noticeSent', `${id} to ${name}`);
-    if (end.kind === 'gone') {
-      event('noticeLost', `receiver "${name}" answered 410 and is switched off: set a new address, or test it`);
-      switchOff(name, report);
-    }
-    if (end.kind === 'failed') {
-      report.log('warn', `notice ${id}: receiver "${name}", try ${String(next.tries)}: ${end.why}`);
-      if (next.end === 'givenUp') event('noticeLost', `${id} did not reach "${name}": ${end.why}`);
-    }
-    return next;
-  }
-
   /** All deployments see it with their next sweep. */
   function switchOff(name: string, report: Report): void {
     const receiver = receivers.get(name);
@@ -175,6 +156,27 @@ export function createSender({
       },
     );
   }
+}
+
+/** The receiver's next state, with the events that tell of it. */
+function tellEnd(state: ReceiverState, end: Turn, { id, job }: Notice, now: EpochMs, report: Report): ReceiverState {
+  const event = (name: 'noticeSent' | 'noticeLost', reason: string): void => {
+    report.event({ event: name, at: now, ...(job === '' ? {} : { job }), reason });
+  };
+  const { name } = state;
+  if (end === 'off' || end === 'over') return { ...state, end };
+  if (end.kind === 'digest') return { ...state, end: 'digest' };
+  if (end.kind === 'late') return state;
+  const next = afterTry(state, end, now);
+  if (end.kind === 'sent') event('noticeSent', `${id} to ${name}`);
+  if (end.kind === 'gone') {
+    event('noticeLost', `receiver "${name}" answered 410 and is switched off: set a new address, or test it`);
+  }
+  if (end.kind === 'failed') {
+    report.log('warn', `notice ${id}: receiver "${name}", try ${String(next.tries)}: ${end.why}`);
+    if (next.end === 'givenUp') event('noticeLost', `${id} did not reach "${name}": ${end.why}`);
+  }
+  return next;
 }
 
 const OFF = '_off_';

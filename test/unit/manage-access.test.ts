@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { type AccessSettings, callerOf, checkCall, type Knock } from '../../src/manage/access';
 import { RequestError } from '../../src/manage/problem';
-import { readKeys, type Role, ROLES } from '../../src/manage/rights';
+import { readKeys } from '../../src/manage/keys';
+import { type Role, ROLES } from '../../src/manage/rights';
 
 type Headers = Readonly<Record<string, string>>;
 
