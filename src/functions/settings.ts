@@ -176,7 +176,7 @@ export function maxConcurrentRuns(env: Environment): number | undefined {
   return Number(text);
 }
 
-/** The functionTimeout that the host enforces; 30 minutes if it is unlimited. */
+/** By host.json or `AzureFunctionsJobHost__functionTimeout`, or else the plan; 30 minutes if it is unlimited. */
 export function functionTimeout(env: Environment, appFolder: string): Millis {
   const text = hostText(env, appFolder, 'functionTimeout');
   if (text === undefined) return isConsumption(env) ? CONSUMPTION_TIMEOUT_MS : DEFAULT_FUNCTION_TIMEOUT_MS;
