@@ -1,4 +1,3 @@
-import type { JSX } from 'preact';
 import type { OneJob } from './model';
 import { exactly } from './time';
 import { plural } from './words';
@@ -12,7 +11,7 @@ const OVERLAP: Readonly<Record<Settings['overlap'], string>> = {
 };
 
 /** The settings of a job as sentences, in the order in which a run meets them. */
-export function SettingsInWords({ settings }: { readonly settings: OneJob['settings'] }): JSX.Element {
+export function SettingsInWords({ settings }: { readonly settings: OneJob['settings'] }) {
   return (
     <section>
       <h2>Settings</h2>

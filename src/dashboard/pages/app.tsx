@@ -44,7 +44,7 @@ function page(): Page {
   return { title: 'Jobs', content: <Overview /> };
 }
 
-export function App(): JSX.Element {
+export function App() {
   const { title, content } = page();
   const main = useRef<HTMLElement>(null);
   const shown = useRef(title);
@@ -85,7 +85,7 @@ export function App(): JSX.Element {
   );
 }
 
-function Header(): JSX.Element {
+function Header() {
   const me = session.value?.me;
   return (
     <header class={`top ${environment.value?.color ?? ''}`}>
@@ -121,7 +121,7 @@ function Header(): JSX.Element {
 
 const ZONE_NAMES = { mine: 'My time', job: "Job's time", utc: 'UTC' } as const;
 
-function ZoneSelect(): JSX.Element {
+function ZoneSelect() {
   return (
     <Select
       label="Time zone of the times shown"
@@ -133,7 +133,7 @@ function ZoneSelect(): JSX.Element {
 }
 
 /** Stands over the foot of the page while the app does not answer, so that nothing moves. */
-function Connection(): JSX.Element {
+function Connection() {
   const { failure, retryAt, body } = live.value;
   // Without any data, the page itself shows the failure.
   if (failure === undefined || body === undefined) return <div role="status" />;

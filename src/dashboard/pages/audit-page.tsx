@@ -1,6 +1,5 @@
 import { given } from '../../core/given';
 import { pathOf } from '../../client/operations';
-import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { AuditQuery } from '../../client';
 import { pageOf, param } from '../data/address';
@@ -45,7 +44,7 @@ const LABELS: Readonly<Record<Entry['state'], Label>> = {
   begun: { word: 'Begun', icon: 'alert', tone: 'warn' },
 };
 
-export function AuditPage(): JSX.Element {
+export function AuditPage() {
   const [openedAt] = useState(() => now.peek());
   const cursor = param('cursor');
   const hours = hoursOf(param('hours'));
@@ -102,7 +101,7 @@ function Loaded({
   readonly audit: Audit;
   readonly isFirst: boolean;
   readonly isSearch: boolean;
-}): JSX.Element {
+}) {
   return (
     <>
       <Warnings texts={problems} />
@@ -132,7 +131,7 @@ function Loaded({
   );
 }
 
-function Row({ entry }: { readonly entry: Entry }): JSX.Element {
+function Row({ entry }: { readonly entry: Entry }) {
   const { at, actor, identity, proven, channel, note, action, target, state, before, after } = entry;
   const isOfJob = !action.includes('cordon') && !OF_SEVERAL.has(action);
   return (

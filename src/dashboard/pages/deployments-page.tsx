@@ -1,4 +1,4 @@
-import type { ComponentChildren, JSX } from 'preact';
+import type { ComponentChildren } from 'preact';
 import { pathOf } from '../../client/operations';
 import { cordon as askCordon, poke, uncordon } from '../data/actions';
 import { SHORT_OF, deploymentLabel, hasOldFile, skewText } from '../parts/deployments';
@@ -10,7 +10,7 @@ import { mayAct, session } from '../data/session';
 import { useLive } from '../data/use-live';
 import { plural } from '../data/words';
 
-export function DeploymentsPage(): JSX.Element {
+export function DeploymentsPage() {
   const { body, failure } = useLive(pathOf('listDeployments'));
   return (
     <>
@@ -35,7 +35,7 @@ function countsOf(deployments: readonly Deployment[]): string {
     : `${plural(claiming, 'deployment claims', 'deployments claim')} due times`;
 }
 
-function Loaded({ body: { deployments, problems } }: { readonly body: Deployments }): JSX.Element {
+function Loaded({ body: { deployments, problems } }: { readonly body: Deployments }) {
   const here = session.value?.version.deployment;
   const isSilentElsewhere = deployments.some(({ name, state }) => state === 'silent' && name !== here);
   return (
@@ -50,7 +50,7 @@ function Loaded({ body: { deployments, problems } }: { readonly body: Deployment
 }
 
 /** A page comes from a deployment: it runs, and does not tick. */
-function Nobody(): JSX.Element {
+function Nobody() {
   const name = session.value?.version.deployment;
   return (
     <Notice title="No deployment has reported a tick in the last week" tone="warn">
@@ -70,7 +70,7 @@ function Nobody(): JSX.Element {
   );
 }
 
-function List({ deployments }: { readonly deployments: readonly Deployment[] }): JSX.Element {
+function List({ deployments }: { readonly deployments: readonly Deployment[] }) {
   return (
     <ul class="deployment-list" aria-label="Deployments">
       {deployments.map((deployment) => (
@@ -80,7 +80,7 @@ function List({ deployments }: { readonly deployments: readonly Deployment[] }):
   );
 }
 
-function Card({ deployment, isOld }: { readonly deployment: Deployment; readonly isOld: boolean }): JSX.Element {
+function Card({ deployment, isOld }: { readonly deployment: Deployment; readonly isOld: boolean }) {
   const { name, state, tickedAt, version, revision, skewMs, hubProven, shortOf, cordon } = deployment;
   const isHere = session.value?.version.deployment === name;
   return (
@@ -145,7 +145,7 @@ interface JudgedProps {
   readonly trouble: string;
 }
 
-function Judged({ bad, topic, text, trouble }: JudgedProps): JSX.Element {
+function Judged({ bad, topic, text, trouble }: JudgedProps) {
   if (!bad) return <>{text}</>;
   return (
     <span class="warn">
@@ -157,7 +157,7 @@ function Judged({ bad, topic, text, trouble }: JudgedProps): JSX.Element {
   );
 }
 
-function Buttons({ deployment, isHere }: { readonly deployment: Deployment; readonly isHere: boolean }): JSX.Element {
+function Buttons({ deployment, isHere }: { readonly deployment: Deployment; readonly isHere: boolean }) {
   const { name, state, cordon } = deployment;
   return (
     <div class="buttons aside">

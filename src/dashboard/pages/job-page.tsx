@@ -1,4 +1,3 @@
-import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { pathOf } from '../../client/operations';
 import { shownState } from '../../core/shown-state';
@@ -27,7 +26,7 @@ import { WhyPanel } from '../parts/why-panel';
 const RUNS = 50;
 const DUE_TIMES = 10;
 
-export function JobPage({ name }: { readonly name: string }): JSX.Element {
+export function JobPage({ name }: { readonly name: string }) {
   const { body, failure } = useLive(pathOf('getJob', [name]));
   if (body !== undefined) return <Loaded job={body as OneJob} />;
   return (
@@ -47,7 +46,7 @@ export function JobPage({ name }: { readonly name: string }): JSX.Element {
   );
 }
 
-function Loaded({ job: answered }: { readonly job: OneJob }): JSX.Element {
+function Loaded({ job: answered }: { readonly job: OneJob }) {
   const [job = answered] = useBegun(useMemo(() => [answered], [answered]));
   const { name } = job;
   const runs = useRead<Runs>(runsPath(name, RUNS), answered);
@@ -75,7 +74,7 @@ interface BelowProps {
   readonly failure: Failure | undefined;
 }
 
-function Below({ job, listed, due, failure }: BelowProps): JSX.Element {
+function Below({ job, listed, due, failure }: BelowProps) {
   const { name, timeZone } = job;
   const runs = listed?.runs ?? [];
   const inFile = job.settings !== null;
@@ -96,7 +95,7 @@ function Below({ job, listed, due, failure }: BelowProps): JSX.Element {
   );
 }
 
-function Head({ job }: { readonly job: OneJob }): JSX.Element {
+function Head({ job }: { readonly job: OneJob }) {
   const { name, description, tags } = job;
   return (
     <div>
@@ -120,7 +119,7 @@ function Head({ job }: { readonly job: OneJob }): JSX.Element {
   );
 }
 
-function Actions({ job }: { readonly job: OneJob }): JSX.Element {
+function Actions({ job }: { readonly job: OneJob }) {
   return (
     <div class="buttons aside">
       {job.settings !== null && <Ask action={runJob(job)}>Run now</Ask>}
@@ -136,7 +135,7 @@ function Actions({ job }: { readonly job: OneJob }): JSX.Element {
   );
 }
 
-function Acknowledge({ job }: { readonly job: OneJob }): JSX.Element {
+function Acknowledge({ job }: { readonly job: OneJob }) {
   const isDone = job.incident?.acknowledgement != null;
   return isDone ? (
     <Ask action={unacknowledge(job)}>Lift acknowledgement</Ask>
@@ -145,7 +144,7 @@ function Acknowledge({ job }: { readonly job: OneJob }): JSX.Element {
   );
 }
 
-function Facts({ job }: { readonly job: OneJob }): JSX.Element {
+function Facts({ job }: { readonly job: OneJob }) {
   const { schedule, timeZone, nextDueAt, lastRun, incident, overdueSince, pause, waiting, lastHolder } = job;
   return (
     <dl class="facts panel">
@@ -199,7 +198,7 @@ interface PauseFactProps {
   readonly zone: string | null;
 }
 
-function PauseFact({ pause, zone }: PauseFactProps): JSX.Element {
+function PauseFact({ pause, zone }: PauseFactProps) {
   return (
     <Fact name="Paused">
       <span class="foreign">
@@ -215,7 +214,7 @@ function PauseFact({ pause, zone }: PauseFactProps): JSX.Element {
 }
 
 /** It stands there without a run too, so that nothing moves when one starts or ends. */
-function CurrentRun({ job: { currentRun, detail, pause } }: { readonly job: OneJob }): JSX.Element {
+function CurrentRun({ job: { currentRun, detail, pause } }: { readonly job: OneJob }) {
   const { runId, attempt = 0, startedAt, retryAt, holder } = currentRun ?? {};
   const wait = retryAt == null ? 0 : Date.parse(retryAt) - now.value;
   const since = startedAt == null ? 0 : now.value - Date.parse(startedAt);
@@ -239,7 +238,7 @@ interface IncidentFactProps {
 }
 
 /** The failures of a job until its next success, and who looks after them. */
-function IncidentFact({ incident, zone }: IncidentFactProps): JSX.Element {
+function IncidentFact({ incident, zone }: IncidentFactProps) {
   const { since, isWhole, failures, firstRunId, acknowledgement } = incident;
   return (
     <>

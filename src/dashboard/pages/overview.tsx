@@ -1,4 +1,3 @@
-import type { JSX } from 'preact';
 import { pathOf } from '../../client/operations';
 import { SHOWN_STATES, type ShownState, needsAttention, shownState } from '../../core/shown-state';
 import { changed, go, param } from '../data/address';
@@ -15,7 +14,7 @@ import { useBegun, useLive } from '../data/use-live';
 const PAGE = 100;
 const FOLDED_ROWS = 12;
 
-export function Overview(): JSX.Element {
+export function Overview() {
   const { body, failure } = useLive(pathOf('listJobs'));
   if (body !== undefined) return <Loaded all={body as Jobs} />;
   return (
@@ -26,7 +25,7 @@ export function Overview(): JSX.Element {
   );
 }
 
-function Loaded({ all }: { readonly all: Jobs }): JSX.Element {
+function Loaded({ all }: { readonly all: Jobs }) {
   const { deployments, maintenance, problems } = all;
   const jobs = useBegun(all.jobs);
   const listed = listedOf(searchedOf(jobs));
@@ -52,7 +51,7 @@ function Loaded({ all }: { readonly all: Jobs }): JSX.Element {
   );
 }
 
-function NoJobs(): JSX.Element {
+function NoJobs() {
   return (
     <Notice title="There are no jobs yet">
       <p>Add a job to jobs.json, write its handler, and deploy the app. The job appears here with the next tick.</p>
@@ -62,7 +61,7 @@ function NoJobs(): JSX.Element {
 
 type Sort = 'worst' | 'name' | 'last' | 'next';
 
-function Chosen({ jobs }: { readonly jobs: readonly Job[] }): JSX.Element {
+function Chosen({ jobs }: { readonly jobs: readonly Job[] }) {
   const [state, tag, q] = [param('state'), param('tag'), param('q')];
   const sort = (['name', 'last', 'next'] as const).find((one) => one === param('sort')) ?? 'worst';
   const searched = searchedOf(jobs);
@@ -141,7 +140,7 @@ interface FiltersProps {
 }
 
 /** The counts are filters. They count what the search and the tag leave. */
-function Filters({ searched, state }: FiltersProps): JSX.Element {
+function Filters({ searched, state }: FiltersProps) {
   const counts = new Map<ShownState, number>();
   for (const job of searched) counts.set(shownState(job), (counts.get(shownState(job)) ?? 0) + 1);
   const attention = searched.filter((job) => needsAttention(job)).length;
@@ -178,7 +177,7 @@ interface ChipProps {
   readonly icon?: ShownState;
 }
 
-function Chip({ label, count, value, state, tone, icon }: ChipProps): JSX.Element {
+function Chip({ label, count, value, state, tone, icon }: ChipProps) {
   const badge = icon && STATE_LABELS[icon];
   return (
     <Link
@@ -192,7 +191,7 @@ function Chip({ label, count, value, state, tone, icon }: ChipProps): JSX.Elemen
   );
 }
 
-function Search({ jobs }: { readonly jobs: readonly Job[] }): JSX.Element {
+function Search({ jobs }: { readonly jobs: readonly Job[] }) {
   const tags = [...new Set(jobs.flatMap((job) => job.tags))].sort();
   return (
     <div class="narrow">
@@ -210,7 +209,7 @@ const SORTS: Readonly<Record<Sort, string>> = {
   next: 'By next due',
 };
 
-function SortSelect(): JSX.Element {
+function SortSelect() {
   return (
     <Select
       class="sort"

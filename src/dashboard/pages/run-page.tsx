@@ -1,4 +1,3 @@
-import type { JSX } from 'preact';
 import { pathOf } from '../../client/operations';
 import { inProgressFrom } from '../data/asked-time';
 import { cancelRun, rerun } from '../data/actions';
@@ -24,7 +23,7 @@ import { reasonText } from '../../core/guide';
 const RECORDS_LATEST_MS = 3_600_000;
 const READ_AGAIN_MS = 10_000;
 
-export function RunPage({ id }: { readonly id: string }): JSX.Element {
+export function RunPage({ id }: { readonly id: string }) {
   const { body, failure } = useLive(pathOf('getRun', [id]));
   if (body !== undefined) return <Loaded run={body as OneRun} />;
   return (
@@ -40,7 +39,7 @@ export function RunPage({ id }: { readonly id: string }): JSX.Element {
   );
 }
 
-function Loaded({ run }: { readonly run: OneRun }): JSX.Element {
+function Loaded({ run }: { readonly run: OneRun }) {
   const { job, timeZone, scheduledFor, outcome, reason, runId, attempts, count } = run;
   const isOpen = outcome === 'running' || outcome === 'retrying';
   const ran = run.trigger !== null;
@@ -100,7 +99,7 @@ function Loaded({ run }: { readonly run: OneRun }): JSX.Element {
   );
 }
 
-function Facts({ run }: { readonly run: OneRun }): JSX.Element {
+function Facts({ run }: { readonly run: OneRun }) {
   const { timeZone: zone, scheduledFor, through, startedAt, endedAt, latenessMs, durationMs, trigger, token } = run;
   const { overlappedRunId } = run;
   const isOpen = run.outcome === 'running' || run.outcome === 'retrying';
@@ -165,7 +164,7 @@ function TokenFacts({
 }: {
   readonly token: number;
   readonly orchestration: OneRun['orchestration'];
-}): JSX.Element {
+}) {
   return (
     <>
       <Fact name="Fencing token">{token}</Fact>
@@ -179,7 +178,7 @@ function TokenFacts({
 }
 
 /** The due times that did not run because this run was in progress. Their records come soon after its end. */
-function OverlappedFact({ run, until }: OverlappedProps): JSX.Element {
+function OverlappedFact({ run, until }: OverlappedProps) {
   const { job } = run;
   const query = new URLSearchParams({ job, outcome: 'overlapped', since: inProgressFrom(run), until });
   const version = now.value - Date.parse(until) < RECORDS_LATEST_MS ? Math.floor(now.value / READ_AGAIN_MS) : undefined;
@@ -196,7 +195,7 @@ interface OverlappedProps {
   readonly until: string;
 }
 
-function Overlapped({ job, found: { runs, cursor } }: { readonly job: string; readonly found: Runs }): JSX.Element {
+function Overlapped({ job, found: { runs, cursor } }: { readonly job: string; readonly found: Runs }) {
   const [first, ...others] = runs;
   if (first === undefined) return <>no due time</>;
   const count = runs.reduce((sum, one) => sum + (one.count ?? 1), 0);
@@ -210,11 +209,7 @@ function Overlapped({ job, found: { runs, cursor } }: { readonly job: string; re
   );
 }
 
-function OriginFact({
-  origin: { actor, channel, note },
-}: {
-  readonly origin: NonNullable<OneRun['origin']>;
-}): JSX.Element {
+function OriginFact({ origin: { actor, channel, note } }: { readonly origin: NonNullable<OneRun['origin']> }) {
   return (
     <Fact name="Requested by">
       <span class="foreign">{actor}</span>
@@ -253,7 +248,7 @@ interface AttemptProps {
   readonly run: OneRun;
 }
 
-function Attempt({ attempt, run }: AttemptProps): JSX.Element {
+function Attempt({ attempt, run }: AttemptProps) {
   const { deployment, startedAt, endedAt, outcome, error, claimedAt, waitedForConcurrencyMs, waitedForGroupMs } =
     attempt;
   const start = startedAt ?? claimedAt;
@@ -287,7 +282,7 @@ function ErrorOf({
 }: {
   readonly error: NonNullable<AttemptOf['error']>;
   readonly after?: string;
-}): JSX.Element {
+}) {
   const lines = stack?.split('\n') ?? [];
   const frames = lines.filter((line) => /^\s+at\s/.test(line));
   const own = frames.filter((line) => !/node:|node_modules|<anonymous>|\(native\)/.test(line));
@@ -313,7 +308,7 @@ function ErrorOf({
 }
 
 /** What the handler got, for those who may see it, and how its own run input differs. */
-function Input({ run: { input, inputHidden = false } }: { readonly run: OneRun }): JSX.Element {
+function Input({ run: { input, inputHidden = false } }: { readonly run: OneRun }) {
   if (!inputHidden && input === undefined) return <></>;
   return (
     <section>
@@ -339,11 +334,7 @@ function Input({ run: { input, inputHidden = false } }: { readonly run: OneRun }
 }
 
 /** What the handler returned, for those who may see it. */
-function Result({
-  run: { result = null, resultChanges = [], resultHidden = false },
-}: {
-  readonly run: OneRun;
-}): JSX.Element {
+function Result({ run: { result = null, resultChanges = [], resultHidden = false } }: { readonly run: OneRun }) {
   if (!resultHidden && result === null) return <></>;
   return (
     <section>

@@ -1,4 +1,3 @@
-import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { isBad } from '../../core/shown-state';
 import { rerunAll } from '../data/actions';
@@ -18,7 +17,7 @@ import { plural } from '../data/words';
 const PAGE = 50;
 const NIGHT_HOURS = 12;
 
-export function RunsPage(): JSX.Element {
+export function RunsPage() {
   const [openedAt] = useState(() => now.peek());
   const path = runsPath(undefined, PAGE, openedAt);
   const { body, failure } = useLive(path);
@@ -38,7 +37,7 @@ export function RunsPage(): JSX.Element {
   );
 }
 
-function Chosen({ runs: newest }: { readonly runs: Runs }): JSX.Element {
+function Chosen({ runs: newest }: { readonly runs: Runs }) {
   const { runs, order } = useHeldRuns(newest.runs);
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const choose = (runId: string, isChosen: boolean): void => {
@@ -65,7 +64,7 @@ function Chosen({ runs: newest }: { readonly runs: Runs }): JSX.Element {
 }
 
 /** Leads to the runs that failed last night, if any did. Of a job that runs often, the row lacks the older ones. */
-export function FailedLately({ jobs }: { readonly jobs: readonly Job[] }): JSX.Element | null {
+export function FailedLately({ jobs }: { readonly jobs: readonly Job[] }) {
   const since = now.value - NIGHT_HOURS * 3_600_000;
   const lately = jobs.map(({ recent }) => recent.filter(({ scheduledFor }) => Date.parse(scheduledFor) >= since));
   const failed = lately.flat().filter(({ outcome }) => outcome !== null && isBad(outcome)).length;

@@ -1,6 +1,5 @@
 import { signal } from '@preact/signals';
 import { pathOf } from '../../client/operations';
-import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { ApiError, type Failure, read } from '../data/api';
 import { pageOf } from '../data/address';
@@ -75,7 +74,7 @@ async function skippedIn(
 }
 
 /** The due times that a pause skipped, as soon as it has ended. */
-export function SkippedTimesDialog(): JSX.Element | null {
+export function SkippedTimesDialog() {
   return report.value === undefined ? null : <Open report={report.value} />;
 }
 
@@ -83,7 +82,7 @@ function close(): void {
   report.value = undefined;
 }
 
-function Open({ report: { jobs, refused, failure } }: { readonly report: Report }): JSX.Element {
+function Open({ report: { jobs, refused, failure } }: { readonly report: Report }) {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => dialog.current?.showModal(), []);
   return (
@@ -116,7 +115,7 @@ function Open({ report: { jobs, refused, failure } }: { readonly report: Report 
   );
 }
 
-function Missed({ missed: { job, timeZone, due, isMore } }: { readonly missed: SkippedTimes }): JSX.Element {
+function Missed({ missed: { job, timeZone, due, isMore } }: { readonly missed: SkippedTimes }) {
   const more = due.length - SHOWN;
   return (
     <div>

@@ -1,4 +1,4 @@
-import type { JSX, TargetedEvent, TargetedKeyboardEvent } from 'preact';
+import type { TargetedEvent, TargetedKeyboardEvent } from 'preact';
 import { pathOf } from '../../client/operations';
 import { useState } from 'preact/hooks';
 import { shownState } from '../../core/shown-state';
@@ -23,7 +23,7 @@ const REACHES = [1, 3, 12] as const;
 const LABEL = 90;
 const AXIS = 24;
 
-export function TimelinePage(): JSX.Element {
+export function TimelinePage() {
   const hours = REACHES.find((one) => String(one) === param('hours')) ?? 12;
   const query = new URLSearchParams({
     hours: String(hours),
@@ -63,7 +63,7 @@ function within(hours: number): string {
   return hours === 1 ? 'in the last or the next hour' : `in the last or the next ${String(hours)} hours`;
 }
 
-function Reaches({ hours }: { readonly hours: number }): JSX.Element {
+function Reaches({ hours }: { readonly hours: number }) {
   return (
     <nav class="chips" aria-label="Length of time">
       {REACHES.map((one) => (
@@ -80,7 +80,7 @@ function Reaches({ hours }: { readonly hours: number }): JSX.Element {
   );
 }
 
-function Tags({ timeline }: { readonly timeline: Timeline | undefined }): JSX.Element | null {
+function Tags({ timeline }: { readonly timeline: Timeline | undefined }) {
   const tag = param('tag');
   const tags = [
     ...new Set([...(timeline?.jobs.flatMap((job) => job.tags) ?? []), ...(tag === undefined ? [] : [tag])]),
@@ -89,7 +89,7 @@ function Tags({ timeline }: { readonly timeline: Timeline | undefined }): JSX.El
   return <TagSelect tags={tags.toSorted()} />;
 }
 
-function Loaded({ body, hours }: { readonly body: Timeline; readonly hours: number }): JSX.Element {
+function Loaded({ body, hours }: { readonly body: Timeline; readonly hours: number }) {
   const { busy } = body;
   const jobs = useBegun(body.jobs);
   if (jobs.length === 0) return <Nothing body={body} hours={hours} />;
@@ -101,7 +101,7 @@ function Loaded({ body, hours }: { readonly body: Timeline; readonly hours: numb
   );
 }
 
-function Nothing({ body: { busy, empty }, hours }: { readonly body: Timeline; readonly hours: number }): JSX.Element {
+function Nothing({ body: { busy, empty }, hours }: { readonly body: Timeline; readonly hours: number }) {
   const isChosen = param('q') !== undefined || param('tag') !== undefined || busy > 0;
   if (isChosen) {
     return (
@@ -136,7 +136,7 @@ interface TableProps {
   readonly isPart: boolean;
 }
 
-function Table({ jobs, hours, isPart }: TableProps): JSX.Element {
+function Table({ jobs, hours, isPart }: TableProps) {
   const [element, width] = useWidth();
   const [pointed, setPointed] = useState('');
   const choice = JSON.stringify([hours, param('q'), param('tag'), param('page')]);
@@ -188,7 +188,7 @@ function Table({ jobs, hours, isPart }: TableProps): JSX.Element {
   );
 }
 
-function Heading({ job }: { readonly job: TimelineJob }): JSX.Element {
+function Heading({ job }: { readonly job: TimelineJob }) {
   return (
     <div>
       <Link href={pageOf({ job: job.name })} class="job">
@@ -201,7 +201,7 @@ function Heading({ job }: { readonly job: TimelineJob }): JSX.Element {
   );
 }
 
-function Axis({ scale, jobs }: { readonly scale: Scale; readonly jobs: readonly TimelineJob[] }): JSX.Element {
+function Axis({ scale, jobs }: { readonly scale: Scale; readonly jobs: readonly TimelineJob[] }) {
   return (
     <svg width={scale.width} height={56}>
       <AtOnce jobs={jobs} scale={scale} height={56 - AXIS} />

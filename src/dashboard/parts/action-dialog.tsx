@@ -1,4 +1,3 @@
-import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { type Action, type Choice, announce, asked, news } from '../data/action';
 import { ApiError } from '../data/api';
@@ -14,12 +13,12 @@ function newKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
-export function ActionDialog(): JSX.Element | null {
+export function ActionDialog() {
   const action = asked.value;
   return action === undefined ? null : <OpenDialog key={action.title} action={action} />;
 }
 
-function OpenDialog({ action }: { readonly action: Action }): JSX.Element {
+function OpenDialog({ action }: { readonly action: Action }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [note, setNote] = useState('');
   const [input, setInput] = useState(action.filled ?? '');
@@ -132,7 +131,7 @@ interface NoteProps {
   readonly onChange: (value: string) => void;
 }
 
-function NoteField({ isNeeded, value, onChange }: NoteProps): JSX.Element {
+function NoteField({ isNeeded, value, onChange }: NoteProps) {
   return (
     <label>
       {isNeeded ? 'Note, for others to read' : 'Note, if there is one'}
@@ -149,7 +148,7 @@ function NoteField({ isNeeded, value, onChange }: NoteProps): JSX.Element {
 }
 
 /** What an action has done, at the foot of the window. */
-export function News(): JSX.Element {
+export function News() {
   return (
     <div class="news" role="status">
       {news.value !== undefined && <p>{sentence(news.value)}</p>}

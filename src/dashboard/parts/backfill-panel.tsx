@@ -1,4 +1,3 @@
-import type { JSX } from 'preact';
 import { pathOf } from '../../client/operations';
 import { useState } from 'preact/hooks';
 import { startBackfill, stopBackfill } from '../data/actions';
@@ -23,7 +22,7 @@ const STATES = {
   done: 'done',
 } as const;
 
-export function BackfillPanel({ job }: { readonly job: OneJob }): JSX.Element {
+export function BackfillPanel({ job }: { readonly job: OneJob }) {
   const { name, timeZone } = job;
   const path = job.backfill === null ? undefined : pathOf('getBackfill', [name]);
   const { body, failure } = useRead<OneBackfill>(path, job);
@@ -45,7 +44,7 @@ interface ProgressProps {
   readonly backfill: NonNullable<OneBackfill['backfill']>;
 }
 
-function Progress({ job, backfill }: ProgressProps): JSX.Element {
+function Progress({ job, backfill }: ProgressProps) {
   const { state, from, through, dueTimes, left, outcomes, runId, origin } = backfill;
   const ends = Object.entries(outcomes).map(([outcome, count]) => `${String(count)} ${outcome}`);
   const isGoing = state === 'active' || state === 'paused';
@@ -76,7 +75,7 @@ interface Wanted {
   readonly includeSucceeded: boolean;
 }
 
-function PlanForm({ job, zone }: { readonly job: string; readonly zone: string }): JSX.Element {
+function PlanForm({ job, zone }: { readonly job: string; readonly zone: string }) {
   const [wanted, setWanted] = useState<Wanted>();
   const { body, failure } = useRead<BackfillPlan>(wanted === undefined ? undefined : planPath(job, wanted), wanted);
   const submit = (event: SubmitEvent): void => {
@@ -148,7 +147,7 @@ interface PlanProps {
   readonly zone: string;
 }
 
-function Plan({ plan, wanted, zone }: PlanProps): JSX.Element {
+function Plan({ plan, wanted, zone }: PlanProps) {
   const { job, dueTimes, running, skipped } = plan;
   const more = running + skipped - Math.min(SHOWN, dueTimes.length);
   return (

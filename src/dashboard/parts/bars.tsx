@@ -1,4 +1,4 @@
-import type { JSX, TargetedMouseEvent } from 'preact';
+import type { TargetedMouseEvent } from 'preact';
 import { isBad } from '../../core/shown-state';
 import { go, pageOf } from '../data/address';
 import type { Job, RecentOutcome } from '../data/model';
@@ -15,7 +15,7 @@ const FOOT = 4;
 const LEAST = 3;
 
 /** The last outcomes of a job, the newest on the right: a bar is as high as its run was long, a gap is hollow. */
-export function Bars({ job }: { readonly job: Pick<Job, 'recent' | 'timeZone' | 'currentRun'> }): JSX.Element {
+export function Bars({ job }: { readonly job: Pick<Job, 'recent' | 'timeZone' | 'currentRun'> }) {
   const { recent, currentRun: current } = job;
   const shown = recent.slice(current === null ? -SLOTS : -(SLOTS - 1));
   const known = shown.flatMap((item) => (item.kind === 'run' ? (item.durationMs ?? []) : [])).toSorted((a, b) => a - b);
@@ -61,7 +61,7 @@ interface BarProps {
   readonly zone: string | null;
 }
 
-function Bar({ item, x, longest, usual, zone }: BarProps): JSX.Element {
+function Bar({ item, x, longest, usual, zone }: BarProps) {
   const { outcome } = item;
   const isGap = item.kind === 'gap';
   const durationMs = isGap ? null : item.durationMs;

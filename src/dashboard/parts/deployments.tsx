@@ -1,4 +1,3 @@
-import type { JSX } from 'preact';
 import { pageOf } from '../data/address';
 import type { Deployment } from '../data/model';
 import { Ago, Badge, Link } from './parts';
@@ -41,7 +40,7 @@ function restOf(all: readonly Deployment[], shown: readonly Deployment[]): strin
 }
 
 /** The deployments on one line, each with its problems. */
-export function Deployments({ deployments }: { readonly deployments: readonly Deployment[] }): JSX.Element {
+export function Deployments({ deployments }: { readonly deployments: readonly Deployment[] }) {
   if (deployments.length === 0) {
     return <p class="deployments muted">No deployment has reported a tick in the last week, so nothing runs.</p>;
   }
@@ -62,7 +61,7 @@ export function Deployments({ deployments }: { readonly deployments: readonly De
   );
 }
 
-function Card({ deployment, isOld }: { readonly deployment: Deployment; readonly isOld: boolean }): JSX.Element {
+function Card({ deployment, isOld }: { readonly deployment: Deployment; readonly isOld: boolean }) {
   const { name, tickedAt, version, skewMs, hubProven, shortOf, cordon } = deployment;
   const warnings = [
     ...(skewMs === 0 ? [] : [`clock ${skewText(skewMs)}`]),

@@ -1,4 +1,3 @@
-import type { JSX } from 'preact';
 import type { Failure } from '../data/api';
 import type { DueTimes as Due } from '../data/model';
 import { Ago } from './parts';
@@ -13,7 +12,7 @@ interface DueTimesProps {
 }
 
 /** The next due times, with the changes of the clock between them. */
-export function DueTimes({ kind, due, failure }: DueTimesProps): JSX.Element {
+export function DueTimes({ kind, due, failure }: DueTimesProps) {
   return (
     <section>
       <h2>Next due times</h2>
@@ -24,7 +23,7 @@ export function DueTimes({ kind, due, failure }: DueTimesProps): JSX.Element {
   );
 }
 
-function List({ due: { due, timeZone, paused, enabled } }: { readonly due: Due['jobs'][number] }): JSX.Element {
+function List({ due: { due, timeZone, paused, enabled } }: { readonly due: Due['jobs'][number] }) {
   return (
     <>
       {(paused || !enabled) && (
@@ -58,7 +57,7 @@ interface ClockNoteProps {
 }
 
 /** The clocks of the job's zone change between two due times. */
-function ClockNote({ from, until, zone }: ClockNoteProps): JSX.Element | null {
+function ClockNote({ from, until, zone }: ClockNoteProps) {
   if (from === undefined) return null;
   const change = offsetAt(Date.parse(until), zone) - offsetAt(Date.parse(from), zone);
   if (change === 0) return null;

@@ -1,4 +1,3 @@
-import type { JSX } from 'preact';
 import type { Failure } from '../data/api';
 import { HelpLink } from './help-link';
 import { topicOfError } from '../data/help-topics';
@@ -14,12 +13,12 @@ interface NotYetProps {
 }
 
 /** In the place of what has not come yet. */
-export function NotYet({ failure, what, rows }: NotYetProps): JSX.Element {
+export function NotYet({ failure, what, rows }: NotYetProps) {
   if (failure === undefined) return <Skeleton rows={rows} what={what} />;
   return <FailureNotice failure={failure} what={what} />;
 }
 
-function FailureNotice({ failure, what }: { readonly failure: Failure; readonly what: string }): JSX.Element {
+function FailureNotice({ failure, what }: { readonly failure: Failure; readonly what: string }) {
   const isLogin = failure.status === 401;
   return (
     <Notice title={isLogin ? 'You are not logged in' : `The ${what} cannot be shown`} tone="bad">
@@ -34,13 +33,7 @@ function FailureNotice({ failure, what }: { readonly failure: Failure; readonly 
 }
 
 /** A part of a page could not be read. */
-export function FailureLine({
-  failure,
-  before = '',
-}: {
-  readonly failure: Failure;
-  readonly before?: string;
-}): JSX.Element {
+export function FailureLine({ failure, before = '' }: { readonly failure: Failure; readonly before?: string }) {
   return (
     <p class="problem foreign" role="status">
       {sentence(`${before}${failure.detail}`)} <HelpLink topic={topicOfError(failure.code)} />
@@ -49,7 +42,7 @@ export function FailureLine({
 }
 
 /** What storage holds that cronlease cannot read; nothing if it can read all. */
-export function ProblemsNotice({ problems }: { readonly problems: readonly string[] }): JSX.Element | null {
+export function ProblemsNotice({ problems }: { readonly problems: readonly string[] }) {
   if (problems.length === 0) return null;
   return (
     <Notice title="Some of it cannot be read" tone="warn">

@@ -1,4 +1,3 @@
-import type { JSX } from 'preact';
 import { pathOf } from '../../client/operations';
 import { isBad } from '../../core/shown-state';
 import { now } from '../data/clock';
@@ -22,7 +21,7 @@ const SIZE = { width: LEFT + WEEKS * (CELL + 3), height: TOP + 7 * (CELL + 3) } 
 type Day = Calendar['days'][number];
 
 /** The outcomes of the last thirteen weeks, day by day in the job's zone. */
-export function HeatMap({ job }: { readonly job: string }): JSX.Element {
+export function HeatMap({ job }: { readonly job: string }) {
   // It costs a listing of the ledger: once, and again on another day.
   const { body, failure } = useRead<Calendar>(pathOf('getCalendar', [job]), dayOf(now.value, 'UTC'));
   return (
@@ -42,7 +41,7 @@ export function HeatMap({ job }: { readonly job: string }): JSX.Element {
   );
 }
 
-function Cells({ calendar: { days, timeZone, now: at } }: { readonly calendar: Calendar }): JSX.Element {
+function Cells({ calendar: { days, timeZone, now: at } }: { readonly calendar: Calendar }) {
   const byDay = new Map(days.map((day) => [day.day, day]));
   // Noon of the day in the zone, as a date of UTC: no change of clocks moves it to another day.
   const [date, month, year] = dayOf(Date.parse(at), timeZone).split('/').map(Number);
@@ -90,7 +89,7 @@ interface CellProps {
   readonly index: number;
 }
 
-function Cell({ day, found, index }: CellProps): JSX.Element {
+function Cell({ day, found, index }: CellProps) {
   const x = LEFT + Math.floor(index / 7) * (CELL + 3);
   const y = TOP + (index % 7) * (CELL + 3);
   const outcomes = found.get(day);

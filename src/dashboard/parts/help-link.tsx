@@ -11,7 +11,7 @@ interface HelpLinkProps {
 }
 
 /** Leads to what to do about an outcome, a reason or an error. Around text, that text is the link. */
-export function HelpLink({ topic, children, ...rest }: HelpLinkProps): JSX.Element | null {
+export function HelpLink({ topic, children, ...rest }: HelpLinkProps) {
   const anchor = anchorOf(topic);
   if (anchor === undefined) return children === undefined ? null : <>{children}</>;
   return (

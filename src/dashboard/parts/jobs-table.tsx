@@ -1,4 +1,4 @@
-import type { JSX, TargetedKeyboardEvent } from 'preact';
+import type { TargetedKeyboardEvent } from 'preact';
 import { ATTENTION, badState, shownState } from '../../core/shown-state';
 import { changed, pageOf } from '../data/address';
 import { Bars } from './bars';
@@ -20,7 +20,7 @@ interface TableProps {
 }
 
 // Its rows are laid out as cards on a phone, which would take the meaning from the elements: hence the roles.
-export function JobsTable({ all, wanted, choice, sort }: TableProps): JSX.Element {
+export function JobsTable({ all, wanted, choice, sort }: TableProps) {
   const order = useHeldOrder(wanted, choice);
   const byName = new Map(all.map((job) => [job.name, job]));
   return (
@@ -64,7 +64,7 @@ interface HeadingProps {
   readonly children: string;
 }
 
-function Heading({ by, sort, children, ...rest }: HeadingProps): JSX.Element {
+function Heading({ by, sort, children, ...rest }: HeadingProps) {
   const isChosen = by === sort;
   return (
     <th
@@ -93,7 +93,7 @@ function moveFocus(event: TargetedKeyboardEvent<HTMLElement>): void {
 }
 
 /** Keeps the place of a job that is gone until the rows may move. */
-function GoneRow({ name }: { readonly name: string }): JSX.Element {
+function GoneRow({ name }: { readonly name: string }) {
   return (
     <tr role="row" class="gone">
       <td role="cell" class="c-job" colSpan={5}>
@@ -103,7 +103,7 @@ function GoneRow({ name }: { readonly name: string }): JSX.Element {
   );
 }
 
-function JobRow({ job }: { readonly job: Job }): JSX.Element {
+function JobRow({ job }: { readonly job: Job }) {
   const { name, description, tags, timeZone, lastRun, nextDueAt } = job;
   return (
     <tr role="row">
@@ -157,14 +157,14 @@ function JobRow({ job }: { readonly job: Job }): JSX.Element {
 }
 
 /** A state that wants a person leads to what to do. The others are not a stop on the way through the table. */
-function StateBadge({ job }: { readonly job: Job }): JSX.Element {
+function StateBadge({ job }: { readonly job: Job }) {
   const state = shownState(job);
   const badge = <Badge label={STATE_LABELS[state]} />;
   return ATTENTION.includes(state) ? <HelpLink topic={topicOfState(state)}>{badge}</HelpLink> : badge;
 }
 
 /** What the state by itself does not show. */
-function StateDetail({ job }: { readonly job: Job }): JSX.Element {
+function StateDetail({ job }: { readonly job: Job }) {
   const text = detailOf(job, now.value);
   return (
     <span class="second foreign" title={text}>

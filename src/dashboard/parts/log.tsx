@@ -1,5 +1,5 @@
 import Anser from 'anser';
-import { Fragment, type JSX, type RefObject } from 'preact';
+import { Fragment, type RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { changed, go, param } from '../data/address';
 import { now } from '../data/clock';
@@ -24,7 +24,7 @@ interface LogProps {
   readonly items?: readonly number[] | undefined;
 }
 
-export function Log({ runId, zone, isOpen, progress, items = [] }: LogProps): JSX.Element {
+export function Log({ runId, zone, isOpen, progress, items = [] }: LogProps) {
   const item = chosenItem();
   const log = useLog(runId, item);
   const latest = log.progress ?? progress ?? null;
@@ -56,7 +56,7 @@ export function Log({ runId, zone, isOpen, progress, items = [] }: LogProps): JS
   );
 }
 
-function ProgressBar({ progress }: { readonly progress: NonNullable<FollowedLog['progress']> }): JSX.Element {
+function ProgressBar({ progress }: { readonly progress: NonNullable<FollowedLog['progress']> }) {
   const { note, fraction } = progress;
   return (
     <label class="progress foreign">
@@ -71,7 +71,7 @@ interface LinesProps extends LogProps {
   readonly log: FollowedLog;
 }
 
-function Lines({ runId, zone, log, isOpen, items = [] }: LinesProps): JSX.Element {
+function Lines({ runId, zone, log, isOpen, items = [] }: LinesProps) {
   const [query, setQuery] = useState('');
   const [wrap, setWrap] = useState(true);
   const [hit, setHit] = useState(0);
@@ -147,7 +147,7 @@ interface ItemSelectProps {
 }
 
 /** Limits the log of a fan-out to one of its items. */
-function ItemSelect({ entries, items }: ItemSelectProps): JSX.Element | null {
+function ItemSelect({ entries, items }: ItemSelectProps) {
   const item = chosenItem();
   const all = [
     ...new Set([...items, ...(item === undefined ? [] : [item]), ...entries.flatMap((one) => one.item ?? [])]),
@@ -173,7 +173,7 @@ interface FindProps {
 }
 
 /** Enter goes to the next hit, and Shift+Enter to the one before. */
-function Find({ query, hits, hit, setQuery, setHit }: FindProps): JSX.Element {
+function Find({ query, hits, hit, setQuery, setHit }: FindProps) {
   const place = hits === 0 ? 'none' : `${String((hit % hits) + 1)} of ${String(hits)}`;
   return (
     <>
@@ -238,7 +238,7 @@ interface LineProps extends Pick<LogProps, 'zone'> {
   readonly mark: boolean;
 }
 
-function Line({ entry, zone, mark }: LineProps): JSX.Element {
+function Line({ entry, zone, mark }: LineProps) {
   const { n, at, text, attempt, item, error } = entry;
   const level = error === undefined ? entry.level : 'error';
   const id = idOf(entry);
@@ -287,7 +287,7 @@ function download(runId: string, entries: readonly LogEntry[]): void {
 }
 
 /** Text with terminal colours: as text in elements with classes, whatever it contains. */
-function TerminalText({ text }: { readonly text: string }): JSX.Element {
+function TerminalText({ text }: { readonly text: string }) {
   if (!text.includes('\u001B')) return <>{text}</>;
   const parts = Anser.ansiToJson(text, { json: true, use_classes: true, remove_empty: true });
   return (

@@ -1,4 +1,3 @@
-import type { JSX } from 'preact';
 import type { Action, Choice, Scope } from '../data/action';
 import { bodyOf } from '../data/actions';
 import { change } from '../data/api';
@@ -11,7 +10,7 @@ import { plural } from '../data/words';
 type Work = Jobs['maintenance'][number];
 
 /** Starts planned work: pauses many jobs at once, with a banner for all. */
-export function StartMaintenance({ scope }: { readonly scope: Scope }): JSX.Element | null {
+export function StartMaintenance({ scope }: { readonly scope: Scope }) {
   if (!mayAct.value) return null;
   return <Ask action={start(scope)}>Start maintenance</Ask>;
 }
@@ -40,13 +39,7 @@ function leftOf(refused: PausedMany['refused']): string {
 }
 
 /** All can see that jobs stand still on purpose. */
-export function Maintenance({
-  works,
-  jobs,
-}: {
-  readonly works: readonly Work[];
-  readonly jobs: readonly Job[];
-}): JSX.Element {
+export function Maintenance({ works, jobs }: { readonly works: readonly Work[]; readonly jobs: readonly Job[] }) {
   return (
     <Notice title="Maintenance" tone="warn">
       {works.map((work) => (

@@ -1,4 +1,4 @@
-import type { ComponentChildren, JSX, TargetedMouseEvent } from 'preact';
+import type { ComponentChildren, TargetedMouseEvent } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { type Action, confirm } from '../data/action';
 import { changed, go, pageOf, param } from '../data/address';
@@ -24,7 +24,7 @@ const PATHS: Readonly<Record<IconName, string>> = {
   timeout: 'M4 1.8h8M4 14.2h8M5 1.8c0 4 6 4.4 6 12.4M11 1.8c0 4-6 4.4-6 12.4',
 };
 
-export function Icon({ name }: { readonly name: IconName }): JSX.Element {
+export function Icon({ name }: { readonly name: IconName }) {
   return (
     <svg class="icon" viewBox="0 0 16 16" aria-hidden="true">
       <path d={PATHS[name]} />
@@ -32,7 +32,7 @@ export function Icon({ name }: { readonly name: IconName }): JSX.Element {
   );
 }
 
-export function Badge({ label }: { readonly label: Label }): JSX.Element {
+export function Badge({ label }: { readonly label: Label }) {
   return (
     <span class={`badge ${label.tone}`}>
       <Icon name={label.icon} />
@@ -48,7 +48,7 @@ interface LinkProps {
   readonly children: ComponentChildren;
 }
 
-export function Link({ href, current, children, ...rest }: LinkProps): JSX.Element {
+export function Link({ href, current, children, ...rest }: LinkProps) {
   return (
     <a href={href} onClick={follow} aria-current={current === true ? 'page' : undefined} {...rest}>
       {children}
@@ -57,7 +57,7 @@ export function Link({ href, current, children, ...rest }: LinkProps): JSX.Eleme
 }
 
 /** The way up from a page. */
-export function Crumbs({ job }: { readonly job?: string | undefined }): JSX.Element {
+export function Crumbs({ job }: { readonly job?: string | undefined }) {
   return (
     <nav class="crumbs" aria-label="Path">
       <Link href={pageOf({})}>Jobs</Link>
@@ -74,7 +74,7 @@ interface AskProps {
 }
 
 /** A button that asks a person to confirm an action. */
-export function Ask({ action, children, ...rest }: AskProps): JSX.Element {
+export function Ask({ action, children, ...rest }: AskProps) {
   return (
     <button type="button" onClick={() => confirm(action)} {...rest}>
       {children}
@@ -89,7 +89,7 @@ interface SvgLinkProps {
 }
 
 /** A link in a picture. Arrow keys lead to it, and Tab passes it. */
-export function SvgLink({ href, kind, children }: SvgLinkProps): JSX.Element {
+export function SvgLink({ href, kind, children }: SvgLinkProps) {
   return (
     <a href={href} data-item={kind} tabindex={-1} onClick={follow}>
       {children}
@@ -112,21 +112,21 @@ interface TimeProps {
 }
 
 /** A time of day in the zone that was chosen. Its tooltip has the job's zone and the viewer's. */
-export function Time(props: TimeProps): JSX.Element {
+export function Time(props: TimeProps) {
   return <Shown {...props} as={shortTime} />;
 }
 
 /** As {@link Time}, with seconds. */
-export function Exact(props: TimeProps): JSX.Element {
+export function Exact(props: TimeProps) {
   return <Shown {...props} as={exactTime} />;
 }
 
 /** How long ago, or in how long. */
-export function Ago(props: TimeProps): JSX.Element {
+export function Ago(props: TimeProps) {
   return <Shown {...props} as={(instant, _, at) => relative(instant, at)} />;
 }
 
-function Shown({ at, zone, as }: TimeProps & { readonly as: typeof shortTime }): JSX.Element {
+function Shown({ at, zone, as }: TimeProps & { readonly as: typeof shortTime }) {
   const instant = Date.parse(at);
   return (
     <time dateTime={at} title={inBothZones(instant, zone)}>
@@ -136,7 +136,7 @@ function Shown({ at, zone, as }: TimeProps & { readonly as: typeof shortTime }):
 }
 
 /** For how long something has lasted, and since when. */
-export function Since({ at, zone }: TimeProps): JSX.Element {
+export function Since({ at, zone }: TimeProps) {
   return (
     <>
       for {span(Math.max(0, now.value - Date.parse(at)))}
@@ -148,7 +148,7 @@ export function Since({ at, zone }: TimeProps): JSX.Element {
 }
 
 /** In how long a due time comes. One that has come since the last answer is no longer the next, and never past. */
-export function InHowLong({ at, zone }: TimeProps): JSX.Element {
+export function InHowLong({ at, zone }: TimeProps) {
   return Date.parse(at) > now.value ? <Ago at={at} zone={zone} /> : <>now</>;
 }
 
@@ -166,7 +166,7 @@ export function Notice({
   readonly title: string;
   readonly children?: ComponentChildren;
   readonly tone?: 'calm' | 'bad' | 'warn';
-}): JSX.Element {
+}) {
   return (
     <div class={`notice ${tone}`}>
       <h2>{title}</h2>
@@ -181,7 +181,7 @@ export function sentence(text: string): string {
 }
 
 /** The platform's own page, which comes back to this address. Below `keyed/` the browser asks for a key. */
-export function LoginLink(): JSX.Element {
+export function LoginLink() {
   if (location.pathname.endsWith('/keyed/')) return <p>Load the page again, and give a key as the password.</p>;
   const back = encodeURIComponent(`${location.pathname}${location.search}`);
   return (
@@ -194,7 +194,7 @@ export function LoginLink(): JSX.Element {
 }
 
 /** Stands for rows that are on their way, at the height that they will have. */
-export function Skeleton({ rows, what }: { readonly rows: number; readonly what: string }): JSX.Element {
+export function Skeleton({ rows, what }: { readonly rows: number; readonly what: string }) {
   return (
     <div class="skeleton" role="status" aria-label={`Loading the ${what}`}>
       {Array.from({ length: rows }, (_, index) => (
@@ -210,10 +210,7 @@ interface OrderChangedProps {
   readonly what?: string;
 }
 
-export function OrderChanged({
-  order: { stale, sortAgain },
-  what = 'The order has changed.',
-}: OrderChangedProps): JSX.Element {
+export function OrderChanged({ order: { stale, sortAgain }, what = 'The order has changed.' }: OrderChangedProps) {
   return (
     <p class={`resort ${stale ? '' : 'hidden'}`}>
       {what}{' '}
@@ -225,7 +222,7 @@ export function OrderChanged({
 }
 
 /** One name with its value, in a list of facts. */
-export function Fact({ name, children }: { readonly name: string; readonly children: ComponentChildren }): JSX.Element {
+export function Fact({ name, children }: { readonly name: string; readonly children: ComponentChildren }) {
   return (
     <div>
       <dt>{name}</dt>
@@ -235,7 +232,7 @@ export function Fact({ name, children }: { readonly name: string; readonly child
 }
 
 /** Searches what the page lists. `/` leads to it. */
-export function SearchBox({ of }: { readonly of: string }): JSX.Element {
+export function SearchBox({ of }: { readonly of: string }) {
   const box = useRef<HTMLInputElement>(null);
   useEffect(() => {
     const onKey = (event: KeyboardEvent): void => {
@@ -270,7 +267,7 @@ interface SelectProps {
 }
 
 /** A choice that takes effect at once. */
-export function Select({ label, value, options, choose, ...rest }: SelectProps): JSX.Element {
+export function Select({ label, value, options, choose, ...rest }: SelectProps) {
   return (
     <select aria-label={label} value={value} onChange={({ currentTarget }) => choose(currentTarget.value)} {...rest}>
       {options.map(([one, text]) => (
@@ -283,7 +280,7 @@ export function Select({ label, value, options, choose, ...rest }: SelectProps):
 }
 
 /** Limits a list to the jobs with one tag. */
-export function TagSelect({ tags }: { readonly tags: readonly string[] }): JSX.Element {
+export function TagSelect({ tags }: { readonly tags: readonly string[] }) {
   return (
     <Select
       label="Tag"
@@ -303,7 +300,7 @@ interface TableProps {
 }
 
 /** On a phone, its rows are laid out as cards, which would take the meaning from the elements: hence the roles. */
-export function Table({ name, kind, columns, children }: TableProps): JSX.Element {
+export function Table({ name, kind, columns, children }: TableProps) {
   return (
     <div class={`table slim ${kind}`}>
       <table role="table" aria-label={name}>
@@ -323,7 +320,7 @@ export function Table({ name, kind, columns, children }: TableProps): JSX.Elemen
 }
 
 /** What a list leaves out, each with its reason. */
-export function Warnings({ texts }: { readonly texts: readonly string[] }): JSX.Element {
+export function Warnings({ texts }: { readonly texts: readonly string[] }) {
   return (
     <>
       {texts.map((text, index) => (
@@ -342,7 +339,7 @@ interface OlderPagesProps {
 }
 
 /** Leads through a list that is newest first. */
-export function OlderPages({ cursor, of }: OlderPagesProps): JSX.Element | null {
+export function OlderPages({ cursor, of }: OlderPagesProps) {
   const isFirst = param('cursor') === undefined;
   if (cursor === null && isFirst) return null;
   return (
@@ -367,7 +364,7 @@ interface PagesProps {
 }
 
 /** Links to the pages before and after, if there are several. */
-export function Pages({ page, size, count, of }: PagesProps): JSX.Element | null {
+export function Pages({ page, size, count, of }: PagesProps) {
   const pages = Math.ceil(count / size);
   if (pages <= 1) return null;
   const first = (page - 1) * size + 1;
@@ -383,7 +380,7 @@ export function Pages({ page, size, count, of }: PagesProps): JSX.Element | null
 }
 
 /** The environment's name in its colour. */
-export function EnvironmentChip(): JSX.Element | null {
+export function EnvironmentChip() {
   const shown = environment.value;
   if (shown === undefined) return null;
   // A long name is cut off.

@@ -1,4 +1,3 @@
-import type { JSX } from 'preact';
 import { pathOf } from '../../client/operations';
 import { live } from '../data/live';
 import type { OneJob } from '../data/model';
@@ -11,12 +10,12 @@ import type { Label } from '../data/words';
 const REQUESTED: Label = { word: 'Requested', icon: 'clock', tone: 'busy' };
 
 /** A run without a record: it is about to come, or retention has deleted its record. */
-export function RunWithoutRecord({ id, code }: { readonly id: string; readonly code: string }): JSX.Element {
+export function RunWithoutRecord({ id, code }: { readonly id: string; readonly code: string }) {
   const [, job] = /^(.+)-\d{8}T[\d.]+Z-m-/.exec(id) ?? [];
   return job === undefined || code !== 'RunRequested' ? <NoRecord /> : <Requested job={job} id={id} />;
 }
 
-function Requested({ job, id }: { readonly job: string; readonly id: string }): JSX.Element {
+function Requested({ job, id }: { readonly job: string; readonly id: string }) {
   // Each further question after the run asks for its job, too.
   const { body } = useRead<OneJob>(pathOf('getJob', [job]), live.value);
   const current = body?.currentRun?.runId;
@@ -39,7 +38,7 @@ function Requested({ job, id }: { readonly job: string; readonly id: string }): 
   );
 }
 
-function NoRecord(): JSX.Element {
+function NoRecord() {
   return (
     <Notice title="This run has no record">
       <p>If it is old, its record may have been deleted by "keep".</p>

@@ -1,4 +1,3 @@
-import type { JSX } from 'preact';
 import { RUN_TRIGGERS } from '../../core/outcome';
 import { changed, go, param } from '../data/address';
 import { wordOf } from '../../core/guide';
@@ -36,7 +35,7 @@ export const HOURS = [
  *
  * @param ofAll whether the runs are those of all jobs, to choose from by job, tag and time too
  */
-export function RunFilters({ ofAll = false }: { readonly ofAll?: boolean }): JSX.Element {
+export function RunFilters({ ofAll = false }: { readonly ofAll?: boolean }) {
   const outcomes = Object.entries(OUTCOME_LABELS).map(([outcome, { word }]) => [outcome, word] as const);
   return (
     <div class="line filters">
@@ -74,7 +73,7 @@ interface WordsProps {
   readonly most: number;
 }
 
-function Words({ filter, label, hint, most }: WordsProps): JSX.Element {
+function Words({ filter, label, hint, most }: WordsProps) {
   return (
     <input
       class="asked"
@@ -96,7 +95,7 @@ interface ChoiceProps {
   readonly options: readonly (readonly [value: string, word: string])[];
 }
 
-export function Choice({ filter, label, all, options }: ChoiceProps): JSX.Element {
+export function Choice({ filter, label, all, options }: ChoiceProps) {
   return (
     <Select
       label={label}

@@ -1,4 +1,3 @@
-import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { changed, param } from '../data/address';
 import type { OneRun } from '../data/model';
@@ -19,7 +18,7 @@ export function chosenItem(): number | undefined {
 }
 
 /** The items of a run that fans out, failed ones first. */
-export function ItemsOf({ items, isOpen }: { readonly items: Items; readonly isOpen: boolean }): JSX.Element {
+export function ItemsOf({ items, isOpen }: { readonly items: Items; readonly isOpen: boolean }) {
   const { planned, succeeded, failed, lines, leftOut, notEnded = [], noted = [] } = items;
   const rows = [
     ...noted.map(({ index, state, attempt }) => ({
@@ -69,7 +68,7 @@ type Row = Omit<Items['lines'][number], 'state'> & { readonly state: keyof typeo
 
 const COLUMNS = [['Item', 'i-item'], ['State'], ['Attempts', 'i-calls'], ['Took', 'r-took']] as const;
 
-function Rows({ rows }: { readonly rows: readonly Row[] }): JSX.Element {
+function Rows({ rows }: { readonly rows: readonly Row[] }) {
   const chosen = chosenItem();
   return (
     <Table name="Items" kind="items" columns={COLUMNS}>

@@ -1,4 +1,4 @@
-import type { JSX, TargetedMouseEvent } from 'preact';
+import type { TargetedMouseEvent } from 'preact';
 import { isBad } from '../../core/shown-state';
 import { changed, go, pageOf, param } from '../data/address';
 import { LEAST, dueAtOf, timeAt } from '../data/asked-time';
@@ -35,7 +35,7 @@ interface RunsOverTimeProps {
 }
 
 /** The runs of a job over time. A click asks why, for that instant. */
-export function RunsOverTime({ runs, isPart, due, zone }: RunsOverTimeProps): JSX.Element {
+export function RunsOverTime({ runs, isPart, due, zone }: RunsOverTimeProps) {
   const [element, width] = useWidth();
   const chosen = RANGES.find(([name]) => name === param('range')) ?? fitting(runs);
   return (
@@ -82,7 +82,7 @@ interface PictureProps extends RunsOverTimeProps {
   readonly lengthMs: number;
 }
 
-function Picture({ runs, isPart, due, zone, width, lengthMs }: PictureProps): JSX.Element {
+function Picture({ runs, isPart, due, zone, width, lengthMs }: PictureProps) {
   const at = now.value;
   const scale: Scale = { from: at - lengthMs, until: at + (lengthMs * AHEAD) / (1 - AHEAD), width };
   const asked = Date.parse(param('at') ?? '');
@@ -158,7 +158,7 @@ interface ItemProps {
   readonly zone: string | null;
 }
 
-function Item({ run, scale, at, zone }: ItemProps): JSX.Element {
+function Item({ run, scale, at, zone }: ItemProps) {
   const { outcome, startedAt, trigger } = run;
   const due = positionOf(scale, dueAtOf(run));
   const end = positionOf(scale, endOf(run, at));

@@ -1,6 +1,5 @@
 import { given } from '../../core/given';
 import { pathOf } from '../../client/operations';
-import type { JSX } from 'preact';
 import { changed, pageOf, param } from '../data/address';
 import { hoursOf } from '../data/hours';
 import { now } from '../data/clock';
@@ -58,7 +57,7 @@ interface RunsTableProps {
   readonly failure: Failure | undefined;
 }
 
-export function RunsTable({ job, runs, failure }: RunsTableProps): JSX.Element {
+export function RunsTable({ job, runs, failure }: RunsTableProps) {
   const isPart = runs !== undefined && runs.runs.length > LATEST && !isAsked();
   return (
     <section>
@@ -82,7 +81,7 @@ interface HeldProps {
   readonly isPart: boolean;
 }
 
-function Held({ newest, isPart }: HeldProps): JSX.Element {
+function Held({ newest, isPart }: HeldProps) {
   const { runs, order } = useHeldRuns(newest.runs);
   const shown = isPart ? { runs: runs.slice(0, LATEST), cursor: null } : { runs };
   return (
@@ -93,7 +92,7 @@ function Held({ newest, isPart }: HeldProps): JSX.Element {
   );
 }
 
-export function ListChanged({ order }: { readonly order: HeldOrder }): JSX.Element {
+export function ListChanged({ order }: { readonly order: HeldOrder }) {
   return (
     <div class="newer">
       <OrderChanged order={order} what="The list has changed." />
@@ -118,7 +117,7 @@ export interface Selection {
   readonly choose: ((runId: string, isChosen: boolean) => void) | undefined;
 }
 
-export function Listed({ runs: { runs, problems, cursor }, selection }: ListedProps): JSX.Element {
+export function Listed({ runs: { runs, problems, cursor }, selection }: ListedProps) {
   const isFirst = param('cursor') === undefined;
   const isChosen = FILTERS.some((name) => param(name) !== undefined);
   return (
@@ -155,7 +154,7 @@ interface RowsProps {
   readonly selection: Selection | undefined;
 }
 
-function Rows({ runs, selection }: RowsProps): JSX.Element {
+function Rows({ runs, selection }: RowsProps) {
   const columns = [
     ...(selection?.choose === undefined ? [] : ([[<span class="visually-hidden">Choose</span>, 'r-choose']] as const)),
     ...(selection === undefined ? [] : ([['Job', 'r-job']] as const)),
@@ -180,10 +179,7 @@ interface RunRowProps extends Omit<RowsProps, 'runs'> {
 }
 
 /** The cells of a list of all jobs. */
-function OfAllJobs({
-  run,
-  selection: { chosen, choose },
-}: RunRowProps & { readonly selection: Selection }): JSX.Element {
+function OfAllJobs({ run, selection: { chosen, choose } }: RunRowProps & { readonly selection: Selection }) {
   const { job, runId } = run;
   return (
     <>
@@ -208,7 +204,7 @@ function OfAllJobs({
   );
 }
 
-function RunRow({ run, selection }: RunRowProps): JSX.Element {
+function RunRow({ run, selection }: RunRowProps) {
   const { timeZone: zone } = run;
   const { runId, scheduledFor, through, outcome, reason, trigger, latenessMs, durationMs, count, origin, error } = run;
   const isPlain = reason === null || reason === 'completed';

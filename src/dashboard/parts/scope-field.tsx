@@ -1,4 +1,3 @@
-import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { selects } from '../../core/job-pattern';
 import type { Choice, Scope } from '../data/action';
@@ -27,7 +26,7 @@ function firstKind(listed: Scope['listed']): string {
 }
 
 /** The choice of several jobs, with their number. It begins with those that the page lists. */
-export function ScopeField({ scope: { all: jobs, listed }, onChange }: ScopeProps): JSX.Element {
+export function ScopeField({ scope: { all: jobs, listed }, onChange }: ScopeProps) {
   const [kind, setKind] = useState(firstKind(listed));
   const [pattern, setPattern] = useState('');
   const tags = [...new Set(jobs.flatMap((job) => job.tags))].sort();

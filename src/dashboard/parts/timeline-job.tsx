@@ -1,4 +1,4 @@
-import type { ComponentChildren, JSX } from 'preact';
+import type { ComponentChildren } from 'preact';
 import { isBad } from '../../core/shown-state';
 import { pageOf } from '../data/address';
 import { type TimelineJob, type Past, type PlannedMark, atOnce, listedUntil, marksOf } from '../data/timeline-marks';
@@ -23,7 +23,7 @@ export function barWidth(px: number, isGood: boolean): number {
 }
 
 /** What hatches mean: there is more than is listed. */
-export function Hatching(): JSX.Element {
+export function Hatching() {
   return (
     <pattern id="beyond" width={6} height={6} patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
       <rect width={1.5} height={6} />
@@ -41,7 +41,7 @@ interface JobRunsProps {
 }
 
 /** The runs of one job around now. It is one stop of Tab; the arrow keys go from run to run. */
-export function JobRuns({ job, scale, now }: JobRunsProps): JSX.Element {
+export function JobRuns({ job, scale, now }: JobRunsProps) {
   const marks = marksOf(job, now, instantAt(scale, APART) - scale.from);
   const past = marks.past.filter(({ until }) => until >= scale.from);
   const x = (at: number): number => positionOf(scale, Math.min(scale.until, Math.max(scale.from, at)));
@@ -131,7 +131,7 @@ interface ItemProps {
   readonly children: ComponentChildren;
 }
 
-function Item({ kind, href, title, children }: ItemProps): JSX.Element {
+function Item({ kind, href, title, children }: ItemProps) {
   return (
     <SvgLink href={href} kind={kind}>
       <title>{title}</title>
@@ -147,7 +147,7 @@ interface PastItemProps {
   readonly due: number;
 }
 
-function PastItem({ item, job, box: [x, length], due }: PastItemProps): JSX.Element {
+function PastItem({ item, job, box: [x, length], due }: PastItemProps) {
   const { outcome } = item;
   const width = barWidth(length, outcome === 'succeeded');
   // A due time has no length, and a gap of one is still seen.
@@ -219,7 +219,7 @@ interface AtOnceProps {
 }
 
 /** How many of the planned runs are in progress at once, as long as all of them are listed. */
-export function AtOnce({ jobs, scale, height }: AtOnceProps): JSX.Element {
+export function AtOnce({ jobs, scale, height }: AtOnceProps) {
   const until = listedUntil(jobs, scale.until);
   const steps = atOnce(jobs, (scale.from + scale.until) / 2).filter(({ at }) => at <= until);
   const end = positionOf(scale, until);

@@ -1,4 +1,3 @@
-import type { JSX } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
 import { isBad } from '../../core/shown-state';
@@ -29,7 +28,7 @@ interface Point {
 }
 
 /** How long runs took, over time. */
-export function Trend({ runs, zone }: TrendProps): JSX.Element | null {
+export function Trend({ runs, zone }: TrendProps) {
   const points = runs
     .flatMap(({ scheduledFor, durationMs, outcome }): Point[] =>
       durationMs === null ? [] : [{ at: Date.parse(scheduledFor), durationMs, bad: isBad(outcome) }],
@@ -52,7 +51,7 @@ export function Trend({ runs, zone }: TrendProps): JSX.Element | null {
   );
 }
 
-function Plot({ points, zone }: { readonly points: readonly Point[]; readonly zone: string }): JSX.Element {
+function Plot({ points, zone }: { readonly points: readonly Point[]; readonly zone: string }) {
   const [element, width] = useWidth();
   const plot = useRef<HTMLDivElement>(null);
   // A canvas does not follow the theme by itself.

@@ -1,4 +1,3 @@
-import type { JSX } from 'preact';
 import { pathOf } from '../../client/operations';
 import { useEffect, useRef } from 'preact/hooks';
 import { changed, go, param } from '../data/address';
@@ -17,7 +16,7 @@ interface WhyProps {
   readonly version: unknown;
 }
 
-export function WhyPanel({ job, zone, version }: WhyProps): JSX.Element {
+export function WhyPanel({ job, zone, version }: WhyProps) {
   const at = param('at');
   const isTime = at !== undefined && !Number.isNaN(Date.parse(at));
   const path = isTime ? pathOf('explain', [job], { time: at }) : undefined;
@@ -53,7 +52,7 @@ export function WhyPanel({ job, zone, version }: WhyProps): JSX.Element {
   }
 }
 
-function TimeInput({ at, zone }: { readonly at: number | undefined; readonly zone: string }): JSX.Element {
+function TimeInput({ at, zone }: { readonly at: number | undefined; readonly zone: string }) {
   const input = useRef<HTMLInputElement>(null);
   useEffect(() => {
     if (input.current === null || at === undefined) return;
@@ -68,7 +67,7 @@ const OTHER_LABELS: Readonly<Record<'pending' | 'future' | 'notDue', Label>> = {
   notDue: { word: 'Not due', icon: 'dot', tone: 'calm' },
 };
 
-function Answer({ why, zone }: { readonly why: Why; readonly zone: string | null }): JSX.Element {
+function Answer({ why, zone }: { readonly why: Why; readonly zone: string | null }) {
   const { outcome, text, warnings, runId, time, backfills } = why;
   const label =
     outcome === 'pending' || outcome === 'future' || outcome === 'notDue'
