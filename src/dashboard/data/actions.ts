@@ -1,8 +1,7 @@
-import { given } from '../../core/given';
-import type { Action, Given } from './action';
+import type { Action } from '../parts/action-dialog';
 import { ApiError, change } from './api';
 import { go, pageOf } from './address';
-import type { Job, OneJob, OneRun, RunSummary } from './model';
+import type { Job, OneJob, OneRun, RunSummary } from '../../client/types';
 import { reportSkippedTimes } from '../pages/skipped-times';
 import { plural } from './words';
 
@@ -30,7 +29,7 @@ export function resumeJob({ name, controlVersion: version }: Controlled): Action
     verb: 'Resume job',
     decline: 'Leave it paused',
     async carryOut({ note }) {
-      const { pause } = await change('resumeJob', [name], bodyOf({ note }), { version });
+      const { pause } = await change('resumeJob', [name], { note }, { version });
       await reportSkippedTimes([{ job: name, pause }], `job=${encodeURIComponent(name)}`);
       return `Job ${name} is resumed`;
     },
@@ -44,8 +43,8 @@ export function runJob({ name }: Pick<Job, 'name'>): Action {
     verb: 'Run now',
     decline: 'Do not run',
     input: 'the input of the job',
-    async carryOut(given) {
-      const { runId } = await change('runJob', [name], bodyOf(given), given);
+    async carryOut({ note, input, key }) {
+      const { runId } = await change('runJob', [name], { note, input }, { key });
       go(pageOf({ run: runId }));
       return `A run of ${name} is requested`;
     },
@@ -60,7 +59,7 @@ export function startBackfill(name: string, span: object, runs: number): Action 
     verb: 'Start back-fill',
     decline: 'Do not run',
     async carryOut({ note }) {
-      await change('startBackfill', [name], { ...span, ...bodyOf({ note }) });
+      await change('startBackfill', [name], { ...span, note });
       return `The back-fill of ${name} is started`;
     },
   };
@@ -80,8 +79,8 @@ export function stopBackfill({ name, controlVersion: version }: Controlled): Act
   };
 }
 
-/** @param input of the earlier run, if it is known */
-export function rerun(runId: string, input: OneRun['input']): Action {
+/** @param earlier the input of the earlier run, if it is known */
+export function rerun(runId: string, earlier: OneRun['input']): Action {
   return {
     title: 'Run this due time again?',
     effect: 'Another run is requested. Its handler sees the same due time.',
@@ -89,9 +88,9 @@ export function rerun(runId: string, input: OneRun['input']): Action {
     decline: 'Do not run',
     input: 'the input of the earlier run',
     // Masks must not become an input.
-    ...(input !== undefined && !input.isRedacted && { filled: JSON.stringify(input.value, undefined, 2) }),
-    async carryOut(given) {
-      const answer = await change('rerun', [runId], bodyOf(given), given);
+    ...(earlier !== undefined && !earlier.isRedacted && { filled: JSON.stringify(earlier.value, undefined, 2) }),
+    async carryOut({ note, input, key }) {
+      const answer = await change('rerun', [runId], { note, input }, { key });
       go(pageOf({ run: answer.runId }));
       return 'The run is requested';
     },
@@ -112,7 +111,7 @@ export function rerunAll(runs: readonly RunSummary[]): Action {
       let requested = 0;
       try {
         for (const { runId } of runs) {
-          await change('rerun', [runId], bodyOf({ note }), { key: `${key}-${runId}` });
+          await change('rerun', [runId], { note }, { key: `${key}-${runId}` });
           requested += 1;
         }
       } catch (error) {
@@ -132,7 +131,7 @@ export function cancelRun(runId: string): Action {
     decline: 'Let it run',
     danger: true,
     async carryOut({ note }) {
-      await change('cancelRun', [runId], bodyOf({ note }));
+      await change('cancelRun', [runId], { note });
       return 'Cancellation requested';
     },
   };
@@ -145,8 +144,7 @@ export function acknowledge({ name, controlVersion: version }: Controlled): Acti
     verb: 'Acknowledge',
     until: 'until its next success',
     async carryOut({ note, until }) {
-      const body = { ...(note === '' ? {} : { note }), until };
-      await change('acknowledge', [name], body, { version });
+      await change('acknowledge', [name], { note, until }, { version });
       return `The failures of ${name} are acknowledged`;
     },
   };
@@ -200,13 +198,8 @@ export function uncordon(deployment: string): Action {
     effect: 'This deployment claims due times again.',
     verb: 'Lift cordon',
     async carryOut({ note }) {
-      await change('uncordonDeployment', [deployment], bodyOf({ note }));
+      await change('uncordonDeployment', [deployment], { note });
       return `Deployment ${deployment} claims again`;
     },
   };
-}
-
-/** Without the members that a person left empty. */
-export function bodyOf({ note, input }: Partial<Given>): object {
-  return { ...(note === undefined || note === '' ? {} : { note }), ...given({ input }) };
 }

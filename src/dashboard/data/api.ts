@@ -1,7 +1,7 @@
 import { given } from '../../core/given';
 import type { Client } from '../../client';
 import { type Operation, routeOf } from '../../client/operations';
-import type { Problem } from './model';
+import type { Problem } from '../../client/types';
 
 /** The least that a page must know of an answer that is not a success. */
 export interface Failure {

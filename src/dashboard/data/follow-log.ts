@@ -2,7 +2,7 @@ import { given } from '../../core/given';
 import { pathOf } from '../../client/operations';
 import { useEffect, useState } from 'preact/hooks';
 import { ApiError, type Failure, read } from './api';
-import type { RunLog } from './model';
+import type { RunLog } from '../../client/types';
 
 export type LogEntry = RunLog['entries'][number];
 

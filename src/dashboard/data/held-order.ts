@@ -1,5 +1,5 @@
 import { useRef, useState } from 'preact/hooks';
-import type { RunSummary } from './model';
+import type { RunSummary } from '../../client/types';
 
 export interface HeldOrder {
   readonly names: readonly string[];

@@ -1,4 +1,4 @@
-import type { Outcome } from './model';
+import type { RunOutcome } from '../../client/types';
 import { ERROR_GUIDE, type Guidance, OPEN_GUIDE, REASON_GUIDE, STANDING_GUIDE, TROUBLE_GUIDE } from '../../core/guide';
 import type { ShownState } from '../../core/shown-state';
 
@@ -71,7 +71,7 @@ export function topicOfState(state: ShownState): string {
 /** Reasons that need no one have the topic of their outcome. */
 const PLAIN: readonly string[] = ['completed', 'termEnded'];
 
-export function topicOf(outcome: Outcome | null, reason: string | null): string | undefined {
+export function topicOf(outcome: RunOutcome | null, reason: string | null): string | undefined {
   if (reason !== null && !PLAIN.includes(reason)) return reason;
   return outcome ?? undefined;
 }

@@ -1,7 +1,7 @@
 import { computed, signal } from '@preact/signals';
 import { pathOf } from '../../client/operations';
 import { ApiError, type Failure, read } from './api';
-import type { Me, Version } from './model';
+import type { Me, Version } from '../../client/types';
 
 interface Session {
   readonly me: Me;

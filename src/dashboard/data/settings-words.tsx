@@ -1,4 +1,4 @@
-import type { OneJob } from './model';
+import type { OneJob } from '../../client/types';
 import { exactly } from './time';
 import { plural } from './words';
 

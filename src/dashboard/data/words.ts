@@ -1,6 +1,6 @@
 import { wordOf } from '../../core/guide';
 import type { ShownState } from '../../core/shown-state';
-import type { Outcome } from './model';
+import type { RunOutcome } from '../../client/types';
 
 /** A colour's meaning. It is never without them: an icon and a word go with it. */
 export type Tone = 'good' | 'bad' | 'warn' | 'busy' | 'calm' | 'off';
@@ -59,7 +59,7 @@ export const STATE_LABELS = labelled<ShownState>({
   disabled: ['slash', 'off'],
 });
 
-export const OUTCOME_LABELS = labelled<Outcome>({
+export const OUTCOME_LABELS = labelled<RunOutcome>({
   succeeded: ['check', 'good'],
   failed: ['cross', 'bad'],
   timedOut: ['timeout', 'bad'],
@@ -77,7 +77,7 @@ export const OUTCOME_LABELS = labelled<Outcome>({
 /** The end of a run whose outcome is only in its record. */
 export const UNKNOWN_LABEL: Label = { word: 'Over', icon: 'dot', tone: 'calm' };
 
-export function outcomeLabel(outcome: Outcome | null): Label {
+export function outcomeLabel(outcome: RunOutcome | null): Label {
   return outcome === null ? UNKNOWN_LABEL : OUTCOME_LABELS[outcome];
 }
 

@@ -4,13 +4,10 @@ import { ActionDialog, News } from '../parts/action-dialog';
 import { SkippedTimesDialog } from './skipped-times';
 import { AuditPage } from './audit-page';
 import { changed, go, pageOf, param } from '../data/address';
-import { now } from '../data/clock';
+import { now, live, refresh } from '../data/live';
 import { DeploymentsPage } from './deployments-page';
-import { live, refresh } from '../data/live';
 import { Overview } from './overview';
-import { HelpLink } from '../parts/help-link';
 import { HelpPage } from './help-page';
-import { topicOfError } from '../data/help-topics';
 import { JobPage } from './job-page';
 import { TimelinePage } from './timeline-page';
 import { EnvironmentChip, Icon, Link, LoginLink, Select, sentence } from '../parts/parts';
@@ -19,6 +16,7 @@ import { RunsPage } from './runs-page';
 import { environment, loadSession, session } from '../data/session';
 import { applyTheme, nextTheme, theme } from '../data/theme';
 import { zoneChoice, ZONES } from '../data/time';
+import { FailureHelp } from '../parts/help';
 
 interface Page {
   readonly title: string;
@@ -145,7 +143,7 @@ function Connection() {
       <Icon name="alert" />
       <p class="foreign">
         {sentence(`This page is out of date: ${failure.detail}`)}
-        <span aria-hidden="true"> Next try in {seconds} s.</span> <HelpLink topic={topicOfError(failure.code)} />
+        <span aria-hidden="true"> Next try in {seconds} s.</span> <FailureHelp failure={failure} />
       </p>
       {failure.status === 401 ? (
         <LoginLink />

@@ -2,15 +2,14 @@ import { given } from '../../core/given';
 import { pathOf } from '../../client/operations';
 import { useEffect, useState } from 'preact/hooks';
 import type { AuditQuery } from '../../client';
-import { pageOf, param } from '../data/address';
-import { now } from '../data/clock';
-import { hoursOf } from '../data/hours';
-import type { Audit } from '../data/model';
+import { pageOf, param, hoursOf } from '../data/address';
+import { now } from '../data/live';
+import type { Audit } from '../../client/types';
 import { Badge, Exact, Link, Notice, OlderPages, SearchBox, Table, Warnings } from '../parts/parts';
-import { NotYet } from '../parts/failure-notice';
 import { Choice, CHANNELS, HOURS } from '../parts/run-filters';
 import { useLive } from '../data/use-live';
 import type { Label } from '../data/words';
+import { NotYet } from '../parts/help';
 
 type Entry = Audit['entries'][number];
 

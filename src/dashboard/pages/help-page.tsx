@@ -2,9 +2,9 @@ import { Fragment } from 'preact';
 import { useEffect } from 'preact/hooks';
 import type { Guidance } from '../../core/guide';
 import { fragment } from '../data/address';
-import { HelpLink, helpHref } from '../parts/help-link';
 import { HELP } from '../data/help-topics';
 import { Link } from '../parts/parts';
+import { HelpLink, helpHref } from '../parts/help';
 
 /** What every outcome, reason, state and error means, and what to do. It is part of the app, so it needs no internet. */
 export function HelpPage() {

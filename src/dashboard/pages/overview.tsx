@@ -1,15 +1,15 @@
 import { pathOf } from '../../client/operations';
 import { SHOWN_STATES, type ShownState, needsAttention, shownState } from '../../core/shown-state';
-import { changed, go, param } from '../data/address';
-import { Deployments } from '../parts/deployments';
+import { changed, go, param, pageNumber } from '../data/address';
+import { DeploymentLine } from './deployments-page';
 import { JobsTable } from '../parts/jobs-table';
-import type { Job, Jobs } from '../data/model';
+import type { Job, Jobs } from '../../client/types';
 import { Maintenance, StartMaintenance } from '../parts/maintenance';
-import { Icon, Link, Notice, pageNumber, Pages, SearchBox, Select, TagSelect } from '../parts/parts';
-import { NotYet, ProblemsNotice } from '../parts/failure-notice';
+import { Icon, Link, Notice, Pages, SearchBox, Select, TagSelect } from '../parts/parts';
 import { FailedLately } from './runs-page';
 import { plural, STATE_LABELS } from '../data/words';
 import { useBegun, useLive } from '../data/use-live';
+import { NotYet, ProblemsNotice } from '../parts/help';
 
 const PAGE = 100;
 const FOLDED_ROWS = 12;
@@ -41,7 +41,7 @@ function Loaded({ all }: { readonly all: Jobs }) {
         {jobs.length > 0 && <Search jobs={jobs} />}
       </div>
       <div class="with-actions">
-        <Deployments deployments={deployments} />
+        <DeploymentLine deployments={deployments} />
         {jobs.length > 0 && <StartMaintenance scope={{ all: jobs, listed: isFiltered() ? listed : undefined }} />}
       </div>
       {maintenance.length > 0 && <Maintenance works={maintenance} jobs={jobs} />}

@@ -1,14 +1,13 @@
 import { pathOf } from '../../client/operations';
-import { inProgressFrom } from '../data/asked-time';
+import { inProgressFrom } from '../data/marks';
 import { cancelRun, rerun } from '../data/actions';
 import { Log } from '../parts/log';
 import { pageOf } from '../data/address';
-import { now } from '../data/clock';
-import type { OneRun, Runs } from '../data/model';
-import { Ask, Badge, Crumbs, Exact, Fact, Link, Notice, Time, sentence } from '../parts/parts';
-import { HelpLink } from '../parts/help-link';
+import { now } from '../data/live';
+import type { OneRun, Runs } from '../../client/types';
+import { Ask } from '../parts/action-dialog';
+import { Badge, Crumbs, Exact, Fact, Link, Notice, Time, sentence } from '../parts/parts';
 import { topicOf } from '../data/help-topics';
-import { NotYet } from '../parts/failure-notice';
 import { RunWithoutRecord } from '../parts/requested-run';
 import { ItemsOf } from '../parts/run-items';
 import { triggerWord } from '../parts/runs-table';
@@ -18,6 +17,7 @@ import { runHref } from '../parts/runs-over-time';
 import { useLive, useRead } from '../data/use-live';
 import { type Label, OUTCOME_LABELS, plural } from '../data/words';
 import { reasonText } from '../../core/guide';
+import { HelpLink, NotYet } from '../parts/help';
 
 /** Due times that a run overlapped have their records when the next run ends, at the latest. */
 const RECORDS_LATEST_MS = 3_600_000;

@@ -3,11 +3,11 @@ import { pathOf } from '../../client/operations';
 import { useEffect, useRef } from 'preact/hooks';
 import { ApiError, type Failure, read } from '../data/api';
 import { pageOf } from '../data/address';
-import { FailureLine } from '../parts/failure-notice';
-import type { DueTimes, Resumed } from '../data/model';
+import type { DueTimes, Resumed } from '../../client/types';
 import { EnvironmentChip, Link, Warnings } from '../parts/parts';
 import { fullTime, zoneOf } from '../data/time';
 import { plural } from '../data/words';
+import { FailureLine } from '../parts/help';
 
 /** The most due times that are listed of one job. */
 const SHOWN = 10;

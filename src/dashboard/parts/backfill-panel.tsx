@@ -1,14 +1,15 @@
 import { pathOf } from '../../client/operations';
 import { useState } from 'preact/hooks';
 import { startBackfill, stopBackfill } from '../data/actions';
-import { FailureLine } from './failure-notice';
-import type { BackfillPlan, OneBackfill, OneJob } from '../data/model';
-import { Ask, Link, Time } from './parts';
+import type { BackfillPlan, OneBackfill, OneJob } from '../../client/types';
+import { Ask } from './action-dialog';
+import { Link, Time } from './parts';
 import { mayAct } from '../data/session';
 import { instantIn, zoneOf } from '../data/time';
 import { runHref } from './runs-over-time';
 import { useRead } from '../data/use-live';
 import { plural } from '../data/words';
+import { FailureLine } from './help';
 
 /** The due times of a dry run that are shown. */
 const SHOWN = 20;

@@ -1,10 +1,12 @@
 import type { TargetedMouseEvent } from 'preact';
 import { isBad } from '../../core/shown-state';
 import { go, pageOf } from '../data/address';
-import type { Job, RecentOutcome } from '../data/model';
+import type { Job } from '../../client/types';
 import { duration, fullTime, zoneOf } from '../data/time';
 import { reasonText } from '../../core/guide';
 import { outcomeLabel, plural } from '../data/words';
+
+type RecentOutcome = Job['recent'][number];
 
 const SLOTS = 20;
 const STEP = 8;

@@ -1,9 +1,9 @@
 import type { Failure } from '../data/api';
-import type { DueTimes as Due } from '../data/model';
+import type { DueTimes as Due } from '../../client/types';
 import { Ago } from './parts';
-import { FailureLine } from './failure-notice';
 import { fullTime, offsetAt, span, zoneOf } from '../data/time';
 import { NO_DUE_TIMES } from '../data/words';
+import { FailureLine } from './help';
 
 interface DueTimesProps {
   readonly kind: keyof typeof NO_DUE_TIMES;

@@ -1,11 +1,11 @@
 import { pathOf } from '../../client/operations';
 import { isBad } from '../../core/shown-state';
-import { now } from '../data/clock';
-import { type Calendar, type Outcome } from '../data/model';
-import { FailureLine } from './failure-notice';
+import { now } from '../data/live';
+import type { Calendar, RunOutcome } from '../../client/types';
 import { dayOf } from '../data/time';
 import { useRead } from '../data/use-live';
 import { OUTCOME_LABELS } from '../data/words';
+import { FailureLine } from './help';
 
 const CELL = 14;
 const DAY = 86_400_000;
@@ -116,8 +116,8 @@ function Cell({ day, found, index }: CellProps) {
   );
 }
 
-function countsOf({ outcomes }: Day): readonly (readonly [Outcome, number])[] {
-  return Object.entries(outcomes).map(([outcome, count]) => [outcome as Outcome, count] as const);
+function countsOf({ outcomes }: Day): readonly (readonly [RunOutcome, number])[] {
+  return Object.entries(outcomes).map(([outcome, count]) => [outcome as RunOutcome, count] as const);
 }
 
 function badOf(day: Day): number {

@@ -2,14 +2,14 @@ import type { TargetedKeyboardEvent } from 'preact';
 import { ATTENTION, badState, shownState } from '../../core/shown-state';
 import { changed, pageOf } from '../data/address';
 import { Bars } from './bars';
-import { now } from '../data/clock';
+import { now } from '../data/live';
 import { useHeldOrder } from '../data/held-order';
-import type { Job } from '../data/model';
+import type { Job } from '../../client/types';
 import { Ago, Badge, InHowLong, Link, OrderChanged, Time } from './parts';
-import { HelpLink } from './help-link';
 import { topicOfState } from '../data/help-topics';
 import { duration, span } from '../data/time';
 import { outcomeLabel, plural, STATE_LABELS } from '../data/words';
+import { HelpLink } from './help';
 
 interface TableProps {
   readonly all: readonly Job[];

@@ -2,13 +2,13 @@ import Anser from 'anser';
 import { Fragment, type RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { changed, go, param } from '../data/address';
-import { now } from '../data/clock';
+import { now } from '../data/live';
 import { type FollowedLog, type LogEntry, useLog } from '../data/follow-log';
 import { exactTime, fullTime, zoneOf } from '../data/time';
 import { plural } from '../data/words';
-import { FailureLine } from './failure-notice';
 import { Notice, Select, Skeleton } from './parts';
 import { chosenItem } from './run-items';
+import { FailureLine } from './help';
 
 /** The colours that have a class in style.css. */
 const COLORS = /^ansi-(bright-)?(black|red|green|yellow|blue|magenta|cyan|white)$/;

@@ -1,8 +1,7 @@
-import type { Action, Choice, Scope } from '../data/action';
-import { bodyOf } from '../data/actions';
+import { type Action, Ask, type Choice, type Scope } from './action-dialog';
 import { change } from '../data/api';
-import type { Job, Jobs, PausedMany } from '../data/model';
-import { Ask, Notice, Time } from './parts';
+import type { Job, Jobs, PausedMany } from '../../client/types';
+import { Notice, Time } from './parts';
 import { reportSkippedTimes } from '../pages/skipped-times';
 import { mayAct } from '../data/session';
 import { plural } from '../data/words';
@@ -68,11 +67,7 @@ function end(work: Work, jobs: readonly Job[]): Action {
     verb: 'End maintenance',
     decline: 'Leave them paused',
     async carryOut({ note }) {
-      const answer = await change('resumeJobs', [], {
-        ...choice,
-        maintenance: work.jobs,
-        ...bodyOf({ note }),
-      });
+      const answer = await change('resumeJobs', [], { ...choice, maintenance: work.jobs, note });
       // One of them may have been resumed before.
       const refused = answer.refused.filter(({ code }) => code !== 'NotPaused');
       await reportSkippedTimes(answer.done, 'tag' in choice ? `tag=${encodeURIComponent(choice.tag)}` : '', refused);

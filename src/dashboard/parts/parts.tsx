@@ -1,8 +1,7 @@
 import type { ComponentChildren, TargetedMouseEvent } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { type Action, confirm } from '../data/action';
 import { changed, go, pageOf, param } from '../data/address';
-import { now } from '../data/clock';
+import { now } from '../data/live';
 import type { HeldOrder } from '../data/held-order';
 import { environment } from '../data/session';
 import { MINE, exactTime, fullTime, relative, shortTime, shownZone, span, zoneOf } from '../data/time';
@@ -63,22 +62,6 @@ export function Crumbs({ job }: { readonly job?: string | undefined }) {
       <Link href={pageOf({})}>Jobs</Link>
       {job !== undefined && <Link href={pageOf({ job })}>{job}</Link>}
     </nav>
-  );
-}
-
-interface AskProps {
-  readonly action: Action;
-  readonly class?: string;
-  readonly disabled?: boolean;
-  readonly children: ComponentChildren;
-}
-
-/** A button that asks a person to confirm an action. */
-export function Ask({ action, children, ...rest }: AskProps) {
-  return (
-    <button type="button" onClick={() => confirm(action)} {...rest}>
-      {children}
-    </button>
   );
 }
 
@@ -348,11 +331,6 @@ export function OlderPages({ cursor, of }: OlderPagesProps) {
       {cursor !== null && <Link href={changed({ cursor })}>Older {of}</Link>}
     </nav>
   );
-}
-
-/** The page in the address, from 1. */
-export function pageNumber(): number {
-  return Math.max(1, Math.trunc(Number(param('page') ?? 1)) || 1);
 }
 
 interface PagesProps {

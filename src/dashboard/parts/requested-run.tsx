@@ -1,6 +1,6 @@
 import { pathOf } from '../../client/operations';
 import { live } from '../data/live';
-import type { OneJob } from '../data/model';
+import type { OneJob } from '../../client/types';
 import { Badge, Link, Notice } from './parts';
 import { pageOf } from '../data/address';
 import { runHref } from './runs-over-time';

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { changed, param } from '../data/address';
-import type { OneRun } from '../data/model';
+import type { OneRun } from '../../client/types';
 import { Badge, Link, Table } from './parts';
 import { duration } from '../data/time';
 import { OUTCOME_LABELS, plural } from '../data/words';

@@ -1,13 +1,11 @@
 import type { TargetedMouseEvent } from 'preact';
 import { isBad } from '../../core/shown-state';
 import { changed, go, pageOf, param } from '../data/address';
-import { LEAST, dueAtOf, timeAt } from '../data/asked-time';
-import { now } from '../data/clock';
-import type { DueTimes, RunSummary } from '../data/model';
-import { type Scale, positionOf } from '../data/place';
-import { ticksOf } from '../data/scale';
+import { LEAST, dueAtOf, timeAt, type Scale, positionOf } from '../data/marks';
+import { now } from '../data/live';
+import type { DueTimes, RunSummary } from '../../client/types';
+import { ticksOf, duration, exactTime, fullTime, zoneOf } from '../data/time';
 import { barWidth, Hatching } from './timeline-job';
-import { duration, exactTime, fullTime, zoneOf } from '../data/time';
 import { useWidth } from '../data/use-live';
 import { OUTCOME_LABELS, plural } from '../data/words';
 import { reasonText } from '../../core/guide';
@@ -213,7 +211,7 @@ function askWhy(
   due: RunsOverTimeProps['due'],
 ): void {
   const x = event.clientX - event.currentTarget.getBoundingClientRect().left;
-  go(changed({ at: timeAt(x, scale, { runs, due, now: now.value }) }), 'replace');
+  go(changed({ at: timeAt(scale, x, runs, due, now.value) }), 'replace');
 }
 
 /** The name of a run for people: its due time. */

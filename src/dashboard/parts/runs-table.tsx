@@ -1,20 +1,18 @@
 import { given } from '../../core/given';
 import { pathOf } from '../../client/operations';
-import { changed, pageOf, param } from '../data/address';
-import { hoursOf } from '../data/hours';
-import { now } from '../data/clock';
+import { changed, pageOf, param, hoursOf } from '../data/address';
+import { now } from '../data/live';
 import type { Failure } from '../data/api';
 import { type HeldOrder, useHeldRuns } from '../data/held-order';
-import type { Runs, RunSummary } from '../data/model';
+import type { Runs, RunSummary } from '../../client/types';
 import { Badge, Link, Notice, OlderPages, OrderChanged, Table, Warnings } from './parts';
-import { HelpLink } from './help-link';
 import { topicOf } from '../data/help-topics';
-import { NotYet } from './failure-notice';
 import { duration, fullTime, zoneOf } from '../data/time';
 import { runHref, runTitle } from './runs-over-time';
 import { FILTERS, NO_FILTER, RunFilters } from './run-filters';
 import { reasonText, wordOf } from '../../core/guide';
 import { OUTCOME_LABELS, plural } from '../data/words';
+import { HelpLink, NotYet } from './help';
 
 export function triggerWord(trigger: RunSummary['trigger']): string {
   return trigger === null ? '' : wordOf(trigger);

@@ -1,10 +1,19 @@
 import type { ComponentChildren } from 'preact';
 import { isBad } from '../../core/shown-state';
 import { pageOf } from '../data/address';
-import { type TimelineJob, type Past, type PlannedMark, atOnce, listedUntil, marksOf } from '../data/timeline-marks';
+import {
+  type TimelineJob,
+  type Past,
+  type PlannedMark,
+  atOnce,
+  listedUntil,
+  marksOf,
+  type Scale,
+  instantAt,
+  positionOf,
+} from '../data/marks';
 import { countsOf } from './bars';
 import { SvgLink } from './parts';
-import { type Scale, instantAt, positionOf } from '../data/place';
 import { duration, shortTime, zoneOf } from '../data/time';
 import { reasonText } from '../../core/guide';
 import { outcomeLabel, plural } from '../data/words';
@@ -97,7 +106,7 @@ export function JobRuns({ job, scale, now }: JobRunsProps) {
         <Item
           key={group.from}
           kind="planned"
-          href={pageOf({ job: job.name, at: new Date(group.first).toISOString() })}
+          href={pageOf({ job: job.name, at: new Date(group.from).toISOString() })}
           title={plannedTitle(group, job)}
         >
           <rect
@@ -183,7 +192,7 @@ function usually({ medianMs }: TimelineJob): string {
   return medianMs === null ? '' : `, usually takes ${duration(medianMs)}`;
 }
 
-function plannedTitle({ first, last, count }: PlannedMark, job: TimelineJob): string {
+function plannedTitle({ from: first, last, count }: PlannedMark, job: TimelineJob): string {
   const name = `${job.name}: planned`;
   if (count === 1) return `${name} ${timeOf(first, job)}${usually(job)}`;
   return `${name} ${plural(count, 'run')} from ${timeOf(first, job)} to ${timeOf(last, job)}${usually(job)}`;

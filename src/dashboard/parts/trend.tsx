@@ -1,7 +1,7 @@
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
 import { isBad } from '../../core/shown-state';
-import type { RunSummary } from '../data/model';
+import type { RunSummary } from '../../client/types';
 import { shownTheme } from '../data/theme';
 import { duration, shortTime, zoneOf } from '../data/time';
 import { useWidth } from '../data/use-live';

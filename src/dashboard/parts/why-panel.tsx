@@ -1,14 +1,13 @@
 import { pathOf } from '../../client/operations';
 import { useEffect, useRef } from 'preact/hooks';
 import { changed, go, param } from '../data/address';
-import type { Why } from '../data/model';
+import type { Why } from '../../client/types';
 import { Badge, Link, Notice, Time, Warnings } from './parts';
-import { HelpLink } from './help-link';
-import { FailureLine } from './failure-notice';
 import { runHref } from './runs-over-time';
 import { instantIn, offsetAt, zoneOf } from '../data/time';
 import { useRead } from '../data/use-live';
 import { type Label, OUTCOME_LABELS } from '../data/words';
+import { FailureLine, HelpLink } from './help';
 
 interface WhyProps {
   readonly job: string;

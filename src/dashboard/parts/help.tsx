@@ -1,7 +1,41 @@
+import type { ComponentChildren } from 'preact';
+import { pageOf } from '../data/address';
 import type { Failure } from '../data/api';
-import { HelpLink } from './help-link';
-import { topicOfError } from '../data/help-topics';
-import { LoginLink, Notice, sentence, Skeleton } from './parts';
+import { anchorOf, topicOfError } from '../data/help-topics';
+import { Link, LoginLink, Notice, sentence, Skeleton } from './parts';
+
+interface HelpLinkProps {
+  /** A name that the help page explains. Of one that it does not explain, there is no link. */
+  readonly topic: string | undefined;
+  readonly children?: ComponentChildren;
+}
+
+/** Leads to what to do about an outcome, a reason or an error. Around text, that text is the link. */
+export function HelpLink({ topic, children }: HelpLinkProps) {
+  const anchor = anchorOf(topic);
+  if (anchor === undefined) return children === undefined ? null : <>{children}</>;
+  return (
+    <Link href={helpHref(anchor)}>
+      {children ?? (
+        <>
+          What to do<span class="visually-hidden"> about {topic}</span>
+        </>
+      )}
+    </Link>
+  );
+}
+
+export function helpHref(anchor: string): string {
+  return `${pageOf({ view: 'help' })}#${anchor}`;
+}
+
+interface FailureProps {
+  readonly failure: Failure;
+}
+
+export function FailureHelp({ failure }: FailureProps) {
+  return <HelpLink topic={topicOfError(failure.code)} />;
+}
 
 interface NotYetProps {
   /** Undefined: the first answer is on its way. */
@@ -15,17 +49,13 @@ interface NotYetProps {
 /** In the place of what has not come yet. */
 export function NotYet({ failure, what, rows }: NotYetProps) {
   if (failure === undefined) return <Skeleton rows={rows} what={what} />;
-  return <FailureNotice failure={failure} what={what} />;
-}
-
-function FailureNotice({ failure, what }: { readonly failure: Failure; readonly what: string }) {
   const isLogin = failure.status === 401;
   return (
     <Notice title={isLogin ? 'You are not logged in' : `The ${what} cannot be shown`} tone="bad">
       <p class="foreign">{sentence(failure.detail)}</p>
       <p class="foreign">Remedy: {failure.remedy}.</p>
       <p>
-        <HelpLink topic={topicOfError(failure.code)} />
+        <FailureHelp failure={failure} />
       </p>
       {isLogin && <LoginLink />}
     </Notice>
@@ -33,10 +63,10 @@ function FailureNotice({ failure, what }: { readonly failure: Failure; readonly 
 }
 
 /** A part of a page could not be read. */
-export function FailureLine({ failure, before = '' }: { readonly failure: Failure; readonly before?: string }) {
+export function FailureLine({ failure, before = '' }: FailureProps & { readonly before?: string }) {
   return (
     <p class="problem foreign" role="status">
-      {sentence(`${before}${failure.detail}`)} <HelpLink topic={topicOfError(failure.code)} />
+      {sentence(`${before}${failure.detail}`)} <FailureHelp failure={failure} />
     </p>
   );
 }
