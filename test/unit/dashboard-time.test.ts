@@ -93,7 +93,7 @@ it.each([
 
 it('the settings of a job are shown with all their units', async () => {
   const { SettingsInWords } = (await import(
-    /* @vite-ignore */ path.join(__dirname, '../../src/dashboard/data/settings-words.tsx')
+    /* @vite-ignore */ path.join(__dirname, '../../src/dashboard/parts/job-settings.tsx')
   )) as { SettingsInWords(props: object): unknown };
   const settings = {
     ...{ kind: 'timed', handler: 'a', call: null, catchUp: 'latest', catchUpWindowMs: 3_630_000, overlap: 'skip' },

@@ -15,13 +15,17 @@ export function param(name: string): string | undefined {
   return params.value.get(name) ?? undefined;
 }
 
+export function hasParam(...names: readonly string[]): boolean {
+  return names.some((name) => param(name) !== undefined);
+}
+
 /** The longest time back that a page looks: ten years. */
 const MOST_HOURS = 24 * 366 * 10;
 
-/** The hours in an address; undefined: there are none, or no instant lies as far back. */
-export function hoursOf(text: string | undefined): number | undefined {
+/** The instant so many hours before another; undefined: there are none, or no instant lies as far back. */
+export function hoursBefore(now: number, text = param('hours')): Date | undefined {
   const hours = Number(text);
-  return hours > 0 && hours <= MOST_HOURS ? hours : undefined;
+  return hours > 0 && hours <= MOST_HOURS ? new Date(now - hours * 3_600_000) : undefined;
 }
 
 /** The page in the address, from 1. */

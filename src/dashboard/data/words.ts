@@ -35,15 +35,13 @@ function labelled<Name extends string>(
   ) as Record<Name, Label>;
 }
 
-/** Why a job has no next due time. */
-export const NO_DUE_TIMES = {
-  timed: 'There is none within the next 5 years.',
-  always: 'There is none: a leader job runs all the time.',
-  manual: 'There is none: it only runs on request.',
-} as const;
-
 export function capital(text: string): string {
   return text.slice(0, 1).toUpperCase() + text.slice(1);
+}
+
+/** With the note of a person, if there is one. */
+export function noted(text: string, note = ''): string {
+  return note === '' ? text : `${text}: ${note}`;
 }
 
 export const STATE_LABELS = labelled<ShownState>({
@@ -74,11 +72,13 @@ export const OUTCOME_LABELS = labelled<RunOutcome>({
   retrying: ['retry', 'warn'],
 });
 
-/** The end of a run whose outcome is only in its record. */
-export const UNKNOWN_LABEL: Label = { word: 'Over', icon: 'dot', tone: 'calm' };
-
+/** @param outcome null: it is only in the record of the run */
 export function outcomeLabel(outcome: RunOutcome | null): Label {
-  return outcome === null ? UNKNOWN_LABEL : OUTCOME_LABELS[outcome];
+  return outcome === null ? { word: 'Over', icon: 'dot', tone: 'calm' } : OUTCOME_LABELS[outcome];
+}
+
+export function outcomeWord(outcome: RunOutcome | null): string {
+  return outcomeLabel(outcome).word.toLowerCase();
 }
 
 export function plural(count: number, one: string, several = `${one}s`): string {

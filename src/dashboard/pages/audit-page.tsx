@@ -1,15 +1,14 @@
-import { given } from '../../core/given';
-import { pathOf } from '../../client/operations';
 import { useEffect, useState } from 'preact/hooks';
 import type { AuditQuery } from '../../client';
-import { pageOf, param, hoursOf } from '../data/address';
-import { now } from '../data/live';
+import { pathOf } from '../../client/operations';
 import type { Audit } from '../../client/types';
-import { Badge, Exact, Link, Notice, OlderPages, SearchBox, Table, Warnings } from '../parts/parts';
-import { Choice, CHANNELS, HOURS } from '../parts/run-filters';
+import { hasParam, hoursBefore, pageOf, param } from '../data/address';
+import { now } from '../data/live';
 import { useLive } from '../data/use-live';
 import type { Label } from '../data/words';
 import { NotYet } from '../parts/help';
+import { Badge, Exact, Link, Notice, OlderPages, SearchBox, Table, Warnings } from '../parts/parts';
+import { Choice, CHANNELS, HOURS } from '../parts/run-filters';
 
 type Entry = Audit['entries'][number];
 
@@ -45,16 +44,15 @@ const LABELS: Readonly<Record<Entry['state'], Label>> = {
 
 export function AuditPage() {
   const [openedAt] = useState(() => now.peek());
-  const cursor = param('cursor');
-  const hours = hoursOf(param('hours'));
-  const wanted = given({
+  const path = pathOf('listAudit', [], {
+    limit: 50,
     q: useSettled(param('q')),
     action: param('action'),
     channel: param('channel'),
-    since: hours === undefined ? undefined : new Date(openedAt - hours * 3_600_000).toISOString(),
+    since: hoursBefore(openedAt),
+    cursor: param('cursor'),
   });
-  const query = new URLSearchParams({ limit: '50', ...wanted, ...given({ cursor }) });
-  const { body, failure } = useLive(`${pathOf('listAudit')}?${query.toString()}`);
+  const { body, failure } = useLive<Audit>(path);
   return (
     <>
       <div class="title">
@@ -73,11 +71,7 @@ export function AuditPage() {
           options={Object.entries(CHANNELS).filter(([channel]) => channel !== 'schedule')}
         />
       </div>
-      {body === undefined ? (
-        <NotYet failure={failure} what="changes" rows={10} />
-      ) : (
-        <Loaded audit={body as Audit} isFirst={cursor === undefined} isSearch={Object.keys(wanted).length > 0} />
-      )}
+      {body === undefined ? <NotYet failure={failure} what="changes" rows={10} /> : <Loaded audit={body} />}
     </>
   );
 }
@@ -92,34 +86,16 @@ function useSettled(text: string | undefined): string | undefined {
   return settled;
 }
 
-function Loaded({
-  audit: { entries, problems, cursor },
-  isFirst,
-  isSearch,
-}: {
-  readonly audit: Audit;
-  readonly isFirst: boolean;
-  readonly isSearch: boolean;
-}) {
+function Loaded({ audit: { entries, problems, cursor } }: { readonly audit: Audit }) {
   return (
     <>
       <Warnings texts={problems} />
       {entries.length === 0 ? (
-        <Notice
-          title={
-            isSearch
-              ? cursor === null
-                ? 'No change matches'
-                : 'No change matches so far'
-              : isFirst
-                ? 'No changes yet'
-                : 'There are no older changes'
-          }
-        >
+        <Notice title={titleOfNone(cursor === null)}>
           <p>Whatever a person or a key changes is recorded here: who, when, from where, and why.</p>
         </Notice>
       ) : (
-        <Table name="Changes" kind="changes" columns={[['When'], ['Who'], ['What'], ['Why']]}>
+        <Table name="Changes" kind="slim changes" columns={[['When'], ['Who'], ['What'], ['Why']]}>
           {entries.map((entry) => (
             <Row key={entry.id} entry={entry} />
           ))}
@@ -128,6 +104,12 @@ function Loaded({
       <OlderPages cursor={cursor} of="changes" />
     </>
   );
+}
+
+/** @param isWhole whether all changes have been searched */
+function titleOfNone(isWhole: boolean): string {
+  if (hasParam('q', 'action', 'channel', 'hours')) return `No change matches${isWhole ? '' : ' so far'}`;
+  return hasParam('cursor') ? 'There are no older changes' : 'No changes yet';
 }
 
 function Row({ entry }: { readonly entry: Entry }) {

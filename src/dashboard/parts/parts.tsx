@@ -1,10 +1,10 @@
-import type { ComponentChildren, TargetedMouseEvent } from 'preact';
+import type { ComponentChildren, TargetedKeyboardEvent, TargetedMouseEvent } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { changed, go, pageOf, param } from '../data/address';
 import { now } from '../data/live';
 import type { HeldOrder } from '../data/held-order';
 import { environment } from '../data/session';
-import { MINE, exactTime, fullTime, relative, shortTime, shownZone, span, zoneOf } from '../data/time';
+import { MINE, exactTime, fullTime, relative, shortTime, shownZone, zoneOf } from '../data/time';
 import type { IconName, Label } from '../data/words';
 
 const PATHS: Readonly<Record<IconName, string>> = {
@@ -52,6 +52,23 @@ export function Link({ href, current, children, ...rest }: LinkProps) {
     <a href={href} onClick={follow} aria-current={current === true ? 'page' : undefined} {...rest}>
       {children}
     </a>
+  );
+}
+
+interface TagsProps {
+  readonly tags: readonly string[];
+  readonly hrefOf: (tag: string) => string;
+}
+
+export function Tags({ tags, hrefOf }: TagsProps) {
+  return (
+    <>
+      {tags.map((tag) => (
+        <Link key={tag} href={hrefOf(tag)} class="tag">
+          {tag}
+        </Link>
+      ))}
+    </>
   );
 }
 
@@ -118,21 +135,19 @@ function Shown({ at, zone, as }: TimeProps & { readonly as: typeof shortTime }) 
   );
 }
 
-/** For how long something has lasted, and since when. */
-export function Since({ at, zone }: TimeProps) {
-  return (
-    <>
-      for {span(Math.max(0, now.value - Date.parse(at)))}
-      <span class="second">
-        since <Time at={at} zone={zone} />
-      </span>
-    </>
-  );
+interface NextDueProps extends Omit<TimeProps, 'at'> {
+  readonly at: string | null;
 }
 
-/** In how long a due time comes. One that has come since the last answer is no longer the next, and never past. */
-export function InHowLong({ at, zone }: TimeProps) {
-  return Date.parse(at) > now.value ? <Ago at={at} zone={zone} /> : <>now</>;
+/** The next due time. One that has come since the last answer is no longer the next, and never past. */
+export function NextDue({ at, zone }: NextDueProps) {
+  if (at === null) return <>none</>;
+  return (
+    <>
+      <Time at={at} zone={zone} />
+      <span class="second">{Date.parse(at) > now.value ? <Ago at={at} zone={zone} /> : 'now'}</span>
+    </>
+  );
 }
 
 function inBothZones(at: number, zone: string | null | undefined): string {
@@ -204,12 +219,24 @@ export function OrderChanged({ order: { stale, sortAgain }, what = 'The order ha
   );
 }
 
+interface FactProps {
+  readonly name: string;
+  /** What stands below it, smaller. */
+  readonly more?: ComponentChildren;
+  /** Its value. Without one, nothing is shown. */
+  readonly children: ComponentChildren;
+}
+
 /** One name with its value, in a list of facts. */
-export function Fact({ name, children }: { readonly name: string; readonly children: ComponentChildren }) {
+export function Fact({ name, more, children }: FactProps) {
+  if (children === null || children === undefined || children === false) return null;
   return (
     <div>
       <dt>{name}</dt>
-      <dd>{children}</dd>
+      <dd>
+        {children}
+        {more !== undefined && <span class="second">{more}</span>}
+      </dd>
     </div>
   );
 }
@@ -274,23 +301,32 @@ export function TagSelect({ tags }: { readonly tags: readonly string[] }) {
   );
 }
 
+type Column = readonly [
+  heading: ComponentChildren,
+  column?: string | undefined,
+  order?: 'ascending' | 'descending' | false,
+];
+
 interface TableProps {
   readonly name: string;
   readonly kind: string;
-  readonly columns: readonly (readonly [heading: ComponentChildren, column?: string])[];
+  readonly columns: readonly Column[];
+  readonly above?: ComponentChildren;
+  readonly onKeyDown?: (event: TargetedKeyboardEvent<HTMLElement>) => void;
   /** Its rows. */
   readonly children: ComponentChildren;
 }
 
 /** On a phone, its rows are laid out as cards, which would take the meaning from the elements: hence the roles. */
-export function Table({ name, kind, columns, children }: TableProps) {
+export function Table({ name, kind, columns, above, onKeyDown, children }: TableProps) {
   return (
-    <div class={`table slim ${kind}`}>
+    <div class={`table ${kind}`} onKeyDown={onKeyDown}>
+      {above}
       <table role="table" aria-label={name}>
         <thead role="rowgroup">
           <tr role="row">
-            {columns.map(([heading, column], index) => (
-              <th key={index} role="columnheader" scope="col" class={column}>
+            {columns.map(([heading, column, order = false], index) => (
+              <th key={index} role="columnheader" scope="col" class={column} aria-sort={order || undefined}>
                 {heading}
               </th>
             ))}

@@ -1,6 +1,8 @@
-import { RUN_TRIGGERS } from '../../core/outcome';
-import { changed, go, param } from '../data/address';
+import { pathOf } from '../../client/operations';
 import { wordOf } from '../../core/guide';
+import { RUN_TRIGGERS } from '../../core/outcome';
+import { changed, go, hoursBefore, param } from '../data/address';
+import { now } from '../data/live';
 import { OUTCOME_LABELS, capital } from '../data/words';
 import { Select } from './parts';
 
@@ -18,10 +20,6 @@ export const CHANNELS = {
   app: 'an app',
 } as const;
 
-function choose(filter: string, value: string, how: 'push' | 'replace' = 'push'): void {
-  go(changed({ [filter]: value, cursor: undefined }), how);
-}
-
 export const HOURS = [
   ['1', 'The last hour'],
   ['12', 'The last 12 hours'],
@@ -29,6 +27,28 @@ export const HOURS = [
   ['48', 'The last two days'],
   ['168', 'The last week'],
 ] as const;
+
+/**
+ * The path of the runs that the address chooses.
+ *
+ * @param job undefined: the runs of all jobs, or of those in the address
+ * @param until the end of the hours in the address. It stands still while a page is open, and so does the list.
+ */
+export function runsPath(job: string | undefined, limit: number, until = now.peek()): string {
+  const outcome = param('outcome');
+  const scope = job === undefined ? { job: param('of'), tag: param('tag'), since: hoursBefore(until) } : { job };
+  return pathOf('listRuns', [], {
+    ...scope,
+    limit,
+    failed: outcome === 'bad' || undefined,
+    outcome: outcome !== undefined && outcome in OUTCOME_LABELS ? outcome : undefined,
+    ...Object.fromEntries(['trigger', 'channel', 'actor', 'note', 'cursor'].map((name) => [name, param(name)])),
+  });
+}
+
+function choose(filter: string, value: string): void {
+  go(changed({ [filter]: value, cursor: undefined }));
+}
 
 /**
  * Chooses runs by their outcome, by what started them, and by who asked for them.

@@ -71,7 +71,7 @@ const COLUMNS = [['Item', 'i-item'], ['State'], ['Attempts', 'i-calls'], ['Took'
 function Rows({ rows }: { readonly rows: readonly Row[] }) {
   const chosen = chosenItem();
   return (
-    <Table name="Items" kind="items" columns={COLUMNS}>
+    <Table name="Items" kind="slim items" columns={COLUMNS}>
       {rows.map(({ index, state, attempts, durationMs, waitedMs, error }) => (
         <tr key={index} role="row">
           <td role="cell" class="i-item">

@@ -1,50 +1,15 @@
-import { given } from '../../core/given';
-import { pathOf } from '../../client/operations';
-import { changed, pageOf, param, hoursOf } from '../data/address';
-import { now } from '../data/live';
+import type { Runs, RunSummary } from '../../client/types';
+import { reasonText, wordOf } from '../../core/guide';
+import { changed, hasParam, pageOf } from '../data/address';
 import type { Failure } from '../data/api';
 import { type HeldOrder, useHeldRuns } from '../data/held-order';
-import type { Runs, RunSummary } from '../../client/types';
-import { Badge, Link, Notice, OlderPages, OrderChanged, Table, Warnings } from './parts';
 import { topicOf } from '../data/help-topics';
 import { duration, fullTime, zoneOf } from '../data/time';
-import { runHref, runTitle } from './runs-over-time';
-import { FILTERS, NO_FILTER, RunFilters } from './run-filters';
-import { reasonText, wordOf } from '../../core/guide';
-import { OUTCOME_LABELS, plural } from '../data/words';
+import { noted, OUTCOME_LABELS, plural } from '../data/words';
 import { HelpLink, NotYet } from './help';
-
-export function triggerWord(trigger: RunSummary['trigger']): string {
-  return trigger === null ? '' : wordOf(trigger);
-}
-
-/**
- * The choice of runs in the address, as a query of the API.
- *
- * @param job undefined: the runs of all jobs, or of those in the address
- * @param until the end of the hours in the address. It stands still while a page is open, and so does the list.
- */
-export function runsPath(job: string | undefined, limit: number, until = now.peek()): string {
-  const query = new URLSearchParams({ ...given({ job }), limit: String(limit) });
-  if (job === undefined) addScope(query, until);
-  const outcome = param('outcome');
-  if (outcome === 'bad') query.set('failed', 'true');
-  else if (outcome !== undefined && outcome in OUTCOME_LABELS) query.set('outcome', outcome);
-  for (const name of ['trigger', 'channel', 'actor', 'note']) {
-    const value = param(name);
-    if (value !== undefined) query.set(name, value);
-  }
-  const cursor = param('cursor');
-  if (cursor !== undefined) query.set('cursor', cursor);
-  return `${pathOf('listRuns')}?${query.toString()}`;
-}
-
-function addScope(query: URLSearchParams, until: number): void {
-  const [of, tag, hours] = [param('of'), param('tag'), hoursOf(param('hours'))];
-  if (of !== undefined) query.set('job', of);
-  if (tag !== undefined) query.set('tag', tag);
-  if (hours !== undefined) query.set('since', new Date(until - hours * 3_600_000).toISOString());
-}
+import { Badge, Link, Notice, OlderPages, OrderChanged, Table, Warnings } from './parts';
+import { FILTERS, NO_FILTER, RunFilters } from './run-filters';
+import { runHref, runTitle } from './runs-over-time';
 
 /** A job's page begins with so many of its runs. */
 const LATEST = 8;
@@ -56,7 +21,7 @@ interface RunsTableProps {
 }
 
 export function RunsTable({ job, runs, failure }: RunsTableProps) {
-  const isPart = runs !== undefined && runs.runs.length > LATEST && !isAsked();
+  const isPart = runs !== undefined && runs.runs.length > LATEST && !hasParam('all', 'cursor', ...FILTERS);
   return (
     <section>
       <div class="section-head">
@@ -74,65 +39,54 @@ export function RunsTable({ job, runs, failure }: RunsTableProps) {
   );
 }
 
-interface HeldProps {
-  readonly newest: Runs;
-  readonly isPart: boolean;
-}
-
-function Held({ newest, isPart }: HeldProps) {
+function Held({ newest, isPart }: { readonly newest: Runs; readonly isPart: boolean }) {
   const { runs, order } = useHeldRuns(newest.runs);
   const shown = isPart ? { runs: runs.slice(0, LATEST), cursor: null } : { runs };
-  return (
-    <>
-      <ListChanged order={order} />
-      <Listed runs={{ ...newest, ...shown }} />
-    </>
-  );
+  return <Listed runs={{ ...newest, ...shown }} order={order} />;
 }
 
-export function ListChanged({ order }: { readonly order: HeldOrder }) {
-  return (
-    <div class="newer">
-      <OrderChanged order={order} what="The list has changed." />
-    </div>
-  );
-}
-
-/** Whether the address asks for more than the latest runs. */
-function isAsked(): boolean {
-  return ['all', 'cursor', ...FILTERS].some((name) => param(name) !== undefined);
-}
-
-interface ListedProps {
-  readonly runs: Runs;
-  /** The runs that a person has chosen. Undefined: none can be. The runs are then those of one job. */
-  readonly selection?: Selection;
-}
-
+/** What a person has chosen in a list of the runs of all jobs. */
 export interface Selection {
   readonly chosen: ReadonlySet<string>;
   /** Undefined: the person may not act. */
   readonly choose: ((runId: string, isChosen: boolean) => void) | undefined;
 }
 
-export function Listed({ runs: { runs, problems, cursor }, selection }: ListedProps) {
-  const isFirst = param('cursor') === undefined;
-  const isChosen = FILTERS.some((name) => param(name) !== undefined);
+interface ListedProps {
+  readonly runs: Runs;
+  readonly order: HeldOrder;
+  /** Undefined: the runs are those of one job. */
+  readonly selection?: Selection;
+}
+
+export function Listed({ runs: { runs, problems, cursor }, order, selection }: ListedProps) {
+  const isChosen = hasParam(...FILTERS);
   return (
     <>
+      <div class="newer">
+        <OrderChanged order={order} what="The list has changed." />
+      </div>
       <Warnings texts={problems} />
-      {runs.length === 0 ? (
-        <Notice title={isChosen ? 'No run matches' : isFirst ? 'No run yet' : 'No older run'}>
-          {isChosen ? (
-            <p>
-              <Link href={changed(NO_FILTER)}>Show all runs</Link>
-            </p>
-          ) : (
-            <p>Every due time appears here with its outcome, whether it runs or not.</p>
-          )}
+      {runs.length > 0 ? (
+        <Table
+          name="Runs"
+          kind={`slim runs ${selection === undefined ? '' : 'all-runs'}`}
+          columns={[...columnsOf(selection), ...COLUMNS]}
+        >
+          {runs.map((run) => (
+            <RunRow key={run.runId} run={run} selection={selection} />
+          ))}
+        </Table>
+      ) : isChosen ? (
+        <Notice title="No run matches">
+          <p>
+            <Link href={changed(NO_FILTER)}>Show all runs</Link>
+          </p>
         </Notice>
       ) : (
-        <Rows runs={runs} selection={selection} />
+        <Notice title={hasParam('cursor') ? 'No older run' : 'No run yet'}>
+          <p>Every due time appears here with its outcome, whether it runs or not.</p>
+        </Notice>
       )}
       <OlderPages cursor={cursor} of="runs" />
     </>
@@ -147,24 +101,11 @@ const COLUMNS = [
   ['Took', 'r-took'],
 ] as const;
 
-interface RowsProps {
-  readonly runs: readonly RunSummary[];
-  readonly selection: Selection | undefined;
-}
-
-function Rows({ runs, selection }: RowsProps) {
-  const columns = [
-    ...(selection?.choose === undefined ? [] : ([[<span class="visually-hidden">Choose</span>, 'r-choose']] as const)),
-    ...(selection === undefined ? [] : ([['Job', 'r-job']] as const)),
-    ...COLUMNS,
-  ];
-  return (
-    <Table name="Runs" kind={`runs ${selection === undefined ? '' : 'all-runs'}`} columns={columns}>
-      {runs.map((run) => (
-        <RunRow key={run.runId} run={run} selection={selection} />
-      ))}
-    </Table>
-  );
+/** The columns of a list of all jobs. */
+function columnsOf(selection: Selection | undefined) {
+  if (selection === undefined) return [];
+  const choose = [<span class="visually-hidden">Choose</span>, 'r-choose'] as const;
+  return [...(selection.choose === undefined ? [] : [choose]), ['Job', 'r-job'] as const];
 }
 
 /** Whether one request repeats it: it is over, and no stretch of due times. */
@@ -172,13 +113,15 @@ function isRepeatable({ outcome, count }: RunSummary): boolean {
   return outcome !== 'running' && outcome !== 'retrying' && count === 1;
 }
 
-interface RunRowProps extends Omit<RowsProps, 'runs'> {
+interface RunRowProps {
   readonly run: RunSummary;
+  readonly selection: Selection | undefined;
 }
 
-/** The cells of a list of all jobs. */
-function OfAllJobs({ run, selection: { chosen, choose } }: RunRowProps & { readonly selection: Selection }) {
+function OfAllJobs({ run, selection }: RunRowProps) {
+  if (selection === undefined) return null;
   const { job, runId } = run;
+  const { chosen, choose } = selection;
   return (
     <>
       {choose !== undefined && (
@@ -203,13 +146,13 @@ function OfAllJobs({ run, selection: { chosen, choose } }: RunRowProps & { reado
 }
 
 function RunRow({ run, selection }: RunRowProps) {
-  const { timeZone: zone } = run;
-  const { runId, scheduledFor, through, outcome, reason, trigger, latenessMs, durationMs, count, origin, error } = run;
+  const { runId, timeZone: zone, scheduledFor, through, outcome, reason, trigger, count, origin, error } = run;
+  const { latenessMs, durationMs } = run;
   const isPlain = reason === null || reason === 'completed';
   const late = latenessMs === null || latenessMs < 1_000 ? undefined : duration(latenessMs);
   return (
     <tr role="row">
-      {selection !== undefined && <OfAllJobs run={run} selection={selection} />}
+      <OfAllJobs run={run} selection={selection} />
       <td role="cell" class="r-due">
         <Link href={runHref(runId)} class="job">
           <time dateTime={scheduledFor} title={fullTime(Date.parse(scheduledFor), zoneOf(zone))}>
@@ -231,17 +174,14 @@ function RunRow({ run, selection }: RunRowProps) {
         )}
       </td>
       <td role="cell" class="r-by muted">
-        {triggerWord(trigger)}
+        {trigger !== null && wordOf(trigger)}
         {origin !== null && (
           <>
             {' · '}
             <Link href={changed({ actor: origin.actor, cursor: undefined })} class="foreign">
               {origin.actor}
             </Link>
-            <span class="second foreign">
-              by {origin.channel}
-              {origin.note === undefined ? '' : `: ${origin.note}`}
-            </span>
+            <span class="second foreign">{noted(`by ${origin.channel}`, origin.note)}</span>
           </>
         )}
       </td>
