@@ -3,12 +3,7 @@ import { pathOf } from '../../client/operations';
 import { ApiError, type Failure, read } from './api';
 import type { Me, Version } from '../../client/types';
 
-interface Session {
-  readonly me: Me;
-  readonly version: Version;
-}
-
-export const session = signal<Session | undefined>(undefined);
+export const session = signal<{ readonly me: Me; readonly version: Version } | undefined>(undefined);
 export const sessionFailure = signal<Failure | undefined>(undefined);
 
 /** Who may not act sees no action. The app checks every change again. */

@@ -3,9 +3,7 @@ import { param } from './address';
 import { type Scale, positionOf } from './marks';
 
 export const ZONES = ['mine', 'job', 'utc'] as const;
-export type ZoneChoice = (typeof ZONES)[number];
-
-export const zoneChoice = computed<ZoneChoice>(() => ZONES.find((one) => one === param('zone')) ?? 'mine');
+export const zoneChoice = computed(() => ZONES.find((one) => one === param('zone')) ?? 'mine');
 
 /** The viewer's zone. A browser that does not know it has a name for that, which it does not take back. */
 export const MINE = knownZone(new Intl.DateTimeFormat().resolvedOptions().timeZone);
@@ -38,9 +36,7 @@ const zones = new Map<string, string>();
 
 /** The zone, or UTC: the zones of a browser may be older than those of the app. */
 export function shownZone(zone: string): string {
-  const known = zones.get(zone);
-  if (known !== undefined) return known;
-  const shown = knownZone(zone) === 'UTC' ? 'UTC' : zone;
+  const shown = zones.get(zone) ?? (knownZone(zone) === 'UTC' ? 'UTC' : zone);
   zones.set(zone, shown);
   return shown;
 }
@@ -60,6 +56,8 @@ function formatOf(zone: string, options: Intl.DateTimeFormatOptions): Intl.DateT
 const CLOCK = { hour: '2-digit', minute: '2-digit' } as const;
 const SECONDS = { ...CLOCK, second: '2-digit' } as const;
 const DATE = { day: 'numeric', month: 'short' } as const;
+const FULL = { weekday: 'short', ...DATE, year: 'numeric', ...SECONDS } as const;
+const DAY_NUMBERS = { year: 'numeric', month: '2-digit', day: '2-digit' } as const;
 
 /** `14:05` today, `21 Nov 14:05` on another day, with the year where it is another one. */
 export function shortTime(at: number, zone: string, now: number): string {
@@ -73,24 +71,24 @@ export function exactTime(at: number, zone: string, now: number): string {
 
 function dayPrefix(at: number, zone: string, now: number): string {
   if (dayOf(at, zone) === dayOf(now, zone)) return '';
-  const isSameYear = formatOf(zone, { year: 'numeric' }).format(at) === formatOf(zone, { year: 'numeric' }).format(now);
-  return `${formatOf(zone, isSameYear ? DATE : { ...DATE, year: 'numeric' }).format(at)} `;
+  const year = formatOf(zone, { year: 'numeric' });
+  const date = year.format(at) === year.format(now) ? DATE : { ...DATE, year: 'numeric' as const };
+  return `${formatOf(zone, date).format(at)} `;
 }
 
 export function dayOf(at: number, zone: string): string {
-  return formatOf(zone, { year: 'numeric', month: '2-digit', day: '2-digit' }).format(at);
+  return formatOf(zone, DAY_NUMBERS).format(at);
 }
 
 /** A whole instant, for a tooltip: `Sat 21 Nov 2026, 14:05:09 Europe/Berlin`. */
 export function fullTime(at: number, zone: string): string {
-  const options = { weekday: 'short', day: 'numeric', month: 'short', year: 'numeric', ...SECONDS } as const;
-  return `${formatOf(zone, options).format(at)} ${shownZone(zone)}`;
+  return `${formatOf(zone, FULL).format(at)} ${shownZone(zone)}`;
 }
 
 /** The zone's offset from UTC at an instant, in minutes. */
 export function offsetAt(at: number, zone: string): number {
   const parts = new Map(
-    formatOf(zone, { year: 'numeric', month: 'numeric', day: 'numeric', ...SECONDS })
+    formatOf(zone, { ...DAY_NUMBERS, ...SECONDS })
       .formatToParts(at)
       .map(({ type, value }) => [type, Number(value)]),
   );

@@ -1,45 +1,38 @@
-import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { ActionDialog, News } from '../parts/action-dialog';
-import { SkippedTimesDialog } from './skipped-times';
-import { AuditPage } from './audit-page';
-import { changed, go, pageOf, param } from '../data/address';
-import { now, live, refresh } from '../data/live';
-import { DeploymentsPage } from './deployments-page';
-import { Overview } from './overview';
-import { HelpPage } from './help-page';
-import { JobPage } from './job-page';
-import { TimelinePage } from './timeline-page';
-import { EnvironmentChip, Icon, Link, LoginLink, Select, sentence } from '../parts/parts';
-import { RunPage } from './run-page';
-import { RunsPage } from './runs-page';
+import { changed, go, hasParam, pageOf, param } from '../data/address';
+import { live, now, refresh } from '../data/live';
 import { environment, loadSession, session } from '../data/session';
 import { applyTheme, nextTheme, theme } from '../data/theme';
 import { zoneChoice, ZONES } from '../data/time';
+import { ActionDialog, News } from '../parts/action-dialog';
 import { FailureHelp } from '../parts/help';
-
-interface Page {
-  readonly title: string;
-  readonly content: JSX.Element;
-}
+import { EnvironmentChip, Icon, Link, LoginLink, Select, sentence } from '../parts/parts';
+import { AuditPage } from './audit-page';
+import { DeploymentsPage } from './deployments-page';
+import { HelpPage } from './help-page';
+import { JobPage } from './job-page';
+import { Overview } from './overview';
+import { RunPage } from './run-page';
+import { RunsPage } from './runs-page';
+import { SkippedTimesDialog } from './skipped-times';
+import { TimelinePage } from './timeline-page';
 
 /** The pages beside that of all jobs. */
 const VIEWS = [
-  { name: 'runs', title: 'Runs', content: () => <RunsPage /> },
-  { name: 'timeline', title: 'Timeline', content: () => <TimelinePage /> },
-  { name: 'deployments', title: 'Deployments', content: () => <DeploymentsPage /> },
-  { name: 'audit', title: 'Changes', content: () => <AuditPage /> },
-  { name: 'help', title: 'Help', content: () => <HelpPage /> },
-] as const;
+  { name: 'runs', title: 'Runs', Page: RunsPage },
+  { name: 'timeline', title: 'Timeline', Page: TimelinePage },
+  { name: 'deployments', title: 'Deployments', Page: DeploymentsPage },
+  { name: 'audit', title: 'Changes', Page: AuditPage },
+  { name: 'help', title: 'Help', Page: HelpPage },
+];
 
-function page(): Page {
+function page() {
   const run = param('run');
   if (run !== undefined) return { title: run, content: <RunPage key={run} id={run} /> };
   const job = param('job');
   if (job !== undefined) return { title: job, content: <JobPage key={job} name={job} /> };
-  const view = VIEWS.find(({ name }) => name === param('view'));
-  if (view !== undefined) return { title: view.title, content: view.content() };
-  return { title: 'Jobs', content: <Overview /> };
+  const { title, Page } = VIEWS.find(({ name }) => name === param('view')) ?? { title: 'Jobs', Page: Overview };
+  return { title, content: <Page /> };
 }
 
 export function App() {
@@ -92,7 +85,7 @@ function Header() {
       </Link>
       <EnvironmentChip />
       <nav aria-label="Pages">
-        <Link href={pageOf({})} current={['job', 'run', 'view'].every((name) => param(name) === undefined)}>
+        <Link href={pageOf({})} current={!hasParam('job', 'run', 'view')}>
           Jobs
         </Link>
         {VIEWS.map(({ name, title }) => (
@@ -102,7 +95,12 @@ function Header() {
         ))}
       </nav>
       <div class="tools">
-        <ZoneSelect />
+        <Select
+          label="Time zone of the times shown"
+          value={zoneChoice.value}
+          options={ZONES.map((zone) => [zone, ZONE_NAMES[zone]])}
+          choose={(zone) => go(changed({ zone: zone === 'mine' ? undefined : zone }), 'replace')}
+        />
         <button type="button" class="quiet" onClick={nextTheme} title="Change between light, dark and the system's">
           <span class="visually-hidden">Theme: </span>
           {theme.value}
@@ -118,17 +116,6 @@ function Header() {
 }
 
 const ZONE_NAMES = { mine: 'My time', job: "Job's time", utc: 'UTC' } as const;
-
-function ZoneSelect() {
-  return (
-    <Select
-      label="Time zone of the times shown"
-      value={zoneChoice.value}
-      options={ZONES.map((zone) => [zone, ZONE_NAMES[zone]])}
-      choose={(zone) => go(changed({ zone: zone === 'mine' ? undefined : zone }), 'replace')}
-    />
-  );
-}
 
 /** Stands over the foot of the page while the app does not answer, so that nothing moves. */
 function Connection() {

@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals';
-import type { ComponentChildren } from 'preact';
+import type { ComponentChildren, TargetedSubmitEvent } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Job } from '../../client/types';
 import { selects } from '../../core/job-pattern';
@@ -7,7 +7,7 @@ import { ApiError, type Failure } from '../data/api';
 import { refresh } from '../data/live';
 import { instantIn, zoneOf } from '../data/time';
 import { plural } from '../data/words';
-import { EnvironmentChip, sentence } from './parts';
+import { EnvironmentChip, sentence, tagsOf } from './parts';
 import { FailureHelp } from './help';
 
 /** Several jobs, as the API chooses them. */
@@ -88,10 +88,7 @@ type Obstacle = string | Failure;
 
 function OpenDialog({ action }: { readonly action: Action }) {
   const dialog = useRef<HTMLDialogElement>(null);
-  const [note, setNote] = useState('');
-  const [input, setInput] = useState(action.filled ?? '');
-  const [until, setUntil] = useState('');
-  const [scope, setScope] = useState(() => firstChoice(action.scope));
+  const [scope, setScope] = useState(() => choiceOf(firstKind(action.scope), '', action.scope));
   const [key] = useState(newKey);
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<Obstacle>();
@@ -102,10 +99,10 @@ function OpenDialog({ action }: { readonly action: Action }) {
       if (opener instanceof HTMLElement) opener.focus();
     };
   }, []);
-  const submit = async (event: SubmitEvent): Promise<void> => {
+  const submit = async (event: TargetedSubmitEvent<HTMLFormElement>): Promise<void> => {
     event.preventDefault();
     setBusy(true);
-    const result = await attempt(action, { note, input, until, key }, scope);
+    const result = await attempt(action, new FormData(event.currentTarget), scope, key);
     setBusy(false);
     setProblem(result);
     if (result === undefined) close();
@@ -122,14 +119,14 @@ function OpenDialog({ action }: { readonly action: Action }) {
         {action.input !== undefined && (
           <label>
             Input in JSON. Without one: {action.input}
-            <textarea value={input} onInput={({ currentTarget: { value } }) => setInput(value)} spellcheck={false} />
+            <textarea name="input" defaultValue={action.filled ?? ''} spellcheck={false} />
           </label>
         )}
-        {action.note !== 'none' && <NoteField isNeeded={action.note === 'needed'} value={note} onChange={setNote} />}
+        {action.note !== 'none' && <NoteField isNeeded={action.note === 'needed'} />}
         {action.until !== undefined && (
           <label>
             End ({zoneOf(undefined)}). Without one: {action.until}
-            <input type="datetime-local" value={until} onInput={({ currentTarget: { value } }) => setUntil(value)} />
+            <input name="until" type="datetime-local" />
           </label>
         )}
         {problem !== undefined && <Problem problem={problem} />}
@@ -155,11 +152,21 @@ function close(): void {
   asked.value = undefined;
 }
 
+function NoteField({ isNeeded }: { readonly isNeeded: boolean }) {
+  return (
+    <label>
+      {isNeeded ? 'Note, for others to read' : 'Note, if there is one'}
+      <input name="note" required={isNeeded} pattern=".*\S.*" maxLength={200} autocomplete="off" />
+    </label>
+  );
+}
+
 function Problem({ problem }: { readonly problem: Obstacle }) {
+  const isText = typeof problem === 'string';
   return (
     <p class="problem foreign" role="alert">
-      {typeof problem === 'string' ? problem : `${sentence(problem.detail)} ${sentence(`Remedy: ${problem.remedy}`)}`}{' '}
-      {typeof problem !== 'string' && (
+      {isText ? problem : `${sentence(problem.detail)} ${sentence(`Remedy: ${problem.remedy}`)}`}{' '}
+      {!isText && (
         <span onClick={close}>
           <FailureHelp failure={problem} />
         </span>
@@ -169,21 +176,22 @@ function Problem({ problem }: { readonly problem: Obstacle }) {
 }
 
 /** Carries an action out. Resolves to the problem that stands against it. */
-async function attempt(
-  action: Action,
-  { note, input, until, key }: Readonly<Record<'note' | 'input' | 'until' | 'key', string>>,
-  scope: Choice,
-): Promise<Obstacle | undefined> {
-  let value: unknown;
+async function attempt(action: Action, form: FormData, scope: Choice, key: string): Promise<Obstacle | undefined> {
+  const textOf = (name: string): string => {
+    const text = form.get(name);
+    return typeof text === 'string' ? text : '';
+  };
+  const [note, text, until] = [textOf('note').trim(), textOf('input'), textOf('until')];
+  let input: unknown;
   try {
-    if (input.trim() !== '' && input !== action.filled) value = JSON.parse(input);
+    if (text.trim() !== '' && text !== action.filled) input = JSON.parse(text);
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
     return `The input is not JSON: ${sentence(error.message)}`;
   }
   try {
     const end = until === '' ? undefined : new Date(instantIn(until, zoneOf(undefined)) ?? 0).toISOString();
-    announce(await action.carryOut({ note: note.trim() || undefined, input: value, until: end, scope, key }));
+    announce(await action.carryOut({ note: note || undefined, input, until: end, scope, key }));
     return undefined;
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
@@ -198,28 +206,6 @@ function announce(text: string): void {
   clearTimeout(newsTimer);
   news.value = text;
   newsTimer = setTimeout(() => (news.value = undefined), NEWS_MS);
-}
-
-interface NoteProps {
-  readonly isNeeded: boolean;
-  readonly value: string;
-  readonly onChange: (value: string) => void;
-}
-
-function NoteField({ isNeeded, value, onChange }: NoteProps) {
-  return (
-    <label>
-      {isNeeded ? 'Note, for others to read' : 'Note, if there is one'}
-      <input
-        value={value}
-        onInput={(event) => onChange(event.currentTarget.value)}
-        required={isNeeded}
-        pattern=".*\S.*"
-        maxLength={200}
-        autocomplete="off"
-      />
-    </label>
-  );
 }
 
 /** What an action has done, at the foot of the window. */
@@ -238,12 +224,9 @@ const LISTED = 'listed';
 /** The most names that the API takes. */
 const NAMES = 1_000;
 
-function firstChoice(scope: Scope | undefined): Choice {
-  return choiceOf(firstKind(scope?.listed), '', scope?.listed);
-}
-
-function firstKind(listed: Scope['listed']): string {
-  return listed !== undefined && listed.length > 0 && listed.length <= NAMES ? LISTED : ALL;
+function firstKind(scope: Scope | undefined): string {
+  const count = scope?.listed?.length ?? 0;
+  return count > 0 && count <= NAMES ? LISTED : ALL;
 }
 
 interface ScopeProps {
@@ -252,26 +235,26 @@ interface ScopeProps {
 }
 
 /** The choice of several jobs, with their number. It begins with those that the page lists. */
-function ScopeField({ scope: { all: jobs, listed }, onChange }: ScopeProps) {
-  const [kind, setKind] = useState(firstKind(listed));
+function ScopeField({ scope, onChange }: ScopeProps) {
+  const { all: jobs, listed = [] } = scope;
+  const [kind, setKind] = useState(firstKind(scope));
   const [pattern, setPattern] = useState('');
-  const tags = [...new Set(jobs.flatMap((job) => job.tags))].sort();
   const choose = (next: string, text: string): void => {
     setKind(next);
     setPattern(text);
-    onChange(choiceOf(next, text, listed));
+    onChange(choiceOf(next, text, scope));
   };
-  const count = jobs.filter((job) => isChosen(job, choiceOf(kind, pattern, listed))).length;
+  const count = jobs.filter((job) => isChosen(job, choiceOf(kind, pattern, scope))).length;
   return (
     <>
       <label>
         Which jobs
         <select value={kind} onChange={({ currentTarget: { value } }) => choose(value, pattern)}>
           <option value={ALL}>All jobs</option>
-          {listed !== undefined && firstKind(listed) === LISTED && (
+          {firstKind(scope) === LISTED && (
             <option value={LISTED}>The {plural(listed.length, 'job')} of the list</option>
           )}
-          {tags.map((tag) => (
+          {tagsOf(jobs).map((tag) => (
             <option key={tag} value={`${TAG}${tag}`}>
               Tag {tag}
             </option>
@@ -299,8 +282,8 @@ function ScopeField({ scope: { all: jobs, listed }, onChange }: ScopeProps) {
   );
 }
 
-function choiceOf(kind: string, pattern: string, listed: Scope['listed']): Choice {
-  if (kind === LISTED) return { jobs: listed?.map(({ name }) => name) ?? [] };
+function choiceOf(kind: string, pattern: string, scope: Scope | undefined): Choice {
+  if (kind === LISTED) return { jobs: scope?.listed?.map(({ name }) => name) ?? [] };
   if (kind === PATTERN) return { pattern };
   return kind.startsWith(TAG) ? { tag: kind.slice(TAG.length) } : { pattern: '*' };
 }

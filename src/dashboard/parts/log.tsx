@@ -2,13 +2,13 @@ import Anser from 'anser';
 import { Fragment, type RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { changed, go, param } from '../data/address';
-import { now } from '../data/live';
 import { type FollowedLog, type LogEntry, useLog } from '../data/follow-log';
+import { now } from '../data/live';
 import { exactTime, fullTime, zoneOf } from '../data/time';
 import { plural } from '../data/words';
+import { FailureLine } from './help';
 import { Notice, Select, Skeleton } from './parts';
 import { chosenItem } from './run-items';
-import { FailureLine } from './help';
 
 /** The colours that have a class in style.css. */
 const COLORS = /^ansi-(bright-)?(black|red|green|yellow|blue|magenta|cyan|white)$/;
@@ -24,58 +24,68 @@ interface LogProps {
   readonly items?: readonly number[] | undefined;
 }
 
-export function Log({ runId, zone, isOpen, progress, items = [] }: LogProps) {
-  const item = chosenItem();
-  const log = useLog(runId, item);
-  const latest = log.progress ?? progress ?? null;
+export function Log({ progress = null, ...props }: LogProps) {
+  const log = useLog(props.runId, chosenItem());
+  const latest = log.progress ?? progress;
   return (
     <section>
-      {isOpen && latest !== null && <ProgressBar progress={latest} />}
+      {props.isOpen && latest !== null && <ProgressBar {...latest} />}
       {log.failure !== undefined && log.failure.status !== 404 && (
         <FailureLine failure={log.failure} before="The log is not up to date: " />
       )}
-      {!log.loaded && log.failure === undefined ? (
-        <>
-          <h2>Log</h2>
-          <Skeleton rows={3} what="log" />
-        </>
-      ) : log.entries.length === 0 ? (
-        <>
-          <div class="section-head">
-            <h2>Log</h2>
-            <ItemSelect entries={log.entries} items={items} />
-          </div>
-          <Notice title={isOpen ? 'Its handler has not logged anything yet' : 'Its handler logged nothing'}>
-            <p>Lines of ctx.log appear here, unless the job has "logs": "none".</p>
-          </Notice>
-        </>
-      ) : (
-        <Lines runId={runId} zone={zone} log={log} isOpen={isOpen} items={items} />
-      )}
+      <Entries {...props} log={log} />
     </section>
   );
 }
 
-function ProgressBar({ progress }: { readonly progress: NonNullable<FollowedLog['progress']> }) {
-  const { note, fraction } = progress;
+function Entries(props: LogProps & { readonly log: FollowedLog }) {
+  const { isOpen, items = [], log } = props;
+  const { entries, failure } = log;
+  if (entries === undefined && failure === undefined) {
+    return (
+      <>
+        <h2>Log</h2>
+        <Skeleton rows={3} what="log" />
+      </>
+    );
+  }
+  if (entries !== undefined && entries.length > 0) return <Lines {...props} entries={entries} />;
+  return (
+    <>
+      <div class="section-head">
+        <h2>Log</h2>
+        <ItemSelect entries={[]} items={items} />
+      </div>
+      <Notice title={isOpen ? 'Its handler has not logged anything yet' : 'Its handler logged nothing'}>
+        <p>Lines of ctx.log appear here, unless the job has "logs": "none".</p>
+      </Notice>
+    </>
+  );
+}
+
+function ProgressBar({ note, fraction }: NonNullable<FollowedLog['progress']>) {
   return (
     <label class="progress foreign">
-      {fraction === undefined ? '' : `${String(Math.round(fraction * 100))} % `}
+      {percentOf(fraction)}
       {note ?? 'Progress'}
       {fraction !== undefined && <progress value={fraction} max={1} />}
     </label>
   );
 }
 
-interface LinesProps extends LogProps {
-  readonly log: FollowedLog;
+function percentOf(fraction: number | undefined): string {
+  return fraction === undefined ? '' : `${String(Math.round(fraction * 100))} % `;
 }
 
-function Lines({ runId, zone, log, isOpen, items = [] }: LinesProps) {
+interface LinesProps extends LogProps {
+  readonly log: FollowedLog;
+  readonly entries: readonly LogEntry[];
+}
+
+function Lines({ runId, zone, log, entries, isOpen, items = [] }: LinesProps) {
   const [query, setQuery] = useState('');
   const [wrap, setWrap] = useState(true);
   const [hit, setHit] = useState(0);
-  const { entries } = log;
   const box = useRef<HTMLDivElement>(null);
   const { follows, jump, onScroll } = useFollowing(box, entries.length, isOpen);
   const wanted = query.toLowerCase();
@@ -141,13 +151,8 @@ function Lines({ runId, zone, log, isOpen, items = [] }: LinesProps) {
   );
 }
 
-interface ItemSelectProps {
-  readonly entries: readonly LogEntry[];
-  readonly items: readonly number[];
-}
-
 /** Limits the log of a fan-out to one of its items. */
-function ItemSelect({ entries, items }: ItemSelectProps) {
+function ItemSelect({ entries, items }: { readonly entries: readonly LogEntry[]; readonly items: readonly number[] }) {
   const item = chosenItem();
   const all = [
     ...new Set([...items, ...(item === undefined ? [] : [item]), ...entries.flatMap((one) => one.item ?? [])]),
@@ -216,9 +221,7 @@ function useFollowing(box: RefObject<HTMLDivElement | null>, count: number, isOp
 
 /** Names a line in an address: its attempt's token and its number there. */
 function idOf({ token, item, n, text }: LogEntry): string | undefined {
-  return text === undefined
-    ? undefined
-    : `${String(token)}.${item === undefined ? '' : `${String(item)}.`}${String(n)}`;
+  return text === undefined ? undefined : [token, ...(item === undefined ? [] : [item]), n].join('.');
 }
 
 function textOf({ text, gap, progress, error }: LogEntry): string {
@@ -226,15 +229,12 @@ function textOf({ text, gap, progress, error }: LogEntry): string {
   if (error !== undefined) return error;
   if (gap !== undefined) return `${plural(gap.lines, 'line')} missing: more than is kept`;
   const { note = '', fraction } = progress ?? {};
-  return `progress ${fraction === undefined ? '' : `${String(Math.round(fraction * 100))} % `}${note}`;
+  return `progress ${percentOf(fraction)}${note}`;
 }
 
-function itemOf({ item }: LogEntry): string {
-  return item === undefined ? '' : `item ${String(item)}: `;
-}
-
-interface LineProps extends Pick<LogProps, 'zone'> {
+interface LineProps {
   readonly entry: LogEntry;
+  readonly zone: string | null;
   readonly mark: boolean;
 }
 
@@ -277,8 +277,11 @@ function Line({ entry, zone, mark }: LineProps) {
 
 /** All that has come by now, as plain text. */
 function download(runId: string, entries: readonly LogEntry[]): void {
-  const text = entries.map((entry) => `${entry.at} ${entry.level ?? ''}\t${itemOf(entry)}${textOf(entry)}\n`).join('');
-  const url = URL.createObjectURL(new Blob([text], { type: 'text/plain' }));
+  const lines = entries.map((entry) => {
+    const item = entry.item === undefined ? '' : `item ${String(entry.item)}: `;
+    return `${entry.at} ${entry.level ?? ''}\t${item}${textOf(entry)}\n`;
+  });
+  const url = URL.createObjectURL(new Blob(lines, { type: 'text/plain' }));
   const link = document.createElement('a');
   link.href = url;
   link.download = `${runId}.log`;

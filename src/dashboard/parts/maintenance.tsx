@@ -9,9 +9,8 @@ import { plural } from '../data/words';
 type Work = Jobs['maintenance'][number];
 
 /** Starts planned work: pauses many jobs at once, with a banner for all. */
-export function StartMaintenance({ scope }: { readonly scope: Scope }) {
-  if (!mayAct.value) return null;
-  return <Ask action={start(scope)}>Start maintenance</Ask>;
+export function StartMaintenance(scope: Scope) {
+  return mayAct.value && <Ask action={start(scope)}>Start maintenance</Ask>;
 }
 
 function start(scope: Scope): Action {

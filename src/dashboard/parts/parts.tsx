@@ -55,12 +55,7 @@ export function Link({ href, current, children, ...rest }: LinkProps) {
   );
 }
 
-interface TagsProps {
-  readonly tags: readonly string[];
-  readonly hrefOf: (tag: string) => string;
-}
-
-export function Tags({ tags, hrefOf }: TagsProps) {
+export function Tags({ tags, hrefOf }: Tagged & { readonly hrefOf: (tag: string) => string }) {
   return (
     <>
       {tags.map((tag) => (
@@ -82,22 +77,7 @@ export function Crumbs({ job }: { readonly job?: string | undefined }) {
   );
 }
 
-interface SvgLinkProps {
-  readonly href: string;
-  readonly kind: string;
-  readonly children: ComponentChildren;
-}
-
-/** A link in a picture. Arrow keys lead to it, and Tab passes it. */
-export function SvgLink({ href, kind, children }: SvgLinkProps) {
-  return (
-    <a href={href} data-item={kind} tabindex={-1} onClick={follow}>
-      {children}
-    </a>
-  );
-}
-
-function follow(event: TargetedMouseEvent<HTMLAnchorElement>): void {
+export function follow(event: TargetedMouseEvent<HTMLAnchorElement>): void {
   // A new tab or window is the browser's to open.
   if (event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
   event.preventDefault();
@@ -135,12 +115,8 @@ function Shown({ at, zone, as }: TimeProps & { readonly as: typeof shortTime }) 
   );
 }
 
-interface NextDueProps extends Omit<TimeProps, 'at'> {
-  readonly at: string | null;
-}
-
 /** The next due time. One that has come since the last answer is no longer the next, and never past. */
-export function NextDue({ at, zone }: NextDueProps) {
+export function NextDue({ at, zone }: { readonly at: string | null; readonly zone: string | null }) {
   if (at === null) return <>none</>;
   return (
     <>
@@ -170,6 +146,14 @@ export function Notice({
       <h2>{title}</h2>
       {children}
     </div>
+  );
+}
+
+export function NoJobs() {
+  return (
+    <Notice title="There are no jobs yet">
+      <p>Add a job to jobs.json, write its handler, and deploy the app. The job appears here with the next tick.</p>
+    </Notice>
   );
 }
 
@@ -289,12 +273,23 @@ export function Select({ label, value, options, choose, ...rest }: SelectProps) 
   );
 }
 
+interface Tagged {
+  readonly tags: readonly string[];
+}
+
+export function tagsOf(jobs: readonly Tagged[]): readonly string[] {
+  return [...new Set(jobs.flatMap(({ tags }) => tags))].toSorted();
+}
+
 /** Limits a list to the jobs with one tag. */
-export function TagSelect({ tags }: { readonly tags: readonly string[] }) {
+export function TagSelect({ jobs }: { readonly jobs: readonly Tagged[] }) {
+  const chosen = param('tag');
+  const tags = tagsOf([...jobs, { tags: chosen === undefined ? [] : [chosen] }]);
+  if (tags.length === 0) return null;
   return (
     <Select
       label="Tag"
-      value={param('tag') ?? ''}
+      value={chosen ?? ''}
       options={[['', 'All tags'], ...tags.map((tag) => [tag, tag] as const)]}
       choose={(tag) => go(changed({ tag, page: undefined }))}
     />

@@ -16,11 +16,6 @@ const INCREMENTS = [1, 10, 100]
 /** With fewer runs there is no trend. */
 const LEAST = 3;
 
-interface TrendProps {
-  readonly runs: readonly RunSummary[];
-  readonly zone: string | null;
-}
-
 interface Point {
   readonly at: number;
   readonly durationMs: number;
@@ -28,7 +23,7 @@ interface Point {
 }
 
 /** How long runs took, over time. */
-export function Trend({ runs, zone }: TrendProps) {
+export function Trend({ runs, zone }: { readonly runs: readonly RunSummary[]; readonly zone: string | null }) {
   const points = runs
     .flatMap(({ scheduledFor, durationMs, outcome }): Point[] =>
       durationMs === null ? [] : [{ at: Date.parse(scheduledFor), durationMs, bad: isBad(outcome) }],

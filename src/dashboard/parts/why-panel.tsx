@@ -1,13 +1,13 @@
-import { pathOf } from '../../client/operations';
 import { useEffect, useRef } from 'preact/hooks';
-import { changed, go, param } from '../data/address';
+import { pathOf } from '../../client/operations';
 import type { Why } from '../../client/types';
-import { Badge, Link, Notice, Time, Warnings } from './parts';
-import { runHref } from './runs-over-time';
+import { changed, go, param } from '../data/address';
 import { instantIn, offsetAt, zoneOf } from '../data/time';
 import { useRead } from '../data/use-live';
 import { type Label, OUTCOME_LABELS } from '../data/words';
 import { FailureLine, HelpLink } from './help';
+import { Badge, Link, Notice, Time, Warnings } from './parts';
+import { runHref } from './runs-over-time';
 
 interface WhyProps {
   readonly job: string;
@@ -60,7 +60,8 @@ function TimeInput({ at, zone }: { readonly at: number | undefined; readonly zon
   return <input ref={input} name="time" type="datetime-local" step="1" required />;
 }
 
-const OTHER_LABELS: Readonly<Record<'pending' | 'future' | 'notDue', Label>> = {
+const LABELS: Readonly<Record<Why['outcome'], Label>> = {
+  ...OUTCOME_LABELS,
   pending: { word: 'Not decided yet', icon: 'clock', tone: 'busy' },
   future: { word: 'To come', icon: 'clock', tone: 'calm' },
   notDue: { word: 'Not due', icon: 'dot', tone: 'calm' },
@@ -68,14 +69,10 @@ const OTHER_LABELS: Readonly<Record<'pending' | 'future' | 'notDue', Label>> = {
 
 function Answer({ why, zone }: { readonly why: Why; readonly zone: string | null }) {
   const { outcome, text, warnings, runId, time, backfills } = why;
-  const label =
-    outcome === 'pending' || outcome === 'future' || outcome === 'notDue'
-      ? OTHER_LABELS[outcome]
-      : OUTCOME_LABELS[outcome];
   return (
     <Notice title="">
       <p>
-        <Badge label={label} /> <Time at={time} zone={zone} />
+        <Badge label={LABELS[outcome]} /> <Time at={time} zone={zone} />
       </p>
       <p class="foreign">
         {text} <HelpLink topic={why.reason} />
