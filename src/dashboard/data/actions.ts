@@ -1,7 +1,7 @@
-import type { Action } from '../parts/action-dialog';
+import type { Action, Choice, Scope } from '../parts/action-dialog';
 import { ApiError, change } from './api';
 import { go, pageOf } from './address';
-import type { Job, OneJob, OneRun, RunSummary } from '../../client/types';
+import type { Job, Jobs, OneJob, OneRun, PausedMany, RunSummary } from '../../client/types';
 import { reportSkippedTimes } from '../pages/skipped-times';
 import { plural } from './words';
 
@@ -30,7 +30,7 @@ export function resumeJob({ name, controlVersion: version }: Controlled): Action
     decline: 'Leave it paused',
     async carryOut({ note }) {
       const { pause } = await change('resumeJob', [name], { note }, { version });
-      await reportSkippedTimes([{ job: name, pause }], `job=${encodeURIComponent(name)}`);
+      await reportSkippedTimes([{ job: name, pause }], { job: name });
       return `Job ${name} is resumed`;
     },
   };
@@ -202,4 +202,62 @@ export function uncordon(deployment: string): Action {
       return `Deployment ${deployment} claims again`;
     },
   };
+}
+
+/** Starts planned work: pauses many jobs at once, with a banner for all. */
+export function startMaintenance(scope: Scope): Action {
+  return {
+    title: 'Start maintenance?',
+    effect: 'The chosen jobs start no run until it ends. Runs in progress continue. All viewers see a banner.',
+    verb: 'Pause these jobs',
+    decline: 'Change nothing',
+    note: 'needed',
+    danger: true,
+    until: 'until a person ends it',
+    scope,
+    async carryOut({ note, until, scope: choice }) {
+      const { done, refused } = await change('pauseJobs', [], { ...choice, note, until });
+      return `${plural(done.length, 'job is', 'jobs are')} paused${leftOf(refused)}`;
+    },
+  };
+}
+
+function leftOf(refused: PausedMany['refused']): string {
+  const [first] = refused;
+  if (first === undefined) return '';
+  return `. ${plural(refused.length, 'job was', 'jobs were')} left alone: ${first.problem}`;
+}
+
+type Work = Jobs['maintenance'][number];
+
+export function maintained({ jobs }: Work): string {
+  return jobs === '*' ? 'all jobs' : jobs;
+}
+
+/** @param jobs all jobs */
+export function endMaintenance(work: Work, jobs: readonly Job[]): Action {
+  const choice = choiceOf(work, jobs);
+  return {
+    title: `End the maintenance of ${maintained(work)}?`,
+    effect: 'Due times start runs again. Those that were skipped are listed, and are not run later.',
+    verb: 'End maintenance',
+    decline: 'Leave them paused',
+    async carryOut({ note }) {
+      const answer = await change('resumeJobs', [], { ...choice, maintenance: work.jobs, note });
+      // One of them may have been resumed before.
+      const refused = answer.refused.filter(({ code }) => code !== 'NotPaused');
+      await reportSkippedTimes(answer.done, 'tag' in choice ? choice : {}, refused);
+      return `${plural(answer.done.length, 'job is', 'jobs are')} resumed`;
+    },
+  };
+}
+
+/** The jobs that a maintenance paused, by its words: "tag billing", "report-*", or names, of which it has the first. */
+function choiceOf({ jobs: words, by, note }: Work, jobs: readonly Job[]): Choice {
+  if (words.startsWith('tag ')) return { tag: words.slice('tag '.length) };
+  if (words.includes('*')) return { pattern: words };
+  const named = words.replace(/ and \d+ more$/, '').split(', ');
+  if (named.join(', ') === words) return { jobs: named };
+  const others = jobs.filter(({ name, pause }) => !named.includes(name) && pause?.by === by && pause.note === note);
+  return { jobs: [...named, ...others.map(({ name }) => name)] };
 }

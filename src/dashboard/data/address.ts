@@ -8,7 +8,6 @@ const hash = signal(location.hash);
 
 const params = computed(() => new URLSearchParams(search.value));
 
-/** The anchor in the address; empty if there is none. */
 export const fragment = computed(() => hash.value.slice(1));
 
 export function param(name: string): string | undefined {
@@ -28,7 +27,6 @@ export function hoursBefore(now: number, text = param('hours')): Date | undefine
   return hours > 0 && hours <= MOST_HOURS ? new Date(now - hours * 3_600_000) : undefined;
 }
 
-/** The page in the address, from 1. */
 export function pageNumber(): number {
   return Math.max(1, Math.trunc(Number(param('page') ?? 1)) || 1);
 }

@@ -65,7 +65,6 @@ export function topicOf(outcome: RunOutcome, reason: string | null): string {
   return reason === null || reason === 'completed' || reason === 'termEnded' ? outcome : reason;
 }
 
-/** The topic of an error of the API, by its code. */
 export function topicOfError(code: string): string {
   return Object.entries(ERROR_GUIDE).find(([, { codes }]) => codes.includes(code))?.[0] ?? 'refused';
 }

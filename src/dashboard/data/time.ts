@@ -1,9 +1,7 @@
-import { computed } from '@preact/signals';
 import { param } from './address';
 import { type Scale, positionOf } from './marks';
 
-export const ZONES = ['mine', 'job', 'utc'] as const;
-export const zoneChoice = computed(() => ZONES.find((one) => one === param('zone')) ?? 'mine');
+export const ZONES = { mine: 'My time', job: "Job's time", utc: 'UTC' } as const;
 
 /** The viewer's zone. A browser that does not know it has a name for that, which it does not take back. */
 export const MINE = knownZone(new Intl.DateTimeFormat().resolvedOptions().timeZone);
@@ -22,14 +20,9 @@ function knownZone(name: string): string {
 
 /** The zone to show a job's times in. */
 export function zoneOf(timeZone: string | null | undefined): string {
-  switch (zoneChoice.value) {
-    case 'mine':
-      return MINE;
-    case 'utc':
-      return 'UTC';
-    case 'job':
-      return shownZone(timeZone ?? 'UTC');
-  }
+  const choice = param('zone');
+  if (choice === 'utc') return 'UTC';
+  return choice === 'job' ? shownZone(timeZone ?? 'UTC') : MINE;
 }
 
 const zones = new Map<string, string>();

@@ -4,7 +4,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/ho
 import { ApiError, type Failure, read } from './api';
 import { follow, live, now } from './live';
 import { isSettled } from './session';
-import type { Job } from '../../client/types';
+import type { Job, RunSummary } from '../../client/types';
 
 interface Reading<Body> {
   /** Undefined: nothing has come yet. It stays while a newer answer is on its way. */
@@ -85,4 +85,45 @@ export function useRead<Body>(path: string | undefined, version: unknown): Readi
     };
   }, [path, version]);
   return state !== undefined && state.path === path ? state : NOTHING;
+}
+
+export interface HeldOrder {
+  readonly names: readonly string[];
+  /** Whether the right order is another one by now. */
+  readonly stale: boolean;
+  readonly sortAgain: () => void;
+}
+
+/**
+ * Keeps rows where they are while the page is open, until a person asks: no one loses a line, or clicks a row that came
+ * in between.
+ *
+ * @param wanted the names in the right order
+ * @param choice the filter, sort and page: another one sorts at once
+ */
+export function useHeldOrder(wanted: readonly string[], choice: string): HeldOrder {
+  const last = useRef<{ readonly choice: string; readonly names: readonly string[] }>(undefined);
+  const [, render] = useState(0);
+  if (last.current?.choice !== choice || last.current.names.length === 0) last.current = { choice, names: wanted };
+  const { names } = last.current;
+  return {
+    names,
+    stale: names.length !== wanted.length || names.some((name, index) => name !== wanted[index]),
+    sortAgain() {
+      last.current = undefined;
+      render((count) => count + 1);
+    },
+  };
+}
+
+/** The runs of a list in a held order. Those to which newer ones have left no place on the page stay. */
+export function useHeldRuns(newest: readonly RunSummary[]) {
+  const last = useRef<readonly RunSummary[]>([]);
+  const order = useHeldOrder(
+    newest.map(({ runId }) => runId),
+    '',
+  );
+  const known = new Map([...last.current, ...newest].map((run) => [run.runId, run]));
+  last.current = order.names.flatMap((runId) => known.get(runId) ?? []);
+  return { runs: last.current, order };
 }

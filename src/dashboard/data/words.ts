@@ -72,6 +72,10 @@ export const OUTCOME_LABELS = labelled<RunOutcome>({
   retrying: ['retry', 'warn'],
 });
 
+export function isOpen(outcome: RunOutcome): boolean {
+  return outcome === 'running' || outcome === 'retrying';
+}
+
 /** @param outcome null: it is only in the record of the run */
 export function outcomeLabel(outcome: RunOutcome | null): Label {
   return outcome === null ? { word: 'Over', icon: 'dot', tone: 'calm' } : OUTCOME_LABELS[outcome];

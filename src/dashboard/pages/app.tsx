@@ -1,9 +1,9 @@
 import { useEffect, useRef } from 'preact/hooks';
-import { changed, go, hasParam, pageOf, param } from '../data/address';
+import { hasParam, pageOf, param } from '../data/address';
 import { live, now, refresh } from '../data/live';
 import { environment, loadSession, session } from '../data/session';
 import { applyTheme, nextTheme, theme } from '../data/theme';
-import { zoneChoice, ZONES } from '../data/time';
+import { ZONES } from '../data/time';
 import { ActionDialog, News } from '../parts/action-dialog';
 import { FailureHelp } from '../parts/help';
 import { EnvironmentChip, Icon, Link, LoginLink, Select, sentence } from '../parts/parts';
@@ -95,12 +95,7 @@ function Header() {
         ))}
       </nav>
       <div class="tools">
-        <Select
-          label="Time zone of the times shown"
-          value={zoneChoice.value}
-          options={ZONES.map((zone) => [zone, ZONE_NAMES[zone]])}
-          choose={(zone) => go(changed({ zone: zone === 'mine' ? undefined : zone }), 'replace')}
-        />
+        <Select name="zone" label="Time zone of the times shown" options={Object.entries(ZONES)} replace />
         <button type="button" class="quiet" onClick={nextTheme} title="Change between light, dark and the system's">
           <span class="visually-hidden">Theme: </span>
           {theme.value}
@@ -114,8 +109,6 @@ function Header() {
     </header>
   );
 }
-
-const ZONE_NAMES = { mine: 'My time', job: "Job's time", utc: 'UTC' } as const;
 
 /** Stands over the foot of the page while the app does not answer, so that nothing moves. */
 function Connection() {

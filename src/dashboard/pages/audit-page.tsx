@@ -7,8 +7,8 @@ import { now } from '../data/live';
 import { useLive } from '../data/use-live';
 import type { Label } from '../data/words';
 import { NotYet } from '../parts/help';
-import { Badge, Exact, Link, Notice, OlderPages, SearchBox, Table, Warnings } from '../parts/parts';
-import { Choice, CHANNELS, HOURS } from '../parts/run-filters';
+import { Badge, Exact, Link, Notice, OlderPages, SearchBox, Select, Table, Warnings } from '../parts/parts';
+import { CHANNELS, HOURS } from '../parts/run-filters';
 
 type Entry = Audit['entries'][number];
 
@@ -16,24 +16,23 @@ type Entry = Audit['entries'][number];
 const TYPED_MS = 300;
 
 const ACTIONS: Readonly<Record<NonNullable<AuditQuery['action']>, string>> = {
-  run: 'runs',
-  rerun: 'runs again',
-  backfill: 'back-fills',
-  cancel: 'cancellations',
-  pause: 'pauses',
-  resume: 'ends of pauses',
-  maintenance: 'ends of maintenance',
-  ack: 'acknowledgements',
-  unack: 'acknowledgements taken back',
-  cordon: 'cordons',
-  uncordon: 'cordons lifted',
-  unlock: 'leases broken',
-  forget: 'jobs forgotten',
-  recover: 'repairs after a failover',
-  shards: 'shards',
+  run: 'Runs',
+  rerun: 'Runs again',
+  backfill: 'Back-fills',
+  cancel: 'Cancellations',
+  pause: 'Pauses',
+  resume: 'Ends of pauses',
+  maintenance: 'Ends of maintenance',
+  ack: 'Acknowledgements',
+  unack: 'Acknowledgements taken back',
+  cordon: 'Cordons',
+  uncordon: 'Cordons lifted',
+  unlock: 'Leases broken',
+  forget: 'Jobs forgotten',
+  recover: 'Repairs after a failover',
+  shards: 'Shards',
 };
 
-/** Changes whose target is not a job. */
 const OF_SEVERAL: ReadonlySet<string> = new Set(['maintenance', 'recover', 'shards']);
 
 const LABELS: Readonly<Record<Entry['state'], Label>> = {
@@ -62,14 +61,9 @@ export function AuditPage() {
         </div>
       </div>
       <div class="line filters">
-        <Choice filter="hours" label="When the changes were made" all="Any time" options={HOURS} />
-        <Choice filter="action" label="What was changed" all="All changes" options={Object.entries(ACTIONS)} />
-        <Choice
-          filter="channel"
-          label="From where it was changed"
-          all="From anywhere"
-          options={Object.entries(CHANNELS).filter(([channel]) => channel !== 'schedule')}
-        />
+        <Select name="hours" label="When the changes were made" options={HOURS} />
+        <Select name="action" label="What was changed" options={[['', 'All changes'], ...Object.entries(ACTIONS)]} />
+        <Select name="channel" label="From where it was changed" options={CHANNELS} />
       </div>
       {body === undefined ? <NotYet failure={failure} what="changes" rows={10} /> : <Loaded audit={body} />}
     </>

@@ -180,7 +180,6 @@ const SHORT_OF = { cpu: 'it has no CPU time left', storage: 'storage answers slo
 /** With more deployments, those in trouble come first, and the others are counted. */
 const SHOWN = 5;
 
-/** The deployments on one line, each with its problems. */
 export function DeploymentLine({ deployments }: Pick<Deployments, 'deployments'>) {
   if (deployments.length === 0) {
     return <p class="deployments muted">No deployment has reported a tick in the last week, so nothing runs.</p>;

@@ -155,7 +155,6 @@ interface OfTimes {
   readonly zone: string | null;
 }
 
-/** For how long something has lasted, and since when. */
 function Since({ at, zone }: OfTimes & { readonly at: string }) {
   return (
     <>

@@ -2,18 +2,21 @@ import type { ComponentChildren } from 'preact';
 import { pathOf } from '../../client/operations';
 import type { Job, Jobs } from '../../client/types';
 import { SHOWN_STATES, type ShownState, needsAttention, shownState } from '../../core/shown-state';
-import { changed, go, hasParam, pageNumber, param } from '../data/address';
+import { endMaintenance, maintained, startMaintenance } from '../data/actions';
+import { changed, hasParam, pageNumber, param } from '../data/address';
+import { mayAct } from '../data/session';
 import { useBegun, useLive } from '../data/use-live';
 import { plural, STATE_LABELS, type Tone } from '../data/words';
+import { Ask } from '../parts/action-dialog';
 import { NotYet, ProblemsNotice } from '../parts/help';
 import { JobsTable } from '../parts/jobs-table';
-import { Maintenance, StartMaintenance } from '../parts/maintenance';
-import { Icon, Link, NoJobs, Notice, Pages, SearchBox, Select, TagSelect } from '../parts/parts';
+import { Icon, Link, NoJobs, Notice, Pages, SearchBox, Select, TagSelect, Time } from '../parts/parts';
 import { DeploymentLine } from './deployments-page';
 import { FailedLately } from './runs-page';
 
 const PAGE = 100;
 const FOLDED_ROWS = 12;
+const FILTERS = ['state', 'tag', 'q'] as const;
 
 export function Overview() {
   const { body, failure } = useLive<Jobs>(pathOf('listJobs'));
@@ -26,7 +29,6 @@ export function Overview() {
   );
 }
 
-/** The jobs that the address asks for. */
 interface Asked {
   readonly jobs: readonly Job[];
   /** Those that the search and the tag leave. */
@@ -51,12 +53,34 @@ function Loaded({ all: { jobs: answered, deployments, maintenance, problems } }:
       </div>
       <div class="with-actions">
         <DeploymentLine deployments={deployments} />
-        {jobs.length > 0 && <StartMaintenance all={jobs} listed={isFiltered() ? asked.listed : undefined} />}
+        {jobs.length > 0 && mayAct.value && (
+          <Ask action={startMaintenance({ all: jobs, listed: hasParam(...FILTERS) ? asked.listed : undefined })}>
+            Start maintenance
+          </Ask>
+        )}
       </div>
-      {maintenance.length > 0 && <Maintenance works={maintenance} jobs={jobs} />}
+      {maintenance.length > 0 && <Maintenance maintenance={maintenance} jobs={jobs} />}
       <ProblemsNotice problems={problems} />
       {jobs.length === 0 ? <NoJobs /> : <Chosen {...asked} />}
     </>
+  );
+}
+
+/** All can see that jobs stand still on purpose. */
+function Maintenance({ maintenance, jobs }: Pick<Jobs, 'maintenance' | 'jobs'>) {
+  return (
+    <Notice title="Maintenance" tone="warn">
+      {maintenance.map((work) => (
+        <div key={`${work.since} ${work.jobs}`} class="work">
+          <p class="foreign">
+            {work.by} paused {maintained(work)}: {work.note}. Since <Time at={work.since} zone={null} />
+            {work.until === null ? '' : ', until '}
+            {work.until !== null && <Time at={work.until} zone={null} />}.
+          </p>
+          {mayAct.value && <Ask action={endMaintenance(work, jobs)}>End maintenance</Ask>}
+        </div>
+      ))}
+    </Notice>
   );
 }
 
@@ -88,10 +112,6 @@ function Chosen({ jobs, searched, listed }: Asked) {
       <Pages page={page} size={PAGE} count={listed.length} of="jobs" />
     </>
   );
-}
-
-function isFiltered(): boolean {
-  return hasParam('state', 'tag', 'q');
 }
 
 function askedOf(jobs: readonly Job[]): Asked {
@@ -179,13 +199,7 @@ function Search({ jobs }: Pick<Asked, 'jobs'>) {
   return (
     <div class="narrow">
       <SearchBox of="jobs" />
-      <Select
-        class="sort"
-        label="Sort"
-        value={param('sort') ?? 'worst'}
-        options={Object.entries(SORTS)}
-        choose={(sort) => go(changed({ sort: sort === 'worst' ? undefined : sort, page: undefined }))}
-      />
+      <Select name="sort" label="Sort" options={Object.entries(SORTS)} class="sort" />
       <TagSelect jobs={jobs} />
     </div>
   );

@@ -9,7 +9,7 @@ import { inProgressFrom } from '../data/marks';
 import { mayAct } from '../data/session';
 import { duration, exactTime, span, zoneOf } from '../data/time';
 import { useLive, useRead } from '../data/use-live';
-import { type Label, noted, OUTCOME_LABELS, plural } from '../data/words';
+import { isOpen, type Label, noted, OUTCOME_LABELS, plural } from '../data/words';
 import { Ask } from '../parts/action-dialog';
 import { HelpLink, NotYet } from '../parts/help';
 import { Log } from '../parts/log';
@@ -55,7 +55,7 @@ function Requested({ job, id }: { readonly job: string; readonly id: string }) {
   const { body } = useRead<OneJob>(pathOf('getJob', [job]), live.value);
   const current = body?.currentRun?.runId;
   return (
-    <Notice title="">
+    <Notice>
       <p role="status">
         <Badge label={REQUESTED} /> {current === id ? 'A deployment has claimed it.' : 'Waiting for a deployment.'}
       </p>
@@ -77,10 +77,6 @@ interface OfRun {
   readonly run: OneRun;
 }
 
-function isOpen({ outcome }: OneRun): boolean {
-  return outcome === 'running' || outcome === 'retrying';
-}
-
 function Loaded({ run }: OfRun) {
   const { timeZone, runId, attempts, items } = run;
   const ran = run.trigger !== null;
@@ -99,12 +95,12 @@ function Loaded({ run }: OfRun) {
         </section>
       )}
       {ran && attempts.length === 0 && <Notice title="No attempt has ended yet" />}
-      {items !== undefined && <ItemsOf items={items} isOpen={isOpen(run)} />}
+      {items !== undefined && <ItemsOf items={items} isOpen={isOpen(run.outcome)} />}
       {ran && (
         <Log
           runId={runId}
           zone={timeZone}
-          isOpen={isOpen(run)}
+          isOpen={isOpen(run.outcome)}
           progress={run.progress}
           items={items?.lines.map(({ index }) => index)}
         />
@@ -129,7 +125,7 @@ function Head({ run }: OfRun) {
         <Badge label={OUTCOME_LABELS[outcome]} />
         {mayAct.value && (
           <div class="buttons aside">
-            {isOpen(run) ? (
+            {isOpen(run.outcome) ? (
               <Ask action={cancelRun(runId)} class="danger-quiet">
                 Cancel run
               </Ask>
@@ -211,7 +207,9 @@ function SpentFact({ run }: OfRun) {
   const spent = run.durationMs ?? untilNow;
   if (spent === null) return null;
   return (
-    <Fact name={isOpen(run) ? 'Running for' : 'Took'}>{isOpen(run) ? span(Math.max(0, spent)) : duration(spent)}</Fact>
+    <Fact name={isOpen(run.outcome) ? 'Running for' : 'Took'}>
+      {isOpen(run.outcome) ? span(Math.max(0, spent)) : duration(spent)}
+    </Fact>
   );
 }
 

@@ -13,14 +13,12 @@ import { FailureHelp } from './help';
 /** Several jobs, as the API chooses them. */
 export type Choice = { readonly jobs: readonly string[] } | { readonly tag: string } | { readonly pattern: string };
 
-/** The jobs to choose from. */
 export interface Scope {
   readonly all: readonly Job[];
   /** Those that the search and the filters of the page leave. Undefined: it has none. */
   readonly listed: readonly Job[] | undefined;
 }
 
-/** A change that a person confirms. */
 export interface Action {
   /** A question that names the job: "Pause nightly?" */
   readonly title: string;
@@ -69,7 +67,6 @@ interface AskProps {
   readonly children: ComponentChildren;
 }
 
-/** A button that asks a person to confirm an action. */
 export function Ask({ action, children, ...rest }: AskProps) {
   return (
     <button type="button" onClick={() => (asked.value = action)} {...rest}>
@@ -208,7 +205,6 @@ function announce(text: string): void {
   newsTimer = setTimeout(() => (news.value = undefined), NEWS_MS);
 }
 
-/** What an action has done, at the foot of the window. */
 export function News() {
   return (
     <div class="news" role="status">

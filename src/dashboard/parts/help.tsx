@@ -46,7 +46,6 @@ interface NotYetProps {
   readonly rows: number;
 }
 
-/** In the place of what has not come yet. */
 export function NotYet({ failure, what, rows }: NotYetProps) {
   if (failure === undefined) return <Skeleton rows={rows} what={what} />;
   const isLogin = failure.status === 401;
@@ -62,7 +61,6 @@ export function NotYet({ failure, what, rows }: NotYetProps) {
   );
 }
 
-/** A part of a page could not be read. */
 export function FailureLine({ failure, before = '' }: FailureProps & { readonly before?: string }) {
   return (
     <p class="problem foreign" role="status">

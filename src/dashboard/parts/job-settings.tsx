@@ -19,7 +19,6 @@ interface DueTimesProps {
   readonly failure: Failure | undefined;
 }
 
-/** The next due times, with the changes of the clock between them. */
 export function DueTimes({ kind, due, failure }: DueTimesProps) {
   return (
     <section>
@@ -56,7 +55,6 @@ function spreadNote(ms: number): string {
   return ms === 0 ? '' : `, ${span(ms)} after its due time by "spread"`;
 }
 
-/** The clocks of the job's zone change between two due times. */
 function ClockNote({ from, until, zone }: Readonly<Record<'from' | 'until' | 'zone', string>>) {
   const change = offsetAt(Date.parse(until), zone) - offsetAt(Date.parse(from), zone);
   if (change === 0) return null;

@@ -2,18 +2,17 @@ import type { TargetedKeyboardEvent } from 'preact';
 import type { Job } from '../../client/types';
 import { ATTENTION, badState, shownState } from '../../core/shown-state';
 import { changed, pageOf } from '../data/address';
-import { useHeldOrder } from '../data/held-order';
 import { topicOfState } from '../data/help-topics';
 import { now } from '../data/live';
 import { duration, span } from '../data/time';
 import { noted, outcomeWord, plural, STATE_LABELS } from '../data/words';
 import { Bars } from './bars';
 import { HelpLink } from './help';
+import { useHeldOrder } from '../data/use-live';
 import { Ago, Badge, Link, NextDue, OrderChanged, Table, Tags } from './parts';
 
 interface JobsTableProps {
   readonly all: readonly Job[];
-  /** The names of the jobs to show, in their order. */
   readonly wanted: readonly string[];
   readonly choice: string;
   readonly sort: string;
@@ -127,7 +126,6 @@ function State({ job }: { readonly job: Job }) {
   );
 }
 
-/** What the state by itself does not show. */
 function detailOf(job: Job, at: number): string {
   const { detail, overdueSince } = job;
   switch (shownState(job)) {

@@ -1,13 +1,13 @@
 import Anser from 'anser';
 import { Fragment, type RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { changed, go, param } from '../data/address';
+import { changed, param } from '../data/address';
 import { type FollowedLog, type LogEntry, useLog } from '../data/follow-log';
 import { now } from '../data/live';
 import { exactTime, fullTime, zoneOf } from '../data/time';
 import { plural } from '../data/words';
 import { FailureLine } from './help';
-import { Notice, Select, Skeleton } from './parts';
+import { Link, Notice, Select, Skeleton } from './parts';
 import { chosenItem } from './run-items';
 
 /** The colours that have a class in style.css. */
@@ -151,7 +151,6 @@ function Lines({ runId, zone, log, entries, isOpen, items = [] }: LinesProps) {
   );
 }
 
-/** Limits the log of a fan-out to one of its items. */
 function ItemSelect({ entries, items }: { readonly entries: readonly LogEntry[]; readonly items: readonly number[] }) {
   const item = chosenItem();
   const all = [
@@ -159,14 +158,7 @@ function ItemSelect({ entries, items }: { readonly entries: readonly LogEntry[];
   ];
   if (all.length === 0) return null;
   const options = all.sort((a, b) => a - b).map((one) => [String(one), `Item ${String(one)}`] as const);
-  return (
-    <Select
-      label="Lines of"
-      value={item === undefined ? '' : String(item)}
-      options={[['', 'All lines'], ...options]}
-      choose={(one) => go(changed({ item: one }))}
-    />
-  );
+  return <Select name="item" label="Lines of" options={[['', 'All lines'], ...options]} />;
 }
 
 interface FindProps {
@@ -251,17 +243,14 @@ function Line({ entry, zone, mark }: LineProps) {
       {id === undefined ? (
         <span class="n" />
       ) : (
-        <a
+        <Link
           class="n"
           href={changed({ line: id })}
           title={`Attempt ${String(attempt)}${item === undefined ? '' : `, item ${String(item)}`}: a link to this line`}
-          onClick={(event) => {
-            event.preventDefault();
-            go(changed({ line: id }), 'replace');
-          }}
+          replace
         >
           {n}
-        </a>
+        </Link>
       )}
       <time dateTime={at} title={Number.isNaN(instant) ? at : fullTime(instant, 'UTC')}>
         {Number.isNaN(instant) ? '' : exactTime(instant, zoneOf(zone), now.peek())}
@@ -275,7 +264,6 @@ function Line({ entry, zone, mark }: LineProps) {
   );
 }
 
-/** All that has come by now, as plain text. */
 function download(runId: string, entries: readonly LogEntry[]): void {
   const lines = entries.map((entry) => {
     const item = entry.item === undefined ? '' : `item ${String(entry.item)}: `;

@@ -2,10 +2,10 @@ import type { ComponentChildren, TargetedKeyboardEvent, TargetedMouseEvent } fro
 import { useEffect, useRef } from 'preact/hooks';
 import { changed, go, pageOf, param } from '../data/address';
 import { now } from '../data/live';
-import type { HeldOrder } from '../data/held-order';
 import { environment } from '../data/session';
 import { MINE, exactTime, fullTime, relative, shortTime, shownZone, zoneOf } from '../data/time';
-import type { IconName, Label } from '../data/words';
+import type { HeldOrder } from '../data/use-live';
+import { capital, type IconName, type Label, type Tone } from '../data/words';
 
 const PATHS: Readonly<Record<IconName, string>> = {
   alert: 'M8 2.2 14.4 13.4H1.6ZM8 6.4v3.2M8 11.4v.2',
@@ -43,13 +43,17 @@ export function Badge({ label }: { readonly label: Label }) {
 interface LinkProps {
   readonly href: string;
   readonly class?: string;
+  readonly title?: string;
   readonly current?: boolean;
+  /** What is chosen on a page makes no separate entry in the history. */
+  readonly replace?: boolean;
   readonly children: ComponentChildren;
 }
 
-export function Link({ href, current, children, ...rest }: LinkProps) {
+export function Link({ href, current, replace, children, ...rest }: LinkProps) {
+  const onClick = (event: TargetedMouseEvent<HTMLAnchorElement>): void => follow(event, replace);
   return (
-    <a href={href} onClick={follow} aria-current={current === true ? 'page' : undefined} {...rest}>
+    <a href={href} onClick={onClick} aria-current={current === true ? 'page' : undefined} {...rest}>
       {children}
     </a>
   );
@@ -67,7 +71,6 @@ export function Tags({ tags, hrefOf }: Tagged & { readonly hrefOf: (tag: string)
   );
 }
 
-/** The way up from a page. */
 export function Crumbs({ job }: { readonly job?: string | undefined }) {
   return (
     <nav class="crumbs" aria-label="Path">
@@ -77,11 +80,11 @@ export function Crumbs({ job }: { readonly job?: string | undefined }) {
   );
 }
 
-export function follow(event: TargetedMouseEvent<HTMLAnchorElement>): void {
+export function follow(event: TargetedMouseEvent<HTMLAnchorElement>, replace = false): void {
   // A new tab or window is the browser's to open.
   if (event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
   event.preventDefault();
-  go(event.currentTarget.getAttribute('href') ?? '.');
+  go(event.currentTarget.getAttribute('href') ?? '.', replace ? 'replace' : 'push');
 }
 
 interface TimeProps {
@@ -101,7 +104,6 @@ export function Exact(props: TimeProps) {
   return <Shown {...props} as={exactTime} />;
 }
 
-/** How long ago, or in how long. */
 export function Ago(props: TimeProps) {
   return <Shown {...props} as={(instant, _, at) => relative(instant, at)} />;
 }
@@ -131,19 +133,16 @@ function inBothZones(at: number, zone: string | null | undefined): string {
   return [...zones].map((one) => fullTime(at, one)).join('\n');
 }
 
-/** A box that stands where data cannot. */
-export function Notice({
-  title,
-  children,
-  tone = 'calm',
-}: {
-  readonly title: string;
+interface NoticeProps {
+  readonly title?: string;
+  readonly tone?: Tone;
   readonly children?: ComponentChildren;
-  readonly tone?: 'calm' | 'bad' | 'warn';
-}) {
+}
+
+export function Notice({ title, tone = 'calm', children }: NoticeProps) {
   return (
     <div class={`notice ${tone}`}>
-      <h2>{title}</h2>
+      {title !== undefined && <h2>{title}</h2>}
       {children}
     </div>
   );
@@ -158,8 +157,7 @@ export function NoJobs() {
 }
 
 export function sentence(text: string): string {
-  const first = text.slice(0, 1).toUpperCase();
-  return `${first}${text.slice(1)}${/[.!?…]$/.test(text) ? '' : '.'}`;
+  return `${capital(text)}${/[.!?…]$/.test(text) ? '' : '.'}`;
 }
 
 /** The platform's own page, which comes back to this address. Below `keyed/` the browser asks for a key. */
@@ -187,15 +185,11 @@ export function Skeleton({ rows, what }: { readonly rows: number; readonly what:
 }
 
 /** Waits above rows that stay where they are: the order changes when a person wants it. */
-interface OrderChangedProps {
-  readonly order: HeldOrder;
-  readonly what?: string;
-}
-
-export function OrderChanged({ order: { stale, sortAgain }, what = 'The order has changed.' }: OrderChangedProps) {
+export function OrderChanged({ order, what = 'order' }: { readonly order: HeldOrder; readonly what?: string }) {
+  const { stale, sortAgain } = order;
   return (
     <p class={`resort ${stale ? '' : 'hidden'}`}>
-      {what}{' '}
+      The {what} has changed.{' '}
       <button type="button" class="link" disabled={!stale} onClick={sortAgain}>
         Show
       </button>
@@ -205,13 +199,11 @@ export function OrderChanged({ order: { stale, sortAgain }, what = 'The order ha
 
 interface FactProps {
   readonly name: string;
-  /** What stands below it, smaller. */
   readonly more?: ComponentChildren;
   /** Its value. Without one, nothing is shown. */
   readonly children: ComponentChildren;
 }
 
-/** One name with its value, in a list of facts. */
 export function Fact({ name, more, children }: FactProps) {
   if (children === null || children === undefined || children === false) return null;
   return (
@@ -253,17 +245,30 @@ export function SearchBox({ of }: { readonly of: string }) {
 }
 
 interface SelectProps {
+  /** The parameter of the address that it sets. The first option is chosen without one. */
+  readonly name: string;
   readonly label: string;
-  readonly value: string;
   readonly options: readonly (readonly [value: string, text: string])[];
-  readonly choose: (value: string) => void;
   readonly class?: string;
+  /** Whether it changes only the looks of a page. Otherwise its list begins again. */
+  readonly replace?: boolean;
 }
 
 /** A choice that takes effect at once. */
-export function Select({ label, value, options, choose, ...rest }: SelectProps) {
+export function Select({ name, label, options, replace = false, ...rest }: SelectProps) {
+  const [first = ''] = options[0] ?? [];
+  const choose = (value: string): void => {
+    const chosen = { [name]: value === first ? undefined : value };
+    if (replace) go(changed(chosen), 'replace');
+    else go(changed({ ...chosen, page: undefined, cursor: undefined }));
+  };
   return (
-    <select aria-label={label} value={value} onChange={({ currentTarget }) => choose(currentTarget.value)} {...rest}>
+    <select
+      aria-label={label}
+      value={param(name) ?? first}
+      onChange={({ currentTarget }) => choose(currentTarget.value)}
+      {...rest}
+    >
       {options.map(([one, text]) => (
         <option key={one} value={one}>
           {text}
@@ -281,19 +286,11 @@ export function tagsOf(jobs: readonly Tagged[]): readonly string[] {
   return [...new Set(jobs.flatMap(({ tags }) => tags))].toSorted();
 }
 
-/** Limits a list to the jobs with one tag. */
 export function TagSelect({ jobs }: { readonly jobs: readonly Tagged[] }) {
   const chosen = param('tag');
   const tags = tagsOf([...jobs, { tags: chosen === undefined ? [] : [chosen] }]);
   if (tags.length === 0) return null;
-  return (
-    <Select
-      label="Tag"
-      value={chosen ?? ''}
-      options={[['', 'All tags'], ...tags.map((tag) => [tag, tag] as const)]}
-      choose={(tag) => go(changed({ tag, page: undefined }))}
-    />
-  );
+  return <Select name="tag" label="Tag" options={[['', 'All tags'], ...tags.map((tag) => [tag, tag] as const)]} />;
 }
 
 type Column = readonly [
@@ -308,7 +305,6 @@ interface TableProps {
   readonly columns: readonly Column[];
   readonly above?: ComponentChildren;
   readonly onKeyDown?: (event: TargetedKeyboardEvent<HTMLElement>) => void;
-  /** Its rows. */
   readonly children: ComponentChildren;
 }
 
@@ -333,7 +329,6 @@ export function Table({ name, kind, columns, above, onKeyDown, children }: Table
   );
 }
 
-/** What a list leaves out, each with its reason. */
 export function Warnings({ texts }: { readonly texts: readonly string[] }) {
   return (
     <>
@@ -346,14 +341,12 @@ export function Warnings({ texts }: { readonly texts: readonly string[] }) {
   );
 }
 
-interface OlderPagesProps {
-  /** Where the next page begins; null: this is the last one. */
-  readonly cursor: string | null;
-  readonly of: string;
-}
-
-/** Leads through a list that is newest first. */
-export function OlderPages({ cursor, of }: OlderPagesProps) {
+/**
+ * Leads through a list that is newest first.
+ *
+ * @param cursor where the next page begins; null: this is the last one
+ */
+export function OlderPages({ cursor, of }: { readonly cursor: string | null; readonly of: string }) {
   const isFirst = param('cursor') === undefined;
   if (cursor === null && isFirst) return null;
   return (
@@ -366,13 +359,11 @@ export function OlderPages({ cursor, of }: OlderPagesProps) {
 
 interface PagesProps {
   readonly page: number;
-  /** How many rows a page has. */
   readonly size: number;
   readonly count: number;
   readonly of: string;
 }
 
-/** Links to the pages before and after, if there are several. */
 export function Pages({ page, size, count, of }: PagesProps) {
   const pages = Math.ceil(count / size);
   if (pages <= 1) return null;
@@ -388,7 +379,6 @@ export function Pages({ page, size, count, of }: PagesProps) {
   );
 }
 
-/** The environment's name in its colour. */
 export function EnvironmentChip() {
   const shown = environment.value;
   if (shown === undefined) return null;

@@ -8,24 +8,38 @@ import { Select } from './parts';
 
 /** The parameters of the address that choose runs. */
 export const FILTERS = ['outcome', 'trigger', 'channel', 'actor', 'note', 'of', 'tag', 'hours'] as const;
-type Filter = (typeof FILTERS)[number];
 
 export const NO_FILTER = Object.fromEntries([...FILTERS, 'cursor'].map((name) => [name, undefined]));
 
-export const CHANNELS = {
-  schedule: 'the schedule',
-  browser: 'a browser',
-  shell: 'a shell',
-  key: 'a key',
-  app: 'an app',
-} as const;
+const ASKED_BY = [
+  ['browser', 'A browser'],
+  ['shell', 'A shell'],
+  ['key', 'A key'],
+  ['app', 'An app'],
+] as const;
+
+/** From where a change was made. */
+export const CHANNELS = [['', 'From anywhere'], ...ASKED_BY] as const;
+const RUN_CHANNELS = [['', 'From anywhere'], ['schedule', 'The schedule'], ...ASKED_BY] as const;
 
 export const HOURS = [
+  ['', 'Any time'],
   ['1', 'The last hour'],
   ['12', 'The last 12 hours'],
   ['24', 'The last 24 hours'],
   ['48', 'The last two days'],
   ['168', 'The last week'],
+] as const;
+
+const OUTCOMES = [
+  ['', 'All outcomes'],
+  ['bad', 'Failed in any way'],
+  ...Object.entries(OUTCOME_LABELS).map(([outcome, { word }]) => [outcome, word] as const),
+] as const;
+
+const TRIGGERS = [
+  ['', 'Started by anything'],
+  ...RUN_TRIGGERS.map((trigger) => [trigger, capital(wordOf(trigger))] as const),
 ] as const;
 
 /**
@@ -46,40 +60,20 @@ export function runsPath(job: string | undefined, limit: number, until = now.pee
   });
 }
 
-function choose(filter: string, value: string): void {
-  go(changed({ [filter]: value, cursor: undefined }));
-}
-
 /**
  * Chooses runs by their outcome, by what started them, and by who asked for them.
  *
  * @param ofAll whether the runs are those of all jobs, to choose from by job, tag and time too
  */
 export function RunFilters({ ofAll = false }: { readonly ofAll?: boolean }) {
-  const outcomes = Object.entries(OUTCOME_LABELS).map(([outcome, { word }]) => [outcome, word] as const);
   return (
     <div class="line filters">
-      {ofAll && <Choice filter="hours" label="When the runs were due" all="Any time" options={HOURS} />}
+      {ofAll && <Select name="hours" label="When the runs were due" options={HOURS} />}
       {ofAll && <Words filter="of" label="The job of the runs" hint="Job" most={63} />}
       {ofAll && <Words filter="tag" label="The tag of the jobs" hint="Tag" most={100} />}
-      <Choice
-        filter="outcome"
-        label="Outcome of the runs"
-        all="All outcomes"
-        options={[['bad', 'Failed in any way'], ...outcomes]}
-      />
-      <Choice
-        filter="trigger"
-        label="What started the runs"
-        all="Started by anything"
-        options={RUN_TRIGGERS.map((trigger) => [trigger, wordOf(trigger)])}
-      />
-      <Choice
-        filter="channel"
-        label="From where they were requested"
-        all="From anywhere"
-        options={Object.entries(CHANNELS)}
-      />
+      <Select name="outcome" label="Outcome of the runs" options={OUTCOMES} />
+      <Select name="trigger" label="What started the runs" options={TRIGGERS} />
+      <Select name="channel" label="From where they were requested" options={RUN_CHANNELS} />
       <Words filter="actor" label="Who requested the runs" hint="Asked by" most={100} />
       <Words filter="note" label="Why the runs were requested" hint="Note" most={200} />
     </div>
@@ -87,7 +81,7 @@ export function RunFilters({ ofAll = false }: { readonly ofAll?: boolean }) {
 }
 
 interface WordsProps {
-  readonly filter: Filter;
+  readonly filter: (typeof FILTERS)[number];
   readonly label: string;
   readonly hint: string;
   readonly most: number;
@@ -100,28 +94,9 @@ function Words({ filter, label, hint, most }: WordsProps) {
       aria-label={label}
       placeholder={hint}
       value={param(filter) ?? ''}
-      onChange={({ currentTarget: { value } }) => choose(filter, value.trim())}
+      onChange={({ currentTarget: { value } }) => go(changed({ [filter]: value.trim(), cursor: undefined }))}
       autocomplete="off"
       maxLength={most}
-    />
-  );
-}
-
-interface ChoiceProps {
-  /** The parameter of the address. */
-  readonly filter: string;
-  readonly label: string;
-  readonly all: string;
-  readonly options: readonly (readonly [value: string, word: string])[];
-}
-
-export function Choice({ filter, label, all, options }: ChoiceProps) {
-  return (
-    <Select
-      label={label}
-      value={param(filter) ?? ''}
-      options={[['', all], ...options.map(([value, word]) => [value, capital(word)] as const)]}
-      choose={(value) => choose(filter, value)}
     />
   );
 }

@@ -11,7 +11,6 @@ type Items = NonNullable<OneRun['items']>;
 const FIRST = 20;
 const RANGES = 50;
 
-/** The item in the address, to which the log is limited. */
 export function chosenItem(): number | undefined {
   const text = param('item');
   return text !== undefined && /^\d{1,5}$/.test(text) ? Number(text) : undefined;

@@ -2,13 +2,13 @@ import type { Runs, RunSummary } from '../../client/types';
 import { reasonText, wordOf } from '../../core/guide';
 import { changed, hasParam, pageOf } from '../data/address';
 import type { Failure } from '../data/api';
-import { type HeldOrder, useHeldRuns } from '../data/held-order';
 import { topicOf } from '../data/help-topics';
 import { duration, fullTime, zoneOf } from '../data/time';
-import { noted, OUTCOME_LABELS, plural } from '../data/words';
+import { isOpen, noted, OUTCOME_LABELS, plural } from '../data/words';
 import { HelpLink, NotYet } from './help';
 import { Badge, Link, Notice, OlderPages, OrderChanged, Table, Warnings } from './parts';
 import { FILTERS, NO_FILTER, RunFilters } from './run-filters';
+import { type HeldOrder, useHeldRuns } from '../data/use-live';
 import { runHref, runTitle } from './runs-over-time';
 
 /** A job's page begins with so many of its runs. */
@@ -64,7 +64,7 @@ export function Listed({ runs: { runs, problems, cursor }, order, selection }: L
   return (
     <>
       <div class="newer">
-        <OrderChanged order={order} what="The list has changed." />
+        <OrderChanged order={order} what="list" />
       </div>
       <Warnings texts={problems} />
       {runs.length > 0 ? (
@@ -101,7 +101,6 @@ const COLUMNS = [
   ['Took', 'r-took'],
 ] as const;
 
-/** The columns of a list of all jobs. */
 function columnsOf(selection: Selection | undefined) {
   if (selection === undefined) return [];
   const choose = [<span class="visually-hidden">Choose</span>, 'r-choose'] as const;
@@ -110,7 +109,7 @@ function columnsOf(selection: Selection | undefined) {
 
 /** Whether one request repeats it: it is over, and no stretch of due times. */
 function isRepeatable({ outcome, count }: RunSummary): boolean {
-  return outcome !== 'running' && outcome !== 'retrying' && count === 1;
+  return !isOpen(outcome) && count === 1;
 }
 
 interface RunRowProps {
@@ -118,6 +117,7 @@ interface RunRowProps {
   readonly selection: Selection | undefined;
 }
 
+/** The cells of a list of all jobs. */
 function OfAllJobs({ run, selection }: RunRowProps) {
   if (selection === undefined) return null;
   const { job, runId } = run;

@@ -22,7 +22,6 @@ interface Point {
   readonly bad: boolean;
 }
 
-/** How long runs took, over time. */
 export function Trend({ runs, zone }: { readonly runs: readonly RunSummary[]; readonly zone: string | null }) {
   const points = runs
     .flatMap(({ scheduledFor, durationMs, outcome }): Point[] =>

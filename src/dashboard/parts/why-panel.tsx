@@ -70,7 +70,7 @@ const LABELS: Readonly<Record<Why['outcome'], Label>> = {
 function Answer({ why, zone }: { readonly why: Why; readonly zone: string | null }) {
   const { outcome, text, warnings, runId, time, backfills } = why;
   return (
-    <Notice title="">
+    <Notice>
       <p>
         <Badge label={LABELS[outcome]} /> <Time at={time} zone={zone} />
       </p>
