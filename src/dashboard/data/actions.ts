@@ -3,9 +3,24 @@ import { ApiError, change } from './api';
 import { go, pageOf } from './address';
 import type { Job, Jobs, OneJob, OneRun, PausedMany, RunSummary } from '../../client/types';
 import { reportSkippedTimes } from '../pages/skipped-times';
+import type { Operation } from '../../client/operations';
 import { plural } from './words';
 
 type Controlled = Pick<OneJob, 'name' | 'controlVersion'>;
+
+interface MakesOptions {
+  /** What belongs to the change beside what a person adds. */
+  readonly body?: object;
+  readonly version?: string;
+}
+
+/** Carries an action out by one change. */
+function makes(id: Operation, of: string, news: string, { body, version }: MakesOptions = {}): Action['carryOut'] {
+  return async ({ note, until }) => {
+    await change(id, [of], { ...body, note, until }, { version });
+    return news;
+  };
+}
 
 export function pauseJob({ name, controlVersion: version }: Controlled): Action {
   return {
@@ -15,10 +30,7 @@ export function pauseJob({ name, controlVersion: version }: Controlled): Action 
     decline: 'Leave it running',
     note: 'needed',
     until: 'until a person resumes it',
-    async carryOut({ note, until }) {
-      await change('pauseJob', [name], { note, until }, { version });
-      return `Job ${name} is paused`;
-    },
+    carryOut: makes('pauseJob', name, `Job ${name} is paused`, { version }),
   };
 }
 
@@ -58,10 +70,7 @@ export function startBackfill(name: string, span: object, runs: number): Action 
     effect: `${plural(runs, 'due time runs', 'due times run')}, one after another. Due times that pass meanwhile go first.`,
     verb: 'Start back-fill',
     decline: 'Do not run',
-    async carryOut({ note }) {
-      await change('startBackfill', [name], { ...span, note });
-      return `The back-fill of ${name} is started`;
-    },
+    carryOut: makes('startBackfill', name, `The back-fill of ${name} is started`, { body: span }),
   };
 }
 
@@ -72,10 +81,7 @@ export function stopBackfill({ name, controlVersion: version }: Controlled): Act
     verb: 'Stop back-fill',
     decline: 'Let it run',
     note: 'none',
-    async carryOut() {
-      await change('stopBackfill', [name], {}, { version });
-      return `The back-fill of ${name} is stopped`;
-    },
+    carryOut: makes('stopBackfill', name, `The back-fill of ${name} is stopped`, { version }),
   };
 }
 
@@ -130,10 +136,7 @@ export function cancelRun(runId: string): Action {
     verb: 'Cancel run',
     decline: 'Let it run',
     danger: true,
-    async carryOut({ note }) {
-      await change('cancelRun', [runId], { note });
-      return 'Cancellation requested';
-    },
+    carryOut: makes('cancelRun', runId, 'Cancellation requested'),
   };
 }
 
@@ -143,10 +146,7 @@ export function acknowledge({ name, controlVersion: version }: Controlled): Acti
     effect: 'You take care of them. Until its next success, the job is listed below the unacknowledged ones.',
     verb: 'Acknowledge',
     until: 'until its next success',
-    async carryOut({ note, until }) {
-      await change('acknowledge', [name], { note, until }, { version });
-      return `The failures of ${name} are acknowledged`;
-    },
+    carryOut: makes('acknowledge', name, `The failures of ${name} are acknowledged`, { version }),
   };
 }
 
@@ -156,10 +156,7 @@ export function unacknowledge({ name, controlVersion: version }: Controlled): Ac
     effect: 'The job is listed again among the unacknowledged ones.',
     verb: 'Lift acknowledgement',
     note: 'none',
-    async carryOut() {
-      await change('unacknowledge', [name], {}, { version });
-      return `The acknowledgement of ${name} is removed`;
-    },
+    carryOut: makes('unacknowledge', name, `The acknowledgement of ${name} is removed`, { version }),
   };
 }
 
@@ -185,10 +182,7 @@ export function cordon(deployment: string): Action {
     effect: 'This deployment finishes what it runs and claims nothing new. The others carry on.',
     verb: 'Cordon',
     note: 'needed',
-    async carryOut({ note }) {
-      await change('cordonDeployment', [deployment], { note });
-      return `Deployment ${deployment} is cordoned`;
-    },
+    carryOut: makes('cordonDeployment', deployment, `Deployment ${deployment} is cordoned`),
   };
 }
 
@@ -197,10 +191,7 @@ export function uncordon(deployment: string): Action {
     title: `Lift the cordon of ${deployment}?`,
     effect: 'This deployment claims due times again.',
     verb: 'Lift cordon',
-    async carryOut({ note }) {
-      await change('uncordonDeployment', [deployment], { note });
-      return `Deployment ${deployment} claims again`;
-    },
+    carryOut: makes('uncordonDeployment', deployment, `Deployment ${deployment} claims again`),
   };
 }
 

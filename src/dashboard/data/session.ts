@@ -15,6 +15,11 @@ export const mayAct = computed(() => {
 /** Whose jobs these are: it stands in the header, the title and every confirmation. */
 export const environment = computed(() => session.value?.version.environment ?? undefined);
 
+/** Its colour, for style.css. */
+export const environmentStyle = computed(() =>
+  environment.value === undefined ? {} : { '--environment': `var(--${environment.value.color})` },
+);
+
 /** Whether the first question for the caller has been answered. */
 export const isSettled = computed(() => session.value !== undefined || sessionFailure.value !== undefined);
 

@@ -1,7 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { hasParam, pageOf, param } from '../data/address';
 import { live, now, refresh } from '../data/live';
-import { environment, loadSession, session } from '../data/session';
+import { environment, environmentStyle, loadSession, session } from '../data/session';
 import { applyTheme, nextTheme, theme } from '../data/theme';
 import { ZONES } from '../data/time';
 import { ActionDialog, News } from '../parts/action-dialog';
@@ -79,7 +79,7 @@ export function App() {
 function Header() {
   const me = session.value?.me;
   return (
-    <header class={`top ${environment.value?.color ?? ''}`}>
+    <header class="top" style={environmentStyle.value}>
       <Link href={pageOf({})} class="brand">
         cronlease
       </Link>

@@ -41,6 +41,8 @@ const LABELS: Readonly<Record<Entry['state'], Label>> = {
   begun: { word: 'Begun', icon: 'alert', tone: 'warn' },
 };
 
+const COLUMNS = [['When', undefined, 150], ['Who', undefined, 240], ['What'], ['Why']] as const;
+
 export function AuditPage() {
   const [openedAt] = useState(() => now.peek());
   const path = pathOf('listAudit', [], {
@@ -89,7 +91,7 @@ function Loaded({ audit: { entries, problems, cursor } }: { readonly audit: Audi
           <p>Whatever a person or a key changes is recorded here: who, when, from where, and why.</p>
         </Notice>
       ) : (
-        <Table name="Changes" kind="slim changes" columns={[['When'], ['Who'], ['What'], ['Why']]}>
+        <Table name="Changes" kind="slim changes" columns={COLUMNS}>
           {entries.map((entry) => (
             <Row key={entry.id} entry={entry} />
           ))}

@@ -26,11 +26,11 @@ export function JobsTable({ all, wanted, choice, sort }: JobsTableProps) {
       name="Jobs"
       kind="jobs"
       columns={[
-        [<SortLink by="name">Job</SortLink>, 'c-job', sort === 'name' && 'ascending'],
-        [<SortLink by="worst">State</SortLink>, 'c-state', sort === 'worst' && 'ascending'],
-        ['Last outcomes', 'c-bars'],
-        [<SortLink by="last">Last run</SortLink>, 'c-last', sort === 'last' && 'descending'],
-        [<SortLink by="next">Next due</SortLink>, 'c-next', sort === 'next' && 'ascending'],
+        [<SortLink by="name">Job</SortLink>, 'c-job', undefined, sort === 'name' && 'ascending'],
+        [<SortLink by="worst">State</SortLink>, 'c-state', 280, sort === 'worst' && 'ascending'],
+        ['Last outcomes', 'c-bars', 194],
+        [<SortLink by="last">Last run</SortLink>, 'c-last', 206, sort === 'last' && 'descending'],
+        [<SortLink by="next">Next due</SortLink>, 'c-next', 142, sort === 'next' && 'ascending'],
       ]}
       above={<OrderChanged order={order} />}
       onKeyDown={moveFocus}

@@ -2,7 +2,7 @@ import type { ComponentChildren, TargetedKeyboardEvent, TargetedMouseEvent } fro
 import { useEffect, useRef } from 'preact/hooks';
 import { changed, go, pageOf, param } from '../data/address';
 import { now } from '../data/live';
-import { environment } from '../data/session';
+import { environment, environmentStyle } from '../data/session';
 import { MINE, exactTime, fullTime, relative, shortTime, shownZone, zoneOf } from '../data/time';
 import type { HeldOrder } from '../data/use-live';
 import { capital, type IconName, type Label, type Tone } from '../data/words';
@@ -296,6 +296,8 @@ export function TagSelect({ jobs }: { readonly jobs: readonly Tagged[] }) {
 type Column = readonly [
   heading: ComponentChildren,
   column?: string | undefined,
+  /** In pixels. Default: what the others leave. */
+  width?: number | undefined,
   order?: 'ascending' | 'descending' | false,
 ];
 
@@ -316,8 +318,15 @@ export function Table({ name, kind, columns, above, onKeyDown, children }: Table
       <table role="table" aria-label={name}>
         <thead role="rowgroup">
           <tr role="row">
-            {columns.map(([heading, column, order = false], index) => (
-              <th key={index} role="columnheader" scope="col" class={column} aria-sort={order || undefined}>
+            {columns.map(([heading, column, width, order = false], index) => (
+              <th
+                key={index}
+                role="columnheader"
+                scope="col"
+                class={column}
+                style={{ width }}
+                aria-sort={order || undefined}
+              >
                 {heading}
               </th>
             ))}
@@ -384,7 +393,7 @@ export function EnvironmentChip() {
   if (shown === undefined) return null;
   // A long name is cut off.
   return (
-    <span class={`environment ${shown.color}`} title={shown.name}>
+    <span class="environment" style={environmentStyle.value} title={shown.name}>
       {shown.name}
     </span>
   );

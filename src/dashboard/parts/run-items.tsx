@@ -65,7 +65,7 @@ function listOf(ranges: NonNullable<Items['notEnded']>): string {
 
 type Row = Omit<Items['lines'][number], 'state'> & { readonly state: keyof typeof OUTCOME_LABELS };
 
-const COLUMNS = [['Item', 'i-item'], ['State'], ['Attempts', 'i-calls'], ['Took', 'r-took']] as const;
+const COLUMNS = [['Item', 'i-item'], ['State'], ['Attempts', 'i-calls', 100], ['Took', 'r-took', 104]] as const;
 
 function Rows({ rows }: { readonly rows: readonly Row[] }) {
   const chosen = chosenItem();

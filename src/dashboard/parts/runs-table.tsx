@@ -94,17 +94,17 @@ export function Listed({ runs: { runs, problems, cursor }, order, selection }: L
 }
 
 const COLUMNS = [
-  ['Due', 'r-due'],
+  ['Due', 'r-due', 150],
   ['Outcome', 'r-outcome'],
-  ['Started by', 'r-by'],
-  ['Late', 'r-late'],
-  ['Took', 'r-took'],
+  ['Started by', 'r-by', 140],
+  ['Late', 'r-late', 104],
+  ['Took', 'r-took', 104],
 ] as const;
 
 function columnsOf(selection: Selection | undefined) {
   if (selection === undefined) return [];
-  const choose = [<span class="visually-hidden">Choose</span>, 'r-choose'] as const;
-  return [...(selection.choose === undefined ? [] : [choose]), ['Job', 'r-job'] as const];
+  const choose = [<span class="visually-hidden">Choose</span>, 'r-choose', 40] as const;
+  return [...(selection.choose === undefined ? [] : [choose]), ['Job', 'r-job', 220] as const];
 }
 
 /** Whether one request repeats it: it is over, and no stretch of due times. */
