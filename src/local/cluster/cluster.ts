@@ -5,11 +5,9 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { LogLine } from '../host/core-api';
 import { type Azurite, startAzurite } from './azurite';
-import { describeExit } from './child';
-import { ClusterError } from './cluster-error';
+import { describeExit, ClusterError, type Guard, startGuard } from './child';
 import { type ClusterEvent, type ClusterInstance, createDeployment } from './deployment';
-import { type Guard, startGuard } from './guard';
-import { SERVERS, type ServerName, type ServerTitle } from '../servers/servers';
+import { SERVERS, type ServerName, type ServerTitle, startStorageServer } from '../servers/servers';
 import { createTimerLocks, type TimerLocks } from './instance';
 
 /** The servers that a cluster can start. */
@@ -231,8 +229,8 @@ interface Server extends Pick<Azurite, 'pid' | 'connectionString' | 'exited'> {
 
 async function startOwn({ server, app, data }: ClusterOptions, guard: Guard): Promise<Server> {
   if (server === undefined || server === 'azurite') return { name: 'Azurite', ...(await startAzurite(app, data)) };
-  const { title, start, end } = SERVERS[server];
-  const { pid, url, exited, stop } = await start({ data, guard });
+  const { title, end } = SERVERS[server];
+  const { pid, url, exited, stop } = await startStorageServer(server, { data, guard });
   return { name: title, pid, connectionString: url, exited, stop: () => stop(end), kill: () => stop() };
 }
 

@@ -2,8 +2,7 @@ import { given } from '../../core/given';
 import { type CoordinatorEvent, EVENT_PREFIX } from '../../core/event';
 import { parsedJson } from '../../core/metadata';
 import type { LogLine } from '../host/core-api';
-import { describeExit } from './child';
-import type { Guard } from './guard';
+import { describeExit, type Guard } from './child';
 import { type InstanceFacts, type InstanceOptions, type RunningInstance, startInstance } from './instance';
 
 type Told = Omit<CoordinatorEvent, 'event' | 'job' | 'at' | 'scheduledFor' | 'through' | 'trigger' | 'traceId'>;

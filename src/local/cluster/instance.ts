@@ -1,6 +1,5 @@
 import type { LogLine } from '../host/core-api';
-import { type Child, describeExit, type Exit, startChild } from './child';
-import { ClusterError } from './cluster-error';
+import { type Child, describeExit, type Exit, startChild, ClusterError } from './child';
 import type { FromHost, FunctionSeen, ToHost } from './messages';
 
 export interface InstanceOptions {

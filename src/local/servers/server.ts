@@ -1,12 +1,9 @@
-import { execFileSync, spawn } from 'node:child_process';
-import { accessSync, constants, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { accessSync, constants, readdirSync } from 'node:fs';
 import net, { type AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Exit } from '../cluster/child';
-import { ClusterError } from '../cluster/cluster-error';
-import type { Guard } from '../cluster/guard';
+import { ClusterError, type Exit, type Guard } from '../cluster/child';
 
 const START_MS = 30_000;
 const POLL_MS = 20;
@@ -22,11 +19,6 @@ export function findProgram(name: string): string | undefined {
   // Debian puts servers where no user's PATH has them. A PATH without its other programs is to find none of them.
   const folders = given.includes('/usr/bin') ? [...given, '/usr/sbin', ...postgresFolders()] : given;
   return folders.map((folder) => path.join(folder, name)).find(isExecutable);
-}
-
-/** @param how to install it */
-export function notInstalled(title: string, how: string, instead: string): ClusterError {
-  return new ClusterError(`${title} is not installed here. Install it, ${how}, or pass --storage ${instead}.`);
 }
 
 function postgresFolders(): string[] {
@@ -46,11 +38,6 @@ function isExecutable(file: string): boolean {
   } catch {
     return false;
   }
-}
-
-/** The first line of what a program says of its version. */
-export function versionOf(program: string): string {
-  return execFileSync(program, ['--version'], { encoding: 'utf8' }).split('\n')[0] ?? '';
 }
 
 const given = new Set<number>();
@@ -100,39 +87,15 @@ export interface StorageServerOptions {
   /** Undefined: any free one. */
   readonly port?: number | undefined;
   readonly guard?: Guard | undefined;
-}
-
-/**
- * Starts a server in the folder of its data, or in a temporary one, which is removed with it.
- *
- * @param name of the temporary folder
- */
-export async function startInFolder(
-  name: string,
-  { data, port, guard }: StorageServerOptions,
-  start: (folder: string, port: number) => Promise<{ readonly url: string; readonly server: Server }>,
-): Promise<StorageServer> {
-  const folder = data ?? mkdtempSync(path.join(tmpdir(), `cronlease-${name}-`));
-  if (data === undefined) guard?.remove(folder);
-  const remove = (): void => {
-    if (data === undefined) rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
-  };
-  try {
-    const at = port ?? (await freePort());
-    const { url, server } = await start(folder, at);
-    return {
-      ...server,
-      url,
-      port: at,
-      async stop(signal) {
-        await server.stop(signal);
-        remove();
-      },
-    };
-  } catch (error) {
-    remove();
-    throw error;
-  }
+  /**
+   * Further settings, each a name and its values, such as `['appendfsync', 'everysec']`. Those of Consul are options of
+   * its agent.
+   */
+  readonly settings?: readonly (readonly string[])[];
+  /** Whether to resolve only once it serves clients, which the first members of a cluster cannot. Default: true. */
+  readonly untilReady?: boolean;
+  /** The number of a server in its ensemble of ZooKeeper. */
+  readonly id?: number;
 }
 
 interface ServerOptions {
@@ -147,7 +110,7 @@ interface ServerOptions {
   /** The user that it runs as; undefined: this process's own. */
   readonly user?: { readonly uid: number; readonly gid: number } | undefined;
   /** The signal that ends it at once. */
-  readonly end?: NodeJS.Signals;
+  readonly end?: NodeJS.Signals | undefined;
 }
 
 /**
