@@ -1,7 +1,35 @@
 import type { TypedData } from '../host/rpc';
-import { functionOf, toJson } from './activities';
-import { type Entity, type EntityRequest, type EntityResponse, parseId, schedulerId } from './entity';
-import type { HubState } from './hub-state';
+import { functionOf, type HubState, thrown, toJson } from './hub-state';
+
+/** One operation that an entity is asked for. */
+export interface EntityRequest {
+  /** The same each time that the request is sent. */
+  readonly id: string;
+  readonly operation: string;
+  /** JSON; undefined: none. */
+  readonly input: string | undefined;
+  /** The orchestration that waits for the answer; undefined: it is a signal. */
+  readonly from?: { readonly instance: string; readonly task: number };
+}
+
+/** The answer to a request, in the extension's own form. */
+export interface EntityResponse {
+  /** JSON. */
+  readonly result?: string;
+  readonly exceptionType?: string;
+}
+
+/** An entity. It carries out its requests one after another. */
+export interface Entity {
+  /** Such as `@counter@a`. */
+  readonly id: string;
+  exists: boolean;
+  /** JSON. */
+  state: string | undefined;
+  queue: EntityRequest[];
+  /** By the ids of their requests, oldest first. */
+  answers: (readonly [string, EntityResponse])[];
+}
 
 /** The newest answers of an entity are kept, so that a request which comes twice is carried out once. */
 const KEEP_ANSWERS = 100;
@@ -32,12 +60,11 @@ export function createEntities(
   answer: (request: EntityRequest, response: EntityResponse) => void,
 ): Entities {
   const { options } = state;
-  const functions = new Map(options.entities.map((fn) => [fn.name.toLowerCase(), fn]));
   const entities = new Map(options.files.loadEntities().map((entity) => [entity.id, entity]));
   const busy = new Set<string>();
 
   const send = (id: string, request: EntityRequest): void => {
-    functionOf(functions, parseId(id).name, 'an entity');
+    functionOf(options, parseId(id).name, 'entity');
     const entity: Entity = entities.get(id) ?? { id, exists: false, state: undefined, queue: [], answers: [] };
     entities.set(id, entity);
     const known = entity.answers.find(([answered]) => answered === request.id);
@@ -88,14 +115,14 @@ export function createEntities(
       ...(input !== undefined && { input }),
     }));
     try {
-      const fn = functionOf(functions, self.name, 'an entity');
+      const fn = functionOf(options, self.name, 'entity');
       const trigger: TypedData = { string: JSON.stringify({ self, exists, state: before ?? null, batch: requests }) };
       const result = JSON.parse(toJson((await options.invoke(fn, { trigger })).returnValue) ?? '{}') as BatchResult;
       const failed = result.results.flatMap(({ isError }, index) => (isError ? [batch[index]?.operation] : []));
       for (const operation of failed) options.onError(self.name, `Error in operation '${String(operation)}' of ${id}`);
       return result;
     } catch (error) {
-      const { message, stack = message } = error instanceof Error ? error : new Error(String(error));
+      const { message, stack } = thrown(error);
       options.onError(self.name, stack);
       const results = batch.map(() => ({ isError: true, result: JSON.stringify(message) }));
       return { entityExists: exists, ...(before !== undefined && { entityState: before }), results, signals: [] };
@@ -130,4 +157,14 @@ export function createEntities(
 function responseOf(result: BatchResult['results'][number] | undefined): EntityResponse {
   const { isError = true, result: value } = result ?? {};
   return { ...(value !== undefined && { result: value }), ...(isError && { exceptionType: 'Error' }) };
+}
+
+/** The id of an entity's scheduler, as `durable-functions` writes it. */
+export function schedulerId({ name, key }: { readonly name: string; readonly key: string }): string {
+  return `@${name.toLowerCase()}@${key}`;
+}
+
+function parseId(id: string): { readonly name: string; readonly key: string } {
+  const at = id.indexOf('@', 1);
+  return { name: id.slice(1, at), key: id.slice(at + 1) };
 }

@@ -1,11 +1,10 @@
 import { callAt } from '../host/timer';
 import { type Action, type Command, planActions } from './actions';
-import { functionOf, toJson } from './activities';
 import type { Entities } from './entities';
 import { EventType, failure, type HistoryEvent, historyEvent, orchestratorPayload } from './history';
 import { HTTP_ACTIVITY } from './http';
 import { hiddenUntil } from './hub-files';
-import type { HubState } from './hub-state';
+import { functionOf, type HubState, toJson } from './hub-state';
 import { cancelTimers, executionStarted, isFinished, type LiveInstance } from './instances';
 import { type TaskEnds, createTasks } from './tasks';
 
@@ -144,7 +143,7 @@ export function createEpisodes(state: HubState): Episodes {
     tasks.resume(instance);
     if (instance.episodeAt === undefined) return wake(instance);
     instance.busy = true;
-    callAt(hiddenUntil(instance.episodeAt, options.visibility.controlMs, Date.now()), () => {
+    callAt(hiddenUntil(instance.episodeAt, options.visibility.controlMs), () => {
       if (!state.stopped && !isFinished(instance.status)) void runEpisode(instance);
     });
   };
@@ -153,9 +152,9 @@ export function createEpisodes(state: HubState): Episodes {
   return { deliver, wake, finish, resume, entities: tasks.entities };
 }
 
-async function play({ options, orchestrators }: HubState, instance: LiveInstance): Promise<OrchestratorState> {
+async function play({ options }: HubState, instance: LiveInstance): Promise<OrchestratorState> {
   try {
-    const fn = functionOf(orchestrators, instance.name, 'an orchestrator');
+    const fn = functionOf(options, instance.name, 'orchestration');
     const trigger = { string: orchestratorPayload(instance, instance.history) };
     const { returnValue } = await options.invoke(fn, { trigger });
     return JSON.parse(toJson(returnValue) ?? '{}') as OrchestratorState;

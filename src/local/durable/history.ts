@@ -67,8 +67,11 @@ export type HistoryEvent = Common &
 
 type Own<E> = E extends HistoryEvent ? Omit<E, keyof Common> & Partial<Pick<Common, 'EventId' | 'IsPlayed'>> : never;
 
+/** An event without what {@link historyEvent} adds. */
+export type NewEvent = Own<HistoryEvent>;
+
 /** A new event with the current time. */
-export function historyEvent(event: Own<HistoryEvent>): HistoryEvent {
+export function historyEvent(event: NewEvent): HistoryEvent {
   return { EventId: -1, IsPlayed: false, Timestamp: new Date().toISOString(), ...event };
 }
 

@@ -1,16 +1,12 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import type { Entity } from './entity';
-import type { HistoryEvent } from './history';
-import type { Instance, LiveInstance, Pending } from './instances';
+import type { Entity } from './entities';
+import type { LiveInstance, Pending } from './instances';
 
 /** An unfinished instance, in the form of its line. */
-interface Saved extends Instance {
-  readonly inbox: readonly HistoryEvent[];
-  readonly execution: number;
+type Saved = Omit<LiveInstance, 'timers' | 'busy' | 'pending'> & {
   readonly pending: readonly (readonly [number, Pending])[];
-  readonly episodeAt: number | undefined;
-}
+};
 
 /** The file of a hub's unfinished instances, with which the next host of its deployment continues. */
 export interface HubFiles {
@@ -21,15 +17,6 @@ export interface HubFiles {
   saveEntity(entity: Entity): void;
   loadEntities(): Entity[];
 }
-
-/** For a hub that ends with its process. */
-export const NO_FILES: HubFiles = {
-  save: () => undefined,
-  remove: () => undefined,
-  load: () => [],
-  saveEntity: () => undefined,
-  loadEntities: () => [],
-};
 
 /** A journal that has grown to this size, and to twice what is live, is written again. */
 export const COMPACT_BYTES = 8 * 1024 * 1024;
@@ -82,19 +69,12 @@ export function hubFiles(folder: string): HubFiles {
     saveEntity(entity) {
       append(entity.id, JSON.stringify(entity));
     },
-    loadEntities: () => linesOf(file, (id) => isEntity(id)) as Entity[],
+    loadEntities: () => linesOf(file, isEntity) as Entity[],
     load() {
       const saved = linesOf(file, (id) => !isEntity(id)) as Saved[];
       return saved
         .toSorted((a, b) => a.createdAt - b.createdAt)
-        .map(({ pending, inbox, history, ...rest }) => ({
-          ...rest,
-          history: [...history],
-          inbox: [...inbox],
-          pending: new Map(pending),
-          timers: new Map(),
-          busy: false,
-        }));
+        .map((one) => ({ ...one, pending: new Map(one.pending), timers: new Map(), busy: false }));
     },
   };
 }
@@ -136,7 +116,7 @@ export interface Visibility {
 }
 
 /** The end of the time for which a dead host's message stays hidden. A living host renews it at half its length. */
-export function hiddenUntil(takenAt: number, visibilityMs: number, now: number): number {
-  const renewals = Math.max(0, Math.floor((now - takenAt) / (visibilityMs / 2)));
+export function hiddenUntil(takenAt: number, visibilityMs: number): number {
+  const renewals = Math.max(0, Math.floor((Date.now() - takenAt) / (visibilityMs / 2)));
   return takenAt + (renewals * visibilityMs) / 2 + visibilityMs;
 }

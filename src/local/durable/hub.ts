@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { functionOf } from './activities';
-import { schedulerId } from './entity';
+import { schedulerId } from './entities';
 import { createEpisodes } from './episodes';
 import { EventType, historyEvent } from './history';
-import { createHubState, type HubOptions, underWay } from './hub-state';
+import { createHubState, functionOf, type HubOptions, underWay } from './hub-state';
 import { cancelTimers, checkInstanceId, type Instance, InvalidRequestError, newInstance } from './instances';
 
 /** An orchestration with this id has not ended yet. */
@@ -45,14 +44,14 @@ export interface Hub {
 
 export function createHub(options: HubOptions): Hub {
   const state = createHubState(options);
-  const { orchestrators, activities, instances } = state;
+  const { instances } = state;
   const episodes = createEpisodes(state);
 
   for (const instance of options.files.load()) episodes.resume(instance);
 
   return {
     start(functionName, instanceId, input) {
-      const fn = functionOf(orchestrators, functionName, 'an orchestrator', InvalidRequestError);
+      const fn = functionOf(options, functionName, 'orchestration', InvalidRequestError);
       const id = checkInstanceId(instanceId ?? randomUUID().replaceAll('-', ''));
       const existing = underWay(state, id);
       if (existing !== undefined) {
@@ -86,7 +85,6 @@ export function createHub(options: HubOptions): Hub {
     purge: instances.purge,
     stop() {
       state.stopped = true;
-      activities.stop();
       for (const instance of instances.list()) cancelTimers(instance);
     },
   };

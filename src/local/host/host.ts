@@ -2,10 +2,9 @@ import { createRequire } from 'node:module';
 import os from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { durableClientInput } from '../durable/client-input';
+import { durableClientInput, serveHub } from '../durable/management';
 import { createHub } from '../durable/hub';
-import { NO_FILES, hubFiles } from '../durable/hub-files';
-import { serveHub } from '../durable/management';
+import { hubFiles } from '../durable/hub-files';
 import { AppLoadError, type AppPackage, readHostJson, readLocalSettings, readPackage } from './app-folder';
 import { type AppRegistry, type LogLine, createRegistry, installCoreApi, runHooks } from './core-api';
 import { type HostedFunction, checkFunctions } from './functions';
@@ -27,8 +26,8 @@ export interface HostOptions {
   readonly defaults: Readonly<Record<string, string>>;
   /** Whether a function that this host cannot run is an error. Otherwise it is skipped, with a warning. */
   readonly strict: boolean;
-  /** The folder of the task hub's unfinished instances, for the deployment's next host; undefined: none. */
-  readonly hubFolder: string | undefined;
+  /** The folder of the task hub's unfinished instances, for the deployment's next host. */
+  readonly hubFolder: string;
   /** The lock on timers that the instances of one app share; undefined: this is the app's only instance. */
   readonly timerLock?: TimerLock | undefined;
   /** For measurements: how long each activity's message takes to arrive, in ms. Default: 0. */
@@ -205,13 +204,11 @@ export async function startHost(options: HostOptions): Promise<Host> {
     }),
   );
   const hub = createHub({
-    orchestrators: functions.filter((fn) => fn.kind === 'orchestration'),
-    activities: functions.filter((fn) => fn.kind === 'activity'),
-    entities: functions.filter((fn) => fn.kind === 'entity'),
+    functions,
     invoke,
     maxConcurrentActivities: settings.maxConcurrentActivities,
     handOverDelayMs: options.handOverDelayMs,
-    files: options.hubFolder === undefined ? NO_FILES : hubFiles(options.hubFolder),
+    files: hubFiles(options.hubFolder),
     visibility: settings.visibility,
     onError: reportError,
   });
