@@ -62,8 +62,8 @@ export function loadRealPackages(): RealPackages {
       const { hosted } = checkFunctions(registry.functions.values(), { routePrefix: 'api', strict: true });
       const fn = hosted.find((one) => one.name === name);
       if (fn === undefined) throw new Error(`no function ${name}`);
-      const invoke = createInvoke({
-        ...{ registry, sink: (line: LogLine) => void log.push(line), clientInput: () => ({}), timeoutMs: undefined },
+      const { invoke } = createInvoke({
+        ...{ registry, sink: (line: LogLine) => void log.push(line), clientInput: {}, timeoutMs: undefined },
         onTimeout: (message) => errors.push(message),
       });
       const { returnValue } = await invoke(fn, { trigger: { string: payload } });
@@ -77,10 +77,10 @@ export function loadRealPackages(): RealPackages {
         handOverDelayMs,
         files,
         visibility,
-        invoke: createInvoke({
+        ...createInvoke({
           registry,
           sink: (line) => log.push(line),
-          clientInput: () => ({}),
+          clientInput: {},
           timeoutMs,
           onTimeout: (message) => errors.push(message),
         }),

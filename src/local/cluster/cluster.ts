@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import net from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { LogLine } from '../host/core-api';
+import { isPortTaken } from '../host/http-server';
 import { type Azurite, startAzurite } from './azurite';
 import { describeExit, ClusterError, type Guard, startGuard } from './child';
 import { type ClusterEvent, type ClusterInstance, createDeployment } from './deployment';
@@ -280,13 +282,14 @@ async function takenAmong(first: number, count: number): Promise<number | undefi
   return undefined;
 }
 
-function isFree(port: number): Promise<boolean> {
-  return new Promise((resolve, reject) => {
-    const server = net.createServer();
-    server.once('error', (error: NodeJS.ErrnoException) => {
-      if (error.code === 'EADDRINUSE' || error.code === 'EACCES') resolve(false);
-      else reject(error);
-    });
-    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
-  });
+async function isFree(port: number): Promise<boolean> {
+  const server = net.createServer().listen(port, '127.0.0.1');
+  try {
+    await once(server, 'listening');
+  } catch (error) {
+    if (isPortTaken(error)) return false;
+    throw error;
+  }
+  await once(server.close(), 'close');
+  return true;
 }

@@ -8,7 +8,7 @@ import { type Host, startHost } from '../host/host';
 import { PortInUseError } from '../host/http-server';
 import type { LogLine } from '../host/core-api';
 import type { HostedFunction } from '../host/functions';
-import type { TimerLock } from '../host/timer-lock';
+import type { TimerLock } from '../host/timer';
 import type { FromHost, FunctionSeen, ToHost } from './messages';
 
 /** Exit codes besides 0 (drained) and 1 (an exception that nothing caught). */

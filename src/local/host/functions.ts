@@ -29,12 +29,9 @@ export interface HttpFunction extends Common {
   readonly methods: readonly string[];
 }
 
-export type OrchestrationFunction = Common & { readonly kind: 'orchestration' };
-export type ActivityFunction = Common & { readonly kind: 'activity' };
-export type EntityFunction = Common & { readonly kind: 'entity' };
-
 /** A function of an app, of one of the kinds that the embedded host runs. */
-export type HostedFunction = TimerFunction | HttpFunction | OrchestrationFunction | ActivityFunction | EntityFunction;
+export type HostedFunction =
+  TimerFunction | HttpFunction | (Common & { readonly kind: 'orchestration' | 'activity' | 'entity' });
 
 const SUPPORTED =
   'The embedded host runs timerTrigger, httpTrigger, orchestrationTrigger, activityTrigger and entityTrigger, ' +

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { accessSync, constants, readdirSync } from 'node:fs';
 import net, { type AddressInfo } from 'node:net';
 import path from 'node:path';
@@ -44,13 +45,10 @@ const given = new Set<number>();
 
 /** A port of loopback that was free a moment ago. A server that needs several gets no port twice. */
 export async function freePort(): Promise<number> {
-  const server = net.createServer();
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', resolve);
-  });
+  const server = net.createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
+  await once(server.close(), 'close');
   if (given.has(port)) return freePort();
   given.add(port);
   return port;
