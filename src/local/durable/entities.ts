@@ -1,35 +1,6 @@
 import type { TypedData } from '../host/rpc';
+import type { Entity, EntityRequest, EntityResponse } from './hub-files';
 import { functionOf, type HubState, thrown, toJson } from './hub-state';
-
-/** One operation that an entity is asked for. */
-export interface EntityRequest {
-  /** The same each time that the request is sent. */
-  readonly id: string;
-  readonly operation: string;
-  /** JSON; undefined: none. */
-  readonly input: string | undefined;
-  /** The orchestration that waits for the answer; undefined: it is a signal. */
-  readonly from?: { readonly instance: string; readonly task: number };
-}
-
-/** The answer to a request, in the extension's own form. */
-export interface EntityResponse {
-  /** JSON. */
-  readonly result?: string;
-  readonly exceptionType?: string;
-}
-
-/** An entity. It carries out its requests one after another. */
-export interface Entity {
-  /** Such as `@counter@a`. */
-  readonly id: string;
-  exists: boolean;
-  /** JSON. */
-  state: string | undefined;
-  queue: EntityRequest[];
-  /** By the ids of their requests, oldest first. */
-  answers: (readonly [string, EntityResponse])[];
-}
 
 /** The newest answers of an entity are kept, so that a request which comes twice is carried out once. */
 const KEEP_ANSWERS = 100;

@@ -1,7 +1,36 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import type { Entity } from './entities';
 import type { LiveInstance, Pending } from './instances';
+
+/** One operation that an entity is asked for. */
+export interface EntityRequest {
+  /** The same each time that the request is sent. */
+  readonly id: string;
+  readonly operation: string;
+  /** JSON; undefined: none. */
+  readonly input: string | undefined;
+  /** The orchestration that waits for the answer; undefined: it is a signal. */
+  readonly from?: { readonly instance: string; readonly task: number };
+}
+
+/** The answer to a request, in the extension's own form. */
+export interface EntityResponse {
+  /** JSON. */
+  readonly result?: string;
+  readonly exceptionType?: string;
+}
+
+/** An entity. It carries out its requests one after another. */
+export interface Entity {
+  /** Such as `@counter@a`. */
+  readonly id: string;
+  exists: boolean;
+  /** JSON. */
+  state: string | undefined;
+  queue: EntityRequest[];
+  /** By the ids of their requests, oldest first. */
+  answers: (readonly [string, EntityResponse])[];
+}
 
 /** An unfinished instance, in the form of its line. */
 type Saved = Omit<LiveInstance, 'timers' | 'busy' | 'pending'> & {
@@ -107,12 +136,6 @@ function lastLines(file: string): ReadonlyMap<string, string> {
     start = end + 1;
   }
   return last;
-}
-
-/** How long Durable hides a message that a host has taken, unless the host renews that. */
-export interface Visibility {
-  readonly workItemMs: number;
-  readonly controlMs: number;
 }
 
 /** The end of the time for which a dead host's message stays hidden. A living host renews it at half its length. */

@@ -1,7 +1,8 @@
+import type { Visibility } from '../host/app-folder';
 import type { HostedFunction } from '../host/functions';
 import type { Invoke } from '../host/invoke';
 import type { TypedData } from '../host/rpc';
-import type { HubFiles, Visibility } from './hub-files';
+import type { HubFiles } from './hub-files';
 import { createInstances, type Instances, isFinished, type LiveInstance } from './instances';
 
 export interface HubOptions {

@@ -2,9 +2,9 @@ import type { HostedFunction } from '../host/functions';
 import type { TypedData } from '../host/rpc';
 import { callAt } from '../host/timer';
 import type { Command } from './actions';
-import { createEntities, type Entities, type EntityRequest, type EntityResponse } from './entities';
+import { createEntities, type Entities } from './entities';
 import { EventType, failure, historyEvent, type HistoryEvent, type NewEvent } from './history';
-import { hiddenUntil } from './hub-files';
+import { type EntityRequest, type EntityResponse, hiddenUntil } from './hub-files';
 import { functionOf, type HubOptions, type HubState, thrown, toJson, underWay } from './hub-state';
 import { HTTP_ACTIVITY, callHttp, checked } from './http';
 import { checkInstanceId, type LiveInstance, newInstance, type Pending } from './instances';
@@ -45,8 +45,10 @@ export function createTasks(state: HubState, { deliver, wake, fail }: TaskEnds):
       case 'timer':
         return { EventType: EventType.TimerCreated, FireAt: setTimer(instance, command) };
       case 'subOrchestration': {
-        const { name, id } = startSubOrchestration(instance, command);
-        return { EventType: EventType.SubOrchestrationInstanceCreated, Name: name, InstanceId: id };
+        const child = subOrchestrationOf(state, instance, command);
+        instances.add(child);
+        wake(child);
+        return { EventType: EventType.SubOrchestrationInstanceCreated, Name: child.name, InstanceId: child.id };
       }
       case 'entity':
         return callEntity(instance, command);
@@ -84,23 +86,6 @@ export function createTasks(state: HubState, { deliver, wake, fail }: TaskEnds):
     instance.pending.set(id, { command });
     instance.timers.set(id, callAt(fireAt, fired));
     return FireAt;
-  };
-
-  const startSubOrchestration = (
-    parent: LiveInstance,
-    { id, name, input, instanceId }: CommandOf<'subOrchestration'>,
-  ): LiveInstance => {
-    const fn = functionOf(options, name, 'orchestration');
-    const childId =
-      instanceId === undefined ? `${parent.id}:${String(parent.execution)}:${String(id)}` : checkInstanceId(instanceId);
-    if (underWay(state, childId) !== undefined) {
-      throw new Error(`an orchestration instance with the id '${childId}' is under way already`);
-    }
-    const by = { id: parent.id, execution: parent.execution, task: id };
-    const child = newInstance(childId, fn.name, JSON.stringify(input ?? null), by);
-    instances.add(child);
-    wake(child);
-    return child;
   };
 
   const answered = ({ id, from }: EntityRequest, response: EntityResponse): void => {
@@ -149,6 +134,22 @@ export function createTasks(state: HubState, { deliver, wake, fail }: TaskEnds):
       }
     },
   };
+}
+
+/** @throws an error if it cannot be started */
+function subOrchestrationOf(
+  state: HubState,
+  parent: LiveInstance,
+  { id, name, input, instanceId }: CommandOf<'subOrchestration'>,
+): LiveInstance {
+  const fn = functionOf(state.options, name, 'orchestration');
+  const childId =
+    instanceId === undefined ? `${parent.id}:${String(parent.execution)}:${String(id)}` : checkInstanceId(instanceId);
+  if (underWay(state, childId) !== undefined) {
+    throw new Error(`an orchestration instance with the id '${childId}' is under way already`);
+  }
+  const by = { id: parent.id, execution: parent.execution, task: id };
+  return newInstance(childId, fn.name, JSON.stringify(input ?? null), by);
 }
 
 /** Runs activities in order, with a limit on how many run at once, until the hub stops. */

@@ -1,10 +1,8 @@
 import fs from 'node:fs';
 import JSON5 from 'json5';
 import path from 'node:path';
-import type { Visibility } from '../durable/hub-files';
 import { isUnlimited, parseTimeSpan } from '../../core/duration';
 import { isObject } from '../../core/metadata';
-import type { LockTimes } from './timer';
 
 /** The app cannot be loaded: its files are wrong, or its code threw. The message names the place and the reason. */
 export class AppLoadError extends Error {
@@ -19,6 +17,20 @@ export interface AppPackage {
   readonly esm: boolean;
   /** Absolute paths of the files that `main` names, in order. */
   readonly entryPoints: readonly string[];
+}
+
+/** As in `singleton` of host.json. */
+export interface LockTimes {
+  /** How long a lock lasts without a renewal. */
+  readonly periodMs: number;
+  /** How long an instance without the lock waits before it tries again. */
+  readonly recoveryMs: number;
+}
+
+/** How long Durable hides a message that a host has taken, unless the host renews that. */
+export interface Visibility {
+  readonly workItemMs: number;
+  readonly controlMs: number;
 }
 
 /** The part of `host.json` that this host reads; the rest is for the real host. */

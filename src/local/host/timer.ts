@@ -1,3 +1,4 @@
+import type { LockTimes } from './app-folder';
 import type { TimerFunction } from './functions';
 
 /** The argument of a timer function, before `@azure/functions` changes the names to camel case. */
@@ -72,14 +73,6 @@ export interface TimerLock {
   /** Takes the lock of a function for `periodMs`, or renews it. Resolves to whether this instance holds it. */
   take(functionName: string, periodMs: number): Promise<boolean>;
   release(functionName: string): void;
-}
-
-/** As in `singleton` of host.json. */
-export interface LockTimes {
-  /** How long a lock lasts without a renewal. */
-  readonly periodMs: number;
-  /** How long an instance without the lock waits before it tries again. */
-  readonly recoveryMs: number;
 }
 
 /**
