@@ -1,26 +1,14 @@
-import type { EpochMs } from '../core/brand';
 import { ScheduleError } from '../core/schedule/schedule-error';
 import { zoneOf } from '../core/schedule/zone';
 import { type ClockRule, scheduled } from './clock-policy';
-import { type FieldRules, MACROS, MONTHS, readField, WEEKDAYS } from './cron-field';
+import { type Dialect, MACROS, readFields } from './cron-field';
 import { type CronValues, type Days, inBoth, inEither, inMonth, inWeek } from './cron-text';
 import { commandOf, isInterpreter, isWordOfShell, nameOfCommand } from './crontab-command';
-import { type Finds, type Found, findsIn } from './draft';
+import { type Finds, type Found, findsIn, type SourceOptions } from './draft';
 
-const COMMON = { all: '*', openStep: 'refuse', backwards: 'refuse' } as const;
+const CRONTAB: Dialect = { all: '*', openStep: 'refuse', backwards: 'refuse', weekdays: { least: 0, most: 7 } };
 
-const RULES: readonly FieldRules[] = [
-  { ...COMMON, name: 'minute', least: 0, most: 59 },
-  { ...COMMON, name: 'hour', least: 0, most: 23 },
-  { ...COMMON, name: 'day-of-month', least: 1, most: 31 },
-  { ...COMMON, name: 'month', least: 1, most: 12, names: MONTHS },
-  { ...COMMON, name: 'day-of-week', least: 0, most: 7, names: WEEKDAYS },
-];
-
-export interface CrontabOptions {
-  readonly now: EpochMs;
-  /** The zone of the machine that ran the crontab. */
-  readonly timeZone: string;
+export interface CrontabOptions extends SourceOptions {
   /** Whether each entry names a user before its command, as in /etc/crontab. */
   readonly userColumn: boolean;
 }
@@ -254,13 +242,14 @@ function readCrontabFields(text: string): { readonly values: CronValues; readonl
     const remedy = 'use a value, and set "spread" to keep jobs apart';
     throw new ScheduleError(`has "${random}", a random value of each start of cron`, remedy);
   }
-  const [minutes = [], hours = [], month = [], months = [], weekdays = []] = RULES.map((rules, index) =>
-    readField(fields[index] ?? '', rules),
+  const [seconds = [], minutes = [], hours = [], month = [], months = [], weekdays = []] = readFields(
+    ['0', ...fields],
+    CRONTAB,
   );
   const [minute = '', hour = '', dayText = '', , weekdayText = ''] = fields;
   const week = [...new Set(weekdays.map((day) => day % 7))].sort((a, b) => a - b);
   return {
-    values: { seconds: [0], minutes, hours, months, days: daysOf(dayText, month, weekdayText, week) },
+    values: { seconds, minutes, hours, months, days: daysOf(dayText, month, weekdayText, week) },
     isWild: minute.startsWith('*') || hour.startsWith('*'),
   };
 }

@@ -3,7 +3,7 @@ import type { JobInFile } from '../config/job-in-file';
 import { loadJobs } from '../config/load';
 import { ALL_JOBS } from '../config/readers';
 import type { Millis } from '../core/brand';
-import type { Draft, Found, Note } from './draft';
+import { asSentence, type Draft, type Found, type Note } from './draft';
 
 const LONGEST = 63;
 
@@ -44,7 +44,7 @@ export function jobsDocument(found: readonly Found[], { revision, functionTimeou
       const error = refused.get(draft.job);
       if (error === undefined) return [draft];
       const { name, file, line, settings } = draft;
-      const remedy = `${error.remedy.charAt(0).toUpperCase()}${error.remedy.slice(1)}.`;
+      const remedy = asSentence(error.remedy);
       if (error.setting === 'timeout') {
         const why = `it is left out, because it ${error.message}`;
         notes.push({ file, line, what: `${name}: timeout ${settings.timeout ?? ''}`, why, remedy, leftOut: false });
@@ -94,7 +94,7 @@ function jobNameFrom(text: string): string {
 }
 
 /** Gives each job its own name, in order: later ones of the same name get a number. */
-function withNames(drafts: readonly Draft[]): readonly (Draft & { readonly job: string })[] {
+function withNames(drafts: readonly Draft[]): readonly NamedDraft[] {
   const taken = new Set<string>();
   return drafts.map((draft) => {
     const wanted = jobNameFrom(draft.name);

@@ -1,6 +1,7 @@
 import { CronExpressionParser } from 'cron-parser';
 import { ScheduleError } from '../../core/schedule/schedule-error';
-import { ncrontabFields, timeSpan } from '../../import/ncrontab-fields';
+import { parseTimeSpan } from '../../core/duration';
+import { ncrontabFields } from '../../import/cron-field';
 import { AppLoadError, resolveSettings } from './app-folder';
 import type { RegisteredFunction } from './core-api';
 import { type Route, compileRoute } from './routes';
@@ -162,7 +163,7 @@ export function parseSchedule(schedule: string, functionName: string): NextFire 
         'Use 6 fields: second minute hour day month day-of-week, such as "0 */5 * * * *".',
       { cause },
     );
-  const period = timeSpan(resolved);
+  const period = parseTimeSpan(resolved);
   if (period !== undefined && period > 0) return (after) => after + period;
   try {
     const lists = ncrontabFields(resolved);
