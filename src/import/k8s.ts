@@ -1,8 +1,7 @@
 import { type Alias, type Document, LineCounter, isCollection, isNode, parseAllDocuments, visit } from 'yaml';
 import { isObject } from '../core/metadata';
 import { type Finds, type Found, ImportError, type SourceOptions, findsIn } from './draft';
-import { addCronJob } from './k8s-job';
-import { type Manifest, type MemberPath, at, filledIn, parametersOf } from './k8s-template';
+import { type Manifest, type MemberPath, addCronJob, at, parametersOf } from './k8s-job';
 
 /** A line with an action of Helm's templates. */
 const HELM =
@@ -139,10 +138,7 @@ function readCronJob(finds: Finds, manifest: Manifest, apiVersion: string, optio
   if (!/^batch\/v1(beta1)?$/.test(apiVersion)) {
     const line = manifest.lineOf(['apiVersion']);
     finds.leaveOut(line, `CronJob of ${apiVersion}`, 'its version is unknown', 'Write apiVersion: batch/v1.');
-    return;
-  }
-  const filled = filledIn(finds, manifest);
-  if (filled !== undefined) addCronJob(finds, filled, options);
+  } else addCronJob(finds, manifest, options);
 }
 
 function contextOf(kind: string, { value }: Manifest): Partial<Manifest> {

@@ -1,4 +1,4 @@
-import { FromSetting, type TimerFind, UNKNOWN } from './timer-find';
+import { FromSetting, type TimerFind, UNKNOWN } from './timer-code';
 
 const C = [
   String.raw`(?<space>\s+|\/\/[^\n]*|\/\*[\s\S]*?\*\/)`,

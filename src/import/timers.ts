@@ -11,8 +11,7 @@ import { inBoth } from './cron-text';
 import { type Finds, type Found, ImportError, findsIn, type SourceOptions } from './draft';
 import { timersInAttributes, timersInPython } from './timer-attributes';
 import { scheduledTimer } from './timer-clock';
-import { timersInCode } from './timer-code';
-import { FromSetting, type TimerFind } from './timer-find';
+import { FromSetting, type TimerFind, timersInCode } from './timer-code';
 
 export interface TimerOptions extends SourceOptions {
   /** The app settings, by name; undefined: unknown. */
