@@ -5,21 +5,18 @@ import net from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { LogLine } from '../host/core-api';
+import type { HostOptions } from '../host/host';
 import { isPortTaken } from '../host/http-server';
 import { type Azurite, startAzurite } from './azurite';
 import { describeExit, ClusterError, type Guard, startGuard } from './child';
-import { type ClusterEvent, type ClusterInstance, createDeployment } from './deployment';
+import { type ClusterEvent, type ClusterInstance, createDeployment, type Deployment } from './deployment';
 import { SERVERS, type ServerName, type ServerTitle, startStorageServer } from '../servers/servers';
-import { createTimerLocks, type TimerLocks } from './instance';
+import { createTimerLocks } from './instance';
 
 /** The servers that a cluster can start. */
 export type OwnServer = 'azurite' | ServerName;
 
-export interface ClusterOptions {
-  /** Absolute path of the app's folder. */
-  readonly app: string;
-  /** The files that register its functions. Default: those of its `package.json`. */
-  readonly main?: string | undefined;
+export interface ClusterOptions extends Pick<HostOptions, 'app' | 'main' | 'settings' | 'strict'> {
   /** The number of deployments. */
   readonly instances: number;
   /** The number of instances of each deployment. Default: 1. */
@@ -39,10 +36,6 @@ export interface ClusterOptions {
   readonly restart: boolean;
   /** Whether instances listen for a debugger: on 9229 and up, or on any free port if `port` is 0. */
   readonly inspect: boolean;
-  /** Whether a function that the embedded host cannot run is an error. */
-  readonly strict: boolean;
-  /** Further settings of each instance. */
-  readonly settings: Readonly<Record<string, string>>;
   /** Called with the connection string before the deployments start. */
   readonly prepare?: ((storage: string) => Promise<void>) | undefined;
   readonly onEvent: (event: ClusterEvent) => void;
@@ -79,25 +72,6 @@ export const SWEEP_INTERVAL = '2s';
 /** The deployment of an instance, by the instance's name. */
 export function deploymentOf(instance: string): string {
   return instance.replace(/\.\d+$/, '');
-}
-
-interface Place {
-  /** Of the instance: that of its deployment, with a number if there are several. */
-  readonly name: string;
-  readonly deployment: string;
-  readonly timerLocks: TimerLocks | undefined;
-}
-
-/** The returned function gives the place of an instance, by its number over all deployments. */
-function places(each: number): (index: number) => Place {
-  const locks = new Map<string, TimerLocks>();
-  return (index) => {
-    const deployment = `local-${Math.floor(index / each) + 1}`;
-    if (each === 1) return { name: deployment, deployment, timerLocks: undefined };
-    const timerLocks = locks.get(deployment) ?? createTimerLocks(() => performance.now());
-    locks.set(deployment, timerLocks);
-    return { name: `${deployment}.${String((index % each) + 1)}`, deployment, timerLocks };
-  };
 }
 
 /** The audit of the jobs on Azure has no place for changes on this machine. */
@@ -159,32 +133,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   const storage = options.storage ?? own?.connectionString ?? '';
   // With it, and only from this machine, the HTTP API needs no login.
   const secret = randomBytes(32).toString('base64url');
-  const placeOf = places(options.sameApp ?? 1);
-  const deployments = Array.from({ length: options.instances * (options.sameApp ?? 1) }, (_, index) => {
-    const { name, deployment, timerLocks } = placeOf(index);
-    const anyPort = options.port === 0;
-    return createDeployment({
-      ...options,
-      name,
-      port: anyPort ? 0 : options.port + index,
-      inspectPort: options.inspect ? (anyPort ? 0 : 9229 + index) : undefined,
-      settings: {
-        ...settingsOf(deployment, storage, options.container),
-        CRONLEASE_DEV_SECRET: secret,
-        ...options.settings,
-      },
-      // Short, so that the others soon notice a dead holder.
-      defaults: {
-        CRONLEASE_SWEEP_INTERVAL: SWEEP_INTERVAL,
-        CRONLEASE_ENVIRONMENT: 'local',
-        CRONLEASE_ENVIRONMENT_COLOR: 'green',
-      },
-      hubFolder: path.join(hubs, name),
-      timerLocks,
-      guard,
-    });
-  });
-
+  const deployments = deploymentsOf(options, { storage, secret, hubs, guard });
   let stopping = false;
   const failed = watchServer(own, () => stopping);
   const cluster: Cluster = {
@@ -194,8 +143,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     instances: () => deployments.flatMap((deployment) => deployment.answering() ?? []),
     failed,
     async start(name) {
-      const index = deployments.findIndex((_, position) => placeOf(position).name === name);
-      await deployments[index]?.start();
+      await deployments.find((deployment) => deployment.name === name)?.start();
     },
     async restart() {
       await Promise.all(deployments.map((deployment) => deployment.restart()));
@@ -221,6 +169,39 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     throw error;
   }
   return cluster;
+}
+
+/** Each instance of a deployment has its name, with a number if there are several. */
+function deploymentsOf(
+  options: ClusterOptions,
+  { storage, secret, hubs, guard }: { readonly storage: string; secret: string; hubs: string; guard: Guard },
+): Deployment[] {
+  const { instances, sameApp: each = 1, port, inspect, container } = options;
+  return Array.from({ length: instances }, (_, place) => {
+    const deployment = `local-${String(place + 1)}`;
+    const timerLocks = each === 1 ? undefined : createTimerLocks(() => performance.now());
+    return Array.from({ length: each }, (__, number) => {
+      const name = each === 1 ? deployment : `${deployment}.${String(number + 1)}`;
+      const index = place * each + number;
+      const settings = { ...settingsOf(deployment, storage, container), CRONLEASE_DEV_SECRET: secret };
+      return createDeployment({
+        ...options,
+        name,
+        port: port === 0 ? 0 : port + index,
+        inspectPort: inspect ? (port === 0 ? 0 : 9229 + index) : undefined,
+        settings: { ...settings, ...options.settings },
+        // Short, so that the others soon notice a dead holder.
+        defaults: {
+          CRONLEASE_SWEEP_INTERVAL: SWEEP_INTERVAL,
+          CRONLEASE_ENVIRONMENT: 'local',
+          CRONLEASE_ENVIRONMENT_COLOR: 'green',
+        },
+        hubFolder: path.join(hubs, name),
+        timerLocks,
+        guard,
+      });
+    });
+  }).flat();
 }
 
 interface Server extends Pick<Azurite, 'pid' | 'connectionString' | 'exited'> {

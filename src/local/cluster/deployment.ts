@@ -3,7 +3,8 @@ import { type CoordinatorEvent, EVENT_PREFIX } from '../../core/event';
 import { parsedJson } from '../../core/metadata';
 import type { LogLine } from '../host/core-api';
 import { describeExit, type Guard } from './child';
-import { type InstanceFacts, type InstanceOptions, type RunningInstance, startInstance } from './instance';
+import { type InstanceOptions, type RunningInstance, startInstance } from './instance';
+import type { InstanceFacts } from './messages';
 
 type Told = Omit<CoordinatorEvent, 'event' | 'job' | 'at' | 'scheduledFor' | 'through' | 'trigger' | 'traceId'>;
 
@@ -23,8 +24,7 @@ export interface ClusterInstance extends InstanceFacts {
   readonly deployment: string;
 }
 
-export interface DeploymentOptions extends Omit<InstanceOptions, 'onLog'> {
-  readonly name: string;
+interface DeploymentOptions extends Omit<InstanceOptions, 'onLog'> {
   /** Whether its instance is restarted 5 s after it ended. */
   readonly restart: boolean;
   readonly guard: Guard;
@@ -35,6 +35,7 @@ export interface DeploymentOptions extends Omit<InstanceOptions, 'onLog'> {
 
 /** One deployment of the cluster, with one instance at a time. */
 export interface Deployment {
+  readonly name: string;
   /** Its instance, while the instance answers. */
   answering(): ClusterInstance | undefined;
   /** Starts its first instance. Rejects with `ClusterError` if that fails, and does not retry. */
@@ -120,6 +121,7 @@ export function createDeployment(options: DeploymentOptions): Deployment {
   };
 
   return {
+    name,
     answering: () => answering,
     async start() {
       await launch();

@@ -3,6 +3,7 @@
  * never outlives the cluster's process, however that one ends.
  */
 import inspector from 'node:inspector';
+import { thrown } from '../durable/hub-state';
 import { AppLoadError } from '../host/app-folder';
 import { type Host, startHost } from '../host/host';
 import { PortInUseError } from '../host/http-server';
@@ -82,9 +83,9 @@ async function start({ options }: Extract<ToHost, { kind: 'start' }>): Promise<v
     const { port, functions } = await host;
     send({ kind: 'ready', port, inspectorUrl: inspector.url(), functions: functions.map(seen) });
   } catch (error) {
-    const cause = error instanceof AppLoadError ? 'load' : error instanceof PortInUseError ? 'port' : 'other';
-    const { message, stack } = error instanceof Error ? error : new Error(String(error));
-    send({ kind: 'failed', cause, message: cause === 'other' ? (stack ?? message) : message });
+    const { message, stack } = thrown(error);
+    const isForPeople = error instanceof AppLoadError || error instanceof PortInUseError;
+    send({ kind: 'failed', message: isForPeople ? message : stack });
     exit(CANNOT_START);
   }
 }

@@ -1,33 +1,16 @@
 import type { LogLine } from '../host/core-api';
 import { type Child, describeExit, type Exit, startChild, ClusterError } from './child';
-import type { FromHost, FunctionSeen, ToHost } from './messages';
+import type { FromHost, InstanceFacts, StartOptions, ToHost } from './messages';
 
-export interface InstanceOptions {
+export interface InstanceOptions extends Omit<StartOptions, 'handOverDelayMs'> {
   /** Name of its deployment. */
   readonly name: string;
-  readonly app: string;
-  /** The files that register its functions. Default: those of its `package.json`. */
-  readonly main?: string | undefined;
-  readonly port: number;
-  readonly settings: Readonly<Record<string, string>>;
-  readonly defaults: Readonly<Record<string, string>>;
-  readonly strict: boolean;
-  /** The folder in which its task hub keeps unfinished work. */
-  readonly hubFolder: string;
   /** The locks on timers, if its deployment has several instances. */
   readonly timerLocks?: TimerLocks | undefined;
   /** Port for a debugger (0: any free one); undefined: none. */
   readonly inspectPort: number | undefined;
   /** Called for each line that the app wrote, by whatever means. */
   readonly onLog: (line: LogLine) => void;
-}
-
-/** The facts that an instance reports when it has started. */
-export interface InstanceFacts {
-  readonly port: number;
-  /** The URL for a debugger, if one was requested. */
-  readonly inspectorUrl: string | undefined;
-  readonly functions: readonly FunctionSeen[];
 }
 
 /** One host process. */
@@ -82,8 +65,8 @@ export function startInstance(options: InstanceOptions): RunningInstance {
     ],
     onMessage(message) {
       if (message.kind === 'ready') {
-        const { port, inspectorUrl, functions } = message;
-        ready.resolve({ port, inspectorUrl, functions });
+        const { kind: _, ...facts } = message;
+        ready.resolve(facts);
       } else if (message.kind === 'takeTimerLock') {
         const held = options.timerLocks?.take(message.functionName, child.pid, message.periodMs) ?? true;
         child.send({ kind: 'timerLock', id: message.id, held });

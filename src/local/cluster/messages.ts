@@ -8,33 +8,34 @@ export interface FunctionSeen {
   readonly route?: string;
 }
 
+/** The facts that an instance reports when it has started. */
+export interface InstanceFacts {
+  readonly port: number;
+  /** The URL for a debugger, if one was requested. */
+  readonly inspectorUrl: string | undefined;
+  readonly functions: readonly FunctionSeen[];
+}
+
+/** The options of a host that its process is given. */
+export type StartOptions = Pick<
+  HostOptions,
+  'app' | 'main' | 'port' | 'settings' | 'defaults' | 'strict' | 'hubFolder' | 'handOverDelayMs'
+>;
+
 /** From the cluster to a host process. */
 export type ToHost =
-  | {
-      readonly kind: 'start';
-      readonly options: Pick<
-        HostOptions,
-        'app' | 'main' | 'port' | 'settings' | 'defaults' | 'strict' | 'hubFolder' | 'handOverDelayMs'
-      > & {
-        /** Whether other instances of the app share its timers. */
-        readonly sharesTimers?: boolean;
-      };
-    }
+  /** With `sharesTimers`, other instances of the app share its timers. */
+  | { readonly kind: 'start'; readonly options: StartOptions & { readonly sharesTimers?: boolean } }
   | { readonly kind: 'stop' }
   /** The answer to a request for a timer's lock. */
   | { readonly kind: 'timerLock'; readonly id: number; readonly held: boolean };
 
 /** From a host process to the cluster. */
 export type FromHost =
-  | {
-      readonly kind: 'ready';
-      readonly port: number;
-      readonly inspectorUrl: string | undefined;
-      readonly functions: readonly FunctionSeen[];
-    }
+  | (InstanceFacts & { readonly kind: 'ready' })
   | { readonly kind: 'log'; readonly lines: readonly LogLine[] }
   /** The process could not start: the app does not load, the port is taken, or another error occurred. */
-  | { readonly kind: 'failed'; readonly cause: 'load' | 'port' | 'other'; readonly message: string }
+  | { readonly kind: 'failed'; readonly message: string }
   /** Takes or renews the lock on a timer function. */
   | { readonly kind: 'takeTimerLock'; readonly id: number; readonly functionName: string; readonly periodMs: number }
   | { readonly kind: 'releaseTimerLock'; readonly functionName: string }
