@@ -197,33 +197,20 @@ export function addCronJob(finds: Finds, template: Manifest, options: SourceOpti
   }
   const { metadata, spec } = parsed.data;
   const name = metadata.name ?? metadata.generateName ?? 'cron-job';
-  const line = manifest.lineOf(['metadata', 'name']);
+  const note: AddNote = (path, what, why, remedy) => finds.note(manifest.lineOf(path), `${name}: ${what}`, why, remedy);
   try {
-    const { settings, notes } = settingsOf(parsed.data, options);
-    finds.add(line, name, settings);
-    for (const { path, what, why, remedy } of [...notes, ...notCarried(parsed.data)]) {
-      finds.note(manifest.lineOf(path), `${name}: ${what}`, why, remedy);
-    }
+    finds.add(manifest.lineOf(['metadata', 'name']), name, settingsOf(parsed.data, options, note));
+    noteOthers(parsed.data, note);
   } catch (error) {
     const what = `${name}: schedule ${JSON.stringify(spec.schedule)}`;
     finds.leaveOutFor(error, manifest.lineOf(['spec', 'schedule']), what, 'it');
   }
 }
 
-interface PathNote {
-  readonly path: MemberPath;
-  readonly what: string;
-  readonly why: string;
-  readonly remedy: string;
-}
+type AddNote = (path: MemberPath, what: string, why: string, remedy: string) => void;
 
-function settingsOf(job: CronJob, options: SourceOptions): { settings: JobInFile; notes: readonly PathNote[] } {
-  const { spec, metadata } = job;
+function settingsOf({ spec, metadata }: CronJob, options: SourceOptions, note: AddNote): JobInFile {
   const template = spec.jobTemplate.spec;
-  const notes: PathNote[] = [];
-  const note = (path: MemberPath, what: string, why: string, remedy: string): void => {
-    notes.push({ path, what, why, remedy });
-  };
   const timing = timingOf(spec.schedule, spec.timeZone ?? options.timeZone, options, note);
   const { concurrencyPolicy, startingDeadlineSeconds, suspend } = spec;
   if (concurrencyPolicy === 'Allow' || !concurrencyPolicy) {
@@ -249,18 +236,15 @@ function settingsOf(job: CronJob, options: SourceOptions): { settings: JobInFile
   }
   const curl = curlOf(template.template.spec, note);
   return {
-    settings: {
-      ...timing,
-      description: descriptionOf(metadata, template.template.spec.containers),
-      overlap: concurrencyPolicy === 'Replace' ? 'cancel' : 'queue',
-      ...deadlineOf(startingDeadlineSeconds),
-      ...(deadline != null && { timeout: formatDuration(deadline * 1000) }),
-      // As the Job controller waits: 10 s, 20 s, 40 s, up to 6 minutes.
-      retry: { attempts: (backoffLimit ?? 6) + 1, backoff: '10s', factor: 2, maxBackoff: '6m', jitter: 'none' },
-      ...(suspend === true && { enabled: false }),
-      ...(curl !== undefined && { call: curl }),
-    },
-    notes,
+    ...timing,
+    description: descriptionOf(metadata, template.template.spec.containers),
+    overlap: concurrencyPolicy === 'Replace' ? 'cancel' : 'queue',
+    ...deadlineOf(startingDeadlineSeconds),
+    ...(deadline != null && { timeout: formatDuration(deadline * 1000) }),
+    // As the Job controller waits: 10 s, 20 s, 40 s, up to 6 minutes.
+    retry: { attempts: (backoffLimit ?? 6) + 1, backoff: '10s', factor: 2, maxBackoff: '6m', jitter: 'none' },
+    ...(suspend === true && { enabled: false }),
+    ...(curl !== undefined && { call: curl }),
   };
 }
 
@@ -282,8 +266,6 @@ function deadlineOf(seconds: number | null | undefined): Pick<JobInFile, 'catchU
   return { catchUpWindow: seconds == null ? NO_DEADLINE : formatDuration(seconds * 1000) };
 }
 
-type AddNote = (path: readonly string[], what: string, why: string, remedy: string) => void;
-
 function timingOf(text: string, timeZone: string, { now }: SourceOptions, note: AddNote): GoTiming['timing'] {
   const { timing, period } = goCron(text, { timeZone, now, fields: 5 });
   if (period !== undefined) {
@@ -301,11 +283,10 @@ function descriptionOf(metadata: CronJob['metadata'], containers: readonly z.out
     .join('; ');
 }
 
-/** Members that have no place in a jobs file, a note for each object that has some. */
-function notCarried({ spec }: CronJob): readonly PathNote[] {
-  const notes: PathNote[] = [];
+/** Notes the members that have no place in a jobs file, those of an object together. */
+function noteOthers({ spec }: CronJob, note: AddNote): void {
   const about = (path: MemberPath, keys: readonly string[], why: string, remedy: string): void => {
-    if (keys.length > 0) notes.push({ path: [...path, keys[0] ?? ''], what: keys.join(', '), why, remedy });
+    if (keys.length > 0) note([...path, keys[0] ?? ''], keys.join(', '), why, remedy);
   };
   const rest = (value: object, carried: ReadonlySet<string>): readonly string[] =>
     Object.keys(value).filter((key) => !carried.has(key));
@@ -333,5 +314,4 @@ function notCarried({ spec }: CronJob): readonly PathNote[] {
     const path = [...podPath, 'containers', index];
     about(path, rest(one, CARRIED_OF_CONTAINER), place, 'Use app settings, the identity of the app, and its plan.');
   });
-  return notes;
 }
