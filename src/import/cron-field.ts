@@ -32,7 +32,6 @@ const MONTHS = 'january february march april may june july august september octo
 const WEEKDAYS = 'sunday monday tuesday wednesday thursday friday saturday'.split(' ');
 const NAMES: Partial<Record<FieldName, readonly string[]>> = { month: MONTHS, 'day-of-week': WEEKDAYS };
 
-/** One field of a dialect. */
 interface FieldRules extends Dialect {
   readonly name: FieldName;
   readonly least: number;

@@ -9,7 +9,6 @@ export interface SourceLine {
   readonly line: number;
 }
 
-/** What every reader must know. */
 export interface SourceOptions {
   readonly now: EpochMs;
   /** The zone in which a source runs that names none. */
@@ -33,7 +32,6 @@ export interface Draft extends SourceLine {
   readonly settings: JobInFile;
 }
 
-/** The content of one source. */
 export interface Found {
   readonly drafts: readonly Draft[];
   readonly notes: readonly Note[];
@@ -58,7 +56,6 @@ export interface Finds extends Found {
   add(line: number, name: string, settings: JobInFile): void;
   /** Notes that something is carried in another way, or not at all, while its job is. */
   note(line: number, what: string, why: string, remedy: string): void;
-  /** Notes that no job was made of something. */
   leaveOut(line: number, what: string, why: string, remedy: string): void;
   /** As {@link leaveOut}, with what is wrong with `schedule`. Throws any error that is not about a schedule. */
   leaveOutFor(error: unknown, line: number, what: string, schedule: string): void;
@@ -87,7 +84,6 @@ export function findsIn(file: string): Finds {
   };
 }
 
-/** A remedy with a capital letter and a full stop. */
 export function asSentence(remedy: string): string {
   return `${remedy.charAt(0).toUpperCase()}${remedy.slice(1)}.`;
 }

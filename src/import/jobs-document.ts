@@ -7,14 +7,12 @@ import { asSentence, type Draft, type Found, type Note } from './draft';
 
 const LONGEST = 63;
 
-/** A jobs file of imported jobs. */
 export interface JobsDocument {
   readonly $schema: string;
   readonly revision: number;
   readonly jobs: Readonly<Record<string, JobInFile>>;
 }
 
-/** A job of the document, and its origin. */
 export type NamedDraft = Draft & { readonly job: string };
 
 export interface Imported {
@@ -59,7 +57,6 @@ export function jobsDocument(found: readonly Found[], { revision, functionTimeou
   }
 }
 
-/** By job: the first error of a check. */
 function errorsIn(document: JobsDocument, functionTimeoutMs: Millis): ReadonlyMap<string, ConfigIssue> {
   try {
     loadJobs(document, { functionTimeoutMs });

@@ -29,7 +29,6 @@ const SETTINGS: readonly MemberPath[] = [
   ...['backoffLimit', 'activeDeadlineSeconds'].map((key) => [...JOB_SPEC, key]),
 ];
 
-/** Parameters of an OpenShift template, with the values that they have unless others are given. */
 export type Parameters = ReadonlyMap<string, string | undefined>;
 
 const PARAMETER = /\$\{(?:\{(?<raw>\w+)\}|(?<name>\w+))\}/g;
@@ -103,7 +102,6 @@ function jsonOrText(text: string): unknown {
   return /^(?:true|false|-?\d+(?:\.\d+)?)$/.test(text) ? JSON.parse(text) : text;
 }
 
-/** The member at a path. */
 export function at(value: unknown, path: readonly PropertyKey[]): unknown {
   return path.reduce<unknown>((inner, key) => {
     if (Array.isArray(inner)) return inner[Number(key)];
@@ -175,7 +173,6 @@ const CARRIED_OF_CONTAINER = new Set(['name', 'image', 'command', 'args', 'image
 /** A missed run of Kubernetes has no age limit without a deadline. */
 const NO_DEADLINE = '90d';
 
-/** Adds the job of a CronJob, or the reason against it. */
 export function addCronJob(finds: Finds, template: Manifest, options: SourceOptions): void {
   const manifest = filledIn(finds, template);
   if (manifest === undefined) return;
@@ -248,7 +245,6 @@ function settingsOf({ spec, metadata }: CronJob, options: SourceOptions, note: A
   };
 }
 
-/** A container that only runs curl needs no handler. */
 function curlOf(pod: Pod, note: AddNote): JobInFile['call'] {
   const [first, ...others] = pod.containers;
   const hasMore = others.length > 0 || pod['initContainers'] !== undefined;

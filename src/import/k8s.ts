@@ -32,7 +32,6 @@ export function readK8s(file: string, text: string, options: SourceOptions): Fou
   return finds;
 }
 
-/** The value of a document whose syntax is right. */
 function valueIn(document: Document, lines: LineCounter, { file, text }: Omit<Unreadable, 'line'>): unknown {
   const dangling = danglingAlias(document);
   if (dangling !== undefined) {

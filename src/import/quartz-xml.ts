@@ -155,12 +155,10 @@ function instantOf(text: string | undefined, timeZone: string): EpochMs | undefi
   return moment.kind === 'instant' ? moment.at : instantOfWall(zoneOf(timeZone), moment.wall) * 1000;
 }
 
-/** An element, without its namespace and attributes. */
 interface Element {
   readonly name: string;
   readonly line: number;
   readonly children: Element[];
-  /** Its own text, trimmed. */
   text: string;
 }
 
@@ -202,7 +200,6 @@ function childrenOf(element: Element, ...names: readonly string[]): readonly Ele
   return element.children.filter((child) => child.name === name).flatMap((child) => childrenOf(child, ...rest));
 }
 
-/** The text of a child; undefined if it is missing or empty. */
 function textOf(element: Element, name: string): string | undefined {
   const text = element.children.find((child) => child.name === name)?.text;
   return text === '' ? undefined : text;

@@ -16,7 +16,6 @@ export function readQuartzFile(file: string, text: string, options: SourceOption
   return finds;
 }
 
-/** Adds the job of a trigger, or the reason against it. */
 function addTrigger(finds: Finds, trigger: QuartzTrigger, options: SourceOptions): void {
   const { line, name, expression, timeZone = options.timeZone, settings = {} } = trigger;
   const what = `${name} = ${expression}`;

@@ -24,7 +24,6 @@ export class FromSetting {
 /** A value that only a run of the program would show. */
 export const UNKNOWN = Symbol('unknown');
 
-/** A timer that a source registers. */
 interface TimerCall {
   readonly kind: 'timer';
   readonly line: number;
@@ -35,7 +34,6 @@ interface TimerCall {
   readonly takenFor?: string;
 }
 
-/** What looks like a timer and cannot be read. */
 interface UnreadTimer {
   readonly kind: 'unread';
   readonly line: number;
@@ -64,7 +62,6 @@ export function timersInCode(file: string, text: string): readonly TimerFind[] {
   const { program, lineOf } = parseSource(file, text);
   const bindings = bindingsOf(program);
   const finds: TimerFind[] = [];
-  /** Members and calls whose timer has been found. */
   const found = new Set<Loose>();
   walk(program, (node) => {
     if (node.type !== 'CallExpression') return;
@@ -154,7 +151,6 @@ function unread(line: number, what: string, why: string): TimerFind {
   return { kind: 'unread', line, what, why };
 }
 
-/** An expression as written, of names and members. */
 function wordsOf(node: unknown): string {
   const inner = unwrapped(node);
   if (!isNode(inner)) return '…';
@@ -202,7 +198,6 @@ function memberRole(member: string | undefined, of: Role | undefined): Role | un
   return undefined;
 }
 
-/** The expression behind the only value of a name. */
 function behind(node: unknown, bindings: Bindings, depth = 0): Loose | undefined {
   if (!isNode(node) || node.type !== 'Identifier' || depth > 20) return isNode(node) ? node : undefined;
   const [binding, ...others] = bindings.get(nameOf(node)) ?? [];
@@ -210,7 +205,6 @@ function behind(node: unknown, bindings: Bindings, depth = 0): Loose | undefined
   return behind(binding.from, bindings, depth + 1);
 }
 
-/** The value of an expression, as far as its text gives it. */
 function valueOf(node: unknown, bindings: Bindings, depth = 0): unknown {
   const expression = behind(node, bindings);
   if (expression === undefined || depth > 20) return UNKNOWN;

@@ -271,7 +271,6 @@ export function ncrontab(text: string, timeZone: string, now: EpochMs): Schedule
   return scheduledTimer({ values, written: text, timeZone }, now);
 }
 
-/** A file in a folder into which builds write. */
 interface BuiltFile {
   readonly file: string;
   readonly text: string;

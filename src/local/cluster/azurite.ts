@@ -3,7 +3,6 @@ import path from 'node:path';
 import { describeExit, type Exit, startChild, ClusterError } from './child';
 import type { FromAzurite, ToAzurite } from './messages';
 
-/** The storage emulator, in its own process. */
 export interface Azurite {
   readonly pid: number;
   readonly connectionString: string;

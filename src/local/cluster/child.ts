@@ -13,7 +13,6 @@ export interface Exit {
   readonly signal: NodeJS.Signals | null;
 }
 
-/** An exit in words, for an event's `reason`. */
 export function describeExit({ code, signal }: Exit): string {
   return signal ?? `exit code ${code ?? 'unknown'}`;
 }
@@ -33,7 +32,6 @@ interface ChildOptions<Out> {
   readonly execArgv?: readonly string[];
   readonly env?: NodeJS.ProcessEnv;
   readonly onMessage?: (message: Out) => void;
-  /** A line that the process printed. */
   readonly onLine?: (line: string, stream: 'stdout' | 'stderr') => void;
 }
 
@@ -98,7 +96,6 @@ export interface Guard {
   watch(child: Pick<Child<never>, 'pid' | 'exited'>): void;
   /** Removes the folder if this process dies before {@link Guard.end}. Otherwise its owner removes it. */
   remove(folder: string): void;
-  /** Ends the guard, once all the processes that it watched have ended. */
   end(): Promise<Exit>;
 }
 

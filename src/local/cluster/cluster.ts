@@ -13,11 +13,9 @@ import { type ClusterEvent, type ClusterInstance, createDeployment, type Deploym
 import { SERVERS, type ServerName, type ServerTitle, startStorageServer } from '../servers/servers';
 import { createTimerLocks } from './instance';
 
-/** The servers that a cluster can start. */
 export type OwnServer = 'azurite' | ServerName;
 
 export interface ClusterOptions extends Pick<HostOptions, 'app' | 'main' | 'settings' | 'strict'> {
-  /** The number of deployments. */
   readonly instances: number;
   /** The number of instances of each deployment. Default: 1. */
   readonly sameApp?: number | undefined;
@@ -41,35 +39,28 @@ export interface ClusterOptions extends Pick<HostOptions, 'app' | 'main' | 'sett
   readonly onEvent: (event: ClusterEvent) => void;
   /** A line of an instance's log that is not an event. */
   readonly onLog: (line: LogLine, deployment: string) => void;
-  /** Gives up the start. */
   readonly signal?: AbortSignal;
 }
 
 export interface Cluster {
-  /** Connection string. */
   readonly storage: string;
   /** The emulator's process id, if it was started here. */
   readonly azuritePid: number | undefined;
   /** The server beside the emulator that was started here, if one was. */
   readonly database?: { readonly name: ServerTitle; readonly pid: number } | undefined;
-  /** The instances that answer now. */
   instances(): readonly ClusterInstance[];
   /** Restarts a deployment whose instance has ended. Rejects with {@link ClusterError}. */
   start(deployment: string): Promise<void>;
   /** Drains all instances and restarts them. Rejects with {@link ClusterError} if one cannot start. */
   restart(): Promise<void>;
-  /** Drains all instances, then ends the server. */
   stop(): Promise<void>;
-  /** Ends everything at once. */
   kill(): Promise<void>;
   /** Rejects with {@link ClusterError} when the cluster cannot continue. Never resolves. */
   readonly failed: Promise<never>;
 }
 
-/** The default of `CRONLEASE_SWEEP_INTERVAL` in a cluster. */
 export const SWEEP_INTERVAL = '2s';
 
-/** The deployment of an instance, by the instance's name. */
 export function deploymentOf(instance: string): string {
   return instance.replace(/\.\d+$/, '');
 }
@@ -101,7 +92,6 @@ function settingsOf(name: string, storage: string, container: string): Record<st
   };
 }
 
-/** Rejects when `signal` is aborted. */
 function givenUp(signal: AbortSignal | undefined): Promise<never> {
   return new Promise((_, reject) => {
     const abort = (): void => reject(new ClusterError('The start was interrupted.'));
@@ -217,7 +207,6 @@ async function startOwn({ server, app, data }: ClusterOptions, guard: Guard): Pr
   return { name: title, pid, connectionString: url, exited, stop: () => stop(end), kill: () => stop() };
 }
 
-/** Rejects when the server ends unexpectedly. */
 function watchServer(server: Server | undefined, isStopping: () => boolean): Promise<never> {
   const { promise, reject } = Promise.withResolvers<never>();
   // A caller need not listen.

@@ -29,22 +29,17 @@ interface DeploymentOptions extends Omit<InstanceOptions, 'onLog'> {
   readonly restart: boolean;
   readonly guard: Guard;
   readonly onEvent: (event: ClusterEvent) => void;
-  /** A line of the log that is not an event. */
   readonly onLog: (line: LogLine, deployment: string) => void;
 }
 
-/** One deployment of the cluster, with one instance at a time. */
 export interface Deployment {
   readonly name: string;
-  /** Its instance, while the instance answers. */
   answering(): ClusterInstance | undefined;
   /** Starts its first instance. Rejects with `ClusterError` if that fails, and does not retry. */
   start(): Promise<void>;
   /** Drains its instance, and restarts it. Rejects with `ClusterError` if that fails, and does not retry. */
   restart(): Promise<void>;
-  /** Drains its instance, and starts none again. */
   stop(): Promise<void>;
-  /** Ends its instance at once, and starts none again. */
   kill(): Promise<void>;
 }
 

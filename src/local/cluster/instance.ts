@@ -3,17 +3,14 @@ import { type Child, describeExit, type Exit, startChild, ClusterError } from '.
 import type { FromHost, InstanceFacts, StartOptions, ToHost } from './messages';
 
 export interface InstanceOptions extends Omit<StartOptions, 'handOverDelayMs'> {
-  /** Name of its deployment. */
   readonly name: string;
   /** The locks on timers, if its deployment has several instances. */
   readonly timerLocks?: TimerLocks | undefined;
   /** Port for a debugger (0: any free one); undefined: none. */
   readonly inspectPort: number | undefined;
-  /** Called for each line that the app wrote, by whatever means. */
   readonly onLog: (line: LogLine) => void;
 }
 
-/** One host process. */
 export interface RunningInstance {
   readonly pid: number;
   /** Resolves once the app is loaded and the host listens. Rejects with {@link ClusterError} if it cannot start. */

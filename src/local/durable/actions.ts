@@ -1,7 +1,6 @@
 import { EventType, type HistoryEvent } from './history';
 import { type HttpRequest, nextPoll } from './http';
 
-/** The actions of `durable-functions`, by number. */
 const ActionType = {
   CallActivity: 0,
   CallActivityWithRetry: 1,
@@ -70,7 +69,6 @@ export type Command = Task & { readonly id: number };
 
 export interface Plan {
   readonly commands: readonly Command[];
-  /** The input for a new start. */
   readonly continueAsNew: { readonly input: unknown } | undefined;
   /** Raised events that nothing has waited for so far. */
   readonly unseen: readonly HistoryEvent[];
@@ -79,7 +77,6 @@ export interface Plan {
 /** @param result JSON, of an activity that has succeeded */
 type Ended = (failed: boolean, result?: string | null) => void;
 
-/** Passes on only the first call. */
 function once(run: Ended): Ended {
   let called = false;
   return (failed, result) => {
@@ -94,7 +91,6 @@ interface Play {
   /** The instant of the current episode. */
   now: number;
   readonly commands: Command[];
-  /** The number of the next task. */
   next: number;
   /** The numbers of calls of entities, by the ids of their requests. */
   readonly calls: Map<string, number>;
@@ -168,7 +164,6 @@ function awaitEvent(play: Play, name: string, ended: Ended): void {
   ended(false);
 }
 
-/** Whether the response of an entity is an error. */
 function hasFailed(response: string | null): boolean {
   return (JSON.parse(response ?? '{}') as { readonly exceptionType?: string | null }).exceptionType != null;
 }

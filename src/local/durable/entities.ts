@@ -5,7 +5,6 @@ import { functionOf, type HubState, thrown, toJson } from './hub-state';
 /** The newest answers of an entity are kept, so that a request which comes twice is carried out once. */
 const KEEP_ANSWERS = 100;
 
-/** The result of an entity function, for a batch of requests. */
 interface BatchResult {
   readonly entityExists: boolean;
   readonly entityState?: string;

@@ -8,7 +8,6 @@ import { functionOf, type HubState, toJson } from './hub-state';
 import { cancelTimers, executionStarted, isFinished, type LiveInstance } from './instances';
 import { type TaskEnds, createTasks } from './tasks';
 
-/** The return value of an orchestrator function. */
 interface OrchestratorState {
   readonly isDone?: boolean;
   readonly actions?: readonly (readonly Action[])[];
@@ -81,7 +80,6 @@ export function createEpisodes(state: HubState): Episodes {
     if (wakes) setImmediate(() => void runEpisode(instance));
   };
 
-  /** Plays the orchestrator function once, over the whole history. */
   const runEpisode = async (instance: LiveInstance): Promise<void> => {
     const { execution } = instance;
     instance.status = 'Running';
@@ -101,7 +99,6 @@ export function createEpisodes(state: HubState): Episodes {
     wake(instance);
   };
 
-  /** Applies the outcome of an episode to its instance. */
   const apply = (instance: LiveInstance, outcome: OrchestratorState): void => {
     if (outcome.customStatus !== undefined) instance.customStatus = JSON.stringify(outcome.customStatus);
     const plan = planActions(outcome.actions?.flat() ?? [], instance.history);
@@ -163,7 +160,6 @@ async function play({ options }: HubState, instance: LiveInstance): Promise<Orch
   }
 }
 
-/** The event of a sub-orchestration's end, for its parent's history. */
 function endEvent({ name }: LiveInstance, TaskScheduledId: number, status: EndStatus, output: string): HistoryEvent {
   if (status === 'Completed') {
     return historyEvent({ EventType: EventType.SubOrchestrationInstanceCompleted, TaskScheduledId, Result: output });

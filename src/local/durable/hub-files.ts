@@ -2,7 +2,6 @@ import fs from 'node:fs';
 import path from 'node:path';
 import type { LiveInstance, Pending } from './instances';
 
-/** One operation that an entity is asked for. */
 export interface EntityRequest {
   /** The same each time that the request is sent. */
   readonly id: string;
@@ -62,7 +61,6 @@ export function hubFiles(folder: string): HubFiles {
   let journal: number | undefined;
   let bytes = 0;
   let compactAt = COMPACT_BYTES;
-  /** Its end may be cut off. */
   let isCut = false;
 
   const compact = (): number => {
@@ -117,7 +115,6 @@ function isEntity(id: string): boolean {
   return decodeURIComponent(id).startsWith('@');
 }
 
-/** What the last lines of these ids hold. */
 function linesOf(file: string, fits: (id: string) => boolean): unknown[] {
   return [...lastLines(file)].filter(([id]) => fits(id)).map(([, line]) => JSON.parse(line.slice(line.indexOf(' '))));
 }

@@ -13,11 +13,9 @@ export interface HubOptions {
   readonly handOverDelayMs?: number | undefined;
   readonly files: HubFiles;
   readonly visibility: Visibility;
-  /** Called with the error of a function that failed. */
   readonly onError: (functionName: string, message: string) => void;
 }
 
-/** The state that the parts of one hub share. */
 export interface HubState {
   readonly options: HubOptions;
   readonly instances: Instances;
@@ -29,7 +27,6 @@ export function createHubState(options: HubOptions): HubState {
   return { options, instances: createInstances(), stopped: false };
 }
 
-/** The instance with this id, if it has not ended. */
 export function underWay({ instances }: HubState, instanceId: string): LiveInstance | undefined {
   const instance = instances.get(instanceId);
   return instance === undefined || isFinished(instance.status) ? undefined : instance;
@@ -63,7 +60,6 @@ export function toJson(data: TypedData | null | undefined): string | null {
   return number === null || number === undefined ? null : JSON.stringify(number);
 }
 
-/** Anything that a function threw, as an error. */
 export function thrown(error: unknown): { readonly message: string; readonly stack: string } {
   const { message, stack = message } = error instanceof Error ? error : new Error(String(error));
   return { message, stack };

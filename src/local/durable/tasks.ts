@@ -18,9 +18,7 @@ export interface TaskEnds {
   fail(instance: LiveInstance, message: string): void;
 }
 
-/** The tasks of orchestrators. */
 interface Tasks {
-  /** Begins a task at its first request. */
   perform(instance: LiveInstance, command: Command): void;
   readonly entities: Entities;
   /** Continues with the tasks that an earlier host of the deployment left unfinished. */
@@ -136,7 +134,6 @@ export function createTasks(state: HubState, { deliver, wake, fail }: TaskEnds):
   };
 }
 
-/** @throws an error if it cannot be started */
 function subOrchestrationOf(
   state: HubState,
   parent: LiveInstance,

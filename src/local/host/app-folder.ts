@@ -35,18 +35,15 @@ export interface Visibility {
 
 /** The part of `host.json` that this host reads; the rest is for the real host. */
 export interface HostSettings {
-  /** How long an invocation may take. Undefined: without a limit. */
   readonly functionTimeoutMs: number | undefined;
   /** First segment of every HTTP function's path; may be empty. */
   readonly routePrefix: string;
   readonly hubName: string;
   readonly maxConcurrentActivities: number;
-  /** `singleton` of the file. */
   readonly timerLock: LockTimes;
   readonly visibility: Visibility;
 }
 
-/** The object in a file; undefined if there is no such file. */
 function readJson(file: string): Json | undefined {
   let text: string;
   try {

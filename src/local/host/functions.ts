@@ -10,9 +10,7 @@ import type { Binding } from './rpc';
 interface Common {
   readonly name: string;
   readonly registered: RegisteredFunction;
-  /** Name of the trigger's binding. */
   readonly trigger: string;
-  /** Names of the durable client inputs. */
   readonly clientInputs: readonly string[];
 }
 

@@ -73,7 +73,6 @@ export async function listen(
   return { server, port: (server.address() as AddressInfo).port };
 }
 
-/** Whether a server cannot listen because of its port. */
 export function isPortTaken(error: unknown): boolean {
   const { code } = error as NodeJS.ErrnoException;
   return code === 'EADDRINUSE' || code === 'EACCES';

@@ -19,7 +19,6 @@ export type Invoke = (fn: HostedFunction, input: InvocationInput) => Promise<Inv
 export interface InvokeOptions {
   readonly registry: AppRegistry;
   readonly sink: (line: LogLine) => void;
-  /** The content of a durable client input. */
   readonly clientInput: TypedData;
   readonly timeoutMs: number | undefined;
   /** Called when an invocation has lasted longer than `functionTimeout`: the host must end. */
@@ -33,7 +32,6 @@ function timeSpan(ms: number): string {
 
 interface Invocations {
   readonly invoke: Invoke;
-  /** Resolves once none is running. */
   idle(): Promise<void>;
 }
 
@@ -74,7 +72,6 @@ async function invokeWithin(
   }
 }
 
-/** The steps of one invocation: arguments, hooks before it, the function, hooks after it, response. */
 async function invokeOnce(
   { registry, sink, clientInput }: InvokeOptions,
   fn: HostedFunction,

@@ -54,7 +54,6 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-/** Whether something accepts connections there. */
 function accepts(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = net.connect(port, '127.0.0.1');
@@ -75,14 +74,12 @@ export interface StorageServer extends Server {
   /** As in `CRONLEASE_STORAGE`, without a password: only this machine can connect. */
   readonly url: string;
   readonly port: number;
-  /** Ends the server as {@link Server.stop} does, and removes its files unless a folder was named for them. */
   stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
 export interface StorageServerOptions {
   /** Folder in which the data are kept; undefined: a temporary one. */
   readonly data?: string | undefined;
-  /** Undefined: any free one. */
   readonly port?: number | undefined;
   readonly guard?: Guard | undefined;
   /**

@@ -30,13 +30,11 @@ interface Place {
 
 /** A server that writes each change to its files before it answers. */
 interface KindOfServer {
-  /** As people write it. */
   readonly title: ServerTitle;
   /** Its program, by the first of these names that is installed. */
   readonly programs: readonly string[];
   /** Whether all else that it needs is installed. */
   readonly isComplete?: () => boolean;
-  /** How to install it. */
   readonly install: string;
   /** The storage to pass if it is not installed. */
   readonly instead: string;
@@ -45,7 +43,6 @@ interface KindOfServer {
   /** Whether it serves its clients, if it accepts connections before it does. */
   readonly isReady?: (port: number) => boolean | Promise<boolean>;
   readonly url: (port: number) => string;
-  /** The user that it runs as. Default: this process's own. */
   readonly user?: typeof serverUser;
   /** The signal at which it writes everything and ends. */
   readonly end: NodeJS.Signals;
@@ -251,7 +248,6 @@ export function serverUser(): { readonly uid: number; readonly gid: number } | u
   return { uid: id('-u'), gid: id('-g') };
 }
 
-/** Makes the files of a database, unless they exist. */
 function makeDatabase(folder: string, files: string): void {
   const user = serverUser();
   if (user !== undefined) chownSync(folder, user.uid, user.gid);
