@@ -17,18 +17,8 @@ interface BatchResult {
   }[];
 }
 
-export interface Entities {
-  /** @throws an error if there is no such entity function */
-  send(id: string, request: EntityRequest): void;
-  /** The state as JSON; undefined: the entity does not exist. */
-  read(id: string): string | undefined;
-}
-
 /** @param answer - gives an orchestration the answer for which it waits */
-export function createEntities(
-  state: HubState,
-  answer: (request: EntityRequest, response: EntityResponse) => void,
-): Entities {
+export function createEntities(state: HubState, answer: (request: EntityRequest, response: EntityResponse) => void) {
   const { options } = state;
   const entities = new Map(options.files.loadEntities().map((entity) => [entity.id, entity]));
   const busy = new Set<string>();
@@ -116,8 +106,10 @@ export function createEntities(
   for (const entity of entities.values()) begin(entity);
 
   return {
+    /** @throws an error if there is no such entity function */
     send,
-    read(id) {
+    /** The state as JSON; undefined: the entity does not exist. */
+    read(id: string): string | undefined {
       const entity = entities.get(id);
       return entity?.exists === true ? (entity.state ?? 'null') : undefined;
     },

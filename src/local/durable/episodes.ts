@@ -1,12 +1,11 @@
 import { callAt } from '../host/timer';
 import { type Action, type Command, planActions } from './actions';
-import type { Entities } from './entities';
 import { EventType, failure, type HistoryEvent, historyEvent, orchestratorPayload } from './history';
 import { HTTP_ACTIVITY } from './http';
 import { hiddenUntil } from './hub-files';
 import { functionOf, type HubState, toJson } from './hub-state';
 import { cancelTimers, executionStarted, isFinished, type LiveInstance } from './instances';
-import { type TaskEnds, createTasks } from './tasks';
+import { createTasks } from './tasks';
 
 interface OrchestratorState {
   readonly isDone?: boolean;
@@ -30,15 +29,7 @@ function stateOf(error: unknown): OrchestratorState {
 type EndStatus = 'Completed' | 'Failed' | 'Terminated';
 
 /** Plays orchestrator functions: an episode is one call over the whole history. */
-export interface Episodes extends Pick<TaskEnds, 'deliver' | 'wake'> {
-  /** Ends an instance, and informs its parent. */
-  finish(instance: LiveInstance, status: EndStatus, output: string): void;
-  /** Continues an instance that an earlier host of the deployment left unfinished. */
-  resume(instance: LiveInstance): void;
-  readonly entities: Entities;
-}
-
-export function createEpisodes(state: HubState): Episodes {
+export function createEpisodes(state: HubState) {
   const { options, instances } = state;
 
   const fail = (instance: LiveInstance, message: string): void => {
@@ -47,6 +38,7 @@ export function createEpisodes(state: HubState): Episodes {
     finish(instance, 'Failed', JSON.stringify(reason));
   };
 
+  /** Ends an instance, and informs its parent. */
   const finish = (instance: LiveInstance, status: EndStatus, output: string): void => {
     instances.finish(instance, status, output);
     tellParent(instance, status, output);
@@ -135,6 +127,7 @@ export function createEpisodes(state: HubState): Episodes {
     instance.inbox.unshift(executionStarted(instance), ...unseen);
   };
 
+  /** Continues an instance that an earlier host of the deployment left unfinished. */
   const resume = (instance: LiveInstance): void => {
     instances.add(instance);
     tasks.resume(instance);

@@ -2,7 +2,7 @@ import type { HostedFunction } from '../host/functions';
 import type { TypedData } from '../host/rpc';
 import { callAt } from '../host/timer';
 import type { Command } from './actions';
-import { createEntities, type Entities } from './entities';
+import { createEntities } from './entities';
 import { EventType, failure, historyEvent, type HistoryEvent, type NewEvent } from './history';
 import { type EntityRequest, type EntityResponse, hiddenUntil } from './hub-files';
 import { functionOf, type HubOptions, type HubState, thrown, toJson, underWay } from './hub-state';
@@ -18,16 +18,9 @@ export interface TaskEnds {
   fail(instance: LiveInstance, message: string): void;
 }
 
-interface Tasks {
-  perform(instance: LiveInstance, command: Command): void;
-  readonly entities: Entities;
-  /** Continues with the tasks that an earlier host of the deployment left unfinished. */
-  resume(instance: LiveInstance): void;
-}
-
 type CommandOf<Kind extends Command['kind']> = Extract<Command, { readonly kind: Kind }>;
 
-export function createTasks(state: HubState, { deliver, wake, fail }: TaskEnds): Tasks {
+export function createTasks(state: HubState, { deliver, wake, fail }: TaskEnds) {
   const { options, instances } = state;
   const runLimited = activityQueue(state);
 
@@ -117,11 +110,13 @@ export function createTasks(state: HubState, { deliver, wake, fail }: TaskEnds):
 
   return {
     entities,
-    perform(instance, command) {
+    /** Begins a task at its first request. */
+    perform(instance: LiveInstance, command: Command): void {
       const event = begin(instance, command);
       instance.history.push(historyEvent({ ...event, EventId: command.id, IsPlayed: true }));
     },
-    resume(instance) {
+    /** Continues with the tasks that an earlier host of the deployment left unfinished. */
+    resume(instance: LiveInstance): void {
       for (const [id, { command, takenAt }] of instance.pending) {
         const visible = (): void => {
           instance.timers.delete(id);
