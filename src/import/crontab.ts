@@ -13,7 +13,7 @@ export interface CrontabOptions extends SourceOptions {
   readonly userColumn: boolean;
 }
 
-const ENVIRONMENT = /^(?<quote>["']?)(?<name>\w+)\k<quote>\s*=\s*(?<value>.*)$/;
+const ENVIRONMENT = /^(["']?)(\w+)\1\s*=\s*(.*)$/;
 /** A comment that is an entry switched off describes nothing. */
 const ENTRY_IN_COMMENT = /^(@\w+\s|[-*\d][\d*,/-]*(\s+[\w*,/-]+){4}\s+\S)/;
 /** The last line of the comment with which the crontabs of Debian, Alpine and the BSDs begin. */
@@ -55,15 +55,13 @@ interface Reading {
   readonly options: CrontabOptions;
   /** Of `CRON_TZ`: it holds for the entries after it. */
   cronZone: string | undefined;
-  /** Undefined: `CRON_TZ` names no zone that is known, so nothing after it can be imported. */
-  unknownZone: string | undefined;
   comments: string[];
 }
 
 /** Reads a crontab by the rules of Vixie cron and of cronie, its continuation. */
 export function readCrontab(file: string, text: string, options: CrontabOptions): Found {
   const finds = findsIn(file);
-  const reading: Reading = { finds, options, cronZone: undefined, unknownZone: undefined, comments: [] };
+  const reading: Reading = { finds, options, cronZone: undefined, comments: [] };
   for (const [index, raw] of text.split(/\r?\n/).entries()) readLine(reading, raw.trim(), index + 1);
   return finds;
 }
@@ -78,34 +76,27 @@ function readLine(reading: Reading, line: string, number: number): void {
   const { comments } = reading;
   reading.comments = [];
   if (line === '') return;
-  const environment = ENVIRONMENT.exec(line)?.groups;
-  if (environment !== undefined) {
-    readEnvironment(reading, number, { name: environment['name'] ?? '', value: environment['value'] ?? '' });
-  } else readEntry(reading, line, number, comments.join(' '));
+  const [variable, , name = '', value = ''] = ENVIRONMENT.exec(line) ?? [];
+  if (variable !== undefined) readEnvironment(reading, number, name, value);
+  else readEntry(reading, line, number, comments.join(' '));
 }
 
-function readEnvironment(
-  reading: Reading,
-  number: number,
-  { name, value }: { readonly name: string; readonly value: string },
-): void {
-  const { finds } = reading;
+function readEnvironment(reading: Reading, number: number, name: string, value: string): void {
   if (name === 'CRON_TZ') {
     const zone = value.replace(/^(["'])(.*)\1$/, '$2').trim();
     reading.cronZone = zone === '' ? undefined : zone;
-    reading.unknownZone = isZone(reading.cronZone) ? undefined : zone;
     return;
   }
   const { why, remedy } = ABOUT_ENVIRONMENT.get(name) ?? {
     why: 'it sets an environment variable of the commands',
     remedy: 'Set an app setting of this name if a handler reads it.',
   };
-  finds.note(number, name, why, remedy);
+  reading.finds.note(number, name, why, remedy);
 }
 
-function isZone(name: string | undefined): boolean {
+function isZone(name: string): boolean {
   try {
-    zoneOf(name ?? 'UTC');
+    zoneOf(name);
     return true;
   } catch (error) {
     if (error instanceof ScheduleError) return false;
@@ -113,7 +104,7 @@ function isZone(name: string | undefined): boolean {
   }
 }
 
-const ABOUT_ENVIRONMENT: ReadonlyMap<string, { readonly why: string; readonly remedy: string }> = new Map(
+const ABOUT_ENVIRONMENT = new Map(
   Object.entries({
     MAILTO: {
       why: 'the output of a job is not mailed: its log is kept in the ledger',
@@ -147,7 +138,7 @@ function readEntry(reading: Reading, line: string, number: number, comment: stri
     finds.leaveOut(number, line, `it is not an entry, which needs ${wanted}`, 'Correct it, or remove it.');
     return;
   }
-  const { when, user, command } = entry;
+  const { when, user } = entry;
   const cron = when.startsWith('@') ? MACROS.get(when) : when;
   if (when === '@reboot') {
     const why = 'a start of the app is not a due time: apps start when they scale, and when they are deployed';
@@ -158,13 +149,13 @@ function readEntry(reading: Reading, line: string, number: number, comment: stri
     finds.leaveOut(number, line, `${when} is unknown`, `Write five fields, or ${[...MACROS.keys()].join(', ')}.`);
     return;
   }
-  if (reading.unknownZone !== undefined) {
-    const why = `CRON_TZ is ${JSON.stringify(reading.unknownZone)}, which is not an IANA time zone`;
+  if (!isZone(reading.cronZone ?? 'UTC')) {
+    const why = `CRON_TZ is ${JSON.stringify(reading.cronZone)}, which is not an IANA time zone`;
     finds.leaveOut(number, line, why, 'Write its IANA name, such as "Europe/Lisbon".');
     return;
   }
   try {
-    addEntry(reading, { number, line, when, cron, command, comment });
+    addEntry(reading, { ...entry, number, line, cron, comment });
   } catch (error) {
     finds.leaveOutFor(error, number, line, when);
     return;
@@ -174,17 +165,23 @@ function readEntry(reading: Reading, line: string, number: number, comment: stri
   }
 }
 
+const OUR_WORDS = /^@(hourly|daily|weekly|monthly|yearly)$/;
+
 interface Entry {
-  readonly number: number;
-  readonly line: string;
   /** As written: five fields, or a word such as `@daily`. */
   readonly when: string;
-  readonly cron: string;
+  readonly user: string | undefined;
   readonly command: string;
+}
+
+interface Placed extends Entry {
+  readonly number: number;
+  readonly line: string;
+  readonly cron: string;
   readonly comment: string;
 }
 
-function addEntry(reading: Reading, { number, line, when, cron, command, comment }: Entry): void {
+function addEntry(reading: Reading, { number, line, when, cron, command, comment }: Placed): void {
   const { finds, options, cronZone } = reading;
   const { values, isWild } = readCrontabFields(cron);
   // With CRON_TZ, cronie compares every minute with a clock of that zone, and mends no gap.
@@ -193,7 +190,8 @@ function addEntry(reading: Reading, { number, line, when, cron, command, comment
   const { differs, schedule, ...rest } = scheduled({ values, written: cron, timeZone, rule }, options.now);
   const { shown, input } = commandOf(command);
   finds.add(number, nameOfCommand(shown), {
-    schedule: shortOf(when, cron, schedule),
+    // A word of the crontab that is one of ours too stays.
+    schedule: OUR_WORDS.test(when) && schedule === cron ? when : schedule,
     ...rest,
     description: comment === '' ? shown : comment,
   });
@@ -205,19 +203,7 @@ function addEntry(reading: Reading, { number, line, when, cron, command, comment
   }
 }
 
-/** A word of the crontab that is one of ours too stays. */
-function shortOf(when: string, cron: string, schedule: string): string {
-  const isOurs = /^@(hourly|daily|weekly|monthly|yearly)$/.test(when);
-  return isOurs && schedule === cron ? when : schedule;
-}
-
-interface Split {
-  readonly when: string;
-  readonly user: string | undefined;
-  readonly command: string;
-}
-
-function split(line: string, userColumn: boolean): Split | undefined {
+function split(line: string, userColumn: boolean): Entry | undefined {
   // A leading "-" keeps cronie from logging the start.
   const text = line.replace(/^-(?=[\d*@])/, '');
   const fields = text.startsWith('@') ? 1 : 5;

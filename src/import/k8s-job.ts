@@ -109,26 +109,32 @@ export function at(value: unknown, path: readonly PropertyKey[]): unknown {
   }, value);
 }
 
-const members = z.record(z.string(), z.unknown());
 const count = z.int().min(0).nullish();
 
-const container = members.and(
-  z.object({
-    image: z.string().nullish(),
-    command: z.array(z.string()).nullish(),
-    args: z.array(z.string()).nullish(),
-  }),
-);
+const container = z.looseObject({
+  image: z.string().nullish(),
+  command: z.array(z.string()).nullish(),
+  args: z.array(z.string()).nullish(),
+});
 
-const jobSpec = members.and(
-  z.object({
-    backoffLimit: count,
-    activeDeadlineSeconds: z.int().min(1).nullish(),
-    parallelism: count,
-    completions: count,
-    template: z.object({ spec: members.and(z.object({ containers: z.array(container).min(1) })) }),
-  }),
-);
+const pod = z.looseObject({ containers: z.array(container).min(1) });
+
+const jobSpec = z.looseObject({
+  backoffLimit: count,
+  activeDeadlineSeconds: z.int().min(1).nullish(),
+  parallelism: count,
+  completions: count,
+  template: z.object({ spec: pod }),
+});
+
+const cronJobSpec = z.looseObject({
+  schedule: z.string(),
+  timeZone: z.string().nullish(),
+  concurrencyPolicy: z.enum(['Allow', 'Forbid', 'Replace', '']).nullish(),
+  startingDeadlineSeconds: z.int().min(0).nullish(),
+  suspend: z.boolean().nullish(),
+  jobTemplate: z.object({ spec: jobSpec }),
+});
 
 const cronJob = z.object({
   metadata: z.object({
@@ -136,39 +142,18 @@ const cronJob = z.object({
     generateName: z.string().optional(),
     annotations: z.record(z.string(), z.unknown()).nullish(),
   }),
-  spec: members.and(
-    z.object({
-      schedule: z.string(),
-      timeZone: z.string().nullish(),
-      concurrencyPolicy: z.enum(['Allow', 'Forbid', 'Replace', '']).nullish(),
-      startingDeadlineSeconds: z.int().min(0).nullish(),
-      suspend: z.boolean().nullish(),
-      jobTemplate: z.object({ spec: jobSpec }),
-    }),
-  ),
+  spec: cronJobSpec,
 });
 
 type CronJob = z.output<typeof cronJob>;
-type Pod = CronJob['spec']['jobTemplate']['spec']['template']['spec'];
 
-/** The members of a spec that have become settings, or that mean nothing to a job. */
-const CARRIED = new Set([
-  'schedule',
-  'timeZone',
-  'concurrencyPolicy',
-  'startingDeadlineSeconds',
-  'suspend',
-  'jobTemplate',
-  'backoffLimit',
-  'activeDeadlineSeconds',
-  'parallelism',
-  'completions',
-  'template',
-  'selector',
-  'manualSelector',
-]);
-const CARRIED_OF_POD = new Set(['containers', 'restartPolicy', 'dnsPolicy', 'schedulerName']);
-const CARRIED_OF_CONTAINER = new Set(['name', 'image', 'command', 'args', 'imagePullPolicy']);
+/** The members of each object that have become settings, or that mean nothing to a job. */
+const CARRIED = {
+  cronJob: new Set(Object.keys(cronJobSpec.shape)),
+  job: new Set([...Object.keys(jobSpec.shape), 'selector', 'manualSelector']),
+  pod: new Set([...Object.keys(pod.shape), 'restartPolicy', 'dnsPolicy', 'schedulerName']),
+  container: new Set([...Object.keys(container.shape), 'name', 'imagePullPolicy']),
+};
 
 /** A missed run of Kubernetes has no age limit without a deadline. */
 const NO_DEADLINE = '90d';
@@ -245,9 +230,9 @@ function settingsOf({ spec, metadata }: CronJob, options: SourceOptions, note: A
   };
 }
 
-function curlOf(pod: Pod, note: AddNote): JobInFile['call'] {
-  const [first, ...others] = pod.containers;
-  const hasMore = others.length > 0 || pod['initContainers'] !== undefined;
+function curlOf({ containers, initContainers }: z.output<typeof pod>, note: AddNote): JobInFile['call'] {
+  const [first, ...others] = containers;
+  const hasMore = others.length > 0 || initContainers !== undefined;
   const curl = first === undefined || hasMore ? undefined : callOfContainer(first);
   if (curl === undefined) return undefined;
   const statuses = curl.fails ? '' : ', and it fails with an answer that curl takes without --fail';
@@ -286,28 +271,26 @@ function noteOthers({ spec }: CronJob, note: AddNote): void {
   };
   const rest = (value: object, carried: ReadonlySet<string>): readonly string[] =>
     Object.keys(value).filter((key) => !carried.has(key));
-  const job = spec.jobTemplate.spec;
+  const { spec: job } = spec.jobTemplate;
   const isHistory = (key: string): boolean => /HistoryLimit$|^ttlSeconds/.test(key);
-  for (const [path, value] of [
-    [['spec'], spec],
-    [JOB_SPEC, job],
+  for (const [path, keys] of [
+    [['spec'], rest(spec, CARRIED.cronJob)],
+    [JOB_SPEC, rest(job, CARRIED.job)],
   ] as const) {
-    const keys = rest(value, CARRIED);
-    const [history, others] = [keys.filter(isHistory), keys.filter((key) => !isHistory(key))];
     const why = 'records are kept for a time, not by their number';
-    about(path, history, why, 'Set "keep", which is 90d by default.');
+    about(path, keys.filter(isHistory), why, 'Set "keep", which is 90d by default.');
+    const others = keys.filter((key) => !isHistory(key));
     about(path, others, 'a job has no such setting', 'Do it in the handler if it matters.');
   }
   for (const key of ['parallelism', 'completions'] as const) {
     if ((job[key] ?? 1) !== 1)
       about(JOB_SPEC, [key], 'a run has one handler call at a time', 'Use defineFanOut: its items run concurrently.');
   }
-  const pod = job.template.spec;
   const podPath = [...JOB_SPEC, 'template', 'spec'];
   const place = 'the handler runs in the function app, which has no such setting';
-  about(podPath, rest(pod, CARRIED_OF_POD), place, 'Use app settings, the identity of the app, and its plan.');
-  pod.containers.forEach((one, index) => {
-    const path = [...podPath, 'containers', index];
-    about(path, rest(one, CARRIED_OF_CONTAINER), place, 'Use app settings, the identity of the app, and its plan.');
+  const remedy = 'Use app settings, the identity of the app, and its plan.';
+  about(podPath, rest(job.template.spec, CARRIED.pod), place, remedy);
+  job.template.spec.containers.forEach((one, index) => {
+    about([...podPath, 'containers', index], rest(one, CARRIED.container), place, remedy);
   });
 }
