@@ -6,10 +6,8 @@ import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { ClusterError, type Exit, type Guard } from '../cluster/child';
 
-const START_MS = 30_000;
+const START_MS = 60_000;
 const POLL_MS = 20;
-const READY_MS = 60_000;
-const READY_POLL_MS = 50;
 const ANSWER_MS = 2_000;
 /** Where Debian puts the programs of PostgreSQL, the newest last. */
 const POSTGRES = '/usr/lib/postgresql';
@@ -100,8 +98,9 @@ interface ServerOptions {
   readonly guard?: Guard | undefined;
   readonly program: string;
   readonly args: readonly string[];
-  /** It has started once it accepts connections there. */
   readonly port: number;
+  /** Whether it serves its clients, once it accepts connections. Default: it does. */
+  readonly isReady?: ((port: number) => boolean | Promise<boolean>) | undefined;
   /** The user that it runs as; undefined: this process's own. */
   readonly user?: { readonly uid: number; readonly gid: number } | undefined;
   /** The signal that ends it at once. */
@@ -109,12 +108,12 @@ interface ServerOptions {
 }
 
 /**
- * Starts a server. Resolves once it accepts connections.
+ * Starts a server. Resolves once it accepts connections, and is ready.
  *
- * @throws {@link ClusterError}
+ * @throws {@link ClusterError} once it has ended, or after a minute, when it is killed
  */
 export async function startServer(options: ServerOptions): Promise<Server> {
-  const { program, args, port, user = {}, end = 'SIGKILL', folder, guard } = options;
+  const { program, args, port, isReady = () => true, user = {}, end = 'SIGKILL', folder, guard } = options;
   // A terminal's Ctrl+C goes to its whole process group, and a server ends last.
   const child = spawn(program, args, { ...user, cwd: folder, detached: true, stdio: ['ignore', 'ignore', 'pipe'] });
   let errors = '';
@@ -126,25 +125,25 @@ export async function startServer(options: ServerOptions): Promise<Server> {
   });
   const pid = child.pid ?? 0;
   guard?.watch({ pid, exited });
+  const stop = async (signal = end): Promise<void> => {
+    child.kill(signal);
+    await exited;
+  };
   const deadline = performance.now() + START_MS;
-  while (!(await accepts(port))) {
+  let listens = false;
+  const hasStarted = async (): Promise<boolean> => (listens ||= await accepts(port)) && isReady(port);
+  while (!(await hasStarted())) {
     if (ended !== undefined) throw new ClusterError(`${program} ended during its start.\n${errors}`);
     if (performance.now() > deadline) {
-      child.kill('SIGKILL');
+      await stop();
+      const lack = listens ? 'become ready' : 'listen';
       throw new ClusterError(
-        `${program} does not listen on port ${String(port)} after ${START_MS / 1000} s.\n${errors}`,
+        `${program} does not ${lack} on port ${String(port)} after ${START_MS / 1000} s.\n${errors}`,
       );
     }
     await pause(POLL_MS);
   }
-  return {
-    pid,
-    exited,
-    async stop(signal = end) {
-      child.kill(signal);
-      await exited;
-    },
-  };
+  return { pid, exited, stop };
 }
 
 /** Whether a server answers this path on loopback with one of these statuses. */
@@ -158,28 +157,5 @@ export async function answers(port: number, path: string, ...statuses: readonly 
   } catch {
     // It does not answer yet.
     return false;
-  }
-}
-
-/**
- * Waits until a server that accepts connections also serves its clients.
- *
- * @param name for messages
- * @throws {@link ClusterError} once it has ended, or after a minute, when it is stopped
- */
-export async function waitUntilReady(
-  { exited, stop }: Server,
-  name: string,
-  isReady: () => boolean | Promise<boolean>,
-): Promise<void> {
-  let ended = false;
-  void exited.then(() => (ended = true));
-  const deadline = performance.now() + READY_MS;
-  while (!(await isReady())) {
-    if (ended || performance.now() > deadline) {
-      await stop();
-      throw new ClusterError(`${name} ${ended ? 'ended during its start' : 'does not become ready'}.`);
-    }
-    await pause(READY_POLL_MS);
   }
 }

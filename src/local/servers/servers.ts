@@ -4,15 +4,7 @@ import net from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { ClusterError } from '../cluster/child';
-import {
-  answers,
-  findProgram,
-  freePort,
-  startServer,
-  type StorageServer,
-  type StorageServerOptions,
-  waitUntilReady,
-} from './server';
+import { answers, findProgram, freePort, startServer, type StorageServer, type StorageServerOptions } from './server';
 
 export type ServerName = 'postgres' | 'redis' | 'zookeeper' | 'etcd' | 'consul';
 export type ServerTitle = 'PostgreSQL' | 'Redis' | 'ZooKeeper' | 'etcd' | 'Consul';
@@ -222,10 +214,16 @@ export async function startStorageServer(
     mkdirSync(folder, { recursive: true });
     const port = wanted ?? (await freePort());
     const args = await prepare({ folder, files: path.join(folder, name), port, settings, id });
-    const server = await startServer({ folder, program, args, port, guard, user: user?.(), end: kill });
-    if (untilReady && isReady !== undefined) {
-      await waitUntilReady(server, `${title} on port ${String(port)}`, () => isReady(port));
-    }
+    const server = await startServer({
+      folder,
+      program,
+      args,
+      port,
+      guard,
+      user: user?.(),
+      end: kill,
+      isReady: untilReady ? isReady : undefined,
+    });
     return {
       ...server,
       url: url(port),
