@@ -9,9 +9,14 @@ import type { HostOptions } from '../host/host';
 import { isPortTaken } from '../host/http-server';
 import { type Azurite, startAzurite } from './azurite';
 import { describeExit, ClusterError, type Guard, startGuard } from './child';
-import { type ClusterEvent, type ClusterInstance, createDeployment, type Deployment } from './deployment';
+import {
+  type ClusterEvent,
+  type ClusterInstance,
+  createDeployment,
+  type Deployment,
+  createTimerLocks,
+} from './deployment';
 import { SERVERS, type ServerName, type ServerTitle, startStorageServer } from '../servers/servers';
-import { createTimerLocks } from './instance';
 
 export type OwnServer = 'azurite' | ServerName;
 
