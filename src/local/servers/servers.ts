@@ -191,8 +191,8 @@ export function isServer(name: string): name is ServerName {
 }
 
 /**
- * Starts a server that is installed here, alone unless its settings say otherwise, in the folder of its data, or in a
- * temporary one, which is removed with it.
+ * Starts a server that is installed here, as the only one of its cluster unless its settings differ. Its files lie in
+ * the folder of its data, or in a temporary one, which is removed when it stops.
  *
  * @throws {@link ClusterError} if it is not installed, or does not start
  */
