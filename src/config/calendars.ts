@@ -1,8 +1,17 @@
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type { EpochMs, Millis } from '../core/brand';
-import { type Exclusion, type Yearly, fixedExclusion, yearlyExclusion, yearlySpan } from '../core/schedule/exclusion';
-import { type Span, type Window, excludedSpans, spanOf } from '../core/schedule/window';
+import {
+  type Exclusion,
+  type Yearly,
+  fixedExclusion,
+  yearlyExclusion,
+  yearlySpan,
+  type Span,
+  type Window,
+  excludedSpans,
+  spanOf,
+} from '../core/schedule/window';
 import type { Zone } from '../core/schedule/zone';
 import { valueAt } from './config-error';
 import { CALENDAR_LIMITS, type CalendarEntry, type EventFilter, calendarSchema } from './dates';

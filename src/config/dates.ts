@@ -1,7 +1,6 @@
 import * as z from 'zod';
-import { dateWindow, spanOf, type Window } from '../core/schedule/window';
+import { dateWindow, spanOf, type Window, type Yearly } from '../core/schedule/window';
 import { dayOf } from '../core/schedule/calendar';
-import type { Yearly } from '../core/schedule/exclusion';
 import { parseMoment } from '../core/schedule/moment';
 import { ScheduleError } from '../core/schedule/schedule-error';
 import { zoneOf } from '../core/schedule/zone';

@@ -1,7 +1,6 @@
 import { DAY_SECONDS } from '../core/schedule/calendar';
-import type { Yearly } from '../core/schedule/exclusion';
+import type { Yearly, Window } from '../core/schedule/window';
 import type { Moment } from '../core/schedule/moment';
-import type { Window } from '../core/schedule/window';
 
 /** An entry with what it is, for people. */
 export type Named<Entry> = Entry & { readonly name?: string | undefined };

@@ -6,11 +6,9 @@ import { type JobGroup, type JobSpec, NOTICE_TOPICS, type NotifySettings } from 
 import { LAYOUT } from '../core/layout';
 import { clockChanges, clockNote } from '../core/schedule/clock-changes';
 import { type CompiledSchedule, compileSchedule } from '../core/schedule/compile';
-import { onNominalTimes } from '../core/schedule/exclusion';
-import { scheduleHash } from '../core/schedule/hash';
+import { onNominalTimes, type Span, type Window, excludedSpans, spanOf } from '../core/schedule/window';
+import { scheduleHash, spreadOffset } from '../core/schedule/hash';
 import { ScheduleError } from '../core/schedule/schedule-error';
-import { spreadOffset } from '../core/schedule/spread';
-import { type Span, type Window, excludedSpans, spanOf } from '../core/schedule/window';
 import type { Calendars } from './calendars';
 import { type DurationLimits, checkDurations, requireWithinOf, timeoutOf } from './check-durations';
 import { checkCall } from './check-call';
