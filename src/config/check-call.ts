@@ -16,8 +16,7 @@ import { formatDuration } from '../core/duration';
 import { MASK } from '../core/redact';
 import { looksSecret, maskSecrets } from '../core/secrets';
 import { checkIntegers } from './check-input';
-import type { Path } from './config-error';
-import type { CheckedJob } from './report';
+import type { Path, CheckedJob } from './config-error';
 
 /** Each call is sent with these, or the connection itself needs them. */
 export const OWN_HEADER =

@@ -3,8 +3,7 @@ import { INPUT_BYTES } from '../core/job';
 import { isObject } from '../core/metadata';
 import { MASK } from '../core/redact';
 import { looksSecret } from '../core/secrets';
-import type { Path } from './config-error';
-import type { CheckedJob } from './report';
+import type { Path, CheckedJob } from './config-error';
 
 /** More warnings of one job say nothing new. */
 const SECRETS_SHOWN = 5;
