@@ -1,5 +1,5 @@
 import type { Millis } from '../core/brand';
-import { parseExactly } from '../core/inexact';
+import { parseExactly } from '../core/metadata';
 import { ASKED_AT_MOST_MS } from '../core/run';
 import { CallError } from '../handler/call-handler';
 import { type Answer, retryAfterOf } from '../notices/request';

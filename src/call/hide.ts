@@ -1,5 +1,4 @@
-import { mask, type Redact } from '../core/redact';
-import { spelledFinder } from '../core/spelled';
+import { type Redact, mask, spelledFinder } from '../core/redact';
 
 /** A shorter value is in most texts, and is not a secret. */
 const SHORTEST = 4;

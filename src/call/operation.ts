@@ -1,6 +1,5 @@
 import type { Millis } from '../core/brand';
-import { parseExactly } from '../core/inexact';
-import { isObject } from '../core/metadata';
+import { parseExactly, isObject } from '../core/metadata';
 import { CallError } from '../handler/call-handler';
 import type { Answer } from '../notices/request';
 import { SHOWN, checkAnswer, isBusy, resultOf, waitOf } from './answer';

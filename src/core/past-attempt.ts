@@ -1,8 +1,67 @@
+import type { EpochMs, Millis } from './brand';
 import { given } from './given';
-import { type AttemptLoss, readLoss, storeLoss } from './attempt-loss';
-import type { EpochMs } from './brand';
-import type { AttemptOutcome } from './outcome';
 import { isInstant } from './metadata';
+import type { AttemptOutcome, Reason } from './outcome';
+import { showSpan } from './show-time';
+
+/**
+ * Why an attempt could not keep its lease, as far as its holder knows. `refused`: storage refused the renewals. `blocked`:
+ * the handler kept the event loop busy, so that nothing was renewed; `blockedBeside`: it, or another one beside it.
+ * `stopped`: the process was not running.
+ */
+export type AttemptLoss =
+  | { readonly kind: 'refused' }
+  | { readonly kind: (typeof STANDSTILLS)[number]; readonly ms: Millis; readonly leaseMs: Millis };
+
+const STANDSTILLS = ['blocked', 'blockedBeside', 'stopped'] as const;
+/** A row has little room. */
+const LETTERS = ['b', 'n', 's'] as const;
+
+const SUBJECTS = {
+  blocked: 'the handler blocked the event loop',
+  blockedBeside: 'a handler of its instance blocked the event loop',
+  stopped: 'its process stood still',
+} as const;
+
+export function lossText(loss: AttemptLoss): string {
+  if (loss.kind === 'refused') return 'storage refused the renewals of its lease';
+  return `${SUBJECTS[loss.kind]} for ${showSpan(loss.ms)}, past its lease of ${showSpan(loss.leaseMs)}`;
+}
+
+export function lossReason(loss: AttemptLoss | undefined): Reason {
+  switch (loss?.kind) {
+    case 'refused':
+      return 'storageRefused';
+    case 'blocked':
+    case 'blockedBeside':
+      return 'eventLoopBlocked';
+    default:
+      return 'leaseLost';
+  }
+}
+
+/** The name of the log in which the attempt of this token notes its loss. */
+export function lossNote(token: number): string {
+  return `lost-${String(token)}`;
+}
+
+/** The loss as an attempt that ended without effect has it in its record. */
+export function lossError(loss: AttemptLoss): { readonly name: string; readonly message: string } {
+  return { name: 'LeaseLostError', message: lossText(loss) };
+}
+
+/** The loss as a row, or a note, stores it. */
+export function storeLoss(loss: AttemptLoss): string {
+  if (loss.kind === 'refused') return loss.kind;
+  return `${LETTERS[STANDSTILLS.indexOf(loss.kind)] ?? ''} ${String(loss.ms)} ${String(loss.leaseMs)}`;
+}
+
+export function readLoss(text: unknown): AttemptLoss | undefined {
+  if (text === 'refused') return { kind: text };
+  const [, letter, ms, leaseMs] = /^([bns]) (\d{1,9}) (\d{1,9})$/.exec(String(text)) ?? [];
+  const kind = STANDSTILLS.find((_, index) => LETTERS[index] === letter);
+  return kind === undefined ? undefined : { kind, ms: Number(ms), leaseMs: Number(leaseMs) };
+}
 
 const ATTEMPT_OUTCOMES = [
   'succeeded',

@@ -6,7 +6,7 @@ import { type JobSpec, actualTime } from './job';
 import { isRequestId, parseRecordKey } from './key';
 import { ForeignMetadataError, isInstant, isoOrUndefined, MetadataReader, writeMetadata } from './metadata';
 import { type Asked, askedOf, readAsked } from './origin';
-import { notHere } from './moved-row';
+import { notHere } from './layout';
 import { type OwedNotice, readOwedNotices, storeOwed } from './owed-notice';
 import { type PastAttempt, readPast, storePast } from './past-attempt';
 import { type Recent, decodeRecent, encodeRecent } from './recent';

@@ -5,7 +5,7 @@ import type { Dashboard } from '../dashboard/files';
 import type { AccessSettings } from '../manage/access';
 import type { Desk } from '../manage/desk';
 import type { Manage, ManageAnswer } from '../manage/serve';
-import { plainPath } from '../core/plain-path';
+import { plainPath } from '../core/http-request';
 import type { Poked } from '../core/poked';
 import { VERSION } from '../version';
 import type { Environment } from './app-settings';

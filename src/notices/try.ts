@@ -1,8 +1,7 @@
 import type { EpochMs } from '../core/brand';
 import type { TryEnd } from '../core/delivery';
 import type { Notice } from '../core/notice';
-import { mask, type Span } from '../core/redact';
-import { spelledFinder } from '../core/spelled';
+import { type Span, mask, spelledFinder } from '../core/redact';
 import { brief, oneLine } from '../core/text';
 import { format } from './formats';
 import { ForbiddenAddressError } from './guard';
