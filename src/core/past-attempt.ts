@@ -1,7 +1,6 @@
 import type { EpochMs, Millis } from './brand';
-import { given } from './given';
-import { isInstant } from './metadata';
-import type { AttemptOutcome, Reason } from './outcome';
+import { isInstant, isText } from './metadata';
+import { ATTEMPT_OUTCOMES, type AttemptOutcome, type Reason } from './outcome';
 import { showSpan } from './show-time';
 
 /**
@@ -63,17 +62,6 @@ export function readLoss(text: unknown): AttemptLoss | undefined {
   return kind === undefined ? undefined : { kind, ms: Number(ms), leaseMs: Number(leaseMs) };
 }
 
-const ATTEMPT_OUTCOMES = [
-  'succeeded',
-  'failed',
-  'timedOut',
-  'stalled',
-  'cancelled',
-  'holderLost',
-  'draining',
-  'planned',
-] as const satisfies readonly AttemptOutcome[];
-
 /** An attempt that is over, as the row holds it. If its holder died, `end` is undefined and `start` is the claim. */
 export interface PastAttempt {
   readonly attempt: number;
@@ -86,26 +74,19 @@ export interface PastAttempt {
   readonly loss?: AttemptLoss;
 }
 
-/** The attempts as a row stores them. It has room for only the newest loss. */
-export function storePast(past: readonly PastAttempt[]): readonly unknown[] {
-  const newest = past.findLast(({ loss }) => loss !== undefined);
-  return past.map((one) => ({
-    n: one.attempt,
-    token: one.token,
-    by: one.deployment,
-    start: one.start,
-    ...given({ end: one.end }),
-    outcome: one.outcome,
-    ...(one === newest && one.loss !== undefined ? { why: storeLoss(one.loss) } : {}),
-  }));
+/** An attempt as a row stores it. Of the losses, a row has room for only the newest. */
+export function storePast(one: PastAttempt, _index: number, past: readonly PastAttempt[]): unknown {
+  const { attempt: n, token, deployment: by, start, end, outcome, loss } = one;
+  const isNewest = one === past.findLast((other) => other.loss !== undefined);
+  return { n, token, by, start, end, outcome, why: isNewest && loss !== undefined ? storeLoss(loss) : undefined };
 }
 
 export function readPast(member: Readonly<Record<string, unknown>>): PastAttempt | undefined {
   const { n, token, by, start, end, why } = member;
-  const loss = readLoss(why);
   const outcome = ATTEMPT_OUTCOMES.find((candidate) => candidate === member['outcome']);
   if (outcome === undefined || typeof n !== 'number' || typeof token !== 'number') return undefined;
-  if (typeof by !== 'string' || !isInstant(start)) return undefined;
+  if (!isText(by) || !isInstant(start)) return undefined;
   const past = { attempt: n, token, deployment: by, start, end: isInstant(end) ? end : undefined, outcome };
+  const loss = readLoss(why);
   return loss === undefined ? past : { ...past, loss };
 }
