@@ -209,10 +209,6 @@ export function orAbsent<T>(is: Guard<T>): Guard<T | undefined> {
   return (value): value is T | undefined => value === undefined || is(value);
 }
 
-export function listOf<T>(is: Guard<T>): Guard<readonly T[]> {
-  return (value): value is readonly T[] => Array.isArray(value) && value.every(is);
-}
-
 /** Whether a value is an object with these members, and perhaps others. */
 export function objectOf<T>(guards: Guards<T>): Guard<T> {
   const members = Object.entries<Guard<unknown>>(guards);

@@ -27,18 +27,16 @@ import { readOwedNotices, storeOwed } from './owed-notice';
 import { type PastAttempt, readPast, storePast } from './past-attempt';
 import { decodeRecent, encodeRecent } from './recent';
 
-const PHASES = ['idle', 'running', 'settled', 'retrying', 'fanning'] as const;
-/** How many past attempts of a run its row remembers. */
-export const PAST_ATTEMPTS = 10;
-/** How many stretches a row may owe. A blob's metadata is limited to 8 KB. */
-export const OWED_STRETCHES = 16;
-
 /**
  * `idle`: nothing has run yet, or, with a run, its outcome is unknown ({@link isOutcomeUnknown}). `running`: an attempt
  * is running, or, with a final record, the run is settled. `settled`: it was, when that record was about to be deleted
  * by retention. `retrying`, `fanning`: the run waits for its not-before time.
  */
-export type Phase = (typeof PHASES)[number];
+const PHASES = ['idle', 'running', 'settled', 'retrying', 'fanning'] as const;
+/** How many past attempts of a run its row remembers. */
+export const PAST_ATTEMPTS = 10;
+/** How many stretches a row may owe. A blob's metadata is limited to 8 KB. */
+export const OWED_STRETCHES = 16;
 
 /** The current or last run of a job. */
 export interface RunRef extends Asked {
