@@ -49,7 +49,7 @@ export interface Field<T> {
 }
 
 /** A field of one key, which is always there. */
-interface RequiredField<T> extends Field<T> {
+export interface RequiredField<T> extends Field<T> {
   readonly key: string;
 }
 
