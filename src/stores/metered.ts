@@ -19,14 +19,14 @@ export interface Service {
 
 /** What a call of the port asks for. */
 export interface Call<T> extends Question {
-  /** Whether an answer means that a condition of the call did not hold, or that nothing was found. Default: never. */
+  /** Whether a condition of the call did not hold, or nothing was found. Default: if the answer is undefined or false. */
   readonly isNothing?: ((answer: T) => boolean) | undefined;
 }
 
 /** Makes a call in the time of one, reports its outcome, and translates its error into the port's terms. */
 export async function metered<T>(
   service: Service,
-  { what, kind, isNothing = () => false, options }: Call<T>,
+  { what, kind, isNothing = (answer) => answer === undefined || answer === false, options }: Call<T>,
   send: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const { clock, onOutcome, location, faults } = service;

@@ -26,7 +26,7 @@ export function entriesIn(ask: Ask, places: Keys): Entries<EntryKeys> {
   return {
     async put({ id, keys, condition, metadata, body, ...question }) {
       const key = headKey(keys, id);
-      return ask({ ...question, isNothing: (etag) => etag === undefined }, async (calls) => {
+      return ask(question, async (calls) => {
         const at = await calls.now();
         const head: HeadData = { at, metadata };
         const bodies = body === undefined ? [] : await bodyOperations(calls, places, { keys, id, body, at });
@@ -54,7 +54,7 @@ export function entriesIn(ask: Ask, places: Keys): Entries<EntryKeys> {
         return { now, found: new Map(found.map((kv) => [idIn(keys, kv.key), headIn(kv)])) };
       }),
     remove: ({ id, keys, ifMatch, ...question }) =>
-      ask({ ...question, isNothing: (wasThere) => !wasThere }, async (calls) => {
+      ask(question, async (calls) => {
         const key = headKey(keys, id);
         const check = ifMatch === undefined ? get(key) : hasIndex({ key, index: indexOf(ifMatch) });
         const { found } = await calls.transact(check, ...removalOf(keys, id));

@@ -12,7 +12,7 @@ interface ScriptCall extends Call<unknown> {
   readonly args?: readonly (string | number)[];
 }
 
-/** Sends one script and returns its answer. */
+/** Sends one script and returns its answer. Undefined: it was 0, because a condition did not hold. */
 export type Ask = (question: ScriptCall) => Promise<unknown>;
 
 export interface Server extends Service {
@@ -25,9 +25,10 @@ export interface Server extends Service {
 export function asker(server: Server): Ask {
   return ({ script, keys, args = [], ...question }) =>
     metered(server, question, (signal) =>
-      server.connection(signal, (send) =>
-        evaluate(send, server, script, [keys.length + 1, server.layout, ...keys, ...args]),
-      ),
+      server.connection(signal, async (send) => {
+        const answer = await evaluate(send, server, script, [keys.length + 1, server.layout, ...keys, ...args]);
+        return answer === 0 ? undefined : answer;
+      }),
     );
 }
 

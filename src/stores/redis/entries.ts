@@ -77,8 +77,8 @@ export function entriesIn(ask: Ask): Entries<EntryKeys> {
       const [kind, expected] =
         typeof condition === 'string' ? [condition, ''] : ['version', versionOf(condition.version)];
       const args = [id, kind, expected, version, JSON.stringify(metadata), ...(body === undefined ? [] : [body])];
-      const done = await ask({ ...question, script: PUT, args, isNothing });
-      return isNothing(done) ? undefined : etagOf(version);
+      const done = await ask({ ...question, script: PUT, args });
+      return done === undefined ? undefined : etagOf(version);
     },
     async get({ id, ...question }) {
       const answer = await ask({
@@ -103,14 +103,9 @@ export function entriesIn(ask: Ask): Entries<EntryKeys> {
     },
     async remove({ id, ifMatch, ...question }) {
       const args = ifMatch === undefined ? [id] : [id, versionOf(ifMatch)];
-      return !isNothing(await ask({ ...question, script: REMOVE, args, isNothing }));
+      return (await ask({ ...question, script: REMOVE, args })) !== undefined;
     },
   };
-}
-
-/** A script's answer that a condition did not hold. */
-export function isNothing(answer: unknown): boolean {
-  return answer === 0;
 }
 
 export function newVersion(): string {

@@ -1,6 +1,6 @@
 import { type Logs, afterPrefix, pageOf } from '../port';
 import type { Ask } from './ask';
-import { isNothing, PAGE, pairs } from './entries';
+import { PAGE, pairs } from './entries';
 import type { EntryKeys } from './keys';
 import { script } from './scripts';
 
@@ -32,15 +32,16 @@ const FAR = 2 ** 40;
 
 export function logsIn(ask: Ask): Logs<EntryKeys> {
   return {
-    create: async ({ id, ...question }) =>
-      !isNothing(await ask({ ...question, script: CREATE, args: [id], isNothing })),
-    append: async ({ keys, id, text, at, ...question }) =>
-      !isNothing(await ask({ ...question, keys: withText(keys, id), script: APPEND, args: [id, at, text], isNothing })),
+    create: async ({ id, ...question }) => (await ask({ ...question, script: CREATE, args: [id] })) !== undefined,
+    async append({ keys, id, text, at, ...question }) {
+      const done = await ask({ ...question, keys: withText(keys, id), script: APPEND, args: [id, at, text] });
+      return done !== undefined;
+    },
     async read({ keys, id, from, limit, ...question }) {
       const start = Math.min(from, FAR);
       const args = [id, start, start + Math.min(limit, FAR) - 1];
-      const answer = await ask({ ...question, keys: withText(keys, id), script: READ, args, isNothing });
-      if (isNothing(answer)) return undefined;
+      const answer = await ask({ ...question, keys: withText(keys, id), script: READ, args });
+      if (answer === undefined) return undefined;
       // For Redis, a range from the first byte to the one before it is the whole text.
       return limit === 0 ? '' : (answer as string[])[0];
     },

@@ -1,9 +1,8 @@
 import type { EpochMs, ETag } from '../../core/brand';
 import { byText } from '../../core/text';
-import type { Metadata } from '../../lease/store';
 import { DISTURBED } from '../lease-automaton';
 import { type Condition, type Entries, type Head, type PageOf, etagOf } from '../port';
-import { type Ask, asOfNow, untilUndisturbed } from './ask';
+import { type Ask, type Calls, untilUndisturbed } from './ask';
 import { type Content, contentIn, dataOf, dropBody, loadBody, storeBody } from './bodies';
 import { CODE, NoNodeError } from './errors';
 import { type Folder, foldersOf, mayHold, pathOf, type Paths, unescaped } from './paths';
@@ -13,9 +12,10 @@ import type { Session } from './session';
 export function entriesIn(ask: Ask, paths: Paths): Entries<Folder> {
   return {
     async put({ id, keys: folder, condition, metadata, body, ...question }) {
-      return ask({ ...question, isNothing }, async (session) => {
+      return ask(question, async (session) => {
         const place = { session, paths, path: pathOf(folder, id) };
-        const content = await storedContent(place, metadata, body);
+        const stored = body === undefined ? KEPT : await storeBody(session, paths, place.path, body);
+        const content = { metadata, ...stored };
         const etag = await putContent(place, foldersOf(folder, id), condition, content);
         if (etag === undefined) await dropBody(session, paths, content.parts);
         return etag;
@@ -24,7 +24,7 @@ export function entriesIn(ask: Ask, paths: Paths): Entries<Folder> {
     get: ({ id, keys: folder, ...question }) =>
       ask({ ...question, isNothing: ({ head }) => head === undefined }, (session) =>
         untilUndisturbed(async () => {
-          const [{ now }, node] = await asOfNow(session, paths.now, () => session.get(pathOf(folder, id)));
+          const [{ now }, node] = await session.asOfNow(() => session.get(pathOf(folder, id)));
           if (node === undefined) return { now, head: undefined, body: undefined };
           const body = await loadBody(session, paths, contentIn(node.data));
           return body === DISTURBED ? body : { now, head: headIn(node), body };
@@ -32,19 +32,19 @@ export function entriesIn(ask: Ask, paths: Paths): Entries<Folder> {
       ),
     page: ({ keys: folder, prefix, limit, continuation, ...question }) =>
       ask(question, async (session) => {
-        const page = await pageOf(session, paths.now, folder, { prefix, limit, continuation });
+        const page = await pageOf(session, folder, { prefix, limit, continuation });
         return { now: page.now, items: await headsOf(session, folder, page.ids), continuation: page.continuation };
       }),
     all: ({ keys: folder, ...question }) =>
       ask(question, async (session) => {
-        const [{ now }, ids] = await asOfNow(session, paths.now, () => namesIn(session, folder.path));
+        const [{ now }, ids] = await session.asOfNow(() => namesIn(session, folder.path));
         const heads = await headsOf(session, folder, ids);
         return { now, found: new Map(heads.map(({ id, ...head }) => [id, head])) };
       }),
     remove: ({ id, keys: folder, ifMatch, ...question }) =>
-      ask({ ...question, isNothing: (wasThere) => !wasThere }, async (session) => {
+      ask(question, async (session) => {
         const path = pathOf(folder, id);
-        const [, node] = await asOfNow(session, paths.now, () => session.get(path));
+        const [, node] = await session.asOfNow(() => session.get(path));
         if (node === undefined || (ifMatch !== undefined && etagAt(node.stat) !== ifMatch)) return false;
         const version = ifMatch === undefined ? NO_VERSION : node.stat.version;
         const answer = await session.multi([{ kind: 'delete', path, version }]);
@@ -56,7 +56,7 @@ export function entriesIn(ask: Ask, paths: Paths): Entries<Folder> {
 }
 
 interface EntryNode {
-  readonly session: Session;
+  readonly session: Calls;
   readonly paths: Paths;
   readonly path: string;
 }
@@ -64,10 +64,7 @@ interface EntryNode {
 /** `inline` is undefined if the body is to stay. */
 type NewContent = Pick<Content, 'metadata' | 'parts'> & { readonly inline: Buffer | undefined };
 
-async function storedContent(place: EntryNode, metadata: Metadata, body: string | undefined): Promise<NewContent> {
-  if (body === undefined) return { metadata, parts: undefined, inline: undefined };
-  return { metadata, ...(await storeBody(place.session, place.paths, place.path, body)) };
-}
+const KEPT = { parts: undefined, inline: undefined };
 
 function putContent(
   place: EntryNode,
@@ -75,11 +72,11 @@ function putContent(
   condition: Condition,
   content: NewContent,
 ): Promise<ETag | undefined> {
-  const { session, paths, path } = place;
+  const { session, path } = place;
   const create = () => createEntry(place, folders, content);
   return untilUndisturbed(async () => {
     if (condition === 'absent') return create();
-    const [, node] = await asOfNow(session, paths.now, () => session.get(path));
+    const [, node] = await session.asOfNow(() => session.get(path));
     if (node === undefined) return condition === 'any' ? ((await create()) ?? DISTURBED) : undefined;
     if (typeof condition !== 'string' && etagAt(node.stat) !== condition.version) return undefined;
     const etag = await replaceEntry(place, node, content);
@@ -149,10 +146,6 @@ function headIn({ data, stat }: Node): Head {
   return { etag: etagAt(stat), writtenMs: stat.writtenMs, metadata: contentIn(data).metadata };
 }
 
-function isNothing(etag: ETag | undefined): boolean {
-  return etag === undefined;
-}
-
 /** Versions begin again where a node is deleted and created again, so that the ETag names its creation, too. */
 export function etagAt({ createdBy, version }: Pick<Stat, 'createdBy' | 'version'>): ETag {
   return etagOf(`${createdBy.toString(16)}-${version}`);
@@ -165,12 +158,11 @@ export async function namesIn(session: Session, path: string): Promise<readonly 
 
 /** One page of ids, in order. */
 export async function pageOf(
-  session: Session,
-  nowPath: string,
+  session: Calls,
   { path, isDivided }: Folder,
   { prefix = '', limit, continuation = '' }: PageOf,
 ): Promise<{ readonly now: EpochMs; readonly ids: readonly string[]; readonly continuation: string | undefined }> {
-  const [{ now }, names = []] = await asOfNow(session, nowPath, () => session.children(path));
+  const [{ now }, names = []] = await session.asOfNow(() => session.children(path));
   const ids: string[] = [];
   const add = (found: readonly string[]): void => {
     for (const id of found) if (id.startsWith(prefix) && id > continuation) ids.push(id);

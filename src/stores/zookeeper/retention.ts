@@ -1,7 +1,7 @@
 import type { EpochMs } from '../../core/brand';
 import type { CallOptions, Retention } from '../../lease/store';
 import { type Kept, keptIn } from '../port';
-import { type Ask, asOfNow } from './ask';
+import type { Ask, Calls } from './ask';
 import { contentIn, dropBody, dropFolder } from './bodies';
 import { namesIn } from './entries';
 import { type Folder, type Paths, pathOf } from './paths';
@@ -43,14 +43,14 @@ async function purgeFolder(
 ): Promise<number> {
   const question = { what: 'delete old entries', kind: 'delete', options } as const;
   const names = await ask(question, async (session) => {
-    const [, found = []] = await asOfNow(session, paths.now, () => session.children(folder.path));
+    const [, found = []] = await session.asOfNow(() => session.children(folder.path));
     return found.toSorted().toReversed();
   });
   let deleted = 0;
   for (const division of folder.isDivided ? names : ['']) {
     const { of, found } = await ask(question, async (session) => {
       const path = division === '' ? folder.path : `${folder.path}/${division}`;
-      const [{ now }, ids] = await asOfNow(session, paths.now, () => namesIn(session, path));
+      const [{ now }, ids] = await session.asOfNow(() => namesIn(session, path));
       const old = await purgeIds(session, paths, folder, { ids, before: now - keepMs, limit: limit - deleted });
       // A new entry makes it again.
       if (division !== '' && old === ids.length) await session.multi([{ kind: 'delete', path, version: NO_VERSION }]);
@@ -95,11 +95,9 @@ async function purgeBodies({ ask, paths, options }: Purge): Promise<void> {
   }
 }
 
-async function purgeParts(session: Session, paths: Paths, ids: readonly string[]): Promise<void> {
+async function purgeParts(session: Calls, paths: Paths, ids: readonly string[]): Promise<void> {
   const folders = ids.map((id) => ({ id, folder: `${paths.parts}/${id}` }));
-  const [{ now }, nodes] = await asOfNow(session, paths.now, () =>
-    Promise.all(folders.map(({ folder }) => session.get(folder))),
-  );
+  const [{ now }, nodes] = await session.asOfNow(() => Promise.all(folders.map(({ folder }) => session.get(folder))));
   const old = folders.flatMap((one, index) => {
     const node = nodes[index];
     return node === undefined || node.stat.writtenMs > now - ORPHAN_MS ? [] : [{ ...one, owner: node.data.toString() }];
