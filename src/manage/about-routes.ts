@@ -109,14 +109,14 @@ export const auditRoutes = [
     summary: 'list what people changed, newest first',
     query: AuditQuery,
     answer: Audit,
-    async run({ store, redact }, { query: { limit = 50, cursor, ...wanted }, caller, signal }) {
+    async run({ store, redact }, { query: { limit = 50, cursor, ...wanted }, caller }) {
       // As where the run itself shows its input.
       const hide = (value: unknown): unknown => (redact === undefined ? value : redactJson(value, redact));
       const shown = caller?.payloads === true ? hide : withoutInput;
       const request = { limit, ...(cursor === undefined ? {} : { continuation: readCursor(cursor)[0] ?? '' }) };
       const { entries, problems, continuation } = await (Object.keys(wanted).length === 0
-        ? listAudit(store, request, { signal })
-        : searchAudit(store, wanted, request, { signal }));
+        ? listAudit(store, request)
+        : searchAudit(store, wanted, request));
       return {
         entries: entries.map(({ at, origin, before, after, ...entry }) => ({
           ...entry,

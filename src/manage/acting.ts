@@ -21,12 +21,12 @@ export async function specIn(office: Office, job: string): Promise<JobSpec> {
 /** Who makes a change, and why. */
 export function actingFor(
   { store, clock, newId }: Office,
-  { caller, signal, ifMatch: version }: Pick<RawCall, 'caller' | 'signal' | 'ifMatch'>,
+  { caller, ifMatch: version }: Pick<RawCall, 'caller' | 'ifMatch'>,
   note?: string,
 ): Acting {
   // Public routes never change anything.
   if (caller === undefined) throw new Error('a change has no caller');
   const { actor, channel, identity } = caller;
   const origin = { actor, channel, ...given({ identity, note }) };
-  return { store, clock, newId, waiting: () => undefined, origin, signal, version };
+  return { store, clock, newId, waiting: () => undefined, origin, version };
 }

@@ -13,9 +13,9 @@ export const backfillRoutes = [
     summary: 'show the progress of the last back-fill of a job',
     params: oneJob,
     answer: schema.OneBackfill,
-    async run(office, { params, signal }) {
+    async run(office, { params }) {
       const spec = await specIn(office, params.job);
-      const found = await readBackfillStatus(office.store, spec, { signal });
+      const found = await readBackfillStatus(office.store, spec);
       return { job: spec.name, backfill: found === undefined ? null : shownStatus(found) };
     },
   }),
@@ -26,11 +26,11 @@ export const backfillRoutes = [
     params: oneJob,
     query: schema.BackfillQuery,
     answer: schema.BackfillPlan,
-    async run(office, { params, query, signal }) {
+    async run(office, { params, query }) {
       const { from, to, order = 'oldest', limit, includeSucceeded } = query;
       const spec = await specIn(office, params.job);
       const wanted = { from, to, order, limit, includeSucceeded: includeSucceeded !== undefined };
-      const { dueTimes, running, skipped } = await planBackfill(office.store, spec, wanted, { signal });
+      const { dueTimes, running, skipped } = await planBackfill(office.store, spec, wanted);
       const shown = dueTimes.slice(0, schema.PLANNED_DUE_TIMES);
       return {
         job: spec.name,

@@ -24,7 +24,6 @@ export interface RawCall {
   readonly ifMatch: string | undefined;
   /** `Idempotency-Key`. */
   readonly idempotencyKey: string | undefined;
-  readonly signal: AbortSignal;
   /** Starts a tick of this process now. Undefined: it is being shut down. */
   readonly poke: () => Promise<Poked | undefined>;
 }

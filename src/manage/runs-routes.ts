@@ -30,7 +30,7 @@ export const runsRoutes = [
     summary: 'list runs, and due times that did not run, newest first',
     query: RunsQuery,
     answer: Runs,
-    async run(office, { query, signal }) {
+    async run(office, { query }) {
       const { now, entries } = await entriesOf(office);
       const { job, tag, outcome, failed, limit = 50, cursor, ...filter } = query;
       const named = job === undefined ? entries : [entryOf(entries, job)];
@@ -40,9 +40,8 @@ export const runsRoutes = [
         chosen.map(pagedJob),
         { ...filter, outcomes: outcome && [outcome], failed: failed && true },
         { limit, start: cursor === undefined ? undefined : pageStart(cursor) },
-        { signal },
       );
-      const errors = await errorLines(office.store, page.runs, office.runErrors, { signal });
+      const errors = await errorLines(office.store, page.runs, office.runErrors);
       const zones = new Map(chosen.map(({ name, spec }) => [name, spec?.timeZone]));
       return {
         now: isoOf(now),
@@ -62,21 +61,20 @@ export const runsRoutes = [
     summary: 'show one run with its attempts',
     params: oneRun,
     answer: OneRun,
-    async run({ sweeps, store, jobs, redact }, { params, caller, signal }) {
+    async run({ sweeps, store, jobs, redact }, { params, caller }) {
       const parts = parseRunId(params.run);
       if (parts === undefined) throw unknownRun(params.run);
       const [job, key] = [parts.job as JobName, parts.key];
       const listing = await sweeps.jobs();
-      let record = await showRun(store, job, key, listing, { signal });
+      let record = await showRun(store, job, key, listing);
       if (record === undefined && parseRecordKey(key)?.request !== undefined) {
-        const found = await showRequestedRun(store, job, key, { signal });
+        const found = await showRequestedRun(store, job, key);
         if (found.isRequested) throw requestedRun(params.run);
         record = found.record;
       }
       if (record === undefined) throw unknownRun(params.run);
       const spec = jobs.find(({ name }) => name === job);
-      const input =
-        record.trigger === null ? undefined : await inputOfRun(store, { job, key, spec, redact }, { signal });
+      const input = record.trigger === null ? undefined : await inputOfRun(store, { job, key, spec, redact });
       const shown = showRecord(record, input, caller?.payloads === true);
       return { now: isoOf(listing.date), timeZone: spec?.timeZone ?? null, ...shown };
     },
@@ -94,10 +92,10 @@ export const runsRoutes = [
       item: z.coerce.number().int().min(0).optional().describe('Only the log of this item of a fan-out.'),
     }),
     answer: RunLog,
-    async run({ store }, { params, query, signal }) {
+    async run({ store }, { params, query }) {
       const parts = parseRunId(params.run);
       if (parts === undefined) throw unknownRun(params.run);
-      const { progress, ...page } = await readLog(store, parts.job as JobName, parts.key, query, { signal });
+      const { progress, ...page } = await readLog(store, parts.job as JobName, parts.key, query);
       return { runId: params.run, ...page, progress: progress ?? null };
     },
   }),

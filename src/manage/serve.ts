@@ -5,6 +5,7 @@ import { plainPath } from '../core/plain-path';
 import type { Poked } from '../core/poked';
 import { oneLine } from '../core/text';
 import { within } from '../lease/deadline';
+import { withSignal } from '../lease/methods';
 import { type AccessSettings, type Caller, type Knock, callerOf, keySent, mayCall } from './access';
 import { ANSWER_LIMIT_MS, type Desk, createSweeps } from './desk';
 import { createMeter } from './listings';
@@ -140,14 +141,13 @@ async function carryOut(
   const call: RawCall = {
     params,
     caller,
-    signal,
     poke: request.poke,
     query: queryOf(request.query),
     body: route.method === 'POST' ? await bodyOf(request) : undefined,
     ifMatch: ifMatchOf(route, request),
     idempotencyKey: idempotencyKeyOf(route, request),
   };
-  const answer = await handled(office, route, call);
+  const answer = await handled(office, route, call, signal);
   return success(office, route, answer, request.header('if-none-match'));
 }
 
@@ -160,10 +160,11 @@ async function letIn(access: AccessSettings, wrongKeys: WrongKeys, knock: Knock,
   throw deniedError(caller);
 }
 
-/** A caller's listings are counted. */
-async function handled(office: Office, route: Route, call: RawCall): Promise<unknown> {
-  if (call.caller === undefined) return route.handle(office, call);
-  const { store, end } = office.meter(office.store, call.caller);
+/** All calls to storage end with the request. A caller's listings are counted. */
+async function handled(office: Office, route: Route, call: RawCall, signal: AbortSignal): Promise<unknown> {
+  const bound = withSignal(office.store, signal);
+  if (call.caller === undefined) return route.handle({ ...office, store: bound }, call);
+  const { store, end } = office.meter(bound, call.caller);
   try {
     return await route.handle({ ...office, store }, call);
   } finally {

@@ -3,7 +3,7 @@ import { given } from '../core/given';
 import { type Action, type AuditEntry, auditKey, decodeAudit, encodeAudit } from '../core/audit';
 import { ForeignMetadataError } from '../core/metadata';
 import type { Origin } from '../core/origin';
-import { type AuditStore, type CallOptions, type PageRequest, StoreError, type WriteAnswer } from '../lease/store';
+import { type AuditStore, type PageRequest, StoreError, type WriteAnswer } from '../lease/store';
 import type { ChangeOptions } from './change-control';
 import { OperatorError } from './operator-error';
 import { shortId } from './operations/request';
@@ -42,10 +42,10 @@ export async function operate<Answer extends object>(
   const { store, clock, origin } = acting;
   const intent = { at: clock.now(), origin, action, target };
   const key = auditKey(intent.at, shortId());
-  const begun = await begin(store, key, intent, acting);
+  const begun = await begin(store, key, intent);
   const end = async (entry: Pick<AuditEntry, 'state' | 'before' | 'after'>): Promise<boolean> => {
     try {
-      return (await store.writeAudit(key, encodeAudit({ ...intent, ...entry }), begun, acting)).kind === 'written';
+      return (await store.writeAudit(key, encodeAudit({ ...intent, ...entry }), begun)).kind === 'written';
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
       return false;
@@ -68,12 +68,7 @@ export async function operate<Answer extends object>(
   return { ...answer, recorded };
 }
 
-async function begin(
-  store: AuditStore,
-  key: string,
-  intent: Omit<AuditEntry, 'state'>,
-  options: CallOptions,
-): Promise<ETag> {
+async function begin(store: AuditStore, key: string, intent: Omit<AuditEntry, 'state'>): Promise<ETag> {
   const metadata = encodeAudit({ ...intent, state: 'begun' });
   const refuse = (why: string, cause?: StoreError): OperatorError =>
     new OperatorError(
@@ -83,7 +78,7 @@ async function begin(
     );
   let answer: WriteAnswer;
   try {
-    answer = await store.writeAudit(key, metadata, undefined, options);
+    answer = await store.writeAudit(key, metadata, undefined);
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
     throw refuse(error.message, error);
@@ -122,7 +117,6 @@ export async function searchAudit(
   store: AuditStore,
   { q = '', action, channel, since = 0 }: WantedChanges,
   { limit, continuation: start }: PageRequest,
-  options?: CallOptions,
 ): Promise<AuditPage> {
   const words = q.toLowerCase().split(/\s+/).filter(Boolean);
   const isWanted = (entry: AuditEntry): boolean =>
@@ -135,7 +129,7 @@ export async function searchAudit(
   let continuation = start;
   for (let listing = 0; listing < LISTINGS && found.length < limit; listing += 1) {
     const request = { limit: SEARCHED, ...given({ continuation }) };
-    const page = await listAudit(store, request, options);
+    const page = await listAudit(store, request);
     found.push(...page.entries.filter(isWanted));
     problems.push(...page.problems);
     const isPast = (page.entries.at(-1)?.at ?? since) < since;
@@ -150,8 +144,8 @@ function textOf({ origin: { actor, channel, note = '' }, action, target, state }
 }
 
 /** One page of what people changed, by one call. */
-export async function listAudit(store: AuditStore, request: PageRequest, options?: CallOptions): Promise<AuditPage> {
-  const { audits, continuation } = await store.listAudits(request, options);
+export async function listAudit(store: AuditStore, request: PageRequest): Promise<AuditPage> {
+  const { audits, continuation } = await store.listAudits(request);
   const problems: string[] = [];
   const entries = audits.flatMap(({ key, metadata }) => {
     try {

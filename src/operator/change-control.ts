@@ -12,7 +12,7 @@ import { type JobSpec, actualTime } from '../core/job';
 import { runIdOf } from '../core/key';
 import { isInstant, sameMetadata } from '../core/metadata';
 import { movedTo } from '../core/moved-row';
-import { type CallOptions, type LeaseStore, type Metadata, metadataSize } from '../lease/store';
+import { type LeaseStore, type Metadata, metadataSize } from '../lease/store';
 import { changeRecord } from './change-record';
 import { type JobState, asideRunId, readState } from './job-state';
 import { OperatorError } from './operator-error';
@@ -35,7 +35,7 @@ export interface ControlChange<Result> {
   readonly result: Result;
 }
 
-export interface ChangeOptions extends CallOptions {
+export interface ChangeOptions {
   /** The only version of the control that may be changed: {@link controlVersion}. Undefined: any. */
   readonly version?: string | undefined;
 }
@@ -65,10 +65,10 @@ export function changeControl<Result>(
       holds: 'pauses, notes and waiting manual runs',
       remedy: 'Write a shorter note, or wait until a tick has passed the old ones.',
     },
-    read: () => readState(store, subject.name, options),
-    created: (metadata: Metadata) => assertNotMoved(store, subject.name, metadata, options),
+    read: () => readState(store, subject.name),
+    created: (metadata: Metadata) => assertNotMoved(store, subject.name, metadata),
   };
-  return changeRecord(store, record, options, async (state) => {
+  return changeRecord(store, record, async (state) => {
     if (options?.version !== undefined && options.version !== controlVersion(state)) {
       throw new OperatorError(
         'Changed',
@@ -84,19 +84,14 @@ export function changeControl<Result>(
  * Takes back a control that was created after the job had left this store, if it would not be read. One that exists
  * need not be looked at: whoever moves a job takes its control away, so that a late change of it is refused.
  */
-async function assertNotMoved(
-  store: LeaseStore,
-  job: JobName,
-  metadata: Metadata,
-  options: CallOptions | undefined,
-): Promise<void> {
-  const row = await store.readRow(job, options);
+async function assertNotMoved(store: LeaseStore, job: JobName, metadata: Metadata): Promise<void> {
+  const row = await store.readRow(job);
   const goal = row && movedTo(row.metadata);
   if (goal === undefined) return;
-  const { control } = await store.readControl(job, options);
+  const { control } = await store.readControl(job);
   // It has been taken along.
   if (control === undefined || !sameMetadata(control.metadata, metadata)) return;
-  if ((await store.removeControl(job, control.etag, options)) === 'refused') return;
+  if ((await store.removeControl(job, control.etag)) === 'refused') return;
   throw new OperatorError('Contended', `job "${job}" moved to ${goal} meanwhile: repeat the command there`);
 }
 

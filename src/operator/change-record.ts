@@ -1,7 +1,6 @@
 import type { ETag, JobName } from '../core/brand';
 import { sameMetadata } from '../core/metadata';
 import {
-  type CallOptions,
   type ControlStore,
   type LeaseStore,
   type Metadata,
@@ -34,14 +33,13 @@ export interface CommandRecord<State extends { readonly controlEtag: ETag | unde
 export async function changeRecord<State extends { readonly controlEtag: ETag | undefined }, Result>(
   store: Pick<LeaseStore, keyof ControlStore | 'limits'>,
   record: CommandRecord<State>,
-  options: CallOptions | undefined,
   change: (state: State) => Promise<{ readonly metadata: Metadata | undefined; readonly result: Result }>,
 ): Promise<Result> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
     const state = await record.read();
     const { metadata, result } = await change(state);
     if (metadata === undefined) return result;
-    if (await write(store, record, { metadata, etag: state.controlEtag }, options)) {
+    if (await write(store, record, { metadata, etag: state.controlEtag })) {
       if (state.controlEtag === undefined) await record.created?.(metadata);
       return result;
     }
@@ -57,14 +55,13 @@ async function write(
   store: Pick<LeaseStore, keyof ControlStore | 'limits'>,
   { name, title, full }: Pick<CommandRecord<never>, 'name' | 'title' | 'full'>,
   { metadata, etag }: { readonly metadata: Metadata; readonly etag: ETag | undefined },
-  options: CallOptions | undefined,
 ): Promise<boolean> {
   const isWritten = async (): Promise<boolean> => {
-    const { control } = await store.readControl(name, options);
+    const { control } = await store.readControl(name);
     return control !== undefined && sameMetadata(control.metadata, metadata);
   };
   try {
-    return (await store.writeControl(name, metadata, etag, options)) === 'written' || (await isWritten());
+    return (await store.writeControl(name, metadata, etag)) === 'written' || (await isWritten());
   } catch (error) {
     if (error instanceof StoreLimitError) {
       const room = `${String(Math.floor(store.limits.metadataBytes / 1024))} KB of ${full.holds}`;

@@ -4,7 +4,7 @@ import { type Control, controlOf } from '../core/control';
 import { runIdOf } from '../core/key';
 import { type Row, asideRow, decodeRow, isAtRest } from '../core/row';
 import { readRecord } from '../coordinator/ledger';
-import type { CallOptions, JobRowStore, LeaseState, LedgerStore, Listing } from '../lease/store';
+import type { JobRowStore, LeaseState, LedgerStore, Listing } from '../lease/store';
 
 /** The state of one job, from one listing. */
 export interface JobState {
@@ -19,8 +19,8 @@ export interface JobState {
 }
 
 /** Reads a job's state. Throws `ForeignMetadataError` if cronlease did not write row or control. */
-export async function readState(store: JobRowStore, job: JobName, options?: CallOptions): Promise<JobState> {
-  return stateIn(await store.list({ ...options, job }), job);
+export async function readState(store: JobRowStore, job: JobName): Promise<JobState> {
+  return stateIn(await store.list({ job }), job);
 }
 
 /** Like {@link readState}, from a listing that contains the job. */
@@ -52,11 +52,10 @@ export async function currentRun(
   store: LedgerStore,
   job: JobName,
   { row, lease }: Pick<JobState, 'row' | 'lease'>,
-  options?: CallOptions,
 ): Promise<string | undefined> {
   if (row?.run === undefined || isAtRest(row, lease)) return undefined;
   if (row.phase === 'running') {
-    const found = await readRecord(store, job, row.run.key, options);
+    const found = await readRecord(store, job, row.run.key);
     if (found?.record.state === 'final') return undefined;
   }
   return runIdOf(job, row.run.key);

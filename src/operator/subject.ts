@@ -1,7 +1,7 @@
 import { nearest } from '../config/suggest';
 import type { JobName } from '../core/brand';
 import type { JobSpec } from '../core/job';
-import type { CallOptions, JobRowStore } from '../lease/store';
+import type { JobRowStore } from '../lease/store';
 import { isForgotten } from './job-state';
 import { OperatorError } from './operator-error';
 
@@ -25,15 +25,10 @@ export interface FileAtHand {
  *
  * @throws OperatorError `UnknownJob`
  */
-export async function subjectOf(
-  store: JobRowStore,
-  job: string,
-  file: FileAtHand | undefined,
-  options?: CallOptions,
-): Promise<Subject> {
+export async function subjectOf(store: JobRowStore, job: string, file: FileAtHand | undefined): Promise<Subject> {
   const name = job as JobName;
   const spec = file?.jobs.find((candidate) => candidate.name === name);
-  if (spec === undefined) await assertKnown(store, name, file, options);
+  if (spec === undefined) await assertKnown(store, name, file);
   return { name, spec };
 }
 
@@ -42,13 +37,8 @@ export async function subjectOf(
  *
  * @throws OperatorError `UnknownJob`
  */
-async function assertKnown(
-  store: JobRowStore,
-  name: JobName,
-  file: FileAtHand | undefined,
-  options?: CallOptions,
-): Promise<void> {
-  const listing = await store.list(options);
+async function assertKnown(store: JobRowStore, name: JobName, file: FileAtHand | undefined): Promise<void> {
+  const listing = await store.list();
   const known = [...listing.jobs.keys()].filter((job) => !isForgotten(listing, job));
   if (!known.includes(name)) throw unknownAnywhere(name, file, { location: store.location, jobs: known });
 }

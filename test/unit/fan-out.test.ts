@@ -609,7 +609,7 @@ describe('a run whose items are silent', () => {
     await setup.sim.clock.advance(10 * MINUTE + 40_000);
     const { run } = await setup.sim.row('wide');
     if (run === undefined) throw new Error('no run');
-    const { items: table } = await readAtWork(setup.sim.store, { job: 'wide' as JobName, ...run }, undefined);
+    const { items: table } = await readAtWork(setup.sim.store, { job: 'wide' as JobName, ...run });
     expect(table?.noted).toEqual([
       { index: 0, state: 'running', attempt: 1 },
       { index: 1, state: 'retrying', attempt: 2 },

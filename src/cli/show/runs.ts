@@ -69,7 +69,7 @@ export async function runs(job: string | undefined, options: RunsOptions): Promi
     const keys = new Map(page.runs.map(({ runId, key }) => [runId, key]));
     const withInputs = await inParallel(records, async (listed) => {
       const key = keys.get(listed.runId);
-      const record = key === undefined ? listed : await withAtWork(store, listed, key, undefined);
+      const record = key === undefined ? listed : await withAtWork(store, listed, key);
       const input = await recordInput(store, record, specOf(record.job));
       return input === undefined ? record : { ...record, input };
     });

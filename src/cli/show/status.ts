@@ -3,6 +3,7 @@ import { showAge } from '../../core/show-time';
 import { needsAttention } from '../../core/shown-state';
 import { printableJson } from '../../core/text';
 import { durationSetting } from '../../functions/settings';
+import { withSignal } from '../../lease/methods';
 import type { JobStatus, Overview } from '../../manage/schema/jobs';
 import { readOverview } from '../../operator/views/overview';
 
@@ -32,7 +33,7 @@ export async function status(jobs: readonly string[], options: StatusOptions): P
   const names = tagged?.map(({ name }) => name);
   const select = selection(jobs, names);
   const read: Reading = async (signal) => {
-    const all = await readOverview(store, file?.jobsFile.jobs ?? [], signal && { signal });
+    const all = await readOverview(signal ? withSignal(store, signal) : store, file?.jobsFile.jobs ?? []);
     assertKnown(jobs, all, file && atHand(file, options), store.location);
     const wanted = (job: JobStatus): boolean => !options.failed || needsAttention(job, file !== undefined);
     return { ...all, jobs: all.jobs.filter((job) => select(job.name) && wanted(job)) };

@@ -4,7 +4,7 @@ import type { EpochMs, JobName, Millis } from '../../core/brand';
 import type { JobSpec } from '../../core/job';
 import { invertedTime, parseRecordKey } from '../../core/key';
 import type { Row } from '../../core/row';
-import type { CallOptions, LedgerStore, LeaseStore, ListedRecord } from '../../lease/store';
+import type { LedgerStore, LeaseStore, ListedRecord } from '../../lease/store';
 import { recordOver } from '../views/find-record';
 import { inParallel } from '../../core/in-parallel';
 import { type JobState, readState } from '../job-state';
@@ -40,13 +40,8 @@ export interface BackfillPlan {
 }
 
 /** The due times of a back-fill in its order, with what the ledger has of them. Writes nothing. */
-export async function planBackfill(
-  store: LeaseStore,
-  spec: JobSpec,
-  wanted: WantedBackfill,
-  options?: CallOptions,
-): Promise<BackfillPlan> {
-  return planIn(store, spec, wanted, await readState(store, spec.name, options), options);
+export async function planBackfill(store: LeaseStore, spec: JobSpec, wanted: WantedBackfill): Promise<BackfillPlan> {
+  return planIn(store, spec, wanted, await readState(store, spec.name));
 }
 
 /**
@@ -59,10 +54,9 @@ export async function planIn(
   spec: JobSpec,
   wanted: WantedBackfill,
   state: JobState,
-  options: CallOptions | undefined,
 ): Promise<BackfillPlan> {
   const dueTimes = dueTimesOf(spec, wanted, state);
-  const outcomes = await outcomesOf(store, spec, dueTimes, options);
+  const outcomes = await outcomesOf(store, spec, dueTimes);
   const planned: PlannedDueTime[] = [];
   let running = 0;
   for (const scheduledFor of dueTimes) {
@@ -124,9 +118,8 @@ async function outcomesOf(
   store: LeaseStore,
   { name }: JobSpec,
   dueTimes: readonly EpochMs[],
-  options: CallOptions | undefined,
 ): Promise<ReadonlyMap<EpochMs, string>> {
-  const records = await recordsBetween(store, name, spanOf(dueTimes), options);
+  const records = await recordsBetween(store, name, spanOf(dueTimes));
   const outcomes = new Map<EpochMs, string>();
   const stretches: { readonly from: EpochMs; readonly through: EpochMs; readonly outcome: string }[] = [];
   for (const { key, summary } of records) {
@@ -143,7 +136,7 @@ async function outcomesOf(
   const bare = dueTimes.filter((due) => !outcomes.has(due));
   const { from: oldest } = spanOf(bare);
   if (bare.length > 0 && over(oldest) === undefined) {
-    const { found } = await recordOver(store, name, oldest, options);
+    const { found } = await recordOver(store, name, oldest);
     const { through, outcome } = found?.record ?? {};
     if (through !== undefined && outcome != null) {
       stretches.push({ from: oldest, through: Date.parse(through), outcome });
@@ -169,9 +162,8 @@ export async function recordsBetween(
   store: Pick<LedgerStore, 'listRecords'>,
   job: JobName,
   { from, through }: Pick<Backfill, 'from' | 'through'>,
-  options: CallOptions | undefined,
 ): Promise<readonly ListedRecord[]> {
-  const found = await inParallel(prefixesOf(from, through), (prefix) => recordsUnder(store, job, prefix, options));
+  const found = await inParallel(prefixesOf(from, through), (prefix) => recordsUnder(store, job, prefix));
   return found.flat().filter(({ key }) => {
     const at = parseRecordKey(key)?.scheduledFor;
     return at !== undefined && from <= at && at <= through;
@@ -195,10 +187,9 @@ export async function recordsUnder(
   store: Pick<LedgerStore, 'listRecords'>,
   job: JobName,
   prefix: string,
-  options: CallOptions | undefined,
 ): Promise<readonly ListedRecord[]> {
   const found: ListedRecord[] = [];
-  const list = (from: object) => store.listRecords(job, { prefix, limit: PAGE, ...from }, options);
+  const list = (from: object) => store.listRecords(job, { prefix, limit: PAGE, ...from });
   for await (const { records } of pagesOf(list)) found.push(...records);
   return found;
 }

@@ -6,7 +6,7 @@ import type { JobSpec } from '../../core/job';
 import { parseRecordKey } from '../../core/key';
 import { type Origin, boundedOrigin } from '../../core/origin';
 import { isAtRest } from '../../core/row';
-import type { CallOptions, LeaseStore } from '../../lease/store';
+import type { LeaseStore } from '../../lease/store';
 import { type Acting, type Recorded, operate } from '../audit';
 import { type BackfillPlan, type WantedBackfill, planIn, recordsBetween, spanOf } from './backfill-plan';
 import { type ChangeOptions, changeControl } from '../change-control';
@@ -93,7 +93,7 @@ export async function startBackfill(
       skipped,
       paused: !spec.enabled || currentPause(control, now) !== undefined,
     });
-    const plan = await planIn(store, spec, wanted, state, options);
+    const plan = await planIn(store, spec, wanted, state);
     // An earlier call that reported a refusal has written it.
     if (before?.id === id) return { control: undefined, result: started(before, plan) };
     if (before !== undefined && !isOver(stateOf(spec, before, state))) {
@@ -148,17 +148,13 @@ function progressLeft(spec: JobSpec, backfill: Backfill | undefined, progress: B
 }
 
 /** Reads how far the last back-fill of a job is; undefined: it has none. */
-export async function readBackfillStatus(
-  store: LeaseStore,
-  spec: JobSpec,
-  options?: CallOptions,
-): Promise<BackfillStatus | undefined> {
-  const state = await readState(store, spec.name, options);
+export async function readBackfillStatus(store: LeaseStore, spec: JobSpec): Promise<BackfillStatus | undefined> {
+  const state = await readState(store, spec.name);
   const { backfill } = state.control;
   if (backfill === undefined) return undefined;
   const [records, run] = await Promise.all([
-    recordsBetween(store, spec.name, backfill, options),
-    currentRun(store, spec.name, state, options),
+    recordsBetween(store, spec.name, backfill),
+    currentRun(store, spec.name, state),
   ]);
   const outcomes: Record<string, number> = {};
   for (const { key, summary } of records) {

@@ -55,7 +55,7 @@ export function cancelRun(
   const { name } = subject;
   return changeControl(store, subject, options, async (state) => {
     const { row, control, now, lease } = state;
-    const current = await currentRun(store, name, state, options);
+    const current = await currentRun(store, name, state);
     const aside = asideRunId(name, row);
     const runId = aside !== undefined && options?.runId === aside ? aside : (current ?? aside);
     if (runId === undefined) {

@@ -12,7 +12,7 @@ import {
   maintenanceAt,
 } from '../../core/fleet';
 import { isoOf } from '../../core/iso';
-import type { CallOptions, LeaseStore } from '../../lease/store';
+import type { LeaseStore } from '../../lease/store';
 import type { Cordoned } from '../../manage/schema/deployments';
 import { type Acting, operate } from '../audit';
 import { changeRecord } from '../change-record';
@@ -29,11 +29,10 @@ export async function cordonDeployment(
   store: LeaseStore,
   deployment: string,
   { by, note }: Pick<Cordon, 'by' | 'note'>,
-  options?: CallOptions,
 ): Promise<Cordon> {
   checkNote({ by, note });
-  await assertKnown(store, deployment, options);
-  return changeFleet(store, options, (fleet, now) => {
+  await assertKnown(store, deployment);
+  return changeFleet(store, (fleet, now) => {
     const known = cordonOf(fleet, deployment);
     if (known !== undefined) {
       const since = new Date(known.since).toISOString();
@@ -51,12 +50,8 @@ export async function cordonDeployment(
  * @returns the cordon that was lifted
  * @throws OperatorError `NotCordoned`, `Contended`
  */
-export async function uncordonDeployment(
-  store: LeaseStore,
-  deployment: string,
-  options?: CallOptions,
-): Promise<Cordon> {
-  return changeFleet(store, options, (fleet) => {
+export async function uncordonDeployment(store: LeaseStore, deployment: string): Promise<Cordon> {
+  return changeFleet(store, (fleet) => {
     const cordon = cordonOf(fleet, deployment);
     if (cordon === undefined) {
       throw new OperatorError('NotCordoned', `deployment "${deployment}" is not cordoned`);
@@ -84,10 +79,9 @@ export async function claimingDeployments(store: LeaseStore): Promise<readonly s
 export async function startMaintenance(
   store: LeaseStore,
   { by, note, until, jobs }: Omit<Maintenance, 'since'>,
-  options?: CallOptions,
 ): Promise<Maintenance> {
   checkNote({ by, note });
-  return changeFleet(store, options, (fleet, now) => {
+  return changeFleet(store, (fleet, now) => {
     const maintenance: Maintenance = { by, note, since: now, until, jobs };
     return {
       fleet: { ...fleet, maintenance: [...maintenanceAt(fleet, now), maintenance] },
@@ -97,8 +91,8 @@ export async function startMaintenance(
 }
 
 /** Whether a notice of planned work for these jobs is shown. */
-export async function isPlanned(store: LeaseStore, jobs: string, options?: CallOptions): Promise<boolean> {
-  const { fleet, now } = await readFleet(store, options);
+export async function isPlanned(store: LeaseStore, jobs: string): Promise<boolean> {
+  const { fleet, now } = await readFleet(store);
   return maintenanceAt(fleet, now).some((one) => one.jobs === jobs);
 }
 
@@ -107,12 +101,8 @@ export async function isPlanned(store: LeaseStore, jobs: string, options?: CallO
  *
  * @returns the notices that were ended, if there were any
  */
-export function endMaintenance(
-  store: LeaseStore,
-  jobs: string,
-  options?: CallOptions,
-): Promise<readonly Maintenance[]> {
-  return changeFleet(store, options, (fleet, now) => {
+export function endMaintenance(store: LeaseStore, jobs: string): Promise<readonly Maintenance[]> {
+  return changeFleet(store, (fleet, now) => {
     const current = maintenanceAt(fleet, now);
     const ended = current.filter((one) => one.jobs === jobs);
     if (ended.length === 0) return { fleet: undefined, result: ended };
@@ -123,7 +113,6 @@ export function endMaintenance(
 /** Changes the fleet's control. `change` gets the fleet and the storage service's time; undefined: write nothing. */
 function changeFleet<Result>(
   store: LeaseStore,
-  options: CallOptions | undefined,
   change: (fleet: Fleet, now: EpochMs) => { readonly fleet: Fleet | undefined; readonly result: Result },
 ): Promise<Result> {
   const record = {
@@ -134,9 +123,9 @@ function changeFleet<Result>(
       remedy:
         'Lift the cordons of deployments that are gone, resume jobs whose planned work is over, or use a shorter note.',
     },
-    read: () => readFleet(store, options),
+    read: () => readFleet(store),
   };
-  return changeRecord(store, record, options, ({ fleet: before, now }) => {
+  return changeRecord(store, record, ({ fleet: before, now }) => {
     const { fleet, result } = change(before, now);
     return Promise.resolve({ metadata: fleet && encodeFleet(fleet), result });
   });
@@ -144,15 +133,14 @@ function changeFleet<Result>(
 
 async function readFleet(
   store: LeaseStore,
-  options: CallOptions | undefined,
 ): Promise<{ readonly fleet: Fleet; readonly now: EpochMs; readonly controlEtag: ETag | undefined }> {
-  const { control, date } = await store.readControl(FLEET, options);
+  const { control, date } = await store.readControl(FLEET);
   const fleet = control === undefined ? NO_FLEET : decodeFleet(control.metadata);
   return { fleet, now: date, controlEtag: control?.etag };
 }
 
-async function assertKnown(store: LeaseStore, deployment: string, options: CallOptions | undefined): Promise<void> {
-  const { deployments } = deploymentsOf(await store.listPresences(options));
+async function assertKnown(store: LeaseStore, deployment: string): Promise<void> {
+  const { deployments } = deploymentsOf(await store.listPresences());
   const known = deployments.map(({ name }) => name);
   if (known.includes(deployment)) return;
   const meant = nearest(deployment, known);
@@ -170,14 +158,14 @@ async function assertKnown(store: LeaseStore, deployment: string, options: CallO
 export function cordon(acting: Acting, deployment: string, by = acting.origin.actor): Promise<Cordoned> {
   return operate(acting, 'cordon', deployment, async () => {
     const { note = '' } = acting.origin;
-    const made = shown(await cordonDeployment(acting.store, deployment, { by, note }, acting));
+    const made = shown(await cordonDeployment(acting.store, deployment, { by, note }));
     return { answer: { deployment, cordon: made }, after: made };
   });
 }
 
 export function uncordon(acting: Acting, deployment: string): Promise<Cordoned> {
   return operate(acting, 'uncordon', deployment, async () => {
-    const lifted = shown(await uncordonDeployment(acting.store, deployment, acting));
+    const lifted = shown(await uncordonDeployment(acting.store, deployment));
     return { answer: { deployment, cordon: lifted }, before: lifted, after: null };
   });
 }

@@ -80,7 +80,7 @@ export async function pauseMany(acting: Acting, chosen: Chosen, terms: PauseTerm
   const paused = await forEachJob(chosen, (subject) => pause(acting, subject, terms));
   if (paused.done.length === 0) return paused;
   const work = { ...whoOf(acting, terms), until: lastEnd(paused.done), jobs: choiceInWords(chosen.choice) };
-  return withWork(paused, work.jobs, () => startMaintenance(acting.store, work, acting));
+  return withWork(paused, work.jobs, () => startMaintenance(acting.store, work));
 }
 
 /**
@@ -117,9 +117,9 @@ function lastEnd(done: readonly Paused[]): EpochMs | undefined {
 
 /** Has its own entry: it may be work that others began, and perhaps no job was resumed. */
 async function endWork(acting: Acting, work: string): Promise<void> {
-  if (!(await isPlanned(acting.store, work, acting))) return;
+  if (!(await isPlanned(acting.store, work))) return;
   await operate(acting, 'maintenance', work, async () => {
-    const ended = await endMaintenance(acting.store, work, acting);
+    const ended = await endMaintenance(acting.store, work);
     const before = ended.map(({ since, until, ...who }) => ({ ...who, since: isoOf(since), until: isoOrNull(until) }));
     return { answer: {}, before, after: [] };
   });
@@ -198,7 +198,7 @@ export async function timesNotRun(
 }
 
 async function isRun(store: LeaseStore, name: JobName, key: string): Promise<boolean> {
-  const found = await recordOf(store, name, key, undefined);
+  const found = await recordOf(store, name, key);
   if (found !== undefined) return !UNRUN_OUTCOMES.some((outcome) => outcome === found.record.outcome);
   return (await currentRun(store, name, await readState(store, name))) === runIdOf(name, key);
 }
@@ -275,8 +275,7 @@ export async function stillRuns(store: LeaseStore, { name, spec }: Subject): Pro
   if (phase !== 'running') return { runId, deployment: incumbent, startsAt: notBefore, how: 'waiting' };
   const claim = { runId, deployment: incumbent, startsAt: started };
   if (started <= now) {
-    const waits =
-      isHeldBack(row) && typeof (await placeInGroup(store, { name, group: spec?.group }, row, undefined)) === 'object';
+    const waits = isHeldBack(row) && typeof (await placeInGroup(store, { name, group: spec?.group }, row)) === 'object';
     return { ...claim, how: !waits ? 'running' : now - started > READS_CONTROL_AFTER_MS ? 'claimedEarly' : 'reading' };
   }
   return { ...claim, how: beforeDue(started - claimedAt, started - now) };

@@ -211,7 +211,7 @@ async function filledIn(
 ): Promise<readonly RecordView[]> {
   if (backfill === undefined) return [];
   const known = new Set(listed.map(({ key }) => key));
-  return (await recordsBetween(store, job, backfill, undefined)).flatMap((record) => {
+  return (await recordsBetween(store, job, backfill)).flatMap((record) => {
     const view = viewOf(record);
     return view?.request === backfill.id && !known.has(view.key) ? [view] : [];
   });

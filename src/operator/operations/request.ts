@@ -5,7 +5,7 @@ import { type ManualRun, currentPause, pendingManualRuns } from '../../core/cont
 import { INPUT_BYTES, type JobSpec } from '../../core/job';
 import { recordKey, runIdOf } from '../../core/key';
 import { type Asked, type Origin, boundedOrigin } from '../../core/origin';
-import type { CallOptions, LeaseStore } from '../../lease/store';
+import type { LeaseStore } from '../../lease/store';
 import { type ChangeOptions, changeControl } from '../change-control';
 import { type JobState, currentRun } from '../job-state';
 import { inexactInteger } from '../../core/inexact';
@@ -65,7 +65,7 @@ export async function requestRun(
   }
   const body = input === undefined ? undefined : bodyOf(spec, input);
   // Before the request: an unused input does no harm.
-  if (body !== undefined) await (store.home?.(name) ?? store).createRequest(id, body, options);
+  if (body !== undefined) await (store.home?.(name) ?? store).createRequest(id, body);
   const asked: Asked = {
     ...(origin === undefined ? {} : { origin: boundedOrigin(origin) }),
     ...given({ rerunOf }),
@@ -84,7 +84,7 @@ export async function requestRun(
     // An earlier call that reported a refusal has written it.
     const own = control.manualRuns.find((request) => request.id === id);
     if (own !== undefined) return { control: undefined, result: result(own) };
-    if (spec.overlap === 'skip') await refuseOverlap(store, spec, state, options);
+    if (spec.overlap === 'skip') await refuseOverlap(store, spec, state);
     if (waiting.length >= WAITING_MANUAL_RUNS) {
       const message = `job "${name}" has ${waiting.length} manual runs waiting, which is the limit: wait until some have run`;
       throw new OperatorError('TooManyManualRuns', message);
@@ -111,15 +111,10 @@ function bodyOf({ name }: JobSpec, input: unknown): string {
   throw new OperatorError('InputTooLarge', message);
 }
 
-async function refuseOverlap(
-  store: LeaseStore,
-  { name }: JobSpec,
-  state: JobState,
-  options: CallOptions | undefined,
-): Promise<void> {
+async function refuseOverlap(store: LeaseStore, { name }: JobSpec, state: JobState): Promise<void> {
   // A manual run waits for a back-filled run, whatever `overlap` is.
   if (state.row?.run?.trigger === 'backfill') return;
-  const run = await currentRun(store, name, state, options);
+  const run = await currentRun(store, name, state);
   if (run === undefined && state.lease !== 'held') return;
   const what = run === undefined ? 'is being claimed or released at this moment' : `has run ${run} in progress`;
   const message = `job "${name}" ${what}, and its overlap is "skip": wait until the run is over, or cancel it`;

@@ -1,7 +1,7 @@
 import type { EpochMs } from '../../core/brand';
 import type { JobSpec } from '../../core/job';
 import { recordKey, runIdOf } from '../../core/key';
-import type { CallOptions, LeaseStore } from '../../lease/store';
+import type { LeaseStore } from '../../lease/store';
 import type { ChangeOptions } from '../change-control';
 import { asideRunId, currentRun } from '../job-state';
 import { type Explanation, explainTime } from '../views/explain';
@@ -36,22 +36,17 @@ export async function rerun(
   { time, request, id, requestedAt, origin, input }: Rerun,
   options?: ChangeOptions,
 ): Promise<RequestedRun & { readonly of: string }> {
-  const found = await runOf(store, await explainTime(store, spec, revision, time, options), request, options);
+  const found = await runOf(store, await explainTime(store, spec, revision, time), request);
   refuse(found);
   const rerunOf = found.record?.rerunOf === undefined ? time : Date.parse(found.record.rerunOf);
-  const former = input === undefined ? await formerInput(store, found, options) : input;
+  const former = input === undefined ? await formerInput(store, found) : input;
   const wanted = { id, time: requestedAt, origin, rerunOf, input: former };
   const of = found.record?.runId ?? runIdOf(spec.name, recordKey(time));
   return { ...(await requestRun(store, spec, wanted, options)), of };
 }
 
 /** The same for the run of a request, if there is one: the time may have another run, which is over. */
-async function runOf(
-  store: LeaseStore,
-  atTime: Explanation,
-  request: string | undefined,
-  options: CallOptions | undefined,
-): Promise<Explanation> {
+async function runOf(store: LeaseStore, atTime: Explanation, request: string | undefined): Promise<Explanation> {
   if (request === undefined) return atTime;
   const {
     job: { name },
@@ -59,9 +54,9 @@ async function runOf(
     state,
   } = atTime;
   const key = recordKey(time, request);
-  const recorded = await recordOf(store, name, key, options);
+  const recorded = await recordOf(store, name, key);
   if (recorded?.record.state === 'final') return ofRecord(atTime, recorded);
-  const unended = [asideRunId(name, state.row), await currentRun(store, name, state, options)];
+  const unended = [asideRunId(name, state.row), await currentRun(store, name, state)];
   return unended.includes(runIdOf(name, key)) ? { ...atTime, outcome: 'running' } : atTime;
 }
 
@@ -90,14 +85,9 @@ function refuse({ job, time, outcome, due, record }: Explanation): void {
 }
 
 /** The input that the earlier run's own request had, if it is still there. */
-async function formerInput(
-  store: LeaseStore,
-  { record, job }: Explanation,
-  options: CallOptions | undefined,
-): Promise<unknown> {
+async function formerInput(store: LeaseStore, { record, job }: Explanation): Promise<unknown> {
   const [, request] = /-m-([0-9a-z]+)$/.exec(record?.runId.slice(job.name.length) ?? '') ?? [];
-  const body =
-    request === undefined ? undefined : await (store.home?.(job.name) ?? store).readRequest(request, options);
+  const body = request === undefined ? undefined : await (store.home?.(job.name) ?? store).readRequest(request);
   if (body === undefined) return undefined;
   try {
     return JSON.parse(body) as unknown;

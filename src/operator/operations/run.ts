@@ -71,7 +71,7 @@ function named(
     name: JSON.stringify([channel, identity ?? actor, idempotencyKey]),
     content: JSON.stringify([spec.name, ...content]),
   };
-  return once(acting.store, spec, key, request, acting);
+  return once(acting.store, spec, key, request);
 }
 
 function shown({ name: job }: JobSpec, { requestedAt, ...made }: RequestedRun): Omit<Requested, 'recorded'> {

@@ -113,9 +113,7 @@ async function copyRecords(move: Move, row: Row | undefined, control: Control): 
 /** A back-fill skips what has succeeded, and shows what it has run, by the records of its span. */
 async function copySpan({ job, from, to, history }: Move, { backfill }: Control): Promise<void> {
   if (history !== 'newest' || backfill === undefined) return;
-  const [here, there] = await Promise.all(
-    [from, to].map(({ store }) => recordsBetween(store, job, backfill, undefined)),
-  );
+  const [here, there] = await Promise.all([from, to].map(({ store }) => recordsBetween(store, job, backfill)));
   const known = new Set(there?.filter(({ summary }) => summary['state'] !== 'open').map(({ key }) => key));
   const missing = here?.filter(({ key }) => !known.has(key)) ?? [];
   await inParallel(missing, ({ key, summary }) => copyRecord({ job, from, to }, key, summary));

@@ -1,7 +1,7 @@
 import { decodeLayout, encodeLayout, LAYOUT, type Layout, listHash } from '../../core/layout';
 import { ForeignMetadataError } from '../../core/metadata';
 import { formOf } from '../../core/moved-row';
-import type { CallOptions, LeaseStore, ListedControl } from '../../lease/store';
+import type { LeaseStore, ListedControl } from '../../lease/store';
 import { type Acting, operate, type Recorded } from '../audit';
 import { deploymentsOf } from '../views/deployments';
 import { OperatorError } from '../operator-error';
@@ -20,27 +20,27 @@ interface Account {
  * @returns the locations of the accounts that were repaired
  * @throws OperatorError `LayoutUnclear`, `Contended`
  */
-export async function repairLayouts(store: LeaseStore, options?: CallOptions): Promise<readonly string[]> {
-  const accounts = await Promise.all((store.accounts ?? [store]).map((one) => seen(one, options)));
+export async function repairLayouts(store: LeaseStore): Promise<readonly string[]> {
+  const accounts = await Promise.all((store.accounts ?? [store]).map((one) => seen(one)));
   const foreign = accounts.filter(({ layout }) => layout === 'foreign');
   if (foreign.length === 0) return [];
   const sound = soundLayout(accounts);
-  await assertSameNumber(store, accounts.length, options);
-  for (const account of foreign) await assertNothingMoves(account, options);
+  await assertSameNumber(store, accounts.length);
+  for (const account of foreign) await assertNothingMoves(account);
   for (const { store: account, listed } of foreign) {
     if (listed === undefined) continue;
     const done =
       sound === undefined
-        ? await account.removeControl(LAYOUT, listed.etag, options)
-        : await account.writeControl(LAYOUT, encodeLayout(sound), listed.etag, options);
+        ? await account.removeControl(LAYOUT, listed.etag)
+        : await account.writeControl(LAYOUT, encodeLayout(sound), listed.etag);
     if (done !== 'refused') continue;
     throw new OperatorError('Contended', `the layout in ${account.location} was changed by others: try again`);
   }
   return foreign.map(({ store: { location } }) => location);
 }
 
-async function seen(store: LeaseStore, options: CallOptions | undefined): Promise<Account> {
-  const { control } = await store.readControl(LAYOUT, options);
+async function seen(store: LeaseStore): Promise<Account> {
+  const { control } = await store.readControl(LAYOUT);
   try {
     return { store, listed: control, layout: control && decodeLayout(control.metadata) };
   } catch (error) {
@@ -61,8 +61,8 @@ function soundLayout(accounts: readonly Account[]): Layout | undefined {
 }
 
 /** A list that lacks an account would take the layout for one that is not needed, or for that of fewer accounts. */
-async function assertSameNumber(store: LeaseStore, here: number, options: CallOptions | undefined): Promise<void> {
-  const { deployments } = deploymentsOf(await store.listPresences(options));
+async function assertSameNumber(store: LeaseStore, here: number): Promise<void> {
+  const { deployments } = deploymentsOf(await store.listPresences());
   const other = deployments.find(({ accounts = 1 }) => accounts !== here);
   if (other === undefined) return;
   const { name, accounts = 1 } = other;
@@ -70,8 +70,8 @@ async function assertSameNumber(store: LeaseStore, here: number, options: CallOp
 }
 
 /** A row that moves, or has moved, shows that the list was being changed, or that the jobs are elsewhere. */
-async function assertNothingMoves({ store }: Account, options: CallOptions | undefined): Promise<void> {
-  const { jobs } = await store.list(options);
+async function assertNothingMoves({ store }: Account): Promise<void> {
+  const { jobs } = await store.list();
   const moving = [...jobs].find(([, { row }]) => row !== undefined && formOf(row.metadata) !== 'live');
   if (moving !== undefined) throw unclear(`the row of job "${moving[0]}" in ${store.location} moves or has moved`);
 }
@@ -82,7 +82,7 @@ function unclear(why: string): OperatorError {
 
 export function repairLayout(acting: Acting): Promise<Recorded<{ readonly repaired: readonly string[] }>> {
   return operate(acting, 'shards', 'layout', async () => {
-    const repaired = await repairLayouts(acting.store, acting);
+    const repaired = await repairLayouts(acting.store);
     return { answer: { repaired }, after: { repaired } };
   });
 }

@@ -1,7 +1,7 @@
 import type { EpochMs } from '../../core/brand';
 import { invertedTime, runIdOf } from '../../core/key';
 import type { Row } from '../../core/row';
-import type { CallOptions, LeaseStore } from '../../lease/store';
+import type { LeaseStore } from '../../lease/store';
 import { recordsUnder } from '../operations/backfill-plan';
 import type { Explanation } from './explain';
 import { recordOf } from './find-record';
@@ -17,21 +17,20 @@ import { runsBy } from './runs-now';
 export async function backfilledRuns(
   store: LeaseStore,
   { job, time, state, record }: Pick<Explanation, 'job' | 'time' | 'state' | 'record'>,
-  options?: CallOptions,
 ): Promise<readonly ShownRecord[]> {
   const { row, lease } = state;
   // Keys begin in 1970.
   if (row === undefined || time > row.cursor || time < 0) return [];
-  const listed = await recordsUnder(store, job.name, `${invertedTime(time)}-m-`, options);
+  const listed = await recordsUnder(store, job.name, `${invertedTime(time)}-m-`);
   const keys = listed.filter(({ summary }) => summary['trigger'] === 'backfill').map(({ key }) => key);
   // The ledger may have no record of a run that is not over. The row has it.
   const open = await inParallel(rowsOf(row, state, time), (its) =>
-    runsBy(store, [job.name], () => ({ ...state, row: its }), options),
+    runsBy(store, [job.name], () => ({ ...state, row: its })),
   );
   const unended = open.flat();
   const rest = keys.filter((key) => unended.every(({ runId }) => runId !== runIdOf(job.name, key)));
   const found = await inParallel(rest, async (key) => {
-    const known = await recordOf(store, job.name, key, options);
+    const known = await recordOf(store, job.name, key);
     return known && shown(known.record, key, row, lease);
   });
   return [...found, ...unended]

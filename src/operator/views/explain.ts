@@ -7,7 +7,7 @@ import { ForeignRecordError, isUncounted } from '../../core/record';
 import { NOTHING_KNOWN, type RequiredJob, type RequiredJobs, requiredSince, requirementOf } from '../../core/requires';
 import type { Row } from '../../core/row';
 import { type WhyAnswer, explain, isDue } from '../../core/why';
-import type { CallOptions, LeaseStore } from '../../lease/store';
+import type { LeaseStore } from '../../lease/store';
 import { type JobState, currentRun, readState } from '../job-state';
 import { manualRecordAt, ranBefore, recordAt, recordOf, recordOver } from './find-record';
 import { type ShownRecord, isOverlappedBy, shown } from './list-runs';
@@ -40,24 +40,23 @@ export async function explainTime(
   job: JobSpec,
   revision: number,
   time: EpochMs,
-  options?: CallOptions,
 ): Promise<Explanation> {
   // Reads the row first, and then whether its run is over. A record written meanwhile is then found in the ledger.
-  const state = await readState(store, job.name, options);
+  const state = await readState(store, job.name);
   const { row, lease, control, now } = state;
-  const runEnded = await hasRunEnded(store, job, state, options);
-  const { found, older } = await findRecord(store, job, time, state, options);
-  const required = found === undefined ? await readRequired(store, job, { time, now }, options) : NOTHING_KNOWN;
+  const runEnded = await hasRunEnded(store, job, state);
+  const { found, older } = await findRecord(store, job, time, state);
+  const required = found === undefined ? await readRequired(store, job, { time, now }) : NOTHING_KNOWN;
   const question = { job, revision, time, found, seenBefore: older, row, lease, runEnded, control, required, now };
   const answer = explain(question);
-  const place = answer.reason === 'attemptRunning' ? await placeInGroup(store, job, row, options) : undefined;
+  const place = answer.reason === 'attemptRunning' ? await placeInGroup(store, job, row) : undefined;
   const inGroup = typeof place === 'string' ? undefined : place;
   const run = answer.reason === 'fanningOut' ? row?.run : undefined;
-  const atWork = run && (await readAtWork(store, { job: job.name, ...run }, options));
+  const atWork = run && (await readAtWork(store, { job: job.name, ...run }));
   // A job that was first seen after the oldest kept records were written has lost none of its records.
-  const isUnseen = answer.reason === 'recordGone' && !(await wasSeen(store, job, state, options));
+  const isUnseen = answer.reason === 'recordGone' && !(await wasSeen(store, job, state));
   const record =
-    found === undefined ? null : await completed(store, shown(found.record, found.key, row, lease), found.key, options);
+    found === undefined ? null : await completed(store, shown(found.record, found.key, row, lease), found.key);
   return {
     ...(isUnseen ? { ...answer, reason: 'beforeFirstSeen' as const } : answer),
     job,
@@ -72,14 +71,9 @@ export async function explainTime(
 }
 
 /** Whether no run is in progress. A run whose record cannot be read counts as over. */
-async function hasRunEnded(
-  store: LeaseStore,
-  { name }: JobSpec,
-  state: JobState,
-  options: CallOptions | undefined,
-): Promise<boolean> {
+async function hasRunEnded(store: LeaseStore, { name }: JobSpec, state: JobState): Promise<boolean> {
   try {
-    return (await currentRun(store, name, state, options)) === undefined;
+    return (await currentRun(store, name, state)) === undefined;
   } catch (error) {
     if (!(error instanceof ForeignRecordError)) throw error;
     return true;
@@ -99,11 +93,10 @@ export async function placeInGroup(
   store: LeaseStore,
   { name, group }: Pick<JobSpec, 'name' | 'group'>,
   row: Row | undefined,
-  options: CallOptions | undefined,
 ): Promise<PlaceInGroup | string | undefined> {
   if (group === undefined) return undefined;
   try {
-    const found = await (store.home?.(name) ?? store).readGroup(group.name, options);
+    const found = await (store.home?.(name) ?? store).readGroup(group.name);
     if (found === undefined) return undefined;
     const { running, waiting } = readGroup(group.name, found.body);
     const ahead = inOrder(waiting).findIndex(({ job, token }) => job === name && token === row?.token);
@@ -119,12 +112,11 @@ async function readRequired(
   store: LeaseStore,
   job: JobSpec,
   { time, now }: { readonly time: EpochMs; readonly now: EpochMs },
-  options: CallOptions | undefined,
 ): Promise<RequiredJobs> {
   if (job.requires.length === 0 || actualTime(job, time) > now || !isDue(job, time)) return NOTHING_KNOWN;
   const since = requiredSince(job, time);
   const known = job.requires.map(async (name): Promise<[JobName, RequiredJob]> => {
-    const succeeded = await newestSucceeded(store, name, since, (call) => call(options?.signal));
+    const succeeded = await newestSucceeded(store, name, since, (call) => call());
     return [name, { succeeded, readTo: since, readAt: now, isStale: false, isBusy: false }];
   });
   return new Map(await Promise.all(known));
@@ -146,7 +138,7 @@ export async function explainManualRun(
   revision: number,
   { time, id }: { readonly time: EpochMs; readonly id: string },
 ): Promise<Pick<Explanation, 'outcome' | 'reason' | 'record'>> {
-  const found = await recordOf(store, job.name, recordKey(time, id), undefined);
+  const found = await recordOf(store, job.name, recordKey(time, id));
   if (found?.record.state === 'final') {
     const { outcome, reason } = found.record;
     return {
@@ -164,32 +156,22 @@ async function wasSeen(
   store: LeaseStore,
   { name, timetable, keepMs }: JobSpec,
   { row, now }: JobState,
-  options: CallOptions | undefined,
 ): Promise<boolean> {
   if (row === undefined) return false;
   const oldest = timetable.next(now - keepMs);
   if (oldest === undefined || oldest > row.cursor) return true;
-  if ((await recordAt(store, name, oldest, options)) !== undefined) return true;
-  return (await recordOver(store, name, oldest, options)).older;
+  if ((await recordAt(store, name, oldest)) !== undefined) return true;
+  return (await recordOver(store, name, oldest)).older;
 }
 
-async function completed(
-  store: LeaseStore,
-  record: ShownRecord,
-  key: string,
-  options: CallOptions | undefined,
-): Promise<ShownRecord> {
-  return withOverlappedRun(store, await withNotedLosses(store, record, key, options), options);
+async function completed(store: LeaseStore, record: ShownRecord, key: string): Promise<ShownRecord> {
+  return withOverlappedRun(store, await withNotedLosses(store, record, key));
 }
 
 /** For an overlapped due time, adds the run that was in progress, by a search of the ledger. */
-export async function withOverlappedRun(
-  store: LeaseStore,
-  record: ShownRecord,
-  options: CallOptions | undefined,
-): Promise<ShownRecord> {
+export async function withOverlappedRun(store: LeaseStore, record: ShownRecord): Promise<ShownRecord> {
   if (record.outcome !== 'overlapped') return record;
-  const ran = await ranBefore(store, record.job as JobName, Date.parse(record.scheduledFor), options);
+  const ran = await ranBefore(store, record.job as JobName, Date.parse(record.scheduledFor));
   return ran !== undefined && isOverlappedBy(record, ran.record)
     ? { ...record, overlappedRunId: ran.record.runId }
     : record;
@@ -200,19 +182,18 @@ async function findRecord(
   job: JobSpec,
   time: EpochMs,
   { row, now }: JobState,
-  options: CallOptions | undefined,
 ): Promise<Awaited<ReturnType<typeof recordOver>>> {
-  const exact = await recordAt(store, job.name, time, options);
+  const exact = await recordAt(store, job.name, time);
   if (exact !== undefined) return { found: exact, older: true };
   // An undecided due time has no record, and the row's own run is in no stretch.
   const decided = time <= (row?.cursor ?? now) && row?.run?.key !== recordKey(time);
   if (isDue(job, time)) {
-    return decided ? recordOver(store, job.name, time, options) : { found: undefined, older: false };
+    return decided ? recordOver(store, job.name, time) : { found: undefined, older: false };
   }
-  const manual = await manualRecordAt(store, job.name, time, options);
+  const manual = await manualRecordAt(store, job.name, time);
   if (manual !== undefined || !decided) return { found: manual, older: false };
   // It may have been due by an older schedule. The stretch that was recorded at the change then contains it.
-  const { found } = await recordOver(store, job.name, time, options);
+  const { found } = await recordOver(store, job.name, time);
   return { found: found !== undefined && isUncounted(found.record) ? found : undefined, older: false };
 }
 
@@ -231,16 +212,10 @@ function warningsOf(job: JobSpec, revision: number, row: Row | undefined): reado
  * @param job has no schedule
  * @param file the jobs file, for people
  */
-export async function explainLeft(
-  store: LeaseStore,
-  job: JobSpec,
-  time: EpochMs,
-  file: string,
-  options?: CallOptions,
-): Promise<Explanation> {
+export async function explainLeft(store: LeaseStore, job: JobSpec, time: EpochMs, file: string): Promise<Explanation> {
   const { name } = job;
   // Of any revision: the schedule of the row is certainly another one.
-  const found = await explainTime(store, job, Infinity, time, options);
+  const found = await explainTime(store, job, Infinity, time);
   const goesOn = found.outcome === 'retrying' || found.reason === 'requested';
   const warning = `job "${name}" is not in ${file}: no deployment with this file runs it, or continues its run`;
   const remedy = goesOn

@@ -3,7 +3,7 @@ import { invertedTime, parseRecordKey, recordKey, runIdOf } from '../../core/key
 import { ForeignRecordError, type LedgerRecord, unreadableRecord } from '../../core/record';
 import { readRecord } from '../../coordinator/ledger';
 import { isAtRest } from '../../core/row';
-import type { CallOptions, LeaseStore, LedgerStore, ListedRecord } from '../../lease/store';
+import type { LeaseStore, LedgerStore, ListedRecord } from '../../lease/store';
 import { readState } from '../job-state';
 import { OperatorError } from '../operator-error';
 import { pagesOf } from '../pages';
@@ -18,13 +18,8 @@ const LATEST = 1e13;
 const PAGE = 20;
 
 /** Reads the record of a due time by its own key. */
-export async function recordAt(
-  store: LedgerStore,
-  job: JobName,
-  time: EpochMs,
-  options?: CallOptions,
-): Promise<FoundRecord | undefined> {
-  return time < 0 || time >= LATEST ? undefined : recordOf(store, job, recordKey(time), options);
+export async function recordAt(store: LedgerStore, job: JobName, time: EpochMs): Promise<FoundRecord | undefined> {
+  return time < 0 || time >= LATEST ? undefined : recordOf(store, job, recordKey(time));
 }
 
 /** The record of the run that a person requested at this time, or else of one in a back-fill. */
@@ -32,13 +27,12 @@ export async function manualRecordAt(
   store: LedgerStore,
   job: JobName,
   time: EpochMs,
-  options?: CallOptions,
 ): Promise<FoundRecord | undefined> {
   if (time < 0 || time >= LATEST) return undefined;
   const prefix = `${invertedTime(time)}-m-`;
-  const { records } = await store.listRecords(job, { prefix, limit: PAGE }, options);
+  const { records } = await store.listRecords(job, { prefix, limit: PAGE });
   const first = records.find(({ summary }) => summary['trigger'] !== 'backfill') ?? records[0];
-  return first && recordOf(store, job, first.key, options);
+  return first && recordOf(store, job, first.key);
 }
 
 /** The newest record of a due time before this one, if it reaches as far as `time`. */
@@ -46,25 +40,19 @@ export async function recordOver(
   store: LedgerStore,
   job: JobName,
   time: EpochMs,
-  options?: CallOptions,
 ): Promise<{ readonly older: boolean; readonly found: FoundRecord | undefined }> {
   if (time < 0 || time >= LATEST) return { older: false, found: undefined };
-  const nearest = await recordBefore(store, job, time, isOfDueTime, options);
+  const nearest = await recordBefore(store, job, time, isOfDueTime);
   const through = Date.parse(nearest?.summary['through'] ?? '');
-  const found = nearest !== undefined && through >= time ? await recordOf(store, job, nearest.key, options) : undefined;
+  const found = nearest !== undefined && through >= time ? await recordOf(store, job, nearest.key) : undefined;
   return { older: nearest !== undefined, found };
 }
 
 /** The newest record of a run that was due or requested before this time. */
-export async function ranBefore(
-  store: LedgerStore,
-  job: JobName,
-  time: EpochMs,
-  options?: CallOptions,
-): Promise<FoundRecord | undefined> {
+export async function ranBefore(store: LedgerStore, job: JobName, time: EpochMs): Promise<FoundRecord | undefined> {
   if (time < 0 || time >= LATEST) return undefined;
-  const nearest = await recordBefore(store, job, time, ({ summary }) => summary['trigger'] !== undefined, options);
-  return nearest && recordOf(store, job, nearest.key, options);
+  const nearest = await recordBefore(store, job, time, ({ summary }) => summary['trigger'] !== undefined);
+  return nearest && recordOf(store, job, nearest.key);
 }
 
 function isOfDueTime({ key }: ListedRecord): boolean {
@@ -82,15 +70,12 @@ async function recordBefore(
   job: JobName,
   time: EpochMs,
   isWanted: (record: ListedRecord) => boolean,
-  options: CallOptions | undefined,
 ): Promise<ListedRecord | undefined> {
   const digits = invertedTime(time);
   for (let length = digits.length - 1; length >= 0; length -= 1) {
     const head = digits.slice(0, length);
     const larger = '123456789'.slice(Number(digits[length]));
-    const found = await Promise.all(
-      [...larger].map((digit) => firstUnder(store, job, head + digit, isWanted, options)),
-    );
+    const found = await Promise.all([...larger].map((digit) => firstUnder(store, job, head + digit, isWanted)));
     const first = found.find((record) => record !== undefined);
     if (first !== undefined) return first;
   }
@@ -103,11 +88,8 @@ async function firstUnder(
   job: JobName,
   prefix: string,
   isWanted: (record: ListedRecord) => boolean,
-  options: CallOptions | undefined,
 ): Promise<ListedRecord | undefined> {
-  for await (const { records } of pagesOf((from) =>
-    store.listRecords(job, { prefix, limit: PAGE, ...from }, options),
-  )) {
+  for await (const { records } of pagesOf((from) => store.listRecords(job, { prefix, limit: PAGE, ...from }))) {
     const wanted = records.find(isWanted);
     if (wanted !== undefined) return wanted;
   }
@@ -115,14 +97,9 @@ async function firstUnder(
 }
 
 /** Reads the record with this key. One that cannot be read counts as a run of unknown outcome. */
-export async function recordOf(
-  store: LedgerStore,
-  job: JobName,
-  key: string,
-  options: CallOptions | undefined,
-): Promise<FoundRecord | undefined> {
+export async function recordOf(store: LedgerStore, job: JobName, key: string): Promise<FoundRecord | undefined> {
   try {
-    const found = await readRecord(store, job, key, options);
+    const found = await readRecord(store, job, key);
     return found && { key, record: found.record };
   } catch (error) {
     if (!(error instanceof ForeignRecordError)) throw error;

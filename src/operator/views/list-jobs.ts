@@ -5,7 +5,6 @@ import { allowanceOf, decodeLayout } from '../../core/layout';
 import { ForeignMetadataError } from '../../core/metadata';
 import { type Row, checkAhead, decodeRow } from '../../core/row';
 import type {
-  CallOptions,
   JobRowStore,
   ListedControl,
   ListedJob,
@@ -53,8 +52,8 @@ export interface JobList {
 }
 
 /** Reads the state of every job by one listing, without further calls. */
-export async function listJobs(store: JobRowStore, specs: readonly JobSpec[], options?: CallOptions): Promise<JobList> {
-  return jobsIn(await store.list(options), specs);
+export async function listJobs(store: JobRowStore, specs: readonly JobSpec[]): Promise<JobList> {
+  return jobsIn(await store.list(), specs);
 }
 
 /** As {@link listJobs}, from a listing. */

@@ -5,7 +5,7 @@ import { ForeignMetadataError } from '../../core/metadata';
 import { type Row, decodeRow } from '../../core/row';
 import { outcomeOf } from '../../core/why';
 import { readRecord } from '../../coordinator/ledger';
-import type { CallOptions, LedgerStore, Listing } from '../../lease/store';
+import type { LedgerStore, Listing } from '../../lease/store';
 import { inParallel } from '../../core/in-parallel';
 import type { JobState } from '../job-state';
 import { byText } from '../../core/text';
@@ -47,17 +47,16 @@ export async function listRuns(
   jobs: readonly JobName[],
   listing: Listing,
   limit: number,
-  options?: CallOptions,
 ): Promise<Runs> {
   const problems: string[] = [];
   const keys = await inParallel(jobs, async (job) =>
-    (await newestKeys(store, job, limit, options)).map((key) => ({ job, key })),
+    (await newestKeys(store, job, limit)).map((key) => ({ job, key })),
   );
   const newest = keys
     .flat()
     .sort((a, b) => (a.key === b.key ? byText(a.job, b.job) : byText(a.key, b.key)))
     .slice(0, limit);
-  const records = await inParallel(newest, (listed) => readShown(store, listed, { listing, problems, options }));
+  const records = await inParallel(newest, (listed) => readShown(store, listed, { listing, problems }));
   return { records: records.filter((record) => record !== undefined), problems };
 }
 
@@ -81,15 +80,9 @@ export function isOverlappedBy(
 
 const CLOCKS_DIFFER_MS = 2_000;
 
-async function newestKeys(
-  store: LedgerStore,
-  job: JobName,
-  limit: number,
-  options: CallOptions | undefined,
-): Promise<readonly string[]> {
+async function newestKeys(store: LedgerStore, job: JobName, limit: number): Promise<readonly string[]> {
   const keys: string[] = [];
-  const list = (from: object) =>
-    store.listRecords(job, { ...from, limit: Math.min(PAGE, limit - keys.length) }, options);
+  const list = (from: object) => store.listRecords(job, { ...from, limit: Math.min(PAGE, limit - keys.length) });
   for await (const { records } of pagesOf(list)) {
     keys.push(...records.map(({ key }) => key));
     if (keys.length >= limit) break;
@@ -102,16 +95,15 @@ interface Reading {
   readonly listing: Listing;
   /** Receives why a record cannot be read, which is then undefined. */
   readonly problems: string[];
-  readonly options: CallOptions | undefined;
 }
 
 export async function readShown(
   store: LedgerStore,
   { job, key }: { readonly job: JobName; readonly key: string },
-  { listing, problems, options }: Reading,
+  { listing, problems }: Reading,
 ): Promise<ShownRecord | undefined> {
   try {
-    const found = await readRecord(store, job, key, options);
+    const found = await readRecord(store, job, key);
     return found && shown(found.record, key, found.record.state === 'open' ? rowOf(listing, job) : undefined);
   } catch (error) {
     if (!(error instanceof ForeignRecordError || error instanceof ForeignMetadataError)) throw error;

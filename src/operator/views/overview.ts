@@ -3,7 +3,7 @@ import { isoOf } from '../../core/iso';
 import type { JobSpec } from '../../core/job';
 import { ForeignMetadataError } from '../../core/metadata';
 import { isFailing, shownState } from '../../core/shown-state';
-import type { CallOptions, JobRowStore, ListedControl, PresenceStore } from '../../lease/store';
+import type { JobRowStore, ListedControl, PresenceStore } from '../../lease/store';
 import { type Deployment, deploymentsOf } from './deployments';
 import { statusOf } from './job-status';
 import { layoutTroubles, listJobs } from './list-jobs';
@@ -16,12 +16,8 @@ import { byText } from '../../core/text';
  *
  * @param specs the jobs of the caller's file; jobs that only storage has are listed without their schedule
  */
-export async function readOverview(
-  store: JobRowStore & PresenceStore,
-  specs: readonly JobSpec[],
-  options?: CallOptions,
-): Promise<Overview> {
-  const [list, presences] = await Promise.all([listJobs(store, specs, options), store.listPresences(options)]);
+export async function readOverview(store: JobRowStore & PresenceStore, specs: readonly JobSpec[]): Promise<Overview> {
+  const [list, presences] = await Promise.all([listJobs(store, specs), store.listPresences()]);
   const { deployments, foreign } = deploymentsOf(presences);
   const { fleet, problem } = fleetOf(list.fleet);
   const statuses = list.jobs

@@ -4,7 +4,7 @@ import { linesOf } from '../../core/log-buffer';
 import { ForeignRecordError, type LedgerRecord } from '../../core/record';
 import { errorTrace, mapTexts, userFrames } from '../../core/recorded-error';
 import { readRecord } from '../../coordinator/ledger';
-import type { CallOptions, LedgerStore, ListedLog, LogStore } from '../../lease/store';
+import type { LedgerStore, ListedLog, LogStore } from '../../lease/store';
 import { inParallel } from '../../core/in-parallel';
 import { OperatorError } from '../operator-error';
 import { pagesOf } from '../pages';
@@ -66,16 +66,15 @@ export async function readLog(
   job: JobName,
   key: string,
   { from, item, isOver = false, bytes = PAGE_BYTES }: LogRequest = {},
-  options?: CallOptions,
 ): Promise<LogPage> {
   const cursor = readCursor(from);
   // The record first: what its writer has appended before is then found in the logs.
-  const record = await finalRecordOf(store, job, key, options);
-  const found = record?.log?.kept === 'inline' ? [] : await logsOf(store, job, key, item, options);
+  const record = await finalRecordOf(store, job, key);
+  const found = record?.log?.kept === 'inline' ? [] : await logsOf(store, job, key, item);
   const logs = found.slice(0, LOGS_AT_MOST);
   const parts = partsOf(logs, cursor, bytes);
   const texts = await inParallel(parts, ({ log, start, length }) =>
-    store.readLog(job, key, log.name, { from: start, limit: length }, options),
+    store.readLog(job, key, log.name, { from: start, limit: length }),
   );
   const entries: TokenedEntry[] = [];
   let isAll = true;
@@ -129,10 +128,9 @@ async function finalRecordOf(
   store: LedgerStore,
   job: JobName,
   key: string,
-  options: CallOptions | undefined,
 ): Promise<Pick<LedgerRecord, 'log' | 'progress' | 'token' | 'attempts'> | undefined> {
   try {
-    const found = await readRecord(store, job, key, options);
+    const found = await readRecord(store, job, key);
     return found?.record.state === 'final' ? found.record : undefined;
   } catch (error) {
     // It stands in the place of a final record. The logs are there all the same.
@@ -152,11 +150,10 @@ async function logsOf(
   job: JobName,
   key: string,
   item: number | undefined,
-  options: CallOptions | undefined,
 ): Promise<readonly NamedLog[]> {
   const found: NamedLog[] = [];
   let seen = 0;
-  for await (const { logs } of pagesOf((from) => store.listLogs(job, key, { limit: NAMES_A_PAGE, ...from }, options))) {
+  for await (const { logs } of pagesOf((from) => store.listLogs(job, key, { limit: NAMES_A_PAGE, ...from }))) {
     for (const log of logs) {
       const [, token, index] = /^(\d{1,15})(?:-(\d{1,15})-\d+-[0-9a-z]+)?$/.exec(log.name) ?? [];
       // Something else wrote the others.

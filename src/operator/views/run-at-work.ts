@@ -3,7 +3,7 @@ import { given } from '../../core/given';
 import { itemTableAtWork } from '../../core/item-table';
 import { orchestrationIn } from '../../core/orchestration';
 import { allPieces } from '../../lease/all-pieces';
-import type { CallOptions, PieceStore } from '../../lease/store';
+import type { PieceStore } from '../../lease/store';
 import type { ShownRecord } from './list-runs';
 
 /** A plan has 10,000 items at most. */
@@ -16,22 +16,16 @@ export type AtWork = Pick<ShownRecord, 'items' | 'orchestration' | 'progress'>;
 export async function readAtWork(
   store: PieceStore,
   run: { readonly job: JobName; readonly key: string; readonly scheduledFor: EpochMs },
-  options: CallOptions | undefined,
 ): Promise<AtWork> {
   const request = { key: run.key, limit: PIECES_A_PAGE };
-  const pieces = await allPieces((next) => store.listPieces(run.job, { ...request, ...next }, options));
+  const pieces = await allPieces((next) => store.listPieces(run.job, { ...request, ...next }));
   return { ...given({ items: itemTableAtWork(pieces) }), ...orchestrationIn(pieces, run) };
 }
 
 /** Adds to a run in progress what is at work for it. Reads nothing for runs that have left nothing to others. */
-export async function withAtWork(
-  store: PieceStore,
-  record: ShownRecord,
-  key: string,
-  options: CallOptions | undefined,
-): Promise<ShownRecord> {
+export async function withAtWork(store: PieceStore, record: ShownRecord, key: string): Promise<ShownRecord> {
   const isOpen = record.outcome === 'running' || record.outcome === 'retrying';
   if (!isOpen || !record.attempts.some(({ outcome }) => outcome === 'planned')) return record;
   const run = { job: record.job as JobName, key, scheduledFor: Date.parse(record.scheduledFor) };
-  return { ...record, ...(await readAtWork(store, run, options)) };
+  return { ...record, ...(await readAtWork(store, run)) };
 }

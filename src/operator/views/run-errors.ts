@@ -1,7 +1,7 @@
 import { ForeignRecordError } from '../../core/record';
 import { firstLine } from '../../core/recorded-error';
 import { readRecord } from '../../coordinator/ledger';
-import type { CallOptions, LeaseStore } from '../../lease/store';
+import type { LeaseStore } from '../../lease/store';
 import { inParallel } from '../../core/in-parallel';
 import type { ShownRecord } from './list-runs';
 import { FAILED_OUTCOMES, type ListedRun } from './run-pages';
@@ -32,24 +32,19 @@ export async function errorLines(
   store: LeaseStore,
   runs: readonly ListedRun[],
   kept: KeptErrors,
-  options?: CallOptions,
 ): Promise<ReadonlyMap<string, string | undefined>> {
   const failed = runs.filter(({ outcome }) => FAILED_OUTCOMES.some((one) => one === outcome)).slice(0, READ_AT_MOST);
   const read = await inParallel(failed, async ({ job, key, runId }) => {
-    if (!kept.has(runId)) kept.set(runId, await readError(store, { job, key }, options));
+    if (!kept.has(runId)) kept.set(runId, await readError(store, { job, key }));
     return [runId, kept.get(runId)] as const;
   });
   for (const oldest of [...kept.keys()].slice(0, Math.max(0, kept.size - KEPT))) kept.delete(oldest);
   return new Map(read);
 }
 
-async function readError(
-  store: LeaseStore,
-  { job, key }: Pick<ListedRun, 'job' | 'key'>,
-  options: CallOptions | undefined,
-): Promise<string | undefined> {
+async function readError(store: LeaseStore, { job, key }: Pick<ListedRun, 'job' | 'key'>): Promise<string | undefined> {
   try {
-    const found = await readRecord(store, job, key, options);
+    const found = await readRecord(store, job, key);
     return found === undefined ? undefined : errorLine(found.record);
   } catch (error) {
     // Its own page says what is wrong with it.

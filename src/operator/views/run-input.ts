@@ -4,7 +4,7 @@ import type { JobSpec } from '../../core/job';
 import { parseRecordKey } from '../../core/key';
 import { ForeignRecordError } from '../../core/record';
 import { type Redact, redactJson } from '../../core/redact';
-import type { CallOptions, LeaseStore } from '../../lease/store';
+import type { LeaseStore } from '../../lease/store';
 
 export interface ShownInput {
   readonly value: unknown;
@@ -31,10 +31,9 @@ interface Wanted {
 export async function inputOfRun(
   store: LeaseStore,
   { job, key, spec, redact }: Wanted,
-  options?: CallOptions,
 ): Promise<ShownInput | undefined> {
   const id = parseRecordKey(key)?.request;
-  const own = id === undefined ? undefined : await ownInput(store, job, id, options);
+  const own = id === undefined ? undefined : await ownInput(store, job, id);
   const inFile = spec?.input;
   const hide = (value: unknown): unknown => (redact === undefined ? value : redactJson(value, redact));
   const show = (value: unknown): Pick<ShownInput, 'value' | 'isRedacted'> => {
@@ -46,14 +45,9 @@ export async function inputOfRun(
   return { ...show(own), from: 'manualRun', ...(differs ? { inFile: hide(inFile) } : {}) };
 }
 
-async function ownInput(
-  store: LeaseStore,
-  job: JobName,
-  id: string,
-  options: CallOptions | undefined,
-): Promise<unknown> {
+async function ownInput(store: LeaseStore, job: JobName, id: string): Promise<unknown> {
   try {
-    const body = await (store.home?.(job) ?? store).readRequest(id, options);
+    const body = await (store.home?.(job) ?? store).readRequest(id);
     return body === undefined ? undefined : (JSON.parse(body) as unknown);
   } catch (error) {
     // Something other than cronlease wrote it: the run's own error says so.

@@ -7,7 +7,7 @@ import { invertedTime, parseRecordKey, recordKey, runIdOf } from '../../core/key
 import { parsedJson } from '../../core/metadata';
 import { type Origin, SCHEDULED, readOrigin } from '../../core/origin';
 import { type Row, isAtRest } from '../../core/row';
-import type { CallOptions, LedgerStore, ListedRecord } from '../../lease/store';
+import type { LedgerStore, ListedRecord } from '../../lease/store';
 import { isWaiting } from '../../core/why';
 import { inParallel } from '../../core/in-parallel';
 import { type JobState, asideState } from '../job-state';
@@ -122,7 +122,6 @@ export async function pageOfRuns(
   jobs: readonly PagedJob[],
   filter: RunFilter,
   { limit, start }: { readonly limit: number; readonly start: PageStart | undefined },
-  options?: CallOptions,
 ): Promise<RunPage> {
   const found: ListedRun[] = [];
   /** Nothing older than this is complete: a job was not searched any further. */
@@ -136,7 +135,7 @@ export async function pageOfRuns(
       .slice(0, AT_ONCE);
     if (next.length === 0) break;
     for (const job of next) waiting.splice(waiting.indexOf(job), 1);
-    const searched = await inParallel(next, (job) => search(store, job, filter, { limit, start }, options));
+    const searched = await inParallel(next, (job) => search(store, job, filter, { limit, start }));
     for (const { runs, stoppedAt } of searched) {
       found.push(...runs);
       if (stoppedAt !== undefined && (horizon === undefined || isBefore(stoppedAt, horizon))) horizon = stoppedAt;
@@ -173,7 +172,6 @@ async function search(
   job: PagedJob,
   filter: RunFilter,
   { limit, start }: { readonly limit: number; readonly start: PageStart | undefined },
-  options: CallOptions | undefined,
 ): Promise<Searched> {
   const runs: ListedRun[] = [];
   const pending = [...unendedRuns(job)];
@@ -198,7 +196,7 @@ async function search(
         limit: Math.min(RECORDS, few),
         ...given({ continuation }),
       };
-      const page = await store.listRecords(job.name, request, options);
+      const page = await store.listRecords(job.name, request);
       if (page.records.length > 0) listings += 1;
       for (const record of page.records) {
         const run = listedRun(job, record);

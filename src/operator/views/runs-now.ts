@@ -3,7 +3,7 @@ import { type AttemptRecord, ForeignRecordError, attemptHistory, openRecord } fr
 import { ForeignMetadataError } from '../../core/metadata';
 import type { Row } from '../../core/row';
 import { readRecord } from '../../coordinator/ledger';
-import type { CallOptions, LeaseStore, Listing } from '../../lease/store';
+import type { LeaseStore, Listing } from '../../lease/store';
 import { inParallel } from '../../core/in-parallel';
 import { type JobState, asideState, currentRun, stateIn } from '../job-state';
 import { readShown, type Runs, shown, type ShownAttempt, type ShownRecord, withOverlappedRuns } from './list-runs';
@@ -20,10 +20,9 @@ export async function runsNow(
   store: LeaseStore,
   jobs: readonly JobName[],
   listing: Listing,
-  options?: CallOptions,
 ): Promise<readonly ShownRecord[]> {
-  const own = await runsBy(store, jobs, (job) => stateIn(listing, job), options);
-  const aside = await runsBy(store, jobs, (job) => asideState(stateIn(listing, job)), options);
+  const own = await runsBy(store, jobs, (job) => stateIn(listing, job));
+  const aside = await runsBy(store, jobs, (job) => asideState(stateIn(listing, job)));
   return [...own, ...aside].toSorted(newestFirst);
 }
 
@@ -32,11 +31,10 @@ export async function runsBy(
   store: LeaseStore,
   jobs: readonly JobName[],
   stateOf: (job: JobName) => JobState,
-  options?: CallOptions,
 ): Promise<readonly ShownRecord[]> {
   const found = await inParallel(jobs, async (job) => {
     try {
-      return await runNow(store, job, stateOf(job), options);
+      return await runNow(store, job, stateOf(job));
     } catch (error) {
       // `listRuns` reports this problem.
       if (error instanceof ForeignMetadataError || error instanceof ForeignRecordError) return undefined;
@@ -50,18 +48,13 @@ function newestFirst(a: ShownRecord, b: ShownRecord): number {
   return b.scheduledFor.localeCompare(a.scheduledFor);
 }
 
-async function runNow(
-  store: LeaseStore,
-  job: JobName,
-  state: JobState,
-  options: CallOptions | undefined,
-): Promise<ShownRecord | undefined> {
+async function runNow(store: LeaseStore, job: JobName, state: JobState): Promise<ShownRecord | undefined> {
   const { row } = state;
   if (row?.run === undefined) return undefined;
   const { key } = row.run;
-  const runId = await currentRun(store, job, state, options);
+  const runId = await currentRun(store, job, state);
   if (runId === undefined) return undefined;
-  const known = await readRecord(store, job, key, options);
+  const known = await readRecord(store, job, key);
   if (known?.record.state === 'final') return undefined;
   const past = attemptHistory(row.past, known?.record.attempts ?? []);
   const record = known?.record ?? { ...openRecord({ name: job, offsetMs: 0 }, row, past), latenessMs: null };
@@ -98,19 +91,14 @@ function attemptNow(row: Row, { lease, now }: JobState): ShownAttempt | undefine
  *
  * @param listing contains the jobs of the runs
  */
-export async function recordsOf(
-  store: LeaseStore,
-  runs: readonly ListedRun[],
-  listing: Listing,
-  options?: CallOptions,
-): Promise<Runs> {
+export async function recordsOf(store: LeaseStore, runs: readonly ListedRun[], listing: Listing): Promise<Runs> {
   const busy = runs.filter(({ outcome }) => outcome === 'running' || outcome === 'retrying');
   const jobs = [...new Set(busy.map(({ job }) => job))];
-  const now = new Map((await runsNow(store, jobs, listing, options)).map((record) => [record.runId, record]));
+  const now = new Map((await runsNow(store, jobs, listing)).map((record) => [record.runId, record]));
   const problems: string[] = [];
   const records = await inParallel(
     runs,
-    async (run) => now.get(run.runId) ?? readShown(store, run, { listing, problems, options }),
+    async (run) => now.get(run.runId) ?? readShown(store, run, { listing, problems }),
   );
   return { records: withOverlappedRuns(records.filter((record) => record !== undefined)), problems };
 }

@@ -3,7 +3,7 @@ import { pendingManualRuns } from '../../core/control';
 import { recordKey, runIdOf } from '../../core/key';
 import { ifReadable } from '../../core/metadata';
 import { readRecord } from '../../coordinator/ledger';
-import type { CallOptions, LeaseStore, Listing } from '../../lease/store';
+import type { LeaseStore, Listing } from '../../lease/store';
 import { withOverlappedRun } from './explain';
 import { stateIn } from '../job-state';
 import { rowOf, shown, type ShownRecord } from './list-runs';
@@ -22,14 +22,13 @@ export async function showRun(
   job: JobName,
   key: string,
   listing: Listing,
-  options?: CallOptions,
 ): Promise<ShownRecord | undefined> {
-  const found = await readRecord(store, job, key, options);
-  const complete = (record: ShownRecord): Promise<ShownRecord> => withNotedLosses(store, record, key, options);
+  const found = await readRecord(store, job, key);
+  const complete = (record: ShownRecord): Promise<ShownRecord> => withNotedLosses(store, record, key);
   if (found?.record.state === 'final') {
-    return withOverlappedRun(store, await complete(shown(found.record, key, undefined)), options);
+    return withOverlappedRun(store, await complete(shown(found.record, key, undefined)));
   }
-  const running = await runsNow(store, [job], listing, options);
+  const running = await runsNow(store, [job], listing);
   const current = running.find(({ runId }) => runId === runIdOf(job, key));
   const seen =
     current ??
@@ -39,7 +38,7 @@ export async function showRun(
         key,
         ifReadable(() => rowOf(listing, job)),
       ));
-  return seen && complete(await withAtWork(store, seen, key, options));
+  return seen && complete(await withAtWork(store, seen, key));
 }
 
 /** What a listing shows of a run without a record. */
@@ -52,14 +51,9 @@ export interface RunAskedFor {
 /**
  * As {@link showRun}, for a run that was requested after the last sweep, maybe from another instance: one more call.
  */
-export async function showRequestedRun(
-  store: LeaseStore,
-  job: JobName,
-  key: string,
-  options?: CallOptions,
-): Promise<RunAskedFor> {
-  const listing = await store.list({ ...options, job });
-  const record = await showRun(store, job, key, listing, options);
+export async function showRequestedRun(store: LeaseStore, job: JobName, key: string): Promise<RunAskedFor> {
+  const listing = await store.list({ job });
+  const record = await showRun(store, job, key, listing);
   return { record, isRequested: record === undefined && isPending(listing, job, key) };
 }
 
