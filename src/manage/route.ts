@@ -3,7 +3,7 @@ import { OPERATIONS } from '../client/operations';
 import { formatPath } from '../config/config-error';
 import { isObject } from '../core/metadata';
 import type { Poked } from '../core/poked';
-import type { KeptErrors } from '../operator/views/run-errors';
+import type { KeptErrors } from '../operator/views/run-pages';
 import type { Caller } from './access';
 import type { Desk, Sweeps } from './desk';
 import type { createMeter } from './listings';

@@ -4,12 +4,17 @@ import type { JobName } from '../core/brand';
 import { TRIGGERS } from '../core/outcome';
 import { parseRecordKey, parseRunId } from '../core/key';
 import { tookMs } from '../core/record';
-import type { ShownRecord } from '../operator/views/list-runs';
+import { type ShownRecord, showRequestedRun, showRun } from '../operator/views/runs';
 import { readLog } from '../operator/views/read-log';
-import { errorLine, errorLines } from '../operator/views/run-errors';
-import { type ListedRun, type PageStart, pageOfRuns, pagedJob } from '../operator/views/run-pages';
+import {
+  errorLine,
+  errorLines,
+  type ListedRun,
+  type PageStart,
+  pageOfRuns,
+  pagedJob,
+} from '../operator/views/run-pages';
 import { type ShownInput, inputOfRun } from '../operator/views/run-input';
-import { showRequestedRun, showRun } from '../operator/views/show-run';
 import { readCursor, writeCursor, wrongCursor } from './cursor';
 import { entriesOf, entryOf } from './jobs-routes';
 import { RequestError } from './problem';

@@ -6,7 +6,7 @@ import type { Origin } from '../core/origin';
 import { type AuditStore, type PageRequest, StoreError, type WriteAnswer } from '../lease/store';
 import type { ChangeOptions } from './change-control';
 import { OperatorError } from './operator-error';
-import { shortId } from './operations/request';
+import { shortId } from './operations/run';
 import type { LeaseTaker } from './operations/take-lease';
 
 /** Who makes a change, where, and why: the origin has the note. `version` is that of the job's control. */

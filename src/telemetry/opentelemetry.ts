@@ -1,10 +1,9 @@
 import { jobNames } from './instruments';
 import { metrics as registered, trace } from '@opentelemetry/api';
 import { createMetrics } from './metrics';
-import { idsOf, remembering } from './ids';
+import { idsOf, remembering, createSpans, unexportedSpans } from './spans';
 import type { LoadedTelemetry, ProcessFacts, Providers } from './port';
 import type { TelemetryPlan } from './settings';
-import { createSpans, unexportedSpans } from './spans';
 
 /** Loads the packages that the plan needs, and connects everything. Rejects if one of them is not installed. */
 export async function loadTelemetry(plan: TelemetryPlan, facts: ProcessFacts): Promise<LoadedTelemetry> {

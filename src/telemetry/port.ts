@@ -4,7 +4,7 @@ import type { RequestOutcome } from '../core/call';
 import type { CoordinatorEvent } from '../core/event';
 import type { CallOutcome } from '../core/storage-call';
 import type { Telemetry } from '../coordinator/telemetry';
-import type { IdSource } from './ids';
+import type { IdSource } from './spans';
 import type { Sample } from './row-gauges';
 
 /**

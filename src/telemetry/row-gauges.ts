@@ -3,10 +3,9 @@ import { type JobSpec, actualTime, nextDue } from '../core/job';
 import type { RecentRun } from '../core/recent';
 import type { Row } from '../core/row';
 import type { Deployment } from '../operator/views/deployments';
-import { outcomesOf } from '../operator/views/incident';
+import { outcomesOf, statusOf } from '../operator/views/job-status';
 import type { JobState } from '../operator/job-state';
 import { JOB_STATES } from '../core/shown-state';
-import { statusOf } from '../operator/views/job-status';
 import type { JobEntry, JobList } from '../operator/views/list-jobs';
 import { type Attribute, type InstrumentName, INSTRUMENTS, type jobNames } from './instruments';
 

@@ -2,7 +2,7 @@ import { type MeterProvider as AnyMeterProvider, createNoopMeter } from '@opente
 import { detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources';
 import { MeterProvider, PeriodicExportingMetricReader, type PushMetricExporter } from '@opentelemetry/sdk-metrics';
 import { BasicTracerProvider, BatchSpanProcessor, type SpanExporter } from '@opentelemetry/sdk-trace-base';
-import { IdSource } from './ids';
+import { IdSource } from './spans';
 import type { ProcessFacts, Providers } from './port';
 import type { TelemetryPlan } from './settings';
 

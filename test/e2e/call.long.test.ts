@@ -1,8 +1,8 @@
 import { afterAll, expect, it, vi } from 'vitest';
 import { loadJobs } from '../../src/config/load';
 import { decodeRow } from '../../src/core/row';
-import { requestRun } from '../../src/operator/operations/request';
-import { listRuns } from '../../src/operator/views/list-runs';
+import { requestRun } from '../../src/operator/operations/run';
+import { listRuns } from '../../src/operator/views/runs';
 import { connectContainer } from '../../src/stores/azure-blob/connection';
 import { azureBlobStore } from '../../src/stores/azure-blob/store';
 import { systemClock } from '../../src/system-clock';

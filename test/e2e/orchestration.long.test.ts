@@ -1,8 +1,8 @@
 import { afterAll, describe, expect, it, vi } from 'vitest';
 import { loadJobs } from '../../src/config/load';
-import { listRuns } from '../../src/operator/views/list-runs';
+import { listRuns } from '../../src/operator/views/runs';
 import { cancelRun } from '../../src/operator/operations/cancel';
-import { requestRun } from '../../src/operator/operations/request';
+import { requestRun } from '../../src/operator/operations/run';
 import { connectContainer } from '../../src/stores/azure-blob/connection';
 import { azureBlobStore } from '../../src/stores/azure-blob/store';
 import { systemClock } from '../../src/system-clock';

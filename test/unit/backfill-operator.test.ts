@@ -6,11 +6,10 @@ import { readBackfillStatus, startBackfill, stopBackfill } from '../../src/opera
 import { type WantedBackfill, planBackfill } from '../../src/operator/operations/backfill-plan';
 import { pauseJob, resumeJob } from '../../src/operator/operations/pause';
 import { cancelRun } from '../../src/operator/operations/cancel';
-import { requestRun } from '../../src/operator/operations/request';
-import { rerun } from '../../src/operator/operations/rerun';
+import { requestRun, requestRerun } from '../../src/operator/operations/run';
 import { jobsIn } from '../../src/operator/views/list-jobs';
 import { pagedJob, pageOfRuns } from '../../src/operator/views/run-pages';
-import { showRun } from '../../src/operator/views/show-run';
+import { showRun } from '../../src/operator/views/runs';
 import type { JobContext } from '../../src/handler/handler';
 import { aborted } from '../support/election';
 import { jobSpec } from '../support/job';
@@ -185,7 +184,7 @@ describe('a back-fill that a person starts', () => {
     });
     await startBackfill(sim.store, spec, { ...WANTED, includeSucceeded: true, id: 'fill', origin });
     const again = (): Promise<unknown> =>
-      rerun(sim.store, spec, 0, { id: 'r1', time: minute(1), request: 'fill', origin });
+      requestRerun(sim.store, spec, 0, { id: 'r1', time: minute(1), request: 'fill', origin });
     await sim.clock.advance(MINUTE);
     await expect(again()).rejects.toThrow(/is not over/);
     await sim.clock.advance(3 * MINUTE);

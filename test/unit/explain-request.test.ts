@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { sleep } from '../../src/core/clock';
 import type { LeaseStore } from '../../src/lease/store';
 import { explainManualRun, explainTime } from '../../src/operator/views/explain';
-import { requestRun } from '../../src/operator/operations/request';
+import { requestRun } from '../../src/operator/operations/run';
 import { jobSpec } from '../support/job';
 import { rivalTicks } from '../support/rival-ticks';
 

@@ -5,7 +5,7 @@ import type { JobSpec } from '../../src/core/job';
 import { type FanOutOptions, type ItemContext, defineFanOut } from '../../src/handler/define-fan-out';
 import { NonRetryableError } from '../../src/handler/handler';
 import { StoreUnavailableError } from '../../src/lease/store';
-import { readAtWork } from '../../src/operator/views/run-at-work';
+import { readAtWork } from '../../src/operator/views/runs';
 import { interceptStore } from '../support/intercept';
 import { jobSpec } from '../support/job';
 import { type Instance, type RivalTicks, type SimulationOptions, rivalTicks } from '../support/rival-ticks';

@@ -14,7 +14,7 @@ import { explainTime } from '../../src/operator/views/explain';
 import { type Forgotten, forgetJob } from '../../src/operator/operations/forget';
 import { readBackfillStatus, startBackfill } from '../../src/operator/operations/backfill';
 import { pauseJob } from '../../src/operator/operations/pause';
-import { requestRun } from '../../src/operator/operations/request';
+import { requestRun } from '../../src/operator/operations/run';
 import { cutOffAfter } from '../support/cut-off';
 import { intercepted } from '../support/intercept';
 import { jobSpec } from '../support/job';

@@ -3,7 +3,7 @@ import type { JobName } from '../../src/core/brand';
 import { NO_CONTROL } from '../../src/core/control';
 import type { JobSpec } from '../../src/core/job';
 import { runIdOf } from '../../src/core/key';
-import { requestRun } from '../../src/operator/operations/request';
+import { requestRun } from '../../src/operator/operations/run';
 import { jobSpec } from '../support/job';
 import { JOB_KINDS, type Job, type Work } from '../support/job-kinds';
 import { type Instance, type RivalTicks, type SimulationOptions, rivalTicks } from '../support/rival-ticks';

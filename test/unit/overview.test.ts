@@ -7,7 +7,7 @@ import { cordonDeployment, uncordonDeployment } from '../../src/operator/operati
 import type { JobStatus, Overview } from '../../src/manage/schema/jobs';
 import { readOverview } from '../../src/operator/views/overview';
 import { pauseJob } from '../../src/operator/operations/pause';
-import { requestRun } from '../../src/operator/operations/request';
+import { requestRun } from '../../src/operator/operations/run';
 import { encodePresence } from '../../src/core/presence';
 import { memoryService } from '../../src/stores/memory/store';
 import { settableClock } from '../support/clock';

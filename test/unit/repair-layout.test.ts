@@ -6,7 +6,7 @@ import { movedRow } from '../../src/core/moved-row';
 import { dealtStore } from '../../src/lease/dealt-store';
 import type { LeaseStore } from '../../src/lease/store';
 import { repairLayouts } from '../../src/operator/shards/repair';
-import { surveyAccounts } from '../../src/operator/shards/survey';
+import { surveyAccounts } from '../../src/operator/shards/apply';
 import { jobSpec } from '../support/job';
 import { manageBench } from '../support/manage';
 import { LOCATIONS, NAMES, type World, makeRow, world } from '../support/accounts';

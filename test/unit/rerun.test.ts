@@ -5,9 +5,7 @@ import type { StandardSchema } from '../../src/core/standard-schema';
 import { defineFanOut } from '../../src/handler/define-fan-out';
 import type { JobContext } from '../../src/handler/handler';
 import { StoreUnavailableError } from '../../src/lease/store';
-import { requestRun } from '../../src/operator/operations/request';
-import { rerun } from '../../src/operator/operations/rerun';
-import { rerun as rerunBy } from '../../src/operator/operations/run';
+import { requestRun, rerun as rerunBy, requestRerun } from '../../src/operator/operations/run';
 import { jobSpec } from '../support/job';
 import { type RivalTicks, rivalTicks } from '../support/rival-ticks';
 
@@ -146,7 +144,7 @@ describe('a run that was asked for', () => {
     });
     await sim.clock.advance(62 * MINUTE);
     seen.length = 0;
-    await rerun(sim.store, job, 0, { id: 'r1', time: T0 + 60 * MINUTE, input: 'x' });
+    await requestRerun(sim.store, job, 0, { id: 'r1', time: T0 + 60 * MINUTE, input: 'x' });
     await sim.clock.advance(2 * MINUTE);
     expect(seen.map(String).sort()).toEqual(['01:00,1,x', '01:00,2,x', '01:00,all,x']);
   });
@@ -156,7 +154,7 @@ describe('a rerun', () => {
   it('has the time of the earlier run in its handler, and a record of its own', async () => {
     const { sim, called } = billing();
     await sim.clock.advance(90 * MINUTE);
-    const { runId } = await rerun(sim.store, JOB, 0, { id: 'r1', time: T0 + 60 * MINUTE, origin: ANN });
+    const { runId } = await requestRerun(sim.store, JOB, 0, { id: 'r1', time: T0 + 60 * MINUTE, origin: ANN });
     await sim.clock.advance(MINUTE);
     expect(called.map(({ scheduledFor, trigger }) => [scheduledFor, trigger])).toEqual([
       ['2026-01-01T01:00:00.000Z', 'schedule'],
@@ -170,9 +168,9 @@ describe('a rerun', () => {
   it('of a rerun has the first time, and of a request with an input that input', async () => {
     const { sim, called } = billing();
     await sim.clock.advance(90 * MINUTE);
-    const first = await rerun(sim.store, JOB, 0, { id: 'r1', time: T0 + 60 * MINUTE, input: { day: 'other' } });
+    const first = await requestRerun(sim.store, JOB, 0, { id: 'r1', time: T0 + 60 * MINUTE, input: { day: 'other' } });
     await sim.clock.advance(MINUTE);
-    await rerun(sim.store, JOB, 0, { id: 'r2', time: first.requestedAt });
+    await requestRerun(sim.store, JOB, 0, { id: 'r2', time: first.requestedAt });
     await sim.clock.advance(MINUTE);
     const other = { scheduledFor: '2026-01-01T01:00:00.000Z', input: { day: 'other' } };
     expect(called.slice(1)).toMatchObject([other, other]);
@@ -198,7 +196,7 @@ describe('a rerun', () => {
     const { sim } = billing();
     await sim.clock.advance(90 * MINUTE);
     const at = (minutes: number): Promise<unknown> =>
-      rerun(sim.store, JOB, 0, { id: 'r1', time: T0 + minutes * MINUTE });
+      requestRerun(sim.store, JOB, 0, { id: 'r1', time: T0 + minutes * MINUTE });
     await expect(at(61)).rejects.toThrow('has no due time and no run at 2026-01-01T01:01:00.000Z');
     await expect(at(120)).rejects.toThrow('which is ahead');
   });

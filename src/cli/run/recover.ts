@@ -2,8 +2,12 @@ import { isoOf } from '../../core/iso';
 import type { Stretch } from '../../core/outcome';
 import type { LeaseStore } from '../../lease/store';
 import { operate } from '../../operator/audit';
-import { type ElectionRecovery, recoverElections } from '../../operator/operations/recover-elections';
-import { type JobRecovery, recoverJobs } from '../../operator/operations/recover-jobs';
+import {
+  type ElectionRecovery,
+  recoverElections,
+  type JobRecovery,
+  recoverJobs,
+} from '../../operator/operations/recover';
 import { deploymentsOf } from '../../operator/views/deployments';
 import { UsageError } from '../cli-error';
 import { type FileOptions, loadFile } from '../jobs-file';

@@ -11,7 +11,7 @@ import type { Row } from '../../core/row';
 import { RESUME_AFTER_MS } from '../../core/standstill';
 import type { LeaseStore, LedgerStore, ListedRow } from '../../lease/store';
 import { currentRun } from '../job-state';
-import { pagesOf } from '../pages';
+import { pagesOf } from '../../lease/pages';
 import type { JobEntry, JobList, UnreadablePart } from '../views/list-jobs';
 import { type Finding, ok, okAbout, orOk, problem, strayBlobs, warning } from './finding';
 import { counted } from '../../core/text';

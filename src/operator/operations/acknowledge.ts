@@ -6,9 +6,8 @@ import { type ChangeOptions, changeControl, checkEnd, checkNote } from '../chang
 import type { JobState } from '../job-state';
 import { OperatorError } from '../operator-error';
 import type { Subject } from '../subject';
-import { type JobIncident, jobIncident, outcomesOf, overdueFrom } from '../views/incident';
+import { type JobIncident, jobIncident, outcomesOf, overdueFrom, listedAcknowledgement } from '../views/job-status';
 import type { Acknowledgement as ListedAcknowledgement } from '../../manage/schema/jobs';
-import { listedAcknowledgement } from '../views/job-status';
 
 interface Answer {
   readonly job: JobName;

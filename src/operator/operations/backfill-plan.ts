@@ -9,7 +9,7 @@ import { recordOver } from '../views/find-record';
 import { inParallel } from '../../core/in-parallel';
 import { type JobState, readState } from '../job-state';
 import { OperatorError } from '../operator-error';
-import { pagesOf } from '../pages';
+import { pagesOf } from '../../lease/pages';
 
 /** What a person wants to back-fill. */
 export interface WantedBackfill {

@@ -13,7 +13,7 @@ import { type ChangeOptions, changeControl } from '../change-control';
 import { type JobState, asideRunId, currentRun, readState } from '../job-state';
 import { OperatorError } from '../operator-error';
 import type { Subject } from '../subject';
-import { shortId } from './request';
+import { shortId } from './run';
 
 type Started = Omit<StartedBackfill, 'from' | 'through'> & { readonly from: string; readonly through: string };
 type OfJob<Answer> = Recorded<Answer & { readonly job: JobName }>;

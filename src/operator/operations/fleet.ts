@@ -15,9 +15,8 @@ import { isoOf } from '../../core/iso';
 import type { LeaseStore } from '../../lease/store';
 import type { Cordoned } from '../../manage/schema/deployments';
 import { type Acting, operate } from '../audit';
-import { changeRecord } from '../change-record';
+import { changeRecord, checkNote } from '../change-control';
 import { deploymentsOf } from '../views/deployments';
-import { checkNote } from '../change-control';
 import { OperatorError } from '../operator-error';
 
 /**

@@ -14,9 +14,10 @@ import {
 import { failuresAfter } from '../../core/run';
 import { inParallel } from '../../core/in-parallel';
 import { asideRunId, currentRun, stateIn } from '../job-state';
-import { type LeftNotice, leftNotice, missingNotices } from './left-notices';
-import { OperatorError } from '../operator-error';
 import {
+  type LeftNotice,
+  leftNotice,
+  missingNotices,
   type LeaseTaker,
   type Holding,
   contended,
@@ -26,7 +27,8 @@ import {
   writeHeld,
   writeStretches,
 } from './take-lease';
-import { pagesOf } from '../pages';
+import { OperatorError } from '../operator-error';
+import { pagesOf } from '../../lease/pages';
 
 const PIECES = 500;
 /** If so many writers in a row were faster, something is wrong. */

@@ -8,7 +8,7 @@ import { readRecord } from '../../coordinator/ledger';
 import type { LeaseStore } from '../../lease/store';
 import { type JobState, readState } from '../job-state';
 import { OperatorError } from '../operator-error';
-import type { RequestedRun, WantedRun } from './request';
+import type { RequestedRun, WantedRun } from './run';
 
 /** A caller's name for a request, so that it can be sent again after a lost answer. */
 export interface OnceKey {

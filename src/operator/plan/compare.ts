@@ -4,7 +4,7 @@ import { windowMs } from '../../core/decide/verdict';
 import { formatDuration } from '../../core/duration';
 import { type JobSpec, type JobsFile, actualTime } from '../../core/job';
 import { type ClockChange, clockChanges } from '../../core/schedule/clock-changes';
-import { dueTimesAfter } from './starts';
+import { dueTimesAfter } from './plan';
 
 const YEAR_MS = 365 * 86_400_000;
 const DUE_TIMES = 5;

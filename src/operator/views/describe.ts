@@ -11,8 +11,7 @@ import { waitsFor } from '../../core/requires';
 import { oneLine } from '../../core/text';
 import { isDue } from '../../core/why';
 import type { Explanation } from './explain';
-import type { AtWork } from './run-at-work';
-import type { ShownRecord } from './list-runs';
+import type { AtWork, ShownRecord } from './runs';
 
 /** Formats an instant for the reader. */
 export type ShowTime = (instant: EpochMs) => string;

@@ -2,17 +2,17 @@ import { newestSucceeded } from '../../coordinator/ledger';
 import type { EpochMs, JobName } from '../../core/brand';
 import { ForeignGroupError, inOrder, readGroup } from '../../core/group';
 import { type JobSpec, actualTime } from '../../core/job';
-import { recordKey } from '../../core/key';
+import { recordKey, invertedTime, runIdOf } from '../../core/key';
 import { ForeignRecordError, isUncounted } from '../../core/record';
 import { NOTHING_KNOWN, type RequiredJob, type RequiredJobs, requiredSince, requirementOf } from '../../core/requires';
 import type { Row } from '../../core/row';
 import { type WhyAnswer, explain, isDue } from '../../core/why';
 import type { LeaseStore } from '../../lease/store';
-import { type JobState, currentRun, readState } from '../job-state';
+import { type JobState, currentRun, readState, asideState } from '../job-state';
 import { manualRecordAt, ranBefore, recordAt, recordOf, recordOver } from './find-record';
-import { type ShownRecord, isOverlappedBy, shown } from './list-runs';
-import { withNotedLosses } from './noted-losses';
-import { type AtWork, readAtWork } from './run-at-work';
+import { type ShownRecord, isOverlappedBy, shown, withNotedLosses, type AtWork, readAtWork, runsBy } from './runs';
+import { recordsUnder } from '../operations/backfill-plan';
+import { inParallel } from '../../core/in-parallel';
 
 export interface Explanation extends WhyAnswer, AtWork {
   readonly job: JobSpec;
@@ -223,4 +223,41 @@ export async function explainLeft(store: LeaseStore, job: JobSpec, time: EpochMs
     : '';
   const reason = found.outcome === 'notDue' ? 'notInFile' : found.reason;
   return { ...found, reason, warnings: [...found.warnings, warning + remedy] };
+}
+
+/**
+ * The runs of an explained due time in back-fills, the oldest first: their records lie beside the one of the answer. An
+ * instant that is not decided yet has none, and costs no call. Any other costs one listing, and a read for each run.
+ */
+export async function backfilledRuns(
+  store: LeaseStore,
+  { job, time, state, record }: Pick<Explanation, 'job' | 'time' | 'state' | 'record'>,
+): Promise<readonly ShownRecord[]> {
+  const { row, lease } = state;
+  // Keys begin in 1970.
+  if (row === undefined || time > row.cursor || time < 0) return [];
+  const listed = await recordsUnder(store, job.name, `${invertedTime(time)}-m-`);
+  const keys = listed.filter(({ summary }) => summary['trigger'] === 'backfill').map(({ key }) => key);
+  // The ledger may have no record of a run that is not over. The row has it.
+  const open = await inParallel(rowsOf(row, state, time), (its) =>
+    runsBy(store, [job.name], () => ({ ...state, row: its })),
+  );
+  const unended = open.flat();
+  const rest = keys.filter((key) => unended.every(({ runId }) => runId !== runIdOf(job.name, key)));
+  const found = await inParallel(rest, async (key) => {
+    const known = await recordOf(store, job.name, key);
+    return known && shown(known.record, key, row, lease);
+  });
+  return [...found, ...unended]
+    .filter((one) => one !== undefined)
+    .filter(({ runId }) => runId !== record?.runId)
+    .toSorted((a, b) => (a.claimedAt ?? '').localeCompare(b.claimedAt ?? ''));
+}
+
+/** The row as far as it has back-filled runs of this time: one in progress, and one that waits while due times go first. */
+function rowsOf(row: Row, state: JobState, time: EpochMs): readonly Row[] {
+  const { run } = row;
+  const current = run?.trigger === 'backfill' && run.scheduledFor === time ? [row] : [];
+  const aside = asideState(state).row;
+  return aside?.run?.scheduledFor === time ? [...current, aside] : current;
 }

@@ -6,7 +6,7 @@ import { isAtRest } from '../../core/row';
 import type { LeaseStore, LedgerStore, ListedRecord } from '../../lease/store';
 import { readState } from '../job-state';
 import { OperatorError } from '../operator-error';
-import { pagesOf } from '../pages';
+import { pagesOf } from '../../lease/pages';
 
 export interface FoundRecord {
   readonly key: string;

@@ -7,7 +7,7 @@ import { readRecord } from '../../coordinator/ledger';
 import type { LedgerStore, ListedLog, LogStore } from '../../lease/store';
 import { inParallel } from '../../core/in-parallel';
 import { OperatorError } from '../operator-error';
-import { pagesOf } from '../pages';
+import { pagesOf } from '../../lease/pages';
 
 /** The most logs that are read together. A run that fans out may have thousands. */
 const LOGS_AT_MOST = 200;

@@ -3,7 +3,7 @@ import { startBackfill, stopBackfill } from '../../../src/operator/operations/ba
 import { cancelRun } from '../../../src/operator/operations/cancel';
 import { forgetJob } from '../../../src/operator/operations/forget';
 import { pauseJob, resumeJob } from '../../../src/operator/operations/pause';
-import { requestRun } from '../../../src/operator/operations/request';
+import { requestRun } from '../../../src/operator/operations/run';
 import { heldLease, unlockJob } from '../../../src/operator/operations/unlock';
 import { type Disturbance, FOR_GOOD } from './disturbance';
 import type { Deployment } from '../world/instance';

@@ -17,16 +17,16 @@ import {
 } from '../../core/failover';
 import { OWED_STRETCHES, type Row, asideRow, encodeRow, firstCursor, newRow } from '../../core/row';
 import { readRecord } from '../../coordinator/ledger';
-import { sameMetadata } from '../../core/metadata';
-import type { ListedRecord, ListedRow, Listing, MissingAccount } from '../../lease/store';
+import { sameMetadata, MetadataReader } from '../../core/metadata';
+import type { ListedRecord, ListedRow, Listing, MissingAccount, ElectionStore } from '../../lease/store';
 import type { OwedNotice } from '../../core/owed-notice';
 import { inParallel } from '../../core/in-parallel';
 import { recordsBetween } from './backfill-plan';
-import { type LeftNotice, createNotices, leftNotice, missingNotices } from './left-notices';
-import { type JobState, stateIn } from '../job-state';
-import { OperatorError } from '../operator-error';
-import { type Refusal, orRefusal } from './refusal';
 import {
+  type LeftNotice,
+  createNotices,
+  leftNotice,
+  missingNotices,
   type LeaseTaker,
   type Holding,
   letGo,
@@ -35,8 +35,11 @@ import {
   writeEnd,
   writeHeld,
   writeStretches,
+  writeMetadata,
 } from './take-lease';
-import { pagesOf } from '../pages';
+import { type JobState, stateIn } from '../job-state';
+import { OperatorError, type Refusal, orRefusal } from '../operator-error';
+import { pagesOf } from '../../lease/pages';
 
 const PAGE = 500;
 /** How many records of a job without a cursor are read. A failover can lose only younger ones. */
@@ -346,4 +349,45 @@ async function abandon(
   if (open === undefined) return;
   const endedAt = new Date(now).toISOString();
   await writeEnd(desk, holding, key, { ...open, state: 'final', outcome: 'failed', reason: 'failedOver', endedAt });
+}
+
+/** The recovery of one election, planned or carried out. */
+export type ElectionRecovery =
+  | {
+      readonly kind: 'recovered';
+      readonly election: JobName;
+      readonly token: { readonly from: number; readonly to: number };
+    }
+  | (Refusal & { readonly election: JobName });
+
+/**
+ * Raises the token of every election in the container after an asynchronous failover of its account. Stop every program
+ * that campaigns before.
+ */
+export async function recoverElections(
+  desk: LeaseTaker<ElectionStore>,
+  { raiseBy, apply }: { readonly raiseBy: number; readonly apply: boolean },
+): Promise<readonly ElectionRecovery[]> {
+  const rows = await desk.store.listRows();
+  return inParallel(rows, async ([election, row]) => ({
+    election,
+    ...(await orRefusal(() => recoverElection(desk, election, row, raiseBy, apply))),
+  }));
+}
+
+async function recoverElection(
+  desk: LeaseTaker<ElectionStore>,
+  election: JobName,
+  row: ListedRow,
+  raiseBy: number,
+  apply: boolean,
+): Promise<Omit<Extract<ElectionRecovery, { kind: 'recovered' }>, 'election'>> {
+  const from = new MetadataReader(row.metadata).whole('token');
+  const to = from + raiseBy;
+  if (apply) {
+    const holding = await takeLease(desk, election, row, `election "${election}"`);
+    await writeMetadata(desk, holding, { ...row.metadata, token: String(to) });
+    await letGo(desk, holding);
+  }
+  return { kind: 'recovered', token: { from, to } };
 }

@@ -1,0 +1,333 @@
+import type { JobName, EpochMs } from '../../core/brand';
+import type { AttemptOutcome, Outcome } from '../../core/outcome';
+import {
+  type AttemptRecord,
+  ForeignRecordError,
+  type LedgerRecord,
+  attemptHistory,
+  openRecord,
+} from '../../core/record';
+import { ForeignMetadataError, ifReadable } from '../../core/metadata';
+import { type Row, decodeRow } from '../../core/row';
+import { outcomeOf } from '../../core/why';
+import { readRecord } from '../../coordinator/ledger';
+import type { LedgerStore, Listing, LogStore, PieceStore, LeaseStore } from '../../lease/store';
+import { inParallel } from '../../core/in-parallel';
+import { type JobState, asideState, currentRun, stateIn } from '../job-state';
+import { byText } from '../../core/text';
+import { pagesOf, allPieces } from '../../lease/pages';
+import { lossError, lossNote, readLoss } from '../../core/attempt-loss';
+import { given } from '../../core/given';
+import { itemTableAtWork } from '../../core/item-table';
+import { orchestrationIn } from '../../core/orchestration';
+import type { ListedRun } from './run-pages';
+import { pendingManualRuns } from '../../core/control';
+import { recordKey, runIdOf } from '../../core/key';
+import { withOverlappedRun } from './explain';
+
+/** An attempt of a ledger record, or the one that is running. */
+export type ShownAttempt = Omit<AttemptRecord, 'outcome'> & { readonly outcome: AttemptOutcome | 'running' };
+
+/** A ledger record for people, without its log. An open one shows the state of its run. */
+export interface ShownRecord extends Omit<LedgerRecord, 'outcome' | 'attempts' | 'log'> {
+  readonly outcome: Outcome | 'running' | 'retrying';
+  readonly attempts: readonly ShownAttempt[];
+  /** For an overlapped due time: the run that was in progress at that time, if known. */
+  readonly overlappedRunId?: string;
+}
+
+export interface Runs {
+  /** Newest first. */
+  readonly records: readonly ShownRecord[];
+  /** The records that could not be read, with reasons. `records` has the others. */
+  readonly problems: readonly string[];
+}
+
+const PAGE = 500;
+
+export function shown(record: LedgerRecord, key: string, row: Row | undefined, lease?: JobState['lease']): ShownRecord {
+  const { log: _, ...rest } = record;
+  return { ...rest, outcome: outcomeOf(record, key, row, lease) };
+}
+
+/**
+ * The newest ledger records of one job, or of all jobs in the listing.
+ *
+ * @param listing contains the jobs in question
+ * @param limit the most records to return
+ */
+export async function listRuns(
+  store: LedgerStore,
+  jobs: readonly JobName[],
+  listing: Listing,
+  limit: number,
+): Promise<Runs> {
+  const problems: string[] = [];
+  const keys = await inParallel(jobs, async (job) =>
+    (await newestKeys(store, job, limit)).map((key) => ({ job, key })),
+  );
+  const newest = keys
+    .flat()
+    .sort((a, b) => (a.key === b.key ? byText(a.job, b.job) : byText(a.key, b.key)))
+    .slice(0, limit);
+  const records = await inParallel(newest, (listed) => readShown(store, listed, { listing, problems }));
+  return { records: records.filter((record) => record !== undefined), problems };
+}
+
+/** Adds to each overlapped due time the run that was in progress, if the list has that run too. */
+export function withOverlappedRuns(records: readonly ShownRecord[]): readonly ShownRecord[] {
+  return records.map((record) => {
+    if (record.outcome !== 'overlapped') return record;
+    const run = records.find((other) => isOverlappedBy(record, other));
+    return run === undefined ? record : { ...record, overlappedRunId: run.runId };
+  });
+}
+
+/** Whether a run was in progress at a due time. The compared times may come from different machines. */
+export function isOverlappedBy(
+  { job, scheduledFor }: Pick<LedgerRecord, 'job' | 'scheduledFor'>,
+  run: Pick<LedgerRecord, 'job' | 'trigger' | 'endedAt' | 'scheduledFor'>,
+): boolean {
+  if (run.job !== job || run.trigger === null || run.scheduledFor >= scheduledFor) return false;
+  return run.endedAt === null || Date.parse(run.endedAt) + CLOCKS_DIFFER_MS >= Date.parse(scheduledFor);
+}
+
+const CLOCKS_DIFFER_MS = 2_000;
+
+async function newestKeys(store: LedgerStore, job: JobName, limit: number): Promise<readonly string[]> {
+  const keys: string[] = [];
+  const list = (from: object) => store.listRecords(job, { ...from, limit: Math.min(PAGE, limit - keys.length) });
+  for await (const { records } of pagesOf(list)) {
+    keys.push(...records.map(({ key }) => key));
+    if (keys.length >= limit) break;
+  }
+  return keys;
+}
+
+interface Reading {
+  /** It contains the job. */
+  readonly listing: Listing;
+  /** Receives why a record cannot be read, which is then undefined. */
+  readonly problems: string[];
+}
+
+export async function readShown(
+  store: LedgerStore,
+  { job, key }: { readonly job: JobName; readonly key: string },
+  { listing, problems }: Reading,
+): Promise<ShownRecord | undefined> {
+  try {
+    const found = await readRecord(store, job, key);
+    return found && shown(found.record, key, found.record.state === 'open' ? rowOf(listing, job) : undefined);
+  } catch (error) {
+    if (!(error instanceof ForeignRecordError || error instanceof ForeignMetadataError)) throw error;
+    problems.push(`job "${job}": ${error.message}`);
+    return undefined;
+  }
+}
+
+/** The row of a job in a listing that contains it. */
+export function rowOf(listing: Listing, job: JobName): Row | undefined {
+  const row = listing.jobs.get(job)?.row;
+  return row && decodeRow(row.metadata);
+}
+
+/** More than any note has. */
+const NOTE_BYTES = 100;
+
+/**
+ * Adds what the holders of lost attempts have noted since. A final record is never written again, and a holder whose event
+ * loop was blocked notes that only once its successor has the run. Reads nothing for other runs.
+ */
+export async function withNotedLosses(store: LogStore, record: ShownRecord, key: string): Promise<ShownRecord> {
+  const isUnknown = ({ outcome, error }: ShownRecord['attempts'][number]): boolean =>
+    outcome === 'holderLost' && error === null;
+  if (!record.attempts.some(isUnknown)) return record;
+  const attempts = await inParallel(record.attempts, async (attempt) => {
+    if (!isUnknown(attempt)) return attempt;
+    const loss = readLoss(await noteOf(store, record.job as JobName, key, attempt.token));
+    return loss === undefined ? attempt : { ...attempt, error: lossError(loss) };
+  });
+  return { ...record, attempts };
+}
+
+async function noteOf(store: LogStore, job: JobName, key: string, token: number): Promise<string | undefined> {
+  try {
+    return await store.readLog(job, key, lossNote(token), { from: 0, limit: NOTE_BYTES });
+  } catch (error) {
+    // Something else wrote it.
+    if (error instanceof ForeignRecordError) return undefined;
+    throw error;
+  }
+}
+
+/** A plan has 10,000 items at most. */
+const PIECES_A_PAGE = 5_000;
+
+/** What is at work for a run between its attempts: its items, or its orchestration. */
+export type AtWork = Pick<ShownRecord, 'items' | 'orchestration' | 'progress'>;
+
+/** What is at work for a run, from its pieces: mostly one listing. */
+export async function readAtWork(
+  store: PieceStore,
+  run: { readonly job: JobName; readonly key: string; readonly scheduledFor: EpochMs },
+): Promise<AtWork> {
+  const request = { key: run.key, limit: PIECES_A_PAGE };
+  const pieces = await allPieces((next) => store.listPieces(run.job, { ...request, ...next }));
+  return { ...given({ items: itemTableAtWork(pieces) }), ...orchestrationIn(pieces, run) };
+}
+
+/** Adds to a run in progress what is at work for it. Reads nothing for runs that have left nothing to others. */
+export async function withAtWork(store: PieceStore, record: ShownRecord, key: string): Promise<ShownRecord> {
+  const isOpen = record.outcome === 'running' || record.outcome === 'retrying';
+  if (!isOpen || !record.attempts.some(({ outcome }) => outcome === 'planned')) return record;
+  const run = { job: record.job as JobName, key, scheduledFor: Date.parse(record.scheduledFor) };
+  return { ...record, ...(await readAtWork(store, run)) };
+}
+
+/**
+ * The runs in progress, newest first, each with its running attempt, and the back-filled ones that wait while due times
+ * go first. The ledger has a record of a run only after its end or from its second attempt on; the others are read from
+ * their rows.
+ *
+ * @param listing contains the jobs in question
+ */
+export async function runsNow(
+  store: LeaseStore,
+  jobs: readonly JobName[],
+  listing: Listing,
+): Promise<readonly ShownRecord[]> {
+  const own = await runsBy(store, jobs, (job) => stateIn(listing, job));
+  const aside = await runsBy(store, jobs, (job) => asideState(stateIn(listing, job)));
+  return [...own, ...aside].toSorted(newestFirst);
+}
+
+/** As {@link runsNow}, with states that were read before. */
+export async function runsBy(
+  store: LeaseStore,
+  jobs: readonly JobName[],
+  stateOf: (job: JobName) => JobState,
+): Promise<readonly ShownRecord[]> {
+  const found = await inParallel(jobs, async (job) => {
+    try {
+      return await runNow(store, job, stateOf(job));
+    } catch (error) {
+      // `listRuns` reports this problem.
+      if (error instanceof ForeignMetadataError || error instanceof ForeignRecordError) return undefined;
+      throw error;
+    }
+  });
+  return found.filter((record) => record !== undefined).toSorted(newestFirst);
+}
+
+function newestFirst(a: ShownRecord, b: ShownRecord): number {
+  return b.scheduledFor.localeCompare(a.scheduledFor);
+}
+
+async function runNow(store: LeaseStore, job: JobName, state: JobState): Promise<ShownRecord | undefined> {
+  const { row } = state;
+  if (row?.run === undefined) return undefined;
+  const { key } = row.run;
+  const runId = await currentRun(store, job, state);
+  if (runId === undefined) return undefined;
+  const known = await readRecord(store, job, key);
+  if (known?.record.state === 'final') return undefined;
+  const past = attemptHistory(row.past, known?.record.attempts ?? []);
+  const record = known?.record ?? { ...openRecord({ name: job, offsetMs: 0 }, row, past), latenessMs: null };
+  const current = attemptNow(row, state);
+  const attempts = [
+    ...past.filter(({ attempt }) => attempt !== current?.attempt),
+    ...(current === undefined ? [] : [current]),
+  ];
+  return {
+    ...shown(record, key, row, state.lease),
+    startedAt: record.startedAt ?? current?.startedAt ?? null,
+    attempts,
+  };
+}
+
+/** The row's attempt, while it runs or waits for its due time. */
+function attemptNow(row: Row, { lease, now }: JobState): ShownAttempt | undefined {
+  if (row.phase !== 'running') return undefined;
+  const common: Omit<AttemptRecord, 'outcome' | 'startedAt'> = {
+    attempt: row.attempt,
+    token: row.token,
+    deployment: row.incumbent ?? 'unknown',
+    endedAt: null,
+    error: null,
+  };
+  if (lease === 'expired') return { ...common, startedAt: null, outcome: 'holderLost' };
+  const started = row.started === undefined || row.started > now ? null : new Date(row.started).toISOString();
+  return { ...common, startedAt: started, outcome: 'running' };
+}
+
+/**
+ * The records of runs that a page has listed, with their attempts, in the same order. A run in progress is read from
+ * its row too.
+ *
+ * @param listing contains the jobs of the runs
+ */
+export async function recordsOf(store: LeaseStore, runs: readonly ListedRun[], listing: Listing): Promise<Runs> {
+  const busy = runs.filter(({ outcome }) => outcome === 'running' || outcome === 'retrying');
+  const jobs = [...new Set(busy.map(({ job }) => job))];
+  const now = new Map((await runsNow(store, jobs, listing)).map((record) => [record.runId, record]));
+  const problems: string[] = [];
+  const records = await inParallel(
+    runs,
+    async (run) => now.get(run.runId) ?? readShown(store, run, { listing, problems }),
+  );
+  return { records: withOverlappedRuns(records.filter((record) => record !== undefined)), problems };
+}
+
+/**
+ * One run with its attempts: its record, or for a run in progress also its row. Undefined: there is neither.
+ *
+ * @param listing contains the job
+ * @throws ForeignRecordError if cronlease did not write the record
+ */
+export async function showRun(
+  store: LeaseStore,
+  job: JobName,
+  key: string,
+  listing: Listing,
+): Promise<ShownRecord | undefined> {
+  const found = await readRecord(store, job, key);
+  const complete = (record: ShownRecord): Promise<ShownRecord> => withNotedLosses(store, record, key);
+  if (found?.record.state === 'final') {
+    return withOverlappedRun(store, await complete(shown(found.record, key, undefined)));
+  }
+  const running = await runsNow(store, [job], listing);
+  const current = running.find(({ runId }) => runId === runIdOf(job, key));
+  const seen =
+    current ??
+    (found &&
+      shown(
+        found.record,
+        key,
+        ifReadable(() => rowOf(listing, job)),
+      ));
+  return seen && complete(await withAtWork(store, seen, key));
+}
+
+/** What a listing shows of a run without a record. */
+export interface RunAskedFor {
+  readonly record: ShownRecord | undefined;
+  /** It was requested, and no deployment has taken it yet. */
+  readonly isRequested: boolean;
+}
+
+/**
+ * As {@link showRun}, for a run that was requested after the last sweep, maybe from another instance: one more call.
+ */
+export async function showRequestedRun(store: LeaseStore, job: JobName, key: string): Promise<RunAskedFor> {
+  const listing = await store.list({ job });
+  const record = await showRun(store, job, key, listing);
+  return { record, isRequested: record === undefined && isPending(listing, job, key) };
+}
+
+function isPending(listing: Listing, job: JobName, key: string): boolean {
+  const state = ifReadable(() => stateIn(listing, job));
+  if (state === undefined) return false;
+  const pending = pendingManualRuns(state.control, state.row?.manualTaken ?? 0);
+  return pending.some(({ time, id }) => recordKey(time, id) === key);
+}
