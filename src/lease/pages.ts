@@ -1,23 +1,5 @@
 import type { ListedPiece, PieceStore } from './store';
 
-/**
- * All pages of a listing of pieces.
- *
- * @param list one call, which spreads `next` into its request
- */
-export async function allPieces(
-  list: (next: { readonly continuation?: string }) => ReturnType<PieceStore['listPieces']>,
-): Promise<readonly ListedPiece[]> {
-  const found: ListedPiece[] = [];
-  let continuation: string | undefined;
-  do {
-    const page = await list(continuation === undefined ? {} : { continuation });
-    found.push(...page.pieces);
-    continuation = page.continuation;
-  } while (continuation !== undefined);
-  return found;
-}
-
 /** The pages of a listing. Each is asked for once the one before it has been read. */
 export async function* pagesOf<Page extends { readonly continuation: string | undefined }>(
   list: (from: { readonly continuation?: string }) => Promise<Page>,
@@ -28,4 +10,21 @@ export async function* pagesOf<Page extends { readonly continuation: string | un
     page = await list({ continuation: page.continuation });
     yield page;
   }
+}
+
+export async function collected<Item>(items: AsyncIterable<Item>): Promise<readonly Item[]> {
+  const all: Item[] = [];
+  for await (const item of items) all.push(item);
+  return all;
+}
+
+/**
+ * All pages of a listing of pieces.
+ *
+ * @param list one call, which spreads `next` into its request
+ */
+export async function allPieces(
+  list: (next: { readonly continuation?: string }) => ReturnType<PieceStore['listPieces']>,
+): Promise<readonly ListedPiece[]> {
+  return (await collected(pagesOf(list))).flatMap(({ pieces }) => pieces);
 }

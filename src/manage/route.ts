@@ -3,12 +3,12 @@ import { OPERATIONS } from '../client/operations';
 import { formatPath } from '../config/config-error';
 import { isObject } from '../core/metadata';
 import type { Poked } from '../core/poked';
-import type { KeptErrors } from '../operator/views/run-pages';
 import type { Caller } from './access';
 import type { Desk, Sweeps } from './desk';
 import type { createMeter } from './listings';
 import { RequestError, type RequestIssue } from './problem';
 import type { Role } from './roles';
+import type { KeptErrors } from '../operator/views/runs';
 
 /** The most errors to list. */
 const MOST = 20;

@@ -1,13 +1,14 @@
 import type { EpochMs, ETag } from '../core/brand';
 import { given } from '../core/given';
 import { type Action, type AuditEntry, auditKey, decodeAudit, encodeAudit } from '../core/audit';
-import { ForeignMetadataError } from '../core/metadata';
+import { ForeignMetadataError, orForeign } from '../core/metadata';
 import type { Origin } from '../core/origin';
-import { type AuditStore, type PageRequest, StoreError, type WriteAnswer } from '../lease/store';
+import { type AuditStore, type PageRequest, StoreError } from '../lease/store';
 import type { ChangeOptions } from './change-control';
 import { OperatorError } from './operator-error';
-import { shortId } from './operations/run';
 import type { LeaseTaker } from './operations/take-lease';
+import { orStoreError } from '../lease/port/call';
+import { shortId } from './operations/once';
 
 /** Who makes a change, where, and why: the origin has the note. `version` is that of the job's control. */
 export interface Acting extends LeaseTaker, ChangeOptions {
@@ -44,12 +45,8 @@ export async function operate<Answer extends object>(
   const key = auditKey(intent.at, shortId());
   const begun = await begin(store, key, intent);
   const end = async (entry: Pick<AuditEntry, 'state' | 'before' | 'after'>): Promise<boolean> => {
-    try {
-      return (await store.writeAudit(key, encodeAudit({ ...intent, ...entry }), begun)).kind === 'written';
-    } catch (error) {
-      if (!(error instanceof StoreError)) throw error;
-      return false;
-    }
+    const answer = await orStoreError(store.writeAudit(key, encodeAudit({ ...intent, ...entry }), begun));
+    return !(answer instanceof StoreError) && answer.kind === 'written';
   };
   let changed: Changed<Answer>;
   try {
@@ -76,13 +73,8 @@ async function begin(store: AuditStore, key: string, intent: Omit<AuditEntry, 's
       `nothing was changed, because the ${intent.action} of "${intent.target}" could not be recorded: ${why}`,
       { cause },
     );
-  let answer: WriteAnswer;
-  try {
-    answer = await store.writeAudit(key, metadata, undefined);
-  } catch (error) {
-    if (!(error instanceof StoreError)) throw error;
-    throw refuse(error.message, error);
-  }
+  const answer = await orStoreError(store.writeAudit(key, metadata, undefined));
+  if (answer instanceof StoreError) throw refuse(answer.message, answer);
   if (answer.kind === 'refused') throw refuse(`there is an entry ${key} already, try again`);
   return answer.etag;
 }
@@ -148,13 +140,10 @@ export async function listAudit(store: AuditStore, request: PageRequest): Promis
   const { audits, continuation } = await store.listAudits(request);
   const problems: string[] = [];
   const entries = audits.flatMap(({ key, metadata }) => {
-    try {
-      return [{ ...decodeAudit(metadata), id: key }];
-    } catch (error) {
-      if (!(error instanceof ForeignMetadataError)) throw error;
-      problems.push(`audit/${key}: ${error.message}`);
-      return [];
-    }
+    const entry = orForeign(() => decodeAudit(metadata));
+    if (!(entry instanceof ForeignMetadataError)) return [{ ...entry, id: key }];
+    problems.push(`audit/${key}: ${entry.message}`);
+    return [];
   });
   return { entries, problems, continuation };
 }

@@ -24,6 +24,16 @@ export abstract class StoreError extends Error {
   abstract readonly code: string;
 }
 
+/** The answer of a call, or the error if storage did not do what was asked. */
+export async function orStoreError<Answer>(call: Promise<Answer>): Promise<Answer | StoreError> {
+  try {
+    return await call;
+  } catch (error) {
+    if (error instanceof StoreError) return error;
+    throw error;
+  }
+}
+
 /** The service could not be reached, throttled, or failed. The call may or may not have taken effect. */
 export class StoreUnavailableError extends StoreError {
   readonly code = 'StoreUnavailable';

@@ -8,6 +8,7 @@ import { checkCordons, checkDeployments, checkLayouts } from './deployments';
 import { type Finding, ok, problem } from './finding';
 import { checkJobs, fileRead, noFile } from './jobs';
 import { checkStorage } from './storage';
+import { orStoreError } from '../../lease/port/call';
 
 /** The jobs file, or the reason that there is none. */
 export type FileSeen =
@@ -63,16 +64,14 @@ function checkRetention(store: LeaseStore, file: JobsFile | undefined): readonly
  */
 export async function checkAudit(second: SecondAudit | undefined): Promise<readonly Finding[]> {
   if (second === undefined) return [];
-  try {
-    const { audits } = await second.listAudits({ limit: 1 });
-    const newest = audits.length === 0 ? 'it has no entry yet' : 'it has entries';
+  const page = await orStoreError(second.listAudits({ limit: 1 }));
+  if (!(page instanceof StoreError)) {
+    const newest = page.audits.length === 0 ? 'it has no entry yet' : 'it has entries';
     return [ok('audit', `${second.location} (CRONLEASE_AUDIT) answers; ${newest}`)];
-  } catch (error) {
-    if (!(error instanceof StoreError)) throw error;
-    const remedy =
-      error instanceof StoreDeniedError
-        ? 'assign the role of the audit account: until then, changes by people may be refused'
-        : 'make it reachable, and its container if it is missing: until then, every change by a person is refused';
-    return [problem('audit', null, `${second.location} (CRONLEASE_AUDIT): ${error.message}`, remedy)];
   }
+  const remedy =
+    page instanceof StoreDeniedError
+      ? 'assign the role of the audit account: until then, changes by people may be refused'
+      : 'make it reachable, and its container if it is missing: until then, every change by a person is refused';
+  return [problem('audit', null, `${second.location} (CRONLEASE_AUDIT): ${page.message}`, remedy)];
 }

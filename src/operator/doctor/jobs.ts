@@ -11,10 +11,10 @@ import type { Row } from '../../core/row';
 import { RESUME_AFTER_MS } from '../../core/standstill';
 import type { LeaseStore, LedgerStore, ListedRow } from '../../lease/store';
 import { currentRun } from '../job-state';
-import { pagesOf } from '../../lease/pages';
 import type { JobEntry, JobList, UnreadablePart } from '../views/list-jobs';
 import { type Finding, ok, okAbout, orOk, problem, strayBlobs, warning } from './finding';
 import { counted } from '../../core/text';
+import { recordsIn } from '../views/find-record';
 
 /** How many pages the search for a success covers: 2,000 records. */
 const PAGES = 4;
@@ -90,18 +90,10 @@ async function aboutFile({ store, list }: View, file: JobsFile, live: readonly S
   ];
 }
 
-/** A page may be empty and not the last one. */
-async function hasRecords(store: LeaseStore, name: JobName): Promise<boolean> {
-  for await (const { records } of pagesOf((next) => store.listRecords(name, { limit: 1, ...next }))) {
-    if (records.length > 0) return true;
-  }
-  return false;
-}
-
 /** A job of the file that no tick has seen, or whose row was deleted: then its ledger still has records. */
 async function withoutRow(store: LeaseStore, name: JobName, isForgotten: boolean): Promise<Finding> {
   const remedy = 'deploy the file, and check that its deployment ticks';
-  if (isForgotten || !(await hasRecords(store, name)))
+  if (isForgotten || (await recordsIn(store, name, { limit: 1 }).next()).value === undefined)
     return warning('unseen', name, 'is in the jobs file, but no tick has seen it', remedy);
   return problem(
     'unseen',

@@ -1,15 +1,13 @@
 import { isoOf } from '../../core/iso';
 import { BACKFILL_AT_MOST, type Backfill, type BackfillOrder, nextOf } from '../../core/backfill';
-import type { EpochMs, JobName, Millis } from '../../core/brand';
+import type { EpochMs } from '../../core/brand';
 import type { JobSpec } from '../../core/job';
-import { invertedTime, parseRecordKey } from '../../core/key';
+import { parseRecordKey } from '../../core/key';
 import type { Row } from '../../core/row';
-import type { LedgerStore, LeaseStore, ListedRecord } from '../../lease/store';
-import { recordOver } from '../views/find-record';
-import { inParallel } from '../../core/in-parallel';
+import type { LeaseStore } from '../../lease/store';
+import { recordOver, recordsBetween } from '../views/find-record';
 import { type JobState, readState } from '../job-state';
 import { OperatorError } from '../operator-error';
-import { pagesOf } from '../../lease/pages';
 
 /** What a person wants to back-fill. */
 export interface WantedBackfill {
@@ -153,43 +151,4 @@ async function outcomesOf(
 export function spanOf(dueTimes: readonly EpochMs[]): Pick<Backfill, 'from' | 'through'> {
   const ends = [dueTimes[0] ?? 0, dueTimes.at(-1) ?? 0];
   return { from: Math.min(...ends), through: Math.max(...ends) };
-}
-
-const PAGE = 500;
-
-/** All records of a span. Listings select by prefix, so the span is covered by at most eleven of them. */
-export async function recordsBetween(
-  store: Pick<LedgerStore, 'listRecords'>,
-  job: JobName,
-  { from, through }: Pick<Backfill, 'from' | 'through'>,
-): Promise<readonly ListedRecord[]> {
-  const found = await inParallel(prefixesOf(from, through), (prefix) => recordsUnder(store, job, prefix));
-  return found.flat().filter(({ key }) => {
-    const at = parseRecordKey(key)?.scheduledFor;
-    return at !== undefined && from <= at && at <= through;
-  });
-}
-
-/** The beginnings of the keys of a span: each covers a power of ten of milliseconds, at most the length of the span. */
-function prefixesOf(from: EpochMs, through: EpochMs): readonly string[] {
-  const length: Millis = through - from;
-  const digits = length === 0 ? 0 : Math.floor(Math.log10(length));
-  const [first, last] = [invertedTime(through), invertedTime(from)].map((key) => key.slice(0, key.length - digits));
-  const prefixes: string[] = [];
-  for (let at = Number(first); at <= Number(last); at += 1) {
-    prefixes.push(String(at).padStart(invertedTime(from).length - digits, '0'));
-  }
-  return prefixes;
-}
-
-/** All records whose keys begin so. */
-export async function recordsUnder(
-  store: Pick<LedgerStore, 'listRecords'>,
-  job: JobName,
-  prefix: string,
-): Promise<readonly ListedRecord[]> {
-  const found: ListedRecord[] = [];
-  const list = (from: object) => store.listRecords(job, { prefix, limit: PAGE, ...from });
-  for await (const { records } of pagesOf(list)) found.push(...records);
-  return found;
 }

@@ -8,12 +8,13 @@ import { type Origin, boundedOrigin } from '../../core/origin';
 import { isAtRest } from '../../core/row';
 import type { LeaseStore } from '../../lease/store';
 import { type Acting, type Recorded, operate } from '../audit';
-import { type BackfillPlan, type WantedBackfill, planIn, recordsBetween, spanOf } from './backfill-plan';
+import { type BackfillPlan, type WantedBackfill, planIn, spanOf } from './backfill-plan';
 import { type ChangeOptions, changeControl } from '../change-control';
 import { type JobState, asideRunId, currentRun, readState } from '../job-state';
 import { OperatorError } from '../operator-error';
 import type { Subject } from '../subject';
-import { shortId } from './run';
+import { recordsBetween } from '../views/find-record';
+import { shortId } from './once';
 
 type Started = Omit<StartedBackfill, 'from' | 'through'> & { readonly from: string; readonly through: string };
 type OfJob<Answer> = Recorded<Answer & { readonly job: JobName }>;

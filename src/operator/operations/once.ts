@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomInt } from 'node:crypto';
 import type { EpochMs, JobName } from '../../core/brand';
 import { currentPause, pendingManualRuns } from '../../core/control';
 import type { JobSpec } from '../../core/job';
@@ -8,7 +8,7 @@ import { readRecord } from '../../coordinator/ledger';
 import type { LeaseStore } from '../../lease/store';
 import { type JobState, readState } from '../job-state';
 import { OperatorError } from '../operator-error';
-import type { RequestedRun, WantedRun } from './run';
+import type { Requested } from '../../manage/schema/actions';
 
 /** A caller's name for a request, so that it can be sent again after a lost answer. */
 export interface OnceKey {
@@ -19,7 +19,20 @@ export interface OnceKey {
 }
 
 /** The id and the time of the request that a key names. */
-export type Named = Pick<WantedRun, 'id'> & { readonly time: EpochMs };
+export interface Named {
+  readonly id: string;
+  readonly time: EpochMs;
+}
+
+/** A request that was made. Its time is the run's `scheduledFor`, by the storage service's clock. */
+export type RequestedRun = Omit<Requested, 'job' | 'recorded' | 'requestedAt'> & { readonly requestedAt: EpochMs };
+
+/** Makes a manual run id, long enough that two manual runs of one job never share it. */
+export function shortId(): string {
+  return randomInt(36 ** 8)
+    .toString(36)
+    .padStart(8, '0');
+}
 
 /**
  * Makes the request of a key once, however often it is sent. The first call notes the time of the request, which

@@ -21,7 +21,6 @@ import { sameMetadata, MetadataReader } from '../../core/metadata';
 import type { ListedRecord, ListedRow, Listing, MissingAccount, ElectionStore } from '../../lease/store';
 import type { OwedNotice } from '../../core/owed-notice';
 import { inParallel } from '../../core/in-parallel';
-import { recordsBetween } from './backfill-plan';
 import {
   type LeftNotice,
   createNotices,
@@ -40,6 +39,7 @@ import {
 import { type JobState, stateIn } from '../job-state';
 import { OperatorError, type Refusal, orRefusal } from '../operator-error';
 import { pagesOf } from '../../lease/pages';
+import { recordsBetween, recordsIn } from '../views/find-record';
 
 const PAGE = 500;
 /** How many records of a job without a cursor are read. A failover can lose only younger ones. */
@@ -193,14 +193,12 @@ async function recordsOf(
 ): Promise<readonly RecordView[]> {
   const hasCursor = from !== undefined && (spec === undefined || spec.kind === 'timed');
   const records: RecordView[] = [];
-  for await (const page of pagesOf((from) => store.listRecords(job, { limit: PAGE, ...from }))) {
-    for (const listed of page.records) {
-      const record = viewOf(listed);
-      if (record === undefined) continue;
-      records.push(record);
-      if (hasCursor && record.request === undefined && record.scheduledFor <= from) return records;
-      if (!hasCursor && records.length >= RECORDS_WITHOUT_CURSOR) return records;
-    }
+  for await (const listed of recordsIn(store, job, { limit: PAGE })) {
+    const record = viewOf(listed);
+    if (record === undefined) continue;
+    records.push(record);
+    if (hasCursor && record.request === undefined && record.scheduledFor <= from) return records;
+    if (!hasCursor && records.length >= RECORDS_WITHOUT_CURSOR) return records;
   }
   return records;
 }

@@ -5,8 +5,7 @@ import { parseRecordKey, parseRunId, recordKey, runIdOf } from '../../core/key';
 import { type JobSpec, INPUT_BYTES } from '../../core/job';
 import type { Requested } from '../../manage/schema/actions';
 import { type Acting, operate } from '../audit';
-import { type Named, once } from './once';
-import { randomInt } from 'node:crypto';
+import { type Named, once, type RequestedRun, shortId } from './once';
 import { type ManualRun, currentPause, pendingManualRuns } from '../../core/control';
 import { type Asked, type Origin, boundedOrigin } from '../../core/origin';
 import type { LeaseStore } from '../../lease/store';
@@ -93,26 +92,6 @@ function asked({ runId }: RequestedRun, input: unknown): object {
 
 /** How many manual runs of a job may wait. They share the control's metadata with pauses. */
 export const WAITING_MANUAL_RUNS = 50;
-
-export interface RequestedRun {
-  /** The id that the run will have. */
-  readonly runId: string;
-  /** Its `scheduledFor`: the storage service's time. */
-  readonly requestedAt: number;
-  /** How many manual runs were waiting before it. */
-  readonly ahead: number;
-  /** False: no coordinator has seen the job yet, and the manual run waits until one does. */
-  readonly seen: boolean;
-  /** A pause does not hold a manual run back. */
-  readonly paused: boolean;
-}
-
-/** Makes a manual run id, long enough that two manual runs of one job never share it. */
-export function shortId(): string {
-  return randomInt(36 ** 8)
-    .toString(36)
-    .padStart(8, '0');
-}
 
 export interface WantedRun {
   /** Lowercase letters and digits, unlike that of any other manual run of the job: {@link shortId}. */

@@ -1,7 +1,7 @@
 import type { JobName, Millis, EpochMs, ETag } from '../../core/brand';
 import { FLEET } from '../../core/fleet';
 import { LAYOUT, type Layout, encodeLayout, decodeLayout, isSameAccount, listHash, shardOf } from '../../core/layout';
-import { ForeignMetadataError } from '../../core/metadata';
+import { ForeignMetadataError, orForeign } from '../../core/metadata';
 import { formOf, movedTo } from '../../core/moved-row';
 import { ForeignRecordError } from '../../core/record';
 import { sleep } from '../../core/clock';
@@ -266,13 +266,9 @@ async function seeAccount(desk: LeaseTaker, isListed: boolean): Promise<AccountS
   await desk.store.prepare();
   const listing = await desk.store.list();
   const { layout: listed } = listing;
-  const seen = { desk, isListed, listing, layoutEtag: listed?.etag };
-  try {
-    return { ...seen, layout: listed && decodeLayout(listed.metadata), isForeign: false };
-  } catch (error) {
-    if (!(error instanceof ForeignMetadataError)) throw error;
-    return { ...seen, layout: undefined, isForeign: true };
-  }
+  const layout = listed && orForeign(() => decodeLayout(listed.metadata));
+  const isForeign = layout instanceof ForeignMetadataError;
+  return { desk, isListed, listing, layout: isForeign ? undefined : layout, isForeign, layoutEtag: listed?.etag };
 }
 
 /** Rows may lie in any account that a layout names. */

@@ -9,7 +9,6 @@ import { recordedEnd, withRecordedEnd } from '../../core/recorded-end';
 import { type Row, encodeRow } from '../../core/row';
 import { readRecord, readUnlessForeign } from '../../coordinator/ledger';
 import type { Metadata, LedgerStore, PieceStore, RequestStore } from '../../lease/store';
-import { recordsBetween } from '../operations/backfill-plan';
 import { endRunOf } from '../operations/forget';
 import {
   missingNotices,
@@ -24,6 +23,7 @@ import { type JobState, currentRun, stateIn } from '../job-state';
 import { OperatorError } from '../operator-error';
 import { isKeyed, noteOf } from '../operations/once';
 import { pagesOf } from '../../lease/pages';
+import { recordsBetween, recordsIn } from '../views/find-record';
 
 export interface Move {
   readonly job: JobName;
@@ -219,7 +219,8 @@ export async function copyRecord(
 ): Promise<boolean> {
   const found = await from.store.readRecord(job, key);
   if (found === undefined || (history === 'ended' && isOpen(found.body))) return false;
-  const stored = { body: found.body, summary: summary ?? (await summaryOf(from.store, job, key)) };
+  const listed = summary ?? (await recordsIn(from.store, job, { prefix: key, limit: 1 }).next()).value?.summary;
+  const stored = { body: found.body, summary: listed ?? {} };
   const request = parseRecordKey(key)?.request;
   // Before the record, which is not copied again.
   if (request !== undefined && stored.summary['trigger'] !== 'backfill') await copyRequest({ from, to }, request);
@@ -256,19 +257,11 @@ export async function copyPieces({ job, from, to }: Copy<PieceStore>, key: strin
   }
 }
 
-async function summaryOf(store: LedgerStore, job: JobName, key: string): Promise<Metadata> {
-  // A page may be empty and not the last one.
-  for await (const { records } of pagesOf((next) => store.listRecords(job, { prefix: key, limit: 1, ...next }))) {
-    if (records[0] !== undefined) return records[0].summary;
-  }
-  return {};
-}
-
 /** Of the records of runs that are over. */
 async function keysIn(store: LedgerStore, job: JobName): Promise<ReadonlySet<string>> {
   const keys = new Set<string>();
-  for await (const { records } of pagesOf((next) => store.listRecords(job, { limit: PAGE, ...next }))) {
-    for (const { key, summary } of records) if (summary['state'] !== 'open') keys.add(key);
+  for await (const { key, summary } of recordsIn(store, job, { limit: PAGE })) {
+    if (summary['state'] !== 'open') keys.add(key);
   }
   return keys;
 }

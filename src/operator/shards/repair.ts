@@ -1,5 +1,5 @@
 import { decodeLayout, encodeLayout, LAYOUT, type Layout, listHash } from '../../core/layout';
-import { ForeignMetadataError } from '../../core/metadata';
+import { ForeignMetadataError, orForeign } from '../../core/metadata';
 import { formOf } from '../../core/moved-row';
 import type { LeaseStore, ListedControl } from '../../lease/store';
 import { type Acting, operate, type Recorded } from '../audit';
@@ -41,12 +41,8 @@ export async function repairLayouts(store: LeaseStore): Promise<readonly string[
 
 async function seen(store: LeaseStore): Promise<Account> {
   const { control } = await store.readControl(LAYOUT);
-  try {
-    return { store, listed: control, layout: control && decodeLayout(control.metadata) };
-  } catch (error) {
-    if (!(error instanceof ForeignMetadataError)) throw error;
-    return { store, listed: control, layout: 'foreign' };
-  }
+  const layout = control && orForeign(() => decodeLayout(control.metadata));
+  return { store, listed: control, layout: layout instanceof ForeignMetadataError ? 'foreign' : layout };
 }
 
 /** The layout that all accounts had; undefined: a single account needs none. */

@@ -1,4 +1,4 @@
-import { ForeignMetadataError } from '../../core/metadata';
+import { ForeignMetadataError, orForeign } from '../../core/metadata';
 import { decodePresence, type Presence } from '../../core/presence';
 import { type PresenceState, presenceState } from '../../core/presence-state';
 import type { Presences } from '../../lease/store';
@@ -23,16 +23,14 @@ export function deploymentsOf({ date, presences }: Presences): {
   const deployments: Deployment[] = [];
   const foreign: { name: string; error: ForeignMetadataError }[] = [];
   for (const [name, { metadata }] of presences) {
-    try {
-      const presence = decodePresence(metadata);
-      const age = date - presence.tickedAt;
-      if (age <= GONE_MS) {
-        deployments.push({ ...presence, name, state: presenceState(presence, date), lately: age <= LATELY_MS });
-      }
-    } catch (error) {
-      if (!(error instanceof ForeignMetadataError)) throw error;
-      foreign.push({ name, error });
+    const presence = orForeign(() => decodePresence(metadata));
+    if (presence instanceof ForeignMetadataError) {
+      foreign.push({ name, error: presence });
+      continue;
     }
+    const age = date - presence.tickedAt;
+    if (age > GONE_MS) continue;
+    deployments.push({ ...presence, name, state: presenceState(presence, date), lately: age <= LATELY_MS });
   }
   return { deployments, foreign };
 }

@@ -9,10 +9,11 @@ import type { Row } from '../../core/row';
 import { type WhyAnswer, explain, isDue } from '../../core/why';
 import type { LeaseStore } from '../../lease/store';
 import { type JobState, currentRun, readState, asideState } from '../job-state';
-import { manualRecordAt, ranBefore, recordAt, recordOf, recordOver } from './find-record';
-import { type ShownRecord, isOverlappedBy, shown, withNotedLosses, type AtWork, readAtWork, runsBy } from './runs';
-import { recordsUnder } from '../operations/backfill-plan';
+import { manualRecordAt, recordAt, recordOf, recordOver, recordsIn } from './find-record';
+import { type ShownRecord, shown, type AtWork, readAtWork, completed, runsIn } from './runs';
 import { inParallel } from '../../core/in-parallel';
+
+const PAGE = 500;
 
 export interface Explanation extends WhyAnswer, AtWork {
   readonly job: JobSpec;
@@ -55,13 +56,12 @@ export async function explainTime(
   const atWork = run && (await readAtWork(store, { job: job.name, ...run }));
   // A job that was first seen after the oldest kept records were written has lost none of its records.
   const isUnseen = answer.reason === 'recordGone' && !(await wasSeen(store, job, state));
-  const record =
-    found === undefined ? null : await completed(store, shown(found.record, found.key, row, lease), found.key);
+  const record = found && (await completed(store, shown(found.record, found.key, row, lease), found.key));
   return {
     ...(isUnseen ? { ...answer, reason: 'beforeFirstSeen' as const } : answer),
     job,
     time,
-    record,
+    record: record ?? null,
     state,
     warnings: [...warningsOf(job, revision, row), ...(typeof place === 'string' ? [place] : [])],
     ...atWork,
@@ -164,19 +164,6 @@ async function wasSeen(
   return (await recordOver(store, name, oldest)).older;
 }
 
-async function completed(store: LeaseStore, record: ShownRecord, key: string): Promise<ShownRecord> {
-  return withOverlappedRun(store, await withNotedLosses(store, record, key));
-}
-
-/** For an overlapped due time, adds the run that was in progress, by a search of the ledger. */
-export async function withOverlappedRun(store: LeaseStore, record: ShownRecord): Promise<ShownRecord> {
-  if (record.outcome !== 'overlapped') return record;
-  const ran = await ranBefore(store, record.job as JobName, Date.parse(record.scheduledFor));
-  return ran !== undefined && isOverlappedBy(record, ran.record)
-    ? { ...record, overlappedRunId: ran.record.runId }
-    : record;
-}
-
 async function findRecord(
   store: LeaseStore,
   job: JobSpec,
@@ -236,13 +223,14 @@ export async function backfilledRuns(
   const { row, lease } = state;
   // Keys begin in 1970.
   if (row === undefined || time > row.cursor || time < 0) return [];
-  const listed = await recordsUnder(store, job.name, `${invertedTime(time)}-m-`);
-  const keys = listed.filter(({ summary }) => summary['trigger'] === 'backfill').map(({ key }) => key);
+  const keys: string[] = [];
+  const request = { prefix: `${invertedTime(time)}-m-`, limit: PAGE };
+  for await (const { key, summary } of recordsIn(store, job.name, request)) {
+    if (summary['trigger'] === 'backfill') keys.push(key);
+  }
   // The ledger may have no record of a run that is not over. The row has it.
-  const open = await inParallel(rowsOf(row, state, time), (its) =>
-    runsBy(store, [job.name], () => ({ ...state, row: its })),
-  );
-  const unended = open.flat();
+  const states = rowsOf(row, state, time).map((its) => [job.name, { ...state, row: its }] as const);
+  const unended = await runsIn(store, states);
   const rest = keys.filter((key) => unended.every(({ runId }) => runId !== runIdOf(job.name, key)));
   const found = await inParallel(rest, async (key) => {
     const known = await recordOf(store, job.name, key);

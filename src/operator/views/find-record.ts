@@ -1,25 +1,26 @@
-import type { EpochMs, JobName } from '../../core/brand';
+import type { EpochMs, JobName, Millis } from '../../core/brand';
 import { invertedTime, parseRecordKey, recordKey, runIdOf } from '../../core/key';
-import { ForeignRecordError, type LedgerRecord, unreadableRecord } from '../../core/record';
-import { readRecord } from '../../coordinator/ledger';
+import { type LedgerRecord, unreadableRecord } from '../../core/record';
+import { readUnlessForeign } from '../../coordinator/ledger';
+import { inParallel } from '../../core/in-parallel';
+import { isInstant } from '../../core/metadata';
 import { isAtRest } from '../../core/row';
 import type { LeaseStore, LedgerStore, ListedRecord } from '../../lease/store';
 import { readState } from '../job-state';
 import { OperatorError } from '../operator-error';
-import { pagesOf } from '../../lease/pages';
+import { collected, pagesOf } from '../../lease/pages';
 
 export interface FoundRecord {
   readonly key: string;
   readonly record: LedgerRecord;
 }
 
-/** Keys have 13 digits for the time, so every instant is earlier. */
-const LATEST = 1e13;
 const PAGE = 20;
+const SPAN_PAGE = 500;
 
 /** Reads the record of a due time by its own key. */
 export async function recordAt(store: LedgerStore, job: JobName, time: EpochMs): Promise<FoundRecord | undefined> {
-  return time < 0 || time >= LATEST ? undefined : recordOf(store, job, recordKey(time));
+  return isInstant(time) ? recordOf(store, job, recordKey(time)) : undefined;
 }
 
 /** The record of the run that a person requested at this time, or else of one in a back-fill. */
@@ -28,7 +29,7 @@ export async function manualRecordAt(
   job: JobName,
   time: EpochMs,
 ): Promise<FoundRecord | undefined> {
-  if (time < 0 || time >= LATEST) return undefined;
+  if (!isInstant(time)) return undefined;
   const prefix = `${invertedTime(time)}-m-`;
   const { records } = await store.listRecords(job, { prefix, limit: PAGE });
   const first = records.find(({ summary }) => summary['trigger'] !== 'backfill') ?? records[0];
@@ -41,7 +42,7 @@ export async function recordOver(
   job: JobName,
   time: EpochMs,
 ): Promise<{ readonly older: boolean; readonly found: FoundRecord | undefined }> {
-  if (time < 0 || time >= LATEST) return { older: false, found: undefined };
+  if (!isInstant(time)) return { older: false, found: undefined };
   const nearest = await recordBefore(store, job, time, isOfDueTime);
   const through = Date.parse(nearest?.summary['through'] ?? '');
   const found = nearest !== undefined && through >= time ? await recordOf(store, job, nearest.key) : undefined;
@@ -50,7 +51,7 @@ export async function recordOver(
 
 /** The newest record of a run that was due or requested before this time. */
 export async function ranBefore(store: LedgerStore, job: JobName, time: EpochMs): Promise<FoundRecord | undefined> {
-  if (time < 0 || time >= LATEST) return undefined;
+  if (!isInstant(time)) return undefined;
   const nearest = await recordBefore(store, job, time, ({ summary }) => summary['trigger'] !== undefined);
   return nearest && recordOf(store, job, nearest.key);
 }
@@ -71,40 +72,64 @@ async function recordBefore(
   time: EpochMs,
   isWanted: (record: ListedRecord) => boolean,
 ): Promise<ListedRecord | undefined> {
+  const first = async (prefix: string): Promise<ListedRecord | undefined> => {
+    for await (const record of recordsIn(store, job, { prefix, limit: PAGE })) if (isWanted(record)) return record;
+    return undefined;
+  };
   const digits = invertedTime(time);
   for (let length = digits.length - 1; length >= 0; length -= 1) {
     const head = digits.slice(0, length);
     const larger = '123456789'.slice(Number(digits[length]));
-    const found = await Promise.all([...larger].map((digit) => firstUnder(store, job, head + digit, isWanted)));
-    const first = found.find((record) => record !== undefined);
-    if (first !== undefined) return first;
+    const found = await Promise.all([...larger].map((digit) => first(head + digit)));
+    const nearest = found.find((record) => record !== undefined);
+    if (nearest !== undefined) return nearest;
   }
   return undefined;
 }
 
-/** The first wanted record under a prefix. */
-async function firstUnder(
-  store: LedgerStore,
+/**
+ * The records of a job as listings show them, newest first, `limit` a page. A page is asked for once the ones before it
+ * are used up.
+ */
+export async function* recordsIn(
+  store: Pick<LedgerStore, 'listRecords'>,
   job: JobName,
-  prefix: string,
-  isWanted: (record: ListedRecord) => boolean,
-): Promise<ListedRecord | undefined> {
-  for await (const { records } of pagesOf((from) => store.listRecords(job, { prefix, limit: PAGE, ...from }))) {
-    const wanted = records.find(isWanted);
-    if (wanted !== undefined) return wanted;
+  request: { readonly prefix?: string; readonly limit: number },
+): AsyncGenerator<ListedRecord, undefined> {
+  for await (const { records } of pagesOf((from) => store.listRecords(job, { ...request, ...from }))) yield* records;
+}
+
+/** All records of a span. Listings select by prefix, so the span is covered by at most eleven of them. */
+export async function recordsBetween(
+  store: Pick<LedgerStore, 'listRecords'>,
+  job: JobName,
+  { from, through }: { readonly from: EpochMs; readonly through: EpochMs },
+): Promise<readonly ListedRecord[]> {
+  const found = await inParallel(prefixesOf(from, through), (prefix) =>
+    collected(recordsIn(store, job, { prefix, limit: SPAN_PAGE })),
+  );
+  return found.flat().filter(({ key }) => {
+    const at = parseRecordKey(key)?.scheduledFor;
+    return at !== undefined && from <= at && at <= through;
+  });
+}
+
+/** The beginnings of the keys of a span: each covers a power of ten of milliseconds, at most the length of the span. */
+function prefixesOf(from: EpochMs, through: EpochMs): readonly string[] {
+  const length: Millis = through - from;
+  const digits = length === 0 ? 0 : Math.floor(Math.log10(length));
+  const [first, last] = [invertedTime(through), invertedTime(from)].map((key) => key.slice(0, key.length - digits));
+  const prefixes: string[] = [];
+  for (let at = Number(first); at <= Number(last); at += 1) {
+    prefixes.push(String(at).padStart(invertedTime(from).length - digits, '0'));
   }
-  return undefined;
+  return prefixes;
 }
 
 /** Reads the record with this key. One that cannot be read counts as a run of unknown outcome. */
 export async function recordOf(store: LedgerStore, job: JobName, key: string): Promise<FoundRecord | undefined> {
-  try {
-    const found = await readRecord(store, job, key);
-    return found && { key, record: found.record };
-  } catch (error) {
-    if (!(error instanceof ForeignRecordError)) throw error;
-    return { key, record: unreadableRecord(job, key) };
-  }
+  const found = await readUnlessForeign(store, job, key);
+  return found && { key, record: found === 'foreign' ? unreadableRecord(job, key) : found.record };
 }
 
 export interface FoundRun {

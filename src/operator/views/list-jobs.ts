@@ -1,8 +1,8 @@
 import type { EpochMs, JobName } from '../../core/brand';
-import { type Control, NO_CONTROL, decodeControl } from '../../core/control';
+import { NO_CONTROL, decodeControl } from '../../core/control';
 import type { JobSpec } from '../../core/job';
 import { allowanceOf, decodeLayout } from '../../core/layout';
-import { ForeignMetadataError } from '../../core/metadata';
+import { ForeignMetadataError, orForeign } from '../../core/metadata';
 import { type Row, checkAhead, decodeRow } from '../../core/row';
 import type {
   JobRowStore,
@@ -77,31 +77,23 @@ export function jobsIn(listing: Listing, specs: readonly JobSpec[]): JobList {
 }
 
 function stateOf({ row: listed, control, date }: ListedJob): Pick<JobEntry, 'listed' | 'state' | 'unreadable'> {
-  const unreadable: UnreadablePart[] = [];
-  const read = <T>(part: UnreadablePart['part'], decode: () => T): T | undefined => {
-    try {
-      return decode();
-    } catch (error) {
-      if (!(error instanceof ForeignMetadataError)) throw error;
-      unreadable.push({ part, error });
-      return undefined;
-    }
-  };
   const row =
     listed &&
-    read('lease', (): Row => {
+    orForeign((): Row => {
       const decoded = decodeRow(listed.metadata);
       checkAhead(decoded, date);
       return decoded;
     });
-  const wanted = control === undefined ? NO_CONTROL : read('control', (): Control => decodeControl(control.metadata));
+  const wanted = control === undefined ? NO_CONTROL : orForeign(() => decodeControl(control.metadata));
+  const parts = [['lease', row] as const, ['control', wanted] as const];
+  const unreadable = parts.flatMap(([part, read]) =>
+    read instanceof ForeignMetadataError ? [{ part, error: read }] : [],
+  );
+  if (row instanceof ForeignMetadataError || wanted instanceof ForeignMetadataError) {
+    return { listed, unreadable, state: undefined };
+  }
   const lease = leaseOf(listed?.lease ?? 'available');
-  const isReadable = unreadable.length === 0 && wanted !== undefined;
-  return {
-    listed,
-    unreadable,
-    state: isReadable ? { row, lease, control: wanted, controlEtag: control?.etag, now: date } : undefined,
-  };
+  return { listed, unreadable, state: { row, lease, control: wanted, controlEtag: control?.etag, now: date } };
 }
 
 interface LayoutTrouble {
@@ -130,11 +122,10 @@ function troubleIn(
   index: number,
   listed: ListedControl | undefined,
 ): LayoutTrouble | undefined {
-  try {
-    const allowance = allowanceOf({ accounts, index }, listed && decodeLayout(listed.metadata));
-    return allowance.claims === 'all' ? undefined : { reason: allowance.reason, isForeign: false };
-  } catch (error) {
-    if (!(error instanceof ForeignMetadataError)) throw error;
-    return { reason: `the layout in ${accounts[index] ?? ''} cannot be read: ${error.message}`, isForeign: true };
+  const layout = listed && orForeign(() => decodeLayout(listed.metadata));
+  if (layout instanceof ForeignMetadataError) {
+    return { reason: `the layout in ${accounts[index] ?? ''} cannot be read: ${layout.message}`, isForeign: true };
   }
+  const allowance = allowanceOf({ accounts, index }, layout);
+  return allowance.claims === 'all' ? undefined : { reason: allowance.reason, isForeign: false };
 }

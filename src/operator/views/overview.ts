@@ -1,9 +1,9 @@
 import { type Fleet, NO_FLEET, cordonOf, decodeFleet, maintenanceAt } from '../../core/fleet';
-import { isoOf } from '../../core/iso';
+import { isoOf, isoOrNull } from '../../core/iso';
 import type { JobSpec } from '../../core/job';
-import { ForeignMetadataError } from '../../core/metadata';
+import { ForeignMetadataError, orForeign } from '../../core/metadata';
 import { isFailing, shownState } from '../../core/shown-state';
-import type { JobRowStore, ListedControl, PresenceStore } from '../../lease/store';
+import type { JobRowStore, PresenceStore } from '../../lease/store';
 import { type Deployment, deploymentsOf } from './deployments';
 import { statusOf } from './job-status';
 import { layoutTroubles, listJobs } from './list-jobs';
@@ -19,7 +19,9 @@ import { byText } from '../../core/text';
 export async function readOverview(store: JobRowStore & PresenceStore, specs: readonly JobSpec[]): Promise<Overview> {
   const [list, presences] = await Promise.all([listJobs(store, specs), store.listPresences()]);
   const { deployments, foreign } = deploymentsOf(presences);
-  const { fleet, problem } = fleetOf(list.fleet);
+  const { fleet: control } = list;
+  const decoded = control && orForeign(() => decodeFleet(control.metadata));
+  const fleet = decoded instanceof ForeignMetadataError ? NO_FLEET : (decoded ?? NO_FLEET);
   const statuses = list.jobs
     .filter(({ spec, isForgotten }) => spec !== undefined || !isForgotten)
     .map((entry) => statusOf(entry, list.now));
@@ -32,25 +34,17 @@ export async function readOverview(store: JobRowStore & PresenceStore, specs: re
     maintenance: maintenanceAt(fleet, list.now).map(({ since, until, ...rest }) => ({
       ...rest,
       since: isoOf(since),
-      until: until === undefined ? null : isoOf(until),
+      until: isoOrNull(until),
     })),
     problems: [
-      ...(problem === undefined ? [] : [problem]),
+      ...(decoded instanceof ForeignMetadataError
+        ? [`the cordons of deployments cannot be read: ${decoded.message}`]
+        : []),
       ...layoutTroubles(store.location, list.layouts).map(({ reason }) => `${reason}: nothing is claimed there`),
       ...list.missing.map(({ reason }) => `${reason}: its jobs are shown without their state`),
       ...foreign.map(({ name, error }) => `the presence of deployment "${name}" cannot be read: ${error.message}`),
     ],
   };
-}
-
-function fleetOf(listed: ListedControl | undefined): { readonly fleet: Fleet; readonly problem?: string } {
-  if (listed === undefined) return { fleet: NO_FLEET };
-  try {
-    return { fleet: decodeFleet(listed.metadata) };
-  } catch (error) {
-    if (!(error instanceof ForeignMetadataError)) throw error;
-    return { fleet: NO_FLEET, problem: `the cordons of deployments cannot be read: ${error.message}` };
-  }
 }
 
 function deploymentStatus(deployment: Deployment, fleet: Fleet): DeploymentStatus {

@@ -1,13 +1,13 @@
 import type { JobName } from '../../core/brand';
 import { type LogEntry, type Progress, parseEntries } from '../../core/log-entry';
 import { linesOf } from '../../core/log-buffer';
-import { ForeignRecordError, type LedgerRecord } from '../../core/record';
+import type { LedgerRecord } from '../../core/record';
 import { errorTrace, mapTexts, userFrames } from '../../core/recorded-error';
-import { readRecord } from '../../coordinator/ledger';
 import type { LedgerStore, ListedLog, LogStore } from '../../lease/store';
 import { inParallel } from '../../core/in-parallel';
 import { OperatorError } from '../operator-error';
 import { pagesOf } from '../../lease/pages';
+import { readUnlessForeign } from '../../coordinator/ledger';
 
 /** The most logs that are read together. A run that fans out may have thousands. */
 const LOGS_AT_MOST = 200;
@@ -129,14 +129,10 @@ async function finalRecordOf(
   job: JobName,
   key: string,
 ): Promise<Pick<LedgerRecord, 'log' | 'progress' | 'token' | 'attempts'> | undefined> {
-  try {
-    const found = await readRecord(store, job, key);
-    return found?.record.state === 'final' ? found.record : undefined;
-  } catch (error) {
-    // It stands in the place of a final record. The logs are there all the same.
-    if (error instanceof ForeignRecordError) return { token: null, attempts: [] };
-    throw error;
-  }
+  const found = await readUnlessForeign(store, job, key);
+  // It stands in the place of a final record. The logs are there all the same.
+  if (found === 'foreign') return { token: null, attempts: [] };
+  return found?.record.state === 'final' ? found.record : undefined;
 }
 
 interface NamedLog extends ListedLog {

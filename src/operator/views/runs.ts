@@ -10,20 +10,21 @@ import {
 import { ForeignMetadataError, ifReadable } from '../../core/metadata';
 import { type Row, decodeRow } from '../../core/row';
 import { outcomeOf } from '../../core/why';
-import { readRecord } from '../../coordinator/ledger';
+import { readRecord, readUnlessForeign } from '../../coordinator/ledger';
 import type { LedgerStore, Listing, LogStore, PieceStore, LeaseStore } from '../../lease/store';
 import { inParallel } from '../../core/in-parallel';
 import { type JobState, asideState, currentRun, stateIn } from '../job-state';
 import { byText } from '../../core/text';
-import { pagesOf, allPieces } from '../../lease/pages';
+import { allPieces } from '../../lease/pages';
+import { ranBefore, recordsIn } from './find-record';
 import { lossError, lossNote, readLoss } from '../../core/attempt-loss';
 import { given } from '../../core/given';
 import { itemTableAtWork } from '../../core/item-table';
 import { orchestrationIn } from '../../core/orchestration';
-import type { ListedRun } from './run-pages';
+import { type ListedRun, FAILED_OUTCOMES } from './run-pages';
 import { pendingManualRuns } from '../../core/control';
 import { recordKey, runIdOf } from '../../core/key';
-import { withOverlappedRun } from './explain';
+import { firstLine } from '../../core/recorded-error';
 
 /** An attempt of a ledger record, or the one that is running. */
 export type ShownAttempt = Omit<AttemptRecord, 'outcome'> & { readonly outcome: AttemptOutcome | 'running' };
@@ -70,7 +71,7 @@ export async function listRuns(
     .flat()
     .sort((a, b) => (a.key === b.key ? byText(a.job, b.job) : byText(a.key, b.key)))
     .slice(0, limit);
-  const records = await inParallel(newest, (listed) => readShown(store, listed, { listing, problems }));
+  const records = await inParallel(newest, (listed) => readShown(store, listed, listing, problems));
   return { records: records.filter((record) => record !== undefined), problems };
 }
 
@@ -84,7 +85,7 @@ export function withOverlappedRuns(records: readonly ShownRecord[]): readonly Sh
 }
 
 /** Whether a run was in progress at a due time. The compared times may come from different machines. */
-export function isOverlappedBy(
+function isOverlappedBy(
   { job, scheduledFor }: Pick<LedgerRecord, 'job' | 'scheduledFor'>,
   run: Pick<LedgerRecord, 'job' | 'trigger' | 'endedAt' | 'scheduledFor'>,
 ): boolean {
@@ -96,25 +97,22 @@ const CLOCKS_DIFFER_MS = 2_000;
 
 async function newestKeys(store: LedgerStore, job: JobName, limit: number): Promise<readonly string[]> {
   const keys: string[] = [];
-  const list = (from: object) => store.listRecords(job, { ...from, limit: Math.min(PAGE, limit - keys.length) });
-  for await (const { records } of pagesOf(list)) {
-    keys.push(...records.map(({ key }) => key));
+  for await (const { key } of recordsIn(store, job, { limit: Math.min(PAGE, limit) })) {
+    keys.push(key);
     if (keys.length >= limit) break;
   }
   return keys;
 }
 
-interface Reading {
-  /** It contains the job. */
-  readonly listing: Listing;
-  /** Receives why a record cannot be read, which is then undefined. */
-  readonly problems: string[];
-}
-
-export async function readShown(
+/**
+ * @param listing contains the job
+ * @param problems receives why a record cannot be read, which is then undefined
+ */
+async function readShown(
   store: LedgerStore,
   { job, key }: { readonly job: JobName; readonly key: string },
-  { listing, problems }: Reading,
+  listing: Listing,
+  problems: string[],
 ): Promise<ShownRecord | undefined> {
   try {
     const found = await readRecord(store, job, key);
@@ -127,9 +125,18 @@ export async function readShown(
 }
 
 /** The row of a job in a listing that contains it. */
-export function rowOf(listing: Listing, job: JobName): Row | undefined {
+function rowOf(listing: Listing, job: JobName): Row | undefined {
   const row = listing.jobs.get(job)?.row;
   return row && decodeRow(row.metadata);
+}
+
+/** For an overlapped due time, adds the run that was in progress, by a search of the ledger. */
+async function withOverlappedRun(store: LeaseStore, record: ShownRecord): Promise<ShownRecord> {
+  if (record.outcome !== 'overlapped') return record;
+  const ran = await ranBefore(store, record.job as JobName, Date.parse(record.scheduledFor));
+  return ran !== undefined && isOverlappedBy(record, ran.record)
+    ? { ...record, overlappedRunId: ran.record.runId }
+    : record;
 }
 
 /** More than any note has. */
@@ -139,12 +146,9 @@ const NOTE_BYTES = 100;
  * Adds what the holders of lost attempts have noted since. A final record is never written again, and a holder whose event
  * loop was blocked notes that only once its successor has the run. Reads nothing for other runs.
  */
-export async function withNotedLosses(store: LogStore, record: ShownRecord, key: string): Promise<ShownRecord> {
-  const isUnknown = ({ outcome, error }: ShownRecord['attempts'][number]): boolean =>
-    outcome === 'holderLost' && error === null;
-  if (!record.attempts.some(isUnknown)) return record;
+async function withNotedLosses(store: LogStore, record: ShownRecord, key: string): Promise<ShownRecord> {
   const attempts = await inParallel(record.attempts, async (attempt) => {
-    if (!isUnknown(attempt)) return attempt;
+    if (attempt.outcome !== 'holderLost' || attempt.error !== null) return attempt;
     const loss = readLoss(await noteOf(store, record.job as JobName, key, attempt.token));
     return loss === undefined ? attempt : { ...attempt, error: lossError(loss) };
   });
@@ -159,6 +163,11 @@ async function noteOf(store: LogStore, job: JobName, key: string, token: number)
     if (error instanceof ForeignRecordError) return undefined;
     throw error;
   }
+}
+
+/** Adds to a record what only other places have, if its outcome and its attempts call for it. */
+export async function completed(store: LeaseStore, record: ShownRecord, key: string): Promise<ShownRecord> {
+  return withOverlappedRun(store, await withNotedLosses(store, record, key));
 }
 
 /** A plan has 10,000 items at most. */
@@ -197,23 +206,23 @@ export async function runsNow(
   jobs: readonly JobName[],
   listing: Listing,
 ): Promise<readonly ShownRecord[]> {
-  const own = await runsBy(store, jobs, (job) => stateIn(listing, job));
-  const aside = await runsBy(store, jobs, (job) => asideState(stateIn(listing, job)));
-  return [...own, ...aside].toSorted(newestFirst);
+  const readable = jobs.flatMap((job) => {
+    const state = ifReadable(() => stateIn(listing, job));
+    return state === undefined ? [] : [[job, state] as const, [job, asideState(state)] as const];
+  });
+  return runsIn(store, readable);
 }
 
-/** As {@link runsNow}, with states that were read before. */
-export async function runsBy(
+/** As {@link runsNow}, those in states that were read before. A record that cannot be read is left out. */
+export async function runsIn(
   store: LeaseStore,
-  jobs: readonly JobName[],
-  stateOf: (job: JobName) => JobState,
+  states: readonly (readonly [job: JobName, state: JobState])[],
 ): Promise<readonly ShownRecord[]> {
-  const found = await inParallel(jobs, async (job) => {
+  const found = await inParallel(states, async ([job, state]) => {
     try {
-      return await runNow(store, job, stateOf(job));
+      return await runNow(store, job, state);
     } catch (error) {
-      // `listRuns` reports this problem.
-      if (error instanceof ForeignMetadataError || error instanceof ForeignRecordError) return undefined;
+      if (error instanceof ForeignRecordError) return undefined;
       throw error;
     }
   });
@@ -235,14 +244,11 @@ async function runNow(store: LeaseStore, job: JobName, state: JobState): Promise
   const past = attemptHistory(row.past, known?.record.attempts ?? []);
   const record = known?.record ?? { ...openRecord({ name: job, offsetMs: 0 }, row, past), latenessMs: null };
   const current = attemptNow(row, state);
-  const attempts = [
-    ...past.filter(({ attempt }) => attempt !== current?.attempt),
-    ...(current === undefined ? [] : [current]),
-  ];
+  const earlier = past.filter(({ attempt }) => attempt !== current?.attempt);
   return {
     ...shown(record, key, row, state.lease),
     startedAt: record.startedAt ?? current?.startedAt ?? null,
-    attempts,
+    attempts: current === undefined ? earlier : [...earlier, current],
   };
 }
 
@@ -272,10 +278,7 @@ export async function recordsOf(store: LeaseStore, runs: readonly ListedRun[], l
   const jobs = [...new Set(busy.map(({ job }) => job))];
   const now = new Map((await runsNow(store, jobs, listing)).map((record) => [record.runId, record]));
   const problems: string[] = [];
-  const records = await inParallel(
-    runs,
-    async (run) => now.get(run.runId) ?? readShown(store, run, { listing, problems }),
-  );
+  const records = await inParallel(runs, async (run) => now.get(run.runId) ?? readShown(store, run, listing, problems));
   return { records: withOverlappedRuns(records.filter((record) => record !== undefined)), problems };
 }
 
@@ -292,34 +295,22 @@ export async function showRun(
   listing: Listing,
 ): Promise<ShownRecord | undefined> {
   const found = await readRecord(store, job, key);
-  const complete = (record: ShownRecord): Promise<ShownRecord> => withNotedLosses(store, record, key);
-  if (found?.record.state === 'final') {
-    return withOverlappedRun(store, await complete(shown(found.record, key, undefined)));
-  }
+  if (found?.record.state === 'final') return completed(store, shown(found.record, key, undefined), key);
   const running = await runsNow(store, [job], listing);
-  const current = running.find(({ runId }) => runId === runIdOf(job, key));
-  const seen =
-    current ??
-    (found &&
-      shown(
-        found.record,
-        key,
-        ifReadable(() => rowOf(listing, job)),
-      ));
-  return seen && complete(await withAtWork(store, seen, key));
-}
-
-/** What a listing shows of a run without a record. */
-export interface RunAskedFor {
-  readonly record: ShownRecord | undefined;
-  /** It was requested, and no deployment has taken it yet. */
-  readonly isRequested: boolean;
+  const row = ifReadable(() => rowOf(listing, job));
+  const seen = running.find(({ runId }) => runId === runIdOf(job, key)) ?? (found && shown(found.record, key, row));
+  return seen && completed(store, await withAtWork(store, seen, key), key);
 }
 
 /**
  * As {@link showRun}, for a run that was requested after the last sweep, maybe from another instance: one more call.
+ * `isRequested`: no deployment has taken it yet.
  */
-export async function showRequestedRun(store: LeaseStore, job: JobName, key: string): Promise<RunAskedFor> {
+export async function showRequestedRun(
+  store: LeaseStore,
+  job: JobName,
+  key: string,
+): Promise<{ readonly record: ShownRecord | undefined; readonly isRequested: boolean }> {
   const listing = await store.list({ job });
   const record = await showRun(store, job, key, listing);
   return { record, isRequested: record === undefined && isPending(listing, job, key) };
@@ -330,4 +321,46 @@ function isPending(listing: Listing, job: JobName, key: string): boolean {
   if (state === undefined) return false;
   const pending = pendingManualRuns(state.control, state.row?.manualTaken ?? 0);
   return pending.some(({ time, id }) => recordKey(time, id) === key);
+}
+
+/** Of a page, the newest failures have their errors read. */
+const READ_AT_MOST = 100;
+/** A record that is final never changes, so whoever looks again costs no read. */
+const KEPT = 2_000;
+
+/** Errors that were read, by run: one for each process that lists runs. */
+export type KeptErrors = Map<string, string | undefined>;
+
+/**
+ * The error of the last attempt on one line, with the cause that lies deepest. Undefined: it has none.
+ *
+ * @param most characters
+ */
+export function errorLine(
+  { outcome, attempts }: { readonly outcome: string | null; readonly attempts: ShownRecord['attempts'] },
+  most?: number,
+): string | undefined {
+  const error = attempts.at(-1)?.error ?? undefined;
+  return error === undefined || outcome === 'succeeded' ? undefined : firstLine(error, most);
+}
+
+/** The first lines of the errors of the failed runs of a page, by run. */
+export async function errorLines(
+  store: LeaseStore,
+  runs: readonly ListedRun[],
+  kept: KeptErrors,
+): Promise<ReadonlyMap<string, string | undefined>> {
+  const failed = runs.filter(({ outcome }) => FAILED_OUTCOMES.some((one) => one === outcome)).slice(0, READ_AT_MOST);
+  const read = await inParallel(failed, async ({ job, key, runId }) => {
+    if (!kept.has(runId)) kept.set(runId, await readError(store, job, key));
+    return [runId, kept.get(runId)] as const;
+  });
+  for (const oldest of [...kept.keys()].slice(0, Math.max(0, kept.size - KEPT))) kept.delete(oldest);
+  return new Map(read);
+}
+
+/** Undefined also for a record that cannot be read: its own page says what is wrong with it. */
+async function readError(store: LeaseStore, job: JobName, key: string): Promise<string | undefined> {
+  const found = await readUnlessForeign(store, job, key);
+  return found === undefined || found === 'foreign' ? undefined : errorLine(found.record);
 }
