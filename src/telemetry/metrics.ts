@@ -21,7 +21,9 @@ export interface Metrics {
   claimed(job: JobName, stage: 'race' | 'claim', result: ClaimResult): void;
   handedOver(ms: number): void;
   called(call: CallOutcome): void;
+  /** A request of a job that is a call. */
   requested(outcome: RequestOutcome): void;
+  /** @param rows undefined for a listing of one job */
   listed(listing: { readonly rows: number | undefined; readonly ms: number }): void;
 }
 
