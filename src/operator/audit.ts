@@ -80,7 +80,6 @@ async function begin(store: AuditStore, key: string, intent: Omit<AuditEntry, 's
 }
 
 export interface AuditPage {
-  /** Newest first. */
   readonly entries: readonly (AuditEntry & { readonly id: string })[];
   /** Entries that cronlease did not write, with reasons. */
   readonly problems: readonly string[];

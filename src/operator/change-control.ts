@@ -173,11 +173,7 @@ function stillCounts(
   return due !== undefined && actualTime(spec, due) < until;
 }
 
-/**
- * Refuses a note or a name that is too long.
- *
- * @throws OperatorError `NoteTooLong`
- */
+/** Refuses a note or a name that is too long. Throws `OperatorError` `NoteTooLong`. */
 export function checkNote({ by, note }: { readonly by: string; readonly note: string }): void {
   for (const [what, text] of [
     ['note', note],
@@ -191,8 +187,7 @@ export function checkNote({ by, note }: { readonly by: string; readonly note: st
 
 /**
  * Refuses a planned end that is past, and one that cannot be stored: no instance could read the job's record again.
- *
- * @throws OperatorError `PastEnd`, `EndTooLate`
+ * Throws `OperatorError` `PastEnd`, `EndTooLate`.
  */
 export function checkEnd(what: 'pause' | 'acknowledgement', until: EpochMs | undefined, now: EpochMs): void {
   if (until === undefined) return;

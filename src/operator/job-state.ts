@@ -6,7 +6,6 @@ import { type Row, asideRow, decodeRow, isAtRest } from '../core/row';
 import { readRecord } from '../coordinator/ledger';
 import type { JobRowStore, LeaseState, LedgerStore, Listing } from '../lease/store';
 
-/** The state of one job, from one listing. */
 export interface JobState {
   /** Undefined: no coordinator has seen the job yet. */
   readonly row: Row | undefined;
@@ -23,7 +22,6 @@ export async function readState(store: JobRowStore, job: JobName): Promise<JobSt
   return stateIn(await store.list({ job }), job);
 }
 
-/** Like {@link readState}, from a listing that contains the job. */
 export function stateIn({ date, jobs }: Listing, job: JobName): JobState {
   const { row, control, date: seenAt = date } = jobs.get(job) ?? {};
   return {

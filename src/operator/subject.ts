@@ -21,9 +21,8 @@ export interface FileAtHand {
 }
 
 /**
- * The job of this name, if the file or the store has it. An operator may have no jobs file.
- *
- * @throws OperatorError `UnknownJob`
+ * The job of this name, if the file or the store has it. An operator may have no jobs file. Throws `OperatorError`
+ * `UnknownJob`.
  */
 export async function subjectOf(store: JobRowStore, job: string, file: FileAtHand | undefined): Promise<Subject> {
   const name = job as JobName;
@@ -32,11 +31,7 @@ export async function subjectOf(store: JobRowStore, job: string, file: FileAtHan
   return { name, spec };
 }
 
-/**
- * Asserts that the store has the job and that it was not forgotten.
- *
- * @throws OperatorError `UnknownJob`
- */
+/** Asserts that the store has the job and that it was not forgotten. Throws `OperatorError` `UnknownJob`. */
 async function assertKnown(store: JobRowStore, name: JobName, file: FileAtHand | undefined): Promise<void> {
   const listing = await store.list();
   const known = [...listing.jobs.keys()].filter((job) => !isForgotten(listing, job));

@@ -16,7 +16,6 @@ const SHUTDOWN_LIMIT_MS = 1_500;
 export interface Feed extends Pick<LoadedTelemetry, 'event' | 'called' | 'requested'> {
   /** A store whose listings are measured. */
   measured<Store extends Pick<LeaseStore, 'list'>>(store: Store): Store;
-  /** The id of the trace of a run. */
   traceId(runId: string): string | undefined;
   /** Loads the SDK. Resolves to undefined if it cannot be loaded; {@link problems} has the reason. */
   load(source: FeedSource): Promise<Telemetry | undefined>;

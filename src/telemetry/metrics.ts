@@ -15,7 +15,6 @@ import type { CallOutcome } from '../core/storage-call';
 import { type Instrument, type InstrumentName, INSTRUMENTS, type jobNames } from './instruments';
 import { type Sample, seconds } from './row-gauges';
 
-/** Counts what this process does. */
 export interface Metrics {
   event(event: CoordinatorEvent): void;
   claimed(job: JobName, stage: 'race' | 'claim', result: ClaimResult): void;
@@ -166,7 +165,6 @@ function describe(which: InstrumentName) {
   return [name, { unit, description, ...advice }] as const;
 }
 
-/** What is counted since the last export, of one metric. */
 interface Tally {
   /** @param values of the metric's attributes, in their order */
   add(count: number, ...values: readonly string[]): void;

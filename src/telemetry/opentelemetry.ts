@@ -16,7 +16,6 @@ interface Credential {
   getToken(scopes: string | string[]): Promise<{ token: string; expiresOnTimestamp: number } | null>;
 }
 
-/** What telemetry has to know of this process. */
 export interface ProcessFacts extends OwnSdk {
   readonly version: string;
   readonly deployment: string;
@@ -28,15 +27,12 @@ export interface ProcessFacts extends OwnSdk {
   readonly jobs: readonly JobName[];
   /** The service's time. */
   readonly now: () => EpochMs;
-  /** The gauges as they are now. */
   readonly samples: () => readonly Sample[];
   /** The identity that may write to Application Insights. Undefined: none is set. */
   readonly credential: Credential | undefined;
 }
 
-/** Telemetry with its SDK loaded. */
 export interface LoadedTelemetry extends Omit<Telemetry, 'swept'>, Omit<Metrics, 'handedOver'> {
-  /** The id of the run's trace. */
   traceId(runId: string): string;
   /** Sends what is left. */
   shutdown(): Promise<void>;

@@ -9,7 +9,6 @@ import { JOB_STATES } from '../core/shown-state';
 import type { JobEntry, JobList } from '../operator/views/list-jobs';
 import { type Attribute, type InstrumentName, INSTRUMENTS, type jobNames } from './instruments';
 
-/** One value of a gauge. */
 export interface Sample {
   readonly instrument: InstrumentName;
   readonly value: number;
@@ -104,7 +103,6 @@ function overdueDueTimes(spec: JobSpec, row: Row, state: JobState): number {
   return count;
 }
 
-/** The gauges of deployments, from what they report. */
 export function deploymentSamples(deployments: readonly Deployment[], now: EpochMs): readonly Sample[] {
   return deployments.flatMap(({ name, skewMs, tickedAt }): Sample[] => {
     const attributes = { 'cronlease.deployment': name };

@@ -5,7 +5,6 @@ import { BasicTracerProvider, BatchSpanProcessor, type SpanExporter } from '@ope
 import { IdSource } from './spans';
 import type { TelemetryPlan } from './settings';
 
-/** Where metrics and spans go. */
 export interface Providers {
   readonly meters: AnyMeterProvider;
   /** Undefined: spans are not wanted. */
@@ -62,7 +61,6 @@ const EXPORT_LIMIT_MS = 30_000;
 const SERIES_PER_JOB = 100;
 const NO_METERS: AnyMeterProvider = { getMeter: () => createNoopMeter() };
 
-/** The exporters of one receiver. */
 export interface Exporters {
   /** The name of the receiver, for messages. */
   readonly name: string;

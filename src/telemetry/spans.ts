@@ -55,7 +55,6 @@ interface SpanAttributes {
   readonly inner: Attributes;
 }
 
-/** What the spans of one run share. */
 interface KnownRun {
   readonly ids: RunIds;
   /** With the run's own span as the parent. */
@@ -169,7 +168,6 @@ function traceparentOf(span: ApiSpan): string {
   return formatTraceparent({ traceId, spanId, flags });
 }
 
-/** What the parts of a tick or an attempt have. */
 function innerOf({ job, key }: TracedRun): Attributes {
   return { 'cronlease.job': job.name, 'cronlease.run.id': runIdOf(job.name, key) };
 }

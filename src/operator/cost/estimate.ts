@@ -38,21 +38,17 @@ const ALERTS_EVERY_15_MINUTES = 4;
 /** A page of a listing holds this many blobs. If one is not enough, ranges of names fill their pages almost. */
 const ROWS_A_PAGE = { only: 5_000, ofSeveral: 4_900 };
 
-/** What a person says about the app, beside its jobs file. */
 export interface CostAssumptions {
-  /** Function apps with these jobs. */
   readonly deployments: number;
   readonly memoryGb: number;
   /** Instances for each deployment. */
   readonly alwaysReady: number;
-  /** How long a handler runs. */
   readonly durationMs: Millis;
   /** The number of items of the jobs that fan out, by job. */
   readonly items: ReadonlyMap<string, number>;
   readonly functionTimeoutMs: Millis;
   /** From how many places each app is asked for its health. */
   readonly availabilityPlaces: number;
-  /** Whether metrics and traces go to Application Insights. */
   readonly telemetry: boolean;
   /** Whether writes to the coordination account are logged. */
   readonly logWrites: boolean;
@@ -99,13 +95,11 @@ export interface CostPart {
 export interface CostEstimate {
   /** The worst first. */
   readonly jobs: readonly JobCost[];
-  /** What all jobs cost together, by what is billed. */
   readonly runs: readonly CostPart[];
   /** What no job has to itself. */
   readonly shared: readonly CostPart[];
   readonly jobsCost: number;
   readonly total: number;
-  /** Storage calls of all jobs and deployments. */
   readonly storageCalls: number;
   /** How many further calls a notice makes; undefined: no job notifies. */
   readonly callsPerNotice: number | undefined;
@@ -237,7 +231,6 @@ function groupCalls({ group }: JobSpec, { deployments }: CostAssumptions): CallC
 
 type Bill = Omit<CostPart, 'cost' | 'share'> & { readonly quantities: Quantities };
 
-/** What the jobs are billed for. */
 const OF_RUNS: readonly (Pick<Bill, 'item' | 'unit' | 'lowerBy'> & { readonly prices: readonly PriceName[] })[] = [
   {
     item: 'runs',

@@ -7,9 +7,7 @@ export const MONTH_DAYS = 30;
 const MONTH_MS = MONTH_DAYS * DAY_MS;
 const MONTH_SECONDS = MONTH_MS / 1_000;
 const YEAR_MS = 365 * DAY_MS;
-/** Ticks fire this often. */
 export const TICK_MS: Millis = 15_000;
-/** In a month. */
 export const MONTH_TICKS = MONTH_MS / TICK_MS;
 /**
  * The templates' ticks fire at :10, :25, :40 and :55, and hand over what is due within so many seconds. A tick stays until
@@ -24,7 +22,6 @@ const SEARCHES = { all: 5_000_000, atLeast: 1_000 };
 export interface Frequency {
   /** Due times a month, by job; for a job that is due rarely a fraction. */
   readonly dueTimes: ReadonlyMap<string, number>;
-  /** How many ticks a month find something due. */
   readonly dueTicks: number;
   /** For how many seconds a month the ticks of a deployment keep their instance busy, each for a second at least. */
   readonly tickSeconds: number;
@@ -93,7 +90,6 @@ export function countDueTimes(specs: readonly JobSpec[], after: EpochMs, load: L
   };
 }
 
-/** Jobs that are due at the same times and take equally long. */
 function alike(specs: readonly JobSpec[], { secondsOf }: Load): ReadonlyMap<string, readonly [JobSpec, ...JobSpec[]]> {
   const groups = new Map<string, [JobSpec, ...JobSpec[]]>();
   for (const spec of specs) {
@@ -137,7 +133,6 @@ class Month {
     this.#changes[last] = (this.#changes[last] ?? 0) - jobs;
   }
 
-  /** Those that find something due. */
   ticks(): { readonly due: number; readonly seconds: number } {
     return {
       due: this.#ticks.filter((stays) => stays > 0).length,
@@ -179,7 +174,6 @@ class Month {
 interface Counting {
   readonly month: Month;
   readonly budget: number;
-  /** For how long a handler runs. */
   readonly seconds: number;
   readonly jobs: number;
 }

@@ -1,4 +1,3 @@
-/** What is billed, by the name of its price. */
 export const PRICE_NAMES = [
   'onDemandGbSecond',
   'onDemandExecution',
@@ -27,7 +26,6 @@ interface Price {
   readonly per: number;
   /** Units a month that are free, once for a subscription. */
   readonly free: number;
-  /** The page of the price. */
   readonly source: string;
 }
 

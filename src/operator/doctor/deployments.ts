@@ -10,7 +10,6 @@ import { type JobList, layoutTroubles } from '../views/list-jobs';
 import { type Finding, ok, okAbout, orOk, problem, strayBlobs, warning } from './finding';
 import { SKEW_MS } from './storage';
 
-/** Checks the presences of the deployments, and whether they fit together. */
 export function checkDeployments(listed: Presences, file: JobsFile | undefined): readonly Finding[] {
   const { deployments, foreign } = deploymentsOf(listed);
   const live = deployments.filter(({ state }) => state !== 'silent');
@@ -128,7 +127,6 @@ function groups(
   return found as ReadonlyMap<string, readonly Deployment[]>;
 }
 
-/** Names the deployments that an operator keeps from claiming. */
 export function checkCordons(listed: ListedControl | undefined, presences: Presences): readonly Finding[] {
   const fleet = listed === undefined ? NO_FLEET : orForeign(() => decodeFleet(listed.metadata));
   if (fleet instanceof ForeignMetadataError) {
@@ -153,7 +151,6 @@ function oneCordon({ deployment, by, note, since }: Cordon, deployments: readonl
   return warning('cordons', deployment, `${what}, ${about}`, remedy);
 }
 
-/** Whether the accounts, this list of them and those of the deployments fit together. */
 export function checkLayouts(
   location: string,
   { layouts, missing }: Pick<JobList, 'layouts' | 'missing'>,

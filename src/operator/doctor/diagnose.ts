@@ -10,12 +10,10 @@ import { checkJobs, fileRead, noFile } from './jobs';
 import { checkStorage } from './storage';
 import { orStoreError } from '../../lease/port/call';
 
-/** The jobs file, or the reason that there is none. */
 export type FileSeen =
   | { readonly kind: 'read'; readonly source: string; readonly file: JobsFile }
   | { readonly kind: 'none' | 'wrong'; readonly reason: string };
 
-/** The rights that the caller has in one account. */
 export interface TriedAccount {
   readonly location: string;
   readonly trial: Trial;

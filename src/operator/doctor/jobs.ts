@@ -22,7 +22,6 @@ const PAGES = 4;
 /** More than two default sweeps and two ticks. */
 const LONG_MS = 3 * 60_000;
 
-/** A job whose row can be read. */
 interface SeenJob {
   readonly name: JobName;
   /** Undefined: the job is not in the file, or there is no file. */
@@ -38,7 +37,6 @@ interface View {
   readonly list: JobList;
 }
 
-/** Checks the rows and controls of all jobs, and compares them with the file. */
 export async function checkJobs(view: View): Promise<readonly Finding[]> {
   const { file, list } = view;
   const seen = list.jobs.flatMap(readable);
@@ -173,7 +171,6 @@ function checkWaiting({ name, row, listed }: SeenJob, now: EpochMs): readonly Fi
   return [problem('waiting', name, message, 'check that a deployment with this job ticks and is healthy')];
 }
 
-/** Checks for a due time that no instance claims, although the row is free. */
 function checkDue(
   { name, spec, row, listed, control }: SeenJob,
   file: JobsFile | undefined,
@@ -208,7 +205,6 @@ export function fileRead(source: string, { jobs, revision }: JobsFile): Finding 
   return ok('file', `${source} has ${counted(jobs.length, 'job')}, revision ${revision}`);
 }
 
-/** The jobs with `alertAfter`, each with its last success. */
 async function checkAlerts(store: LedgerStore, jobs: readonly SeenJob[], now: EpochMs): Promise<readonly Finding[]> {
   const alerted = jobs.flatMap((job) => (job.spec?.alertAfterMs === undefined ? [] : [{ ...job, spec: job.spec }]));
   return inParallel(alerted, (job) => checkAlert(store, job, now));

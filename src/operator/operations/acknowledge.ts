@@ -78,10 +78,8 @@ export async function acknowledge(
 }
 
 /**
- * Removes the acknowledgement of a job's incident.
- *
- * @returns the one that was removed
- * @throws OperatorError `NotAcknowledged`
+ * Removes the acknowledgement of a job's incident. Returns the one that was removed. Throws `OperatorError`
+ * `NotAcknowledged`.
  */
 export function unacknowledge(store: LeaseStore, subject: Subject, options?: ChangeOptions): Promise<Acknowledgement> {
   return changeControl(store, subject, options, (state) => {

@@ -9,7 +9,6 @@ import { recordOver, recordsBetween } from '../views/find-record';
 import { type JobState, readState } from '../job-state';
 import { OperatorError } from '../operator-error';
 
-/** What a person wants to back-fill. */
 export interface WantedBackfill {
   /** Its oldest due time, or an instant before it. */
   readonly from: EpochMs;
@@ -31,7 +30,6 @@ export interface PlannedDueTime {
 
 /** What a back-fill would do: a dry run. */
 export interface BackfillPlan {
-  /** In the order of the runs. */
   readonly dueTimes: readonly PlannedDueTime[];
   readonly running: number;
   readonly skipped: number;
@@ -43,9 +41,8 @@ export async function planBackfill(store: LeaseStore, spec: JobSpec, wanted: Wan
 }
 
 /**
- * As {@link planBackfill}, with a state that was read before.
- *
- * @throws OperatorError `NoDueTimes`, `Unseen`, `OtherSchedule`, `FutureTime`, `EmptyRange`, `TooManyDueTimes`
+ * As {@link planBackfill}, with a state that was read before. Throws `OperatorError` `NoDueTimes`, `Unseen`,
+ * `OtherSchedule`, `FutureTime`, `EmptyRange`, `TooManyDueTimes`.
  */
 export async function planIn(
   store: LeaseStore,

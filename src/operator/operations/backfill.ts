@@ -122,11 +122,7 @@ export async function startBackfill(
   });
 }
 
-/**
- * Stops the back-fill of a job. Its run in progress continues.
- *
- * @throws OperatorError `NoBackfill`
- */
+/** Stops the back-fill of a job. Its run in progress continues. Throws `OperatorError` `NoBackfill`. */
 export function stopBackfill(
   store: LeaseStore,
   subject: Subject,

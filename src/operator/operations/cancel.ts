@@ -42,9 +42,8 @@ export interface CancelledRun {
 }
 
 /**
- * Requests the cancellation of a job's run.
- *
- * @throws OperatorError `NothingRuns`; `OtherRun` if the run in progress is not the wanted one
+ * Requests the cancellation of a job's run. Throws `OperatorError` `NothingRuns`; `OtherRun` if the run in progress is
+ * not the wanted one.
  */
 export function cancelRun(
   store: LeaseStore,
@@ -76,9 +75,8 @@ export function cancelRun(
 }
 
 /**
- * Cancels a job's run. The waiting run of a job that the caller's jobs file lacks is ended at once.
- *
- * @throws as {@link cancelRun}; OperatorError `Contended`
+ * Cancels a job's run. The waiting run of a job that the caller's jobs file lacks is ended at once. Throws as {@link
+ * cancelRun}; OperatorError `Contended`.
  */
 export async function cancelOrEnd(
   desk: LeaseTaker,
@@ -92,10 +90,8 @@ export async function cancelOrEnd(
 
 /**
  * Ends the waiting run of a job that was removed from the jobs file, as cancelled: no tick looks at the job, so that a
- * request would have no effect.
- *
- * @returns false if this run is not the one in progress, or an instance holds the job
- * @throws OperatorError `Contended`
+ * request would have no effect. Returns false if this run is not the one in progress, or an instance holds the job.
+ * Throws `OperatorError` `Contended`.
  */
 async function endLeftRun(desk: LeaseTaker, job: JobName, wanted: string): Promise<boolean> {
   const listing = await desk.store.list({ job });

@@ -21,8 +21,7 @@ import { OperatorError } from '../operator-error';
 
 /**
  * Cordons a deployment: within one sweep interval it claims nothing new. What it runs continues, retries included.
- *
- * @throws OperatorError `UnknownDeployment`, `AlreadyCordoned`, `NoteTooLong`, `ControlFull`, `Contended`
+ * Throws `OperatorError` `UnknownDeployment`, `AlreadyCordoned`, `NoteTooLong`, `ControlFull`, `Contended`.
  */
 export async function cordonDeployment(
   store: LeaseStore,
@@ -44,10 +43,8 @@ export async function cordonDeployment(
 }
 
 /**
- * Lifts a deployment's cordon, whether or not the deployment still exists.
- *
- * @returns the cordon that was lifted
- * @throws OperatorError `NotCordoned`, `Contended`
+ * Lifts a deployment's cordon, whether or not the deployment still exists. Returns the cordon that was lifted. Throws
+ * `OperatorError` `NotCordoned`, `Contended`.
  */
 export async function uncordonDeployment(store: LeaseStore, deployment: string): Promise<Cordon> {
   return changeFleet(store, (fleet) => {
@@ -71,9 +68,7 @@ export async function claimingDeployments(store: LeaseStore): Promise<readonly s
 
 /**
  * Shows a notice of planned work to all. It pauses nothing: that is up to `pauseJob` for each job, with the same
- * `until`.
- *
- * @throws OperatorError `NoteTooLong`, `ControlFull`, `Contended`
+ * `until`. Throws `OperatorError` `NoteTooLong`, `ControlFull`, `Contended`.
  */
 export async function startMaintenance(
   store: LeaseStore,
@@ -96,9 +91,8 @@ export async function isPlanned(store: LeaseStore, jobs: string): Promise<boolea
 }
 
 /**
- * Ends every notice of planned work for these jobs, as the operator chose them.
- *
- * @returns the notices that were ended, if there were any
+ * Ends every notice of planned work for these jobs, as the operator chose them. Returns the notices that were ended, if
+ * there were any.
  */
 export function endMaintenance(store: LeaseStore, jobs: string): Promise<readonly Maintenance[]> {
   return changeFleet(store, (fleet, now) => {

@@ -45,9 +45,7 @@ export interface ForgetRequest {
 export interface Forgotten {
   /** The time by the storage service's clock. */
   readonly forgottenAt: EpochMs;
-  /** Whether the job had already been forgotten. */
   readonly already: boolean;
-  /** The run that this command ended. */
   readonly endedRun: string | undefined;
   /** Notices that a dead holder has left. They are not sent: no file names the receivers of the job any more. */
   readonly dropped: readonly LeftNotice[];
@@ -55,9 +53,8 @@ export interface Forgotten {
 
 /**
  * Forgets a job that was deleted from the jobs file. Its row keeps token and cursor, with the time of the deletion; its
- * control is removed; its ledger stays. Repeated, the command finishes what was interrupted. Decision 100.
- *
- * @throws OperatorError `Unseen`, `LeaseHeld`, `RunGoesOn`, `Contended`
+ * control is removed; its ledger stays. Repeated, the command finishes what was interrupted. Decision 100. Throws
+ * `OperatorError` `Unseen`, `LeaseHeld`, `RunGoesOn`, `Contended`.
  */
 export async function forgetJob(desk: LeaseTaker, { job, revision, endRun }: ForgetRequest): Promise<Forgotten> {
   const listing = await desk.store.list({ job });
@@ -177,7 +174,6 @@ async function removeControl(desk: LeaseTaker, job: JobName): Promise<void> {
   throw new OperatorError('Contended', message);
 }
 
-/** Removes the remaining pieces of fan-out runs. */
 async function removePieces(desk: LeaseTaker, job: JobName): Promise<void> {
   const { store } = desk;
   for await (const { pieces } of pagesOf((from) => store.listPieces(job, { limit: PIECES, ...from }))) {

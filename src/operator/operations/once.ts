@@ -18,7 +18,6 @@ export interface OnceKey {
   readonly content: string;
 }
 
-/** The id and the time of the request that a key names. */
 export interface Named {
   readonly id: string;
   readonly time: EpochMs;

@@ -149,7 +149,6 @@ async function forEachJob(
   };
 }
 
-/** The due times that a pause skips. */
 interface SkippedTimes {
   /** The oldest of them, nominal. */
   readonly first: readonly EpochMs[];
@@ -229,10 +228,8 @@ export async function pauseJob(
 }
 
 /**
- * Ends a job's pause now, by the storage service's clock.
- *
- * @returns the pause with its end
- * @throws OperatorError `NotPaused`
+ * Ends a job's pause now, by the storage service's clock. Returns the pause with its end. Throws `OperatorError`
+ * `NotPaused`.
  */
 export function resumeJob(
   store: LeaseStore,
@@ -246,7 +243,6 @@ export function resumeJob(
   });
 }
 
-/** A run that was claimed before the pause. */
 export interface StillRuns {
   /** Undefined: a due time is being claimed at this moment, and its run has no id yet. */
   readonly runId: string | undefined;

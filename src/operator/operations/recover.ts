@@ -45,7 +45,6 @@ const PAGE = 500;
 /** How many records of a job without a cursor are read. A failover can lose only younger ones. */
 const RECORDS_WITHOUT_CURSOR = 1_000;
 
-/** The recovery of one job, planned or carried out. */
 export type JobRecovery =
   | {
       readonly kind: 'recovered';
@@ -80,9 +79,7 @@ export interface RecoverRequest extends Omit<RecoverChoices, 'until'> {
 
 /**
  * Repairs every job after an asynchronous failover of the storage account. Stop every deployment before. Repeated, it
- * finishes what was interrupted.
- *
- * @throws OperatorError `FutureTime`
+ * finishes what was interrupted. Throws `OperatorError` `FutureTime`.
  */
 export async function recoverJobs(
   desk: LeaseTaker,
@@ -349,7 +346,6 @@ async function abandon(
   await writeEnd(desk, holding, key, { ...open, state: 'final', outcome: 'failed', reason: 'failedOver', endedAt });
 }
 
-/** The recovery of one election, planned or carried out. */
 export type ElectionRecovery =
   | {
       readonly kind: 'recovered';

@@ -66,7 +66,6 @@ export function rerun(acting: Acting, spec: JobSpec, terms: RerunTerms): Promise
   });
 }
 
-/** Makes a request under the caller's key, if there is one. */
 function named(
   acting: Acting,
   spec: JobSpec,
@@ -101,15 +100,13 @@ export interface WantedRun {
   readonly origin?: Origin | undefined;
   /** The due time of an earlier run, which the handler is to see as its own. */
   readonly rerunOf?: EpochMs | undefined;
-  /** JSON, in the place of the job's own input. */
   readonly input?: unknown;
 }
 
 /**
- * Requests a run now. The schedule does not move; a paused or disabled job runs too.
- *
- * @throws OperatorError `RunGoesOn` if overlap is `skip` and a run is in progress (nothing is written); `LeaderJob`;
- *   `TooManyManualRuns`; `InputTooLarge`, `InexactInput`
+ * Requests a run now. The schedule does not move; a paused or disabled job runs too. Throws `OperatorError` `RunGoesOn`
+ * if overlap is `skip` and a run is in progress (nothing is written); `LeaderJob`; `TooManyManualRuns`;
+ * `InputTooLarge`, `InexactInput`.
  */
 export async function requestRun(
   store: LeaseStore,
@@ -191,7 +188,6 @@ function freeTime({ control, row, now }: JobState): number {
   return Math.max(now, last + 1, ...control.manualRuns.map((request) => request.time + 1));
 }
 
-/** An earlier due time or run of a job. */
 export interface Rerun extends Pick<WantedRun, 'id' | 'origin' | 'input'> {
   /** The time of the manual run. Default: the storage service's. */
   readonly requestedAt?: EpochMs | undefined;

@@ -97,9 +97,8 @@ export async function renewHeld({ store }: LeaseTaker, { job, whose, leaseId }: 
 }
 
 /**
- * Releases the lease, once everything is written: readers take the row for settled.
- *
- * @returns whether it was still held: another instance may have the row otherwise
+ * Releases the lease, once everything is written: readers take the row for settled. Returns whether it was still held:
+ * another instance may have the row otherwise.
  */
 export async function letGo({ store }: LeaseTaker<RowStore>, { job, leaseId, etag }: Holding): Promise<boolean> {
   return (await store.release(job, leaseId, { ifMatch: etag })) === 'released';
@@ -118,9 +117,8 @@ export async function writeStretches(
 }
 
 /**
- * Ends a run in the ledger, unless the ledger has its end.
- *
- * @throws OperatorError `Contended` if another writer has continued the run meanwhile, with a higher token
+ * Ends a run in the ledger, unless the ledger has its end. Throws `OperatorError` `Contended` if another writer has
+ * continued the run meanwhile, with a higher token.
  */
 export async function writeEnd(
   { store }: LeaseTaker,

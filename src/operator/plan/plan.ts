@@ -15,7 +15,6 @@ export interface PlannedStart extends Start {
   readonly notes: readonly string[];
 }
 
-/** A minute in which several jobs start. */
 export interface PileUp {
   readonly minute: EpochMs;
   readonly jobs: number;
@@ -23,19 +22,16 @@ export interface PileUp {
   readonly groups: readonly FullGroup[];
 }
 
-/** A group of which more jobs start in one minute than may run at a time. */
 export interface FullGroup extends JobGroup {
   readonly jobs: number;
 }
 
-/** A change of clocks, and the job that it touches. */
 export interface TouchedJob {
   readonly spec: JobSpec;
   readonly change: ClockChange;
 }
 
 export interface Plan {
-  /** The first starts of the span. */
   readonly starts: readonly PlannedStart[];
   /** How many starts were counted, listed ones included. */
   readonly counted: number;
@@ -97,7 +93,6 @@ function fullGroups(jobs: Iterable<JobSpec>): readonly FullGroup[] {
     .toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** The notes of a start in a minute with many jobs, or with more of its group than run at a time. */
 function pileUpNotes({ spec }: Start, jobs: number, groups: readonly FullGroup[]): readonly string[] {
   const group = groups.find(({ name }) => name === spec.group?.name);
   return [
@@ -110,7 +105,6 @@ function pileUpNotes({ spec }: Start, jobs: number, groups: readonly FullGroup[]
   ];
 }
 
-/** The changes of clocks in a span that touch jobs, in their order. */
 function touchedIn(specs: readonly JobSpec[], from: EpochMs, to: EpochMs): readonly TouchedJob[] {
   return specs
     .filter(({ enabled }) => enabled)
@@ -148,7 +142,6 @@ export interface Start {
   readonly runsAt: EpochMs;
 }
 
-/** The due times after an instant, up to a number of them. */
 export function dueTimesAfter({ timetable }: JobSpec, after: EpochMs, count: number): readonly EpochMs[] {
   const found: EpochMs[] = [];
   let due = timetable.next(after);
@@ -204,7 +197,6 @@ function isBefore(a: Start | undefined, b: Start | undefined): boolean {
   return a.runsAt < b.runsAt || (a.runsAt === b.runsAt && byText(a.spec.name, b.spec.name) < 0);
 }
 
-/** A time of a schedule that is not due. */
 interface ExcludedStart extends Start {
   readonly by: ExcludedBy;
 }

@@ -26,7 +26,6 @@ export interface Applied {
   readonly moved: readonly JobName[];
   /** Jobs that could not move yet, with reasons. */
   readonly refused: readonly Refusal[];
-  /** The version of the layouts. */
   readonly version: number;
 }
 
@@ -38,11 +37,9 @@ interface Refusal {
 }
 
 /**
- * Puts a list of accounts in force: announces the change in every account, waits until no deployment begins a run, moves
- * each job to its account, and settles the layouts. Repeated after an interruption, it goes on where it was.
- * Decision 110.
- *
- * @throws OperatorError `AccountMissing`, `TwoRows`, `LostRow`, `Contended`
+ * Puts a list of accounts in force: announces the change in every account, waits until no deployment begins a run,
+ * moves each job to its account, and settles the layouts. Repeated after an interruption, it goes on where it was.
+ * Decision 110. Throws `OperatorError` `AccountMissing`, `TwoRows`, `LostRow`, `Contended`.
  */
 export async function applyShards(change: ShardChange): Promise<Applied> {
   const first = await surveyAccounts(change);
@@ -149,11 +146,9 @@ async function waitForDeployments({ listed, leaving, waitMs }: ShardChange, vers
   }
 }
 
-/** The way of all jobs from one store to another, of whatever kinds. */
 export interface Migration {
   readonly from: LeaseTaker;
   readonly to: LeaseTaker;
-  /** How long deployments may take to see that the jobs move: twice their longest sweep interval. */
   readonly waitMs: Millis;
   /** Whether runs that are not over are recorded as cancelled. */
   readonly endRuns: boolean;
@@ -161,7 +156,6 @@ export interface Migration {
   readonly copied: (job: JobName, records: number) => void;
 }
 
-/** What would move, and what hinders it. */
 export function surveyMigration({ from, to }: Pick<Migration, 'from' | 'to'>): Promise<Survey> {
   return surveyAccounts({ listed: [to], leaving: [from] });
 }
@@ -169,9 +163,8 @@ export function surveyMigration({ from, to }: Pick<Migration, 'from' | 'to'>): P
 /**
  * Moves all jobs. The ledger is copied first, while the jobs run. Then it is a change of the list of accounts from the
  * one store to the other: layouts in both stop new runs, each row moves with its token under its lease, and deployments
- * of the new store claim. Repeated after an interruption, it goes on where it was.
- *
- * @throws OperatorError as `applyShards`
+ * of the new store claim. Repeated after an interruption, it goes on where it was. Throws `OperatorError` as
+ * `applyShards`.
  */
 export async function migrate(migration: Migration): Promise<Applied> {
   const { from, to, waitMs, endRuns } = migration;
@@ -189,15 +182,12 @@ async function copyLedgers({ from, to, copied }: Migration): Promise<void> {
   }
 }
 
-/** The accounts that a change of the list concerns. */
 export interface Accounts {
-  /** The new list. */
   readonly listed: readonly LeaseTaker[];
   /** Those of the former list that are not in the new one. */
   readonly leaving: readonly LeaseTaker[];
 }
 
-/** One account, as it is. */
 export interface AccountSeen {
   readonly desk: LeaseTaker;
   readonly isListed: boolean;
@@ -229,9 +219,8 @@ export interface Survey {
 
 /**
  * Looks at all accounts. Unlike status, it needs each of them: a change without one could leave a job in two places.
- *
- * @throws OperatorError `AccountMissing` if a layout names an account that is not among these
- * @throws StoreError, ForeignMetadataError
+ * Throws `OperatorError` `AccountMissing` if a layout names an account that is not among these. Throws `StoreError`,
+ * `ForeignMetadataError`.
  */
 export async function surveyAccounts({ listed, leaving }: Accounts): Promise<Survey> {
   const accounts = await Promise.all([

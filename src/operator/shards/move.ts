@@ -31,17 +31,14 @@ export interface Move {
   readonly to: LeaseTaker;
   /** Whether to record a run that is not over as cancelled. */
   readonly endRuns: boolean;
-  /** How much of the job's history moves with it. */
   readonly history: History;
 }
 
 /**
  * Moves a job: its newest records, its row with its token, its control. Repeated, it finishes what was interrupted. The
  * row in the old account counts until it is marked as moved, under its lease, and the copy counts from then on. So a
- * claim that is made meanwhile finds another ETag, or this command does.
- *
- * @throws OperatorError `LeaseHeld`, `RunGoesOn`, `Contended`, `TwoRows`
- * @throws ForeignMetadataError if something else wrote the row or the control
+ * claim that is made meanwhile finds another ETag, or this command does. Throws `OperatorError` `LeaseHeld`,
+ * `RunGoesOn`, `Contended`, `TwoRows`. Throws `ForeignMetadataError` if something else wrote the row or the control.
  */
 export async function moveJob(move: Move): Promise<void> {
   const { job, from, to } = move;
@@ -247,7 +244,6 @@ export async function copyRequest(
   while (isKeyed(request) && (await copied(noteOf(request, turn)))) turn += 1;
 }
 
-/** Copies what a run that fans out has planned and done. */
 export async function copyPieces({ job, from, to }: Copy<PieceStore>, key: string): Promise<void> {
   for await (const { pieces } of pagesOf((next) => from.store.listPieces(job, { key, limit: PAGE, ...next }))) {
     await inParallel(pieces, async ({ name, summary }) => {

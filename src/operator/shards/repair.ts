@@ -15,10 +15,8 @@ interface Account {
 /**
  * Replaces layouts that something else wrote, if it is certain what was there. A single account needs none. Of several,
  * all others must have settled on this list. The deployments of the last week must have as many accounts. Everything
- * else is a change of the list, for `shards --apply`.
- *
- * @returns the locations of the accounts that were repaired
- * @throws OperatorError `LayoutUnclear`, `Contended`
+ * else is a change of the list, for `shards --apply`. Returns the locations of the accounts that were repaired. Throws
+ * `OperatorError` `LayoutUnclear`, `Contended`.
  */
 export async function repairLayouts(store: LeaseStore): Promise<readonly string[]> {
   const accounts = await Promise.all((store.accounts ?? [store]).map((one) => seen(one)));

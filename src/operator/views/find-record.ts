@@ -139,11 +139,7 @@ export interface FoundRun {
   readonly isOver: boolean;
 }
 
-/**
- * The run of a due time or manual run, or else the job's current or last run.
- *
- * @throws OperatorError `NoRun`
- */
+/** The run of a due time or manual run, or else the job's current or last run. Throws `OperatorError` `NoRun`. */
 export async function findRun(store: LeaseStore, job: JobName, time: EpochMs | undefined): Promise<FoundRun> {
   const { row, lease } = await readState(store, job);
   const current = row?.run;

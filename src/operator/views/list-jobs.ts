@@ -35,7 +35,6 @@ export interface UnreadablePart {
   readonly error: ForeignMetadataError;
 }
 
-/** The layouts of the accounts, as one listing has shown them. */
 export type LayoutsSeen = Pick<Listing, 'layout' | 'accounts'>;
 
 export interface JobList {
@@ -56,7 +55,6 @@ export async function listJobs(store: JobRowStore, specs: readonly JobSpec[]): P
   return jobsIn(await store.list(), specs);
 }
 
-/** As {@link listJobs}, from a listing. */
 export function jobsIn(listing: Listing, specs: readonly JobSpec[]): JobList {
   const { date, jobs, fleet, strays, layout, accounts, missing = [] } = listing;
   const byName = new Map(specs.map((spec) => [spec.name, spec]));

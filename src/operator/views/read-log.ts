@@ -45,7 +45,6 @@ export type TokenedEntry = (LogEntry | ThrownError) & { readonly token: number }
 export interface LogPage {
   /** In order: by attempt, and within it by time. */
   readonly entries: readonly TokenedEntry[];
-  /** Where the next page begins. */
   readonly next: string;
   /** The run has ended, and this is the last page. */
   readonly ended: boolean;
@@ -57,9 +56,7 @@ export interface LogPage {
 
 /**
  * One page of what a run has said so far, over all its attempts. To follow a run, ask again from `next` until it has
- * ended: that costs two storage calls, and one more for each log that has grown.
- *
- * @throws OperatorError `BadCursor`
+ * ended: that costs two storage calls, and one more for each log that has grown. Throws `OperatorError` `BadCursor`.
  */
 export async function readLog(
   store: LedgerStore & LogStore,

@@ -14,7 +14,6 @@ import { type JobState, asideState } from '../job-state';
 import type { JobEntry } from './list-jobs';
 import { byText } from '../../core/text';
 
-/** A run as a listing of the ledger shows it, without a read of its record. */
 export interface ListedRun {
   readonly job: JobName;
   readonly key: string;
@@ -37,7 +36,6 @@ export interface ListedRun {
 
 /** Who or what started a run, and why. Undefined: whether or not anything did. */
 export interface StartFilter {
-  /** Started by this. */
   readonly trigger?: string | undefined;
   /** Asked for by this person, or by the key of this name. */
   readonly actor?: string | undefined;
@@ -48,17 +46,13 @@ export interface StartFilter {
 }
 
 export interface RunFilter extends StartFilter {
-  /** Undefined: any. */
   readonly outcomes?: readonly string[] | undefined;
   /** Failed, timed out or stalled. */
   readonly failed?: boolean | undefined;
-  /** Due at this time or later. */
   readonly since?: EpochMs | undefined;
-  /** Due before this time. */
   readonly until?: EpochMs | undefined;
 }
 
-/** The job of a page, with what is known about it. */
 export interface PagedJob {
   readonly name: JobName;
   readonly spec: JobSpec | undefined;

@@ -124,7 +124,6 @@ async function readShown(
   }
 }
 
-/** The row of a job in a listing that contains it. */
 function rowOf(listing: Listing, job: JobName): Row | undefined {
   const row = listing.jobs.get(job)?.row;
   return row && decodeRow(row.metadata);
