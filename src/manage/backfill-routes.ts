@@ -1,5 +1,4 @@
-import { backfill, endBackfill, readBackfillStatus, shownStatus } from '../operator/operations/backfill';
-import { planBackfill } from '../operator/operations/backfill-plan';
+import { backfill, endBackfill, readBackfillStatus, planBackfill } from '../operator/operations/backfill';
 import { actingFor, specIn, subjectOf } from './acting';
 import { oneJob } from './jobs-routes';
 import { route } from './route';
@@ -16,7 +15,7 @@ export const backfillRoutes = [
     async run(office, { params }) {
       const spec = await specIn(office, params.job);
       const found = await readBackfillStatus(office.store, spec);
-      return { job: spec.name, backfill: found === undefined ? null : shownStatus(found) };
+      return { job: spec.name, backfill: found ?? null };
     },
   }),
   route({

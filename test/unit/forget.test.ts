@@ -168,8 +168,8 @@ async function backfilledAside(): Promise<{ readonly sim: RivalTicks; readonly r
   await sim.clock.advance(2 * MINUTE);
   stopAll(sim);
   await sim.clock.advance(MINUTE);
-  const { runId = '' } = (await readBackfillStatus(sim.store, job)) ?? {};
-  return { sim, runId };
+  const status = await readBackfillStatus(sim.store, job);
+  return { sim, runId: status?.runId ?? '' };
 }
 
 describe('forget', () => {

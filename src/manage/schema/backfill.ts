@@ -62,12 +62,14 @@ export const StartedBackfill = object('StartedBackfill', 'A back-fill that was s
   paused: z.boolean().describe('Whether it waits, because the job is paused or disabled.'),
   ...change,
 });
+export type StartedBackfill = z.output<typeof StartedBackfill>;
 
 export const StoppedBackfill = named(
   'StoppedBackfill',
   'A back-fill that was stopped. Its run in progress continues.',
   z.object({ job: z.string(), id: z.string(), stopped: Instant, ...change }),
 );
+export type StoppedBackfill = z.output<typeof StoppedBackfill>;
 
 export const BackfillStatus = object('BackfillStatus', 'How far a back-fill is.', {
   id: z.string(),
@@ -89,6 +91,7 @@ export const BackfillStatus = object('BackfillStatus', 'How far a back-fill is.'
   outcomes: z.record(z.string(), z.int()).describe('How many of its runs had each outcome.'),
   runId: z.string().nullable().describe('Its run in progress.'),
 });
+export type BackfillStatus = z.output<typeof BackfillStatus>;
 
 export const OneBackfill = named(
   'OneBackfill',
