@@ -100,10 +100,7 @@ export interface WantedChanges {
   readonly since?: EpochMs | undefined;
 }
 
-/**
- * One page of some changes. It ends with the listing that has enough of them, so that it may have more than `limit`, and
- * it may be short, or empty, before the end.
- */
+/** One page of some changes. It may have more than `limit`, and it may be short, or empty, before the end. */
 export async function searchAudit(
   store: AuditStore,
   { q = '', action, channel, since = 0 }: WantedChanges,

@@ -28,10 +28,7 @@ import { outcomesOf } from './views/job-status';
 /** The most characters of a note, and of a person's name. */
 export const NOTE_LENGTH = 200;
 
-/**
- * How long, and how many, manual runs that were taken stay. A failover of storage may lose only their records, and then
- * only the control shows that there was a manual run.
- */
+/** How long, and how many, manual runs that were taken stay: a failover may lose their records, but not the control. */
 const TAKEN_FOR_MS = 24 * 3_600_000;
 const TAKEN_AT_MOST = 10;
 
@@ -141,10 +138,7 @@ function tidy(control: Control, state: JobState, subject: Subject): Control {
   };
 }
 
-/**
- * Whether `alertAfter` still counts the end of a pause as a success. A pause in which nothing was due has no record, so
- * only the control shows it. Only the newest end counts.
- */
+/** Whether `alertAfter` still counts the end of a pause as a success: the newest end, which no record may show. */
 function excuses(
   { until }: Pause,
   { pauses }: Control,
@@ -185,10 +179,7 @@ export function checkNote({ by, note }: { readonly by: string; readonly note: st
   }
 }
 
-/**
- * Refuses a planned end that is past, and one that cannot be stored: no instance could read the job's record again.
- * Throws `OperatorError` `PastEnd`, `EndTooLate`.
- */
+/** Refuses an end that is past, or that no instance could read. Throws `OperatorError` `PastEnd`, `EndTooLate`. */
 export function checkEnd(what: 'pause' | 'acknowledgement', until: EpochMs | undefined, now: EpochMs): void {
   if (until === undefined) return;
   if (until <= now) {
@@ -237,10 +228,7 @@ export async function changeRecord<State extends { readonly controlEtag: ETag | 
   throw new OperatorError('Contended', `${record.title} keeps changing, because others write it: try again`);
 }
 
-/**
- * Returns whether the record was written. A call whose answer was lost counts, and so does one that the network
- * repeated.
- */
+/** Whether the record was written, also by a call whose answer was lost, or that the network repeated. */
 async function write(
   store: Pick<LeaseStore, keyof ControlStore | 'limits'>,
   { name, title, full }: Pick<CommandRecord<never>, 'name' | 'title' | 'full'>,

@@ -48,9 +48,7 @@ export type OperatorProblem =
   | 'AccountMissing'
   | 'LayoutUnclear';
 
-/**
- * A request that makes no sense in the job's present state, and was not carried out. The message describes that state.
- */
+/** A request that makes no sense in the job's present state, which the message describes. It was not carried out. */
 export class OperatorError extends Error {
   override readonly name = 'OperatorError';
 

@@ -20,10 +20,7 @@ export interface FileAtHand {
   readonly jobs: readonly JobSpec[];
 }
 
-/**
- * The job of this name, if the file or the store has it. An operator may have no jobs file. Throws `OperatorError`
- * `UnknownJob`.
- */
+/** The job of this name, if the file, if there is one, or the store has it. Throws `OperatorError` `UnknownJob`. */
 export async function subjectOf(store: JobRowStore, job: string, file: FileAtHand | undefined): Promise<Subject> {
   const name = job as JobName;
   const spec = file?.jobs.find((candidate) => candidate.name === name);

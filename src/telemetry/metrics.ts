@@ -172,12 +172,7 @@ interface Tally {
   flush(): void;
 }
 
-/**
- * Counts in its own map. The SDK makes a text of all attributes at each `add`, so that each series gets one `add` for
- * each export, and not one for each event. Decision 112.
- *
- * @param names of the attributes
- */
+/** Counts in its own map, because the SDK makes a text of all attributes at each `add`. Decision 112. */
 export function tally(counter: Counter | UpDownCounter, names: readonly string[]): Tally {
   // Emptied by each export: a series that no longer grows takes no memory here.
   let sums = new Map<string, { sum: number; readonly values: readonly string[] }>();

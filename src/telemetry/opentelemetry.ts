@@ -8,10 +8,7 @@ import type { OwnSdk, Providers } from './sdk';
 import type { TelemetryPlan } from './settings';
 import { createSpans, idsOf, remembering, unexportedSpans } from './spans';
 
-/**
- * A `TokenCredential`, as far as it is used. The type of `@azure/identity` comes with others that TypeScript 4 cannot read,
- * and this file is among those that an app sees.
- */
+/** A `TokenCredential`, as far as it is used: apps see this file, and TypeScript 4 cannot read `@azure/identity`. */
 interface Credential {
   getToken(scopes: string | string[]): Promise<{ token: string; expiresOnTimestamp: number } | null>;
 }

@@ -40,9 +40,7 @@ export class TelemetrySettingError extends Error {
   }
 }
 
-/**
- * Reads the settings. It loads nothing. Returns undefined if nothing is to be exported. Throws `TelemetrySettingError`.
- */
+/** Undefined: nothing is to be exported. Throws `TelemetrySettingError`. It loads nothing. */
 export function telemetryPlan(env: Settings): TelemetryPlan | undefined {
   const mode = modeOf(env);
   const jobs = metricsJobs(env);

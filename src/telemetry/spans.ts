@@ -218,12 +218,7 @@ export interface RunIds {
   readonly spanId: string;
 }
 
-/**
- * The ids of a run's trace, the same for every instance: one that takes the run over continues its trace although it
- * was not told, and no row has to hold an id. Decision 114.
- *
- * @param location the coordination container, because other environments may have the same jobs
- */
+/** The ids of a run's trace, the same for every instance, and others for each container, its location. Decision 114. */
 export function idsOf(location: string, runId: string): RunIds {
   const digest = hash('sha256', `cronlease\n${location}\n${runId}`);
   return { traceId: digest.slice(0, 32), spanId: digest.slice(32, 48) };

@@ -211,20 +211,14 @@ function fanOutWork(items: number): HubWork {
 /** While its required job runs, a tick checks a due time this often. */
 const CHECK_EVERY_MS: Millis = 2_000;
 
-/**
- * The listings of a due time that waits for one run of the jobs that it requires: each deployment reads their ledgers
- * before and after that run, and reads their rows during it.
- */
+/** A due time that waits lists required ledgers before and after one run of those jobs, and reads rows during it. */
 function waitCalls({ requires }: JobSpec, { deployments, durationMs }: CostAssumptions): CallCounts {
   return requires.length === 0
     ? {}
     : { listing: deployments * (2 * requires.length + Math.ceil(durationMs / CHECK_EVERY_MS)) };
 }
 
-/**
- * The calls of a run for a place in its group, if it need not wait: a write before its handler and one after it, and a
- * read if other deployments write the group, too.
- */
+/** Two writes for a place in a group, if the run need not wait, and a read if other deployments write it, too. */
 function groupCalls({ group }: JobSpec, { deployments }: CostAssumptions): CallCounts {
   return group === undefined ? {} : { write: 2, ...(deployments > 1 && { read: 1 }) };
 }

@@ -48,10 +48,7 @@ interface Count {
   readonly busySeconds: number;
 }
 
-/**
- * Counts the due times of the 30 days after an instant. Jobs of one schedule are counted once. The work is bounded,
- * however many the jobs are and however often they are due.
- */
+/** Counts the due times of the 30 days after an instant. The work is bounded, whatever the jobs are. */
 export function countDueTimes(specs: readonly JobSpec[], after: EpochMs, load: Load): Frequency {
   const enabled = specs.filter((spec) => spec.enabled);
   const timed = enabled.filter(({ kind }) => kind === 'timed');

@@ -45,12 +45,7 @@ export class PricesError extends Error {
   override readonly name = 'PricesError';
 }
 
-/**
- * Reads a file of prices.
- *
- * @param file for messages
- * @throws PricesError
- */
+/** Reads a file of prices, which `file` names in messages. Throws {@link PricesError}. */
 export function readPrices(value: unknown, file: string): Prices {
   const top = objectAt(value, file, '$', 'must be an object as in prices.json of the package');
   const given = objectAt(top['prices'], file, 'prices', 'must be an object of prices by name');

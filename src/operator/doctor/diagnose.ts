@@ -57,9 +57,7 @@ function checkRetention(store: LeaseStore, file: JobsFile | undefined): readonly
   return [ok('retention', `instances delete records and logs ${after}, with one listing a day. ${rule}`)];
 }
 
-/**
- * Whether the second place of audit entries answers. Nothing is written there, because it could not be deleted again.
- */
+/** Whether the second place of audit entries answers. Nothing is written there: it could not be deleted again. */
 export async function checkAudit(second: SecondAudit | undefined): Promise<readonly Finding[]> {
   if (second === undefined) return [];
   const page = await orStoreError(second.listAudits({ limit: 1 }));

@@ -77,10 +77,7 @@ export async function acknowledge(
   });
 }
 
-/**
- * Removes the acknowledgement of a job's incident. Returns the one that was removed. Throws `OperatorError`
- * `NotAcknowledged`.
- */
+/** Returns the acknowledgement that was removed. Throws `OperatorError` `NotAcknowledged`. */
 export function unacknowledge(store: LeaseStore, subject: Subject, options?: ChangeOptions): Promise<Acknowledgement> {
   return changeControl(store, subject, options, (state) => {
     const acknowledgement = incidentIn(subject, state)?.acknowledgement;

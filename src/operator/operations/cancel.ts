@@ -41,10 +41,7 @@ export interface CancelledRun {
   readonly endedBy: 'holder' | 'tick' | 'caller';
 }
 
-/**
- * Requests the cancellation of a job's run. Throws `OperatorError` `NothingRuns`; `OtherRun` if the run in progress is
- * not the wanted one.
- */
+/** Throws `OperatorError` `NothingRuns`; `OtherRun` if the run in progress is not the wanted one; `RunGoesOn`. */
 export function cancelRun(
   store: LeaseStore,
   subject: Subject,
@@ -74,10 +71,7 @@ export function cancelRun(
   });
 }
 
-/**
- * Cancels a job's run. The waiting run of a job that the caller's jobs file lacks is ended at once. Throws as {@link
- * cancelRun}; OperatorError `Contended`.
- */
+/** As {@link cancelRun}, but the waiting run of a job that the caller's jobs file lacks is ended at once. */
 export async function cancelOrEnd(
   desk: LeaseTaker,
   subject: Subject,

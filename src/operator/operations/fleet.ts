@@ -42,10 +42,7 @@ export async function cordonDeployment(
   });
 }
 
-/**
- * Lifts a deployment's cordon, whether or not the deployment still exists. Returns the cordon that was lifted. Throws
- * `OperatorError` `NotCordoned`, `Contended`.
- */
+/** Lifts a cordon, also of a deployment that is gone, and returns it. Throws `OperatorError` `NotCordoned`. */
 export async function uncordonDeployment(store: LeaseStore, deployment: string): Promise<Cordon> {
   return changeFleet(store, (fleet) => {
     const cordon = cordonOf(fleet, deployment);
@@ -90,10 +87,7 @@ export async function isPlanned(store: LeaseStore, jobs: string): Promise<boolea
   return maintenanceAt(fleet, now).some((one) => one.jobs === jobs);
 }
 
-/**
- * Ends every notice of planned work for these jobs, as the operator chose them. Returns the notices that were ended, if
- * there were any.
- */
+/** Ends the notices of planned work for these jobs, as the operator chose them, and returns those that it ended. */
 export function endMaintenance(store: LeaseStore, jobs: string): Promise<readonly Maintenance[]> {
   return changeFleet(store, (fleet, now) => {
     const current = maintenanceAt(fleet, now);
@@ -143,11 +137,7 @@ async function assertKnown(store: LeaseStore, deployment: string): Promise<void>
   throw new OperatorError('UnknownDeployment', message);
 }
 
-/**
- * Cordons a deployment: see `cordonDeployment`.
- *
- * @param by default: the actor
- */
+/** See {@link cordonDeployment}. */
 export function cordon(acting: Acting, deployment: string, by = acting.origin.actor): Promise<Cordoned> {
   return operate(acting, 'cordon', deployment, async () => {
     const { note = '' } = acting.origin;

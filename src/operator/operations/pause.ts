@@ -82,11 +82,7 @@ export async function pauseMany(acting: Acting, chosen: Chosen, terms: PauseTerm
   return withWork(paused, work.jobs, () => startMaintenance(acting.store, work));
 }
 
-/**
- * Resumes several jobs, and ends their planned work, even if its last job was resumed before.
- *
- * @param work the `jobs` of the planned work. Default: those of the choice
- */
+/** Resumes several jobs, and ends planned work, even if its last job runs already: `work`, or else the choice. */
 export async function resumeMany(acting: Acting, chosen: Chosen, work?: string): Promise<PausedMany> {
   const resumed = await forEachJob(chosen, (subject) => resume(acting, subject));
   const words = work ?? choiceInWords(chosen.choice);
@@ -157,11 +153,7 @@ interface SkippedTimes {
   readonly isMore: boolean;
 }
 
-/**
- * The due times of a job in a pause: none of them runs. Those that the last run kept waiting are among them.
- *
- * @param atMost how many of them to list
- */
+/** The due times of a job in a pause, of which none runs: the first `atMost`, and how many there are. */
 export function skippedTimes(
   spec: Pick<JobSpec, 'timetable' | 'offsetMs'>,
   { since, until }: Pick<Pause, 'since'> & { readonly until: EpochMs },
@@ -227,10 +219,7 @@ export async function pauseJob(
   });
 }
 
-/**
- * Ends a job's pause now, by the storage service's clock. Returns the pause with its end. Throws `OperatorError`
- * `NotPaused`.
- */
+/** Ends a job's pause now, by the storage service's clock. Throws `OperatorError` `NotPaused`. */
 export function resumeJob(
   store: LeaseStore,
   subject: Subject,

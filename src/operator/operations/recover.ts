@@ -354,10 +354,7 @@ export type ElectionRecovery =
     }
   | (Refusal & { readonly election: JobName });
 
-/**
- * Raises the token of every election in the container after an asynchronous failover of its account. Stop every program
- * that campaigns before.
- */
+/** Raises the token of every election after a failover. Stop every program that campaigns before. */
 export async function recoverElections(
   desk: LeaseTaker<ElectionStore>,
   { raiseBy, apply }: { readonly raiseBy: number; readonly apply: boolean },

@@ -15,10 +15,7 @@ import { runIdOf } from '../../core/key';
 import { endNotice, noticeId } from '../../core/notice';
 import type { EndChange, OwedNotice } from '../../core/owed-notice';
 
-/**
- * The dependencies of commands that take leases. Each call is made once; repeated, such a command finishes what it
- * began.
- */
+/** For commands that take leases. Each call is made once; repeated, such a command finishes what it began. */
 export interface LeaseTaker<Store extends RowStore = LeaseStore> {
   readonly store: Store;
   readonly clock: Clock;
@@ -96,10 +93,7 @@ export async function renewHeld({ store }: LeaseTaker, { job, whose, leaseId }: 
   if ((await store.renew(job, leaseId)) === 'lost') throw contended(whose);
 }
 
-/**
- * Releases the lease, once everything is written: readers take the row for settled. Returns whether it was still held:
- * another instance may have the row otherwise.
- */
+/** Releases the lease, once everything is written. Returns whether it was still held. */
 export async function letGo({ store }: LeaseTaker<RowStore>, { job, leaseId, etag }: Holding): Promise<boolean> {
   return (await store.release(job, leaseId, { ifMatch: etag })) === 'released';
 }
@@ -116,10 +110,7 @@ export async function writeStretches(
   });
 }
 
-/**
- * Ends a run in the ledger, unless the ledger has its end. Throws `OperatorError` `Contended` if another writer has
- * continued the run meanwhile, with a higher token.
- */
+/** Ends a run in the ledger, unless it has ended. Throws `OperatorError` `Contended` if a later attempt was written. */
 export async function writeEnd(
   { store }: LeaseTaker,
   { job, whose }: Holding,

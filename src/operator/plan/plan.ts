@@ -152,10 +152,7 @@ export function dueTimesAfter({ timetable }: JobSpec, after: EpochMs, count: num
   return found;
 }
 
-/**
- * The starts of all enabled jobs in [from, to), in their order, and for one instant by name. It keeps one start of each
- * job, however long the span is.
- */
+/** The starts of all enabled jobs in [from, to), by time and name. Keeps one of each job, however long the span is. */
 export function* startsIn(specs: readonly JobSpec[], from: EpochMs, to: EpochMs): Generator<Start, void> {
   const heap: Start[] = [];
   for (const spec of specs) {

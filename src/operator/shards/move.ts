@@ -100,9 +100,7 @@ function runGoesOn(job: JobName, run: string): OperatorError {
   );
 }
 
-/**
- * Records of the past, those that the row owes, and the pieces of a back-filled run that continues in the new account.
- */
+/** Past records, those that the row owes, and the pieces of a back-filled run that continues in the new account. */
 async function copyRecords(move: Move, row: Row | undefined, control: Control): Promise<void> {
   const { job, from, to, history } = move;
   await copyHistory({ job, from, to }, history);

@@ -30,12 +30,7 @@ export interface Explanation extends WhyAnswer, AtWork {
   readonly warnings: readonly string[];
 }
 
-/**
- * Explains the past or expected outcome of one instant of a job.
- *
- * @param job from a jobs file of this revision
- * @param time nominal
- */
+/** Explains the past or expected outcome of a nominal time of a job, whose file has this revision. */
 export async function explainTime(
   store: LeaseStore,
   job: JobSpec,
@@ -192,13 +187,7 @@ function warningsOf(job: JobSpec, revision: number, row: Row | undefined): reado
     : [`${file} than the one first seen with this revision: raise "revision" with each change`];
 }
 
-/**
- * Explains an instant of a job that the jobs file no longer has, by only row and ledger, because its schedule is not
- * known.
- *
- * @param job has no schedule
- * @param file the jobs file, for people
- */
+/** Explains an instant of a job that is not in `file`, by only row and ledger: its schedule is not known. */
 export async function explainLeft(store: LeaseStore, job: JobSpec, time: EpochMs, file: string): Promise<Explanation> {
   const { name } = job;
   // Of any revision: the schedule of the row is certainly another one.

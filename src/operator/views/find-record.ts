@@ -87,10 +87,7 @@ async function recordBefore(
   return undefined;
 }
 
-/**
- * The records of a job as listings show them, newest first, `limit` a page. A page is asked for once the ones before it
- * are used up.
- */
+/** The records of a job as listings show them, newest first. A page of `limit` is asked for once it is needed. */
 export async function* recordsIn(
   store: Pick<LedgerStore, 'listRecords'>,
   job: JobName,

@@ -100,11 +100,7 @@ interface LayoutTrouble {
   readonly isForeign: boolean;
 }
 
-/**
- * The accounts in which a deployment with the caller's list would claim nothing, and why.
- *
- * @param location the account, if only one was listed
- */
+/** Why a deployment with the caller's list claims nothing in some accounts, or in the only one, `location`. */
 export function layoutTroubles(location: string, { layout, accounts }: LayoutsSeen): readonly LayoutTrouble[] {
   const seen = accounts ?? [{ location, layout }];
   const locations = seen.map((account) => account.location);

@@ -11,11 +11,7 @@ import type { JobStatus, Overview } from '../../manage/schema/jobs';
 import type { DeploymentStatus } from '../../manage/schema/deployments';
 import { byText } from '../../core/text';
 
-/**
- * Reads the state of all jobs and deployments, by one listing of each.
- *
- * @param specs the jobs of the caller's file; jobs that only storage has are listed without their schedule
- */
+/** One listing of jobs, and one of deployments. Jobs that are in no spec are shown without their schedule. */
 export async function readOverview(store: JobRowStore & PresenceStore, specs: readonly JobSpec[]): Promise<Overview> {
   const [list, presences] = await Promise.all([listJobs(store, specs), store.listPresences()]);
   const { deployments, foreign } = deploymentsOf(presences);

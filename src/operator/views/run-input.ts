@@ -24,10 +24,7 @@ interface Wanted {
   readonly redact: Redact | undefined;
 }
 
-/**
- * The input of a run. Only that of a manual run takes a call: it is stored beside the ledger. Undefined: it had none,
- * or it can no longer be read.
- */
+/** The input of a run. Only that of a manual run takes a call. Undefined: none, or it can no longer be read. */
 export async function inputOfRun(
   store: LeaseStore,
   { job, key, spec, redact }: Wanted,

@@ -144,10 +144,7 @@ export async function pageOfRuns(
 
 const AT_ONCE = 32;
 
-/**
- * The newest time that the job may have a record of. A manual run is newer than the cursor, and a back-filled run may
- * have followed it, or it has expired.
- */
+/** The newest time that the job may have a record of. A manual or back-filled run may be newer than the cursor. */
 function newest({ row, isUnreadable, requestedAt = 0 }: PagedJob): EpochMs {
   if (row === undefined) return isUnreadable ? LATEST : requestedAt;
   const { cursor, run, claimedAt = 0, forgotten = 0 } = row;
@@ -222,10 +219,7 @@ function firstKey({ until }: RunFilter, start: PageStart | undefined): string | 
   return keys.length === 0 ? undefined : keys.reduce((a, b) => (a > b ? a : b));
 }
 
-/**
- * Prefixes of all keys from the given one on, in their order. Listings select by prefix, and a listing of all records
- * would begin with the newest one.
- */
+/** Prefixes of all keys from this one on, in order: a listing without a prefix begins with the newest record. */
 function* prefixesFrom(key: string | undefined, head: number): Generator<string> {
   if (key === undefined) {
     yield '';
@@ -247,10 +241,7 @@ function headDigits({ spec, row }: PagedJob, limit: number): number {
   return Math.min(9, Math.max(1, KEY_DIGITS - Math.ceil(Math.log10(limit * (one - other)))));
 }
 
-/**
- * Whether all records after this one are too old. A stretch of due times has the key of its oldest one, so it may come
- * after manual runs that are older than its end.
- */
+/** Whether all later records are too old. A stretch has the key of its oldest due time, but a manual run its own. */
 function endsSearch({ spec }: PagedJob, { key, scheduledFor }: ListedRun, { since }: RunFilter): boolean {
   if (since === undefined || scheduledFor >= since) return false;
   return spec?.kind !== 'timed' || parseRecordKey(key)?.request === undefined;
@@ -277,10 +268,7 @@ function passes(run: ListedRun, filter: RunFilter): boolean {
   );
 }
 
-/**
- * The runs that are not over, by their keys: that of the row, and the one that is aside. They have no record before
- * their end unless they have a second attempt.
- */
+/** The run of the row and the one that is aside, if not over. They may have no record before their second attempt. */
 function unendedRuns({ name, row, current, aside }: PagedJob): readonly ListedRun[] {
   const own = row === undefined || current === undefined ? undefined : unendedRun(name, row, current);
   const token = aside?.past.at(-1)?.token as Token | undefined;

@@ -51,12 +51,7 @@ export function shown(record: LedgerRecord, key: string, row: Row | undefined, l
   return { ...rest, outcome: outcomeOf(record, key, row, lease) };
 }
 
-/**
- * The newest ledger records of one job, or of all jobs in the listing.
- *
- * @param listing contains the jobs in question
- * @param limit the most records to return
- */
+/** The newest records of these jobs, which the listing contains: at most `limit`. */
 export async function listRuns(
   store: LedgerStore,
   jobs: readonly JobName[],
@@ -266,12 +261,7 @@ function attemptNow(row: Row, { lease, now }: JobState): ShownAttempt | undefine
   return { ...common, startedAt: started, outcome: 'running' };
 }
 
-/**
- * The records of runs that a page has listed, with their attempts, in the same order. A run in progress is read from
- * its row too.
- *
- * @param listing contains the jobs of the runs
- */
+/** The records of a page's runs, in their order. A run in progress is read from its row in the listing, too. */
 export async function recordsOf(store: LeaseStore, runs: readonly ListedRun[], listing: Listing): Promise<Runs> {
   const busy = runs.filter(({ outcome }) => outcome === 'running' || outcome === 'retrying');
   const jobs = [...new Set(busy.map(({ job }) => job))];
@@ -301,10 +291,7 @@ export async function showRun(
   return seen && completed(store, await withAtWork(store, seen, key), key);
 }
 
-/**
- * As {@link showRun}, for a run that was requested after the last sweep, maybe from another instance: one more call.
- * `isRequested`: no deployment has taken it yet.
- */
+/** As {@link showRun}, by one more call, for a run that may be requested and not taken since the last sweep. */
 export async function showRequestedRun(
   store: LeaseStore,
   job: JobName,
