@@ -4,14 +4,14 @@ import { type Action, type AuditEntry, auditKey, decodeAudit, encodeAudit } from
 import { ForeignMetadataError, orForeign } from '../core/metadata';
 import type { Origin } from '../core/origin';
 import { type AuditStore, type PageRequest, StoreError } from '../lease/store';
-import type { ChangeOptions } from './change-control';
 import { OperatorError } from './operator-error';
 import type { LeaseTaker } from './operations/take-lease';
 import { orStoreError } from '../lease/port/call';
 import { shortId } from './operations/once';
+import type { Changing } from './change-control';
 
 /** Who makes a change, where, and why: the origin has the note. `version` is that of the job's control. */
-export interface Acting extends LeaseTaker, ChangeOptions {
+export interface Acting extends LeaseTaker, Changing {
   readonly origin: Origin;
   /** Called for a change that took place, if storage did not take the end of its record. */
   readonly unrecorded?: (what: string) => void;

@@ -38,7 +38,9 @@ export interface ControlChange<Result> {
   readonly result: Result;
 }
 
-export interface ChangeOptions {
+/** Where a control is changed. */
+export interface Changing {
+  readonly store: LeaseStore;
   /** The only version of the control that may be changed: {@link controlVersion}. Undefined: any. */
   readonly version?: string | undefined;
 }
@@ -52,13 +54,12 @@ export function controlVersion({ controlEtag }: Pick<JobState, 'controlEtag'>): 
  * Reads a job's control record, changes it and writes it back. If another writer wrote meanwhile, it starts again.
  *
  * @param change throws `OperatorError` if the request makes no sense in this state; may be called more than once
- * @throws OperatorError `Changed` if the control has another version than `options` wants; `ControlFull`; `Contended`,
+ * @throws OperatorError `Changed` if the control has another version than the wanted one; `ControlFull`; `Contended`,
  *   even if the job moved to another store meanwhile
  */
 export function changeControl<Result>(
-  store: LeaseStore,
+  { store, version }: Changing,
   subject: Subject,
-  options: ChangeOptions | undefined,
   change: (state: JobState) => ControlChange<Result> | Promise<ControlChange<Result>>,
 ): Promise<Result> {
   const record = {
@@ -72,7 +73,7 @@ export function changeControl<Result>(
     created: (metadata: Metadata) => assertNotMoved(store, subject.name, metadata),
   };
   return changeRecord(store, record, async (state) => {
-    if (options?.version !== undefined && options.version !== controlVersion(state)) {
+    if (version !== undefined && version !== controlVersion(state)) {
       throw new OperatorError(
         'Changed',
         `another person has paused, resumed, requested, cancelled or acknowledged job "${subject.name}" meanwhile`,

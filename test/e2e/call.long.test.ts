@@ -47,7 +47,7 @@ it('a call is polled on after kill -9 of its holder, and its key is in no log an
   if (job === undefined) throw new Error('no job');
   const waitFor = <T>(condition: () => Promise<T>): Promise<T> =>
     vi.waitFor(condition, { timeout: 110_000, interval: 50 });
-  await waitFor(() => requestRun(store, job, { id: 'abc' }));
+  await waitFor(() => requestRun({ store }, job, { id: 'abc' }));
   await begun.promise;
   await waitFor(async () => {
     const { pieces } = await store.listPieces(job.name, { limit: 10 });

@@ -28,7 +28,7 @@ async function startRun(name: string, instances: number, input: { count: number;
   if (job === undefined) throw new Error('no job');
   const waitFor = async <T>(condition: () => T | Promise<T>): Promise<T> =>
     vi.waitFor(condition, { timeout: 90_000, interval: 50 });
-  await waitFor(() => requestRun(store, job, { id: 'abc' }));
+  await waitFor(() => requestRun({ store }, job, { id: 'abc' }));
   return {
     app,
     dev,

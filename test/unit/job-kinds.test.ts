@@ -231,9 +231,9 @@ describe.each(JOB_KINDS)('a job that is $name', (kind) => {
     const world = start({}, { schedule: '@manual' });
     await world.sim.clock.advance(MINUTE);
     const spec = jobSpec('close', '@manual');
-    await requestRun(world.sim.store, spec, { id: 'abc', input: { rows: 99 } });
+    await requestRun(world.sim, spec, { id: 'abc', input: { rows: 99 } });
     await world.sim.clock.advance(2 * MINUTE);
-    await requestRun(world.sim.store, spec, { id: 'def' });
+    await requestRun(world.sim, spec, { id: 'def' });
     await world.sim.clock.advance(2 * MINUTE);
     expect(world.works.map((work) => work.input)).toEqual([{ rows: 99 }, { rows: 7 }]);
   });

@@ -92,7 +92,7 @@ describe('a move to another store', () => {
     const ask = (store: LeaseStore, name: JobName): Promise<RequestedRun> => {
       const spec = jobSpec(name, '@manual');
       const key = { name: `of ${name}`, content: 'a request' };
-      return once(store, spec, key, (named) => requestRun(store, spec, named));
+      return once(store, spec, key, (named) => requestRun({ store }, spec, named));
     };
     const [waits, over] = JOBS as [JobName, JobName];
     const [waiting, ended] = [await ask(a, waits), await ask(a, over)];
@@ -180,7 +180,7 @@ describe('a move to another store', () => {
   it('refuses a command that began before the move and writes after it, whose job nobody reads there any more', async () => {
     const { a, b, move } = await stores();
     const name = JOBS[1] as JobName;
-    const late = changeControl(a, { name, spec: undefined }, undefined, async () => {
+    const late = changeControl({ store: a }, { name, spec: undefined }, async () => {
       await move();
       return { control: PAUSED, result: 'done' };
     });
@@ -203,7 +203,7 @@ describe('a move to another store', () => {
       },
     };
     const change = () => ({ control: PAUSED, result: 'done' });
-    expect(await changeControl(slow, { name, spec: undefined }, undefined, change)).toBe('done');
+    expect(await changeControl({ store: slow }, { name, spec: undefined }, change)).toBe('done');
     expect(decodeControl((await b.readControl(name)).control?.metadata ?? {}).pauses).toHaveLength(1);
     expect((await a.readControl(name)).control).toBeUndefined();
   });

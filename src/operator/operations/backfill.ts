@@ -16,7 +16,7 @@ import { type Origin, boundedOrigin } from '../../core/origin';
 import { isAtRest, type Row } from '../../core/row';
 import type { LeaseStore } from '../../lease/store';
 import { type Acting, operate } from '../audit';
-import { type ChangeOptions, changeControl } from '../change-control';
+import { changeControl, type Changing } from '../change-control';
 import { type JobState, asideRunId, currentRun, readState } from '../job-state';
 import { OperatorError } from '../operator-error';
 import type { BackfillStatus, StartedBackfill, StoppedBackfill } from '../../manage/schema/backfill';
@@ -27,16 +27,16 @@ import { shortId } from './once';
 type OfChange = 'job' | 'recorded';
 
 export function backfill(acting: Acting, spec: JobSpec, wanted: WantedBackfill): Promise<StartedBackfill> {
-  const { store, origin } = acting;
+  const { origin } = acting;
   return operate(acting, 'backfill', spec.name, async () => {
-    const after = await startBackfill(store, spec, { ...wanted, id: shortId(), origin }, acting);
+    const after = await startBackfill(acting, spec, { ...wanted, id: shortId(), origin });
     return { answer: { job: spec.name, ...after }, after };
   });
 }
 
 export function endBackfill(acting: Acting, { name, spec }: Subject): Promise<StoppedBackfill> {
   return operate(acting, 'backfill', name, async () => {
-    const after = await stopBackfill(acting.store, { name, spec }, acting);
+    const after = await stopBackfill(acting, { name, spec });
     return { answer: { job: name, ...after }, before: { id: after.id }, after };
   });
 }
@@ -48,13 +48,12 @@ export function endBackfill(acting: Acting, { name, spec }: Subject): Promise<St
  * @throws OperatorError as `planBackfill`; `BackfillGoesOn`, `NothingToRun`
  */
 export async function startBackfill(
-  store: LeaseStore,
+  changing: Changing,
   spec: JobSpec,
   wanted: WantedBackfill & { readonly id: string; readonly origin: Origin },
-  options?: ChangeOptions,
 ): Promise<Omit<StartedBackfill, OfChange>> {
   const { id, origin, order, includeSucceeded } = wanted;
-  return changeControl(store, { name: spec.name, spec }, options, async (state) => {
+  return changeControl(changing, { name: spec.name, spec }, async (state) => {
     const { control, now } = state;
     const before = control.backfill;
     const started = ({ from, through }: Backfill, { running, skipped }: BackfillPlan) => ({
@@ -65,7 +64,7 @@ export async function startBackfill(
       skipped,
       paused: !spec.enabled || currentPause(control, now) !== undefined,
     });
-    const plan = await planIn(store, spec, wanted, state);
+    const plan = await planIn(changing.store, spec, wanted, state);
     // An earlier call that reported a refusal has written it.
     if (before?.id === id) return { control: undefined, result: started(before, plan) };
     if (before !== undefined && !OVER.includes(stateOf(spec, before, state))) {
@@ -94,12 +93,8 @@ export async function startBackfill(
 }
 
 /** Stops the back-fill of a job. Its run in progress continues. Throws `OperatorError` `NoBackfill`. */
-export function stopBackfill(
-  store: LeaseStore,
-  subject: Subject,
-  options?: ChangeOptions,
-): Promise<Omit<StoppedBackfill, OfChange>> {
-  return changeControl(store, subject, options, ({ control, row, now }) => {
+export function stopBackfill(changing: Changing, subject: Subject): Promise<Omit<StoppedBackfill, OfChange>> {
+  return changeControl(changing, subject, ({ control, row, now }) => {
     const { backfill } = control;
     const isLeft = subject.spec === undefined || progressLeft(subject.spec, backfill, row?.backfill);
     if (backfill === undefined || backfill.stopped !== undefined || !isLeft) {

@@ -22,35 +22,44 @@ import { OperatorError } from '../operator-error';
 /**
  * Cordons a deployment: within one sweep interval it claims nothing new. What it runs continues, retries included.
  * Throws `OperatorError` `UnknownDeployment`, `AlreadyCordoned`, `NoteTooLong`, `ControlFull`, `Contended`.
+ *
+ * @param by default: the actor
  */
-export async function cordonDeployment(
-  store: LeaseStore,
-  deployment: string,
-  { by, note }: Pick<Cordon, 'by' | 'note'>,
-): Promise<Cordon> {
-  checkNote({ by, note });
-  await assertKnown(store, deployment);
-  return changeFleet(store, (fleet, now) => {
-    const known = cordonOf(fleet, deployment);
-    if (known !== undefined) {
-      const since = new Date(known.since).toISOString();
-      const message = `deployment "${deployment}" has been cordoned since ${since} by ${known.by}: ${known.note}`;
-      throw new OperatorError('AlreadyCordoned', message);
-    }
-    const cordon: Cordon = { deployment, by, note, since: now };
-    return { fleet: { ...fleet, cordons: [...fleet.cordons, cordon] }, result: cordon };
+export function cordon(acting: Acting, deployment: string, by = acting.origin.actor): Promise<Cordoned> {
+  const { store, origin } = acting;
+  const { note = '' } = origin;
+  return operate(acting, 'cordon', deployment, async () => {
+    checkNote({ by, note });
+    await assertKnown(store, deployment);
+    return changeFleet(store, (fleet, now) => {
+      const known = cordonOf(fleet, deployment);
+      if (known !== undefined) {
+        const since = new Date(known.since).toISOString();
+        const message = `deployment "${deployment}" has been cordoned since ${since} by ${known.by}: ${known.note}`;
+        throw new OperatorError('AlreadyCordoned', message);
+      }
+      const made: Cordon = { deployment, by, note, since: now };
+      const result = { answer: { deployment, cordon: shown(made) }, after: shown(made) };
+      return { fleet: { ...fleet, cordons: [...fleet.cordons, made] }, result };
+    });
   });
 }
 
-/** Lifts a cordon, also of a deployment that is gone, and returns it. Throws `OperatorError` `NotCordoned`. */
-export async function uncordonDeployment(store: LeaseStore, deployment: string): Promise<Cordon> {
-  return changeFleet(store, (fleet) => {
-    const cordon = cordonOf(fleet, deployment);
-    if (cordon === undefined) {
-      throw new OperatorError('NotCordoned', `deployment "${deployment}" is not cordoned`);
-    }
-    return { fleet: { ...fleet, cordons: fleet.cordons.filter((other) => other !== cordon) }, result: cordon };
-  });
+/** Lifts a cordon, also of a deployment that is gone. Throws `OperatorError` `NotCordoned`, `Contended`. */
+export function uncordon(acting: Acting, deployment: string): Promise<Cordoned> {
+  return operate(acting, 'uncordon', deployment, () =>
+    changeFleet(acting.store, (fleet) => {
+      const lifted = cordonOf(fleet, deployment);
+      if (lifted === undefined) throw new OperatorError('NotCordoned', `deployment "${deployment}" is not cordoned`);
+      const cordons = fleet.cordons.filter((other) => other !== lifted);
+      const result = { answer: { deployment, cordon: shown(lifted) }, before: shown(lifted), after: null };
+      return { fleet: { ...fleet, cordons }, result };
+    }),
+  );
+}
+
+function shown({ by, note, since }: Cordon): Cordoned['cordon'] {
+  return { by, note, since: isoOf(since) };
 }
 
 /** The live deployments that may claim, by name. */
@@ -135,24 +144,4 @@ async function assertKnown(store: LeaseStore, deployment: string): Promise<void>
   const list = known.length === 0 ? 'None has reported a tick in the last week.' : `Known: ${known.join(', ')}.`;
   const message = `there is no deployment ${JSON.stringify(deployment)} in ${store.location}.${hint} ${list}`;
   throw new OperatorError('UnknownDeployment', message);
-}
-
-/** See {@link cordonDeployment}. */
-export function cordon(acting: Acting, deployment: string, by = acting.origin.actor): Promise<Cordoned> {
-  return operate(acting, 'cordon', deployment, async () => {
-    const { note = '' } = acting.origin;
-    const made = shown(await cordonDeployment(acting.store, deployment, { by, note }));
-    return { answer: { deployment, cordon: made }, after: made };
-  });
-}
-
-export function uncordon(acting: Acting, deployment: string): Promise<Cordoned> {
-  return operate(acting, 'uncordon', deployment, async () => {
-    const lifted = shown(await uncordonDeployment(acting.store, deployment));
-    return { answer: { deployment, cordon: lifted }, before: lifted, after: null };
-  });
-}
-
-function shown({ by, note, since }: Cordon): Cordoned['cordon'] {
-  return { by, note, since: isoOf(since) };
 }

@@ -12,7 +12,7 @@ import type { LeaseStore, MissingAccount } from '../../lease/store';
 import type { Paused, PausedMany } from '../../manage/schema/actions';
 import type { Pause as ShownPause } from '../../manage/schema/jobs';
 import { type Acting, operate } from '../audit';
-import { type ChangeOptions, changeControl, checkEnd, checkNote } from '../change-control';
+import { changeControl, checkEnd, checkNote } from '../change-control';
 import { currentRun, readState } from '../job-state';
 import { OperatorError, orRefusal } from '../operator-error';
 import type { Subject } from '../subject';
@@ -36,20 +36,43 @@ export function shownPause({ by, note, since, until }: Pause): ShownPause {
   return { by, note, since: isoOf(since), until: isoOrNull(until) };
 }
 
+/**
+ * Pauses a job from now on, by the storage service's clock. A run that is already claimed continues, unless it was claimed
+ * early: {@link stillRuns}. Throws `OperatorError` `AlreadyPaused`, `NoteTooLong`, `PastEnd`, `EndTooLate`,
+ * `ControlFull`.
+ */
 export function pause(acting: Acting, subject: Subject, terms: PauseTerms): Promise<Paused> {
-  return operate(acting, 'pause', subject.name, async () => {
+  return operate(acting, 'pause', subject.name, () => {
     const until = terms.untilIn(subject.spec?.timeZone ?? 'UTC');
-    const made = shownPause(await pauseJob(acting.store, subject, { ...whoOf(acting, terms), until }, acting));
-    return { answer: { job: subject.name, pause: made }, after: made };
+    const who = whoOf(acting, terms);
+    checkNote(who);
+    return changeControl(acting, subject, ({ control, now }) => {
+      const open = currentPause(control, now);
+      if (open !== undefined) {
+        const since = `since ${new Date(open.since).toISOString()} by ${open.by}: ${open.note}`;
+        throw new OperatorError('AlreadyPaused', `job "${subject.name}" is paused already, ${since}`);
+      }
+      checkEnd('pause', until, now);
+      const made: Pause = { ...who, since: now, until };
+      const after = shownPause(made);
+      const result = { answer: { job: subject.name, pause: after }, after };
+      return { control: { ...control, pauses: [...control.pauses, made] }, result };
+    });
   });
 }
 
+/** Ends a job's pause now, by the storage service's clock. Throws `OperatorError` `NotPaused`. */
 export function resume(acting: Acting, subject: Subject): Promise<Paused> {
-  return operate(acting, 'resume', subject.name, async () => {
-    const ended = await resumeJob(acting.store, subject, acting);
-    const after = shownPause(ended);
-    return { answer: { job: subject.name, pause: after }, before: shownPause({ ...ended, until: undefined }), after };
-  });
+  return operate(acting, 'resume', subject.name, () =>
+    changeControl(acting, subject, ({ control, now }) => {
+      const open = currentPause(control, now);
+      if (open === undefined) throw new OperatorError('NotPaused', `job "${subject.name}" is not paused`);
+      const before = shownPause({ ...open, until: undefined });
+      const after = shownPause({ ...open, until: Math.max(now, open.since) });
+      const result = { answer: { job: subject.name, pause: after }, before, after };
+      return { control: endPauses(control, now), result };
+    }),
+  );
 }
 
 /** Which jobs an operator chose, the same words for the same choice: the end of planned work finds its beginning by it. */
@@ -191,45 +214,6 @@ async function isRun(store: LeaseStore, name: JobName, key: string): Promise<boo
   const found = await recordOf(store, name, key);
   if (found !== undefined) return !UNRUN_OUTCOMES.some((outcome) => outcome === found.record.outcome);
   return (await currentRun(store, name, await readState(store, name))) === runIdOf(name, key);
-}
-
-/**
- * Pauses a job from now on, by the storage service's clock. A run that is already claimed continues, unless it was claimed
- * early: {@link stillRuns}.
- *
- * @param pause.until when the pause is to end by itself
- * @throws OperatorError `AlreadyPaused`, `NoteTooLong`, `PastEnd`, `EndTooLate`, `ControlFull`
- */
-export async function pauseJob(
-  store: LeaseStore,
-  subject: Subject,
-  { by, note, until }: Pick<Pause, 'by' | 'note'> & Partial<Pick<Pause, 'until'>>,
-  options?: ChangeOptions,
-): Promise<Pause> {
-  checkNote({ by, note });
-  return changeControl(store, subject, options, ({ control, now }) => {
-    const open = currentPause(control, now);
-    if (open !== undefined) {
-      const who = `since ${new Date(open.since).toISOString()} by ${open.by}: ${open.note}`;
-      throw new OperatorError('AlreadyPaused', `job "${subject.name}" is paused already, ${who}`);
-    }
-    checkEnd('pause', until, now);
-    const pause: Pause = { by, note, since: now, until };
-    return { control: { ...control, pauses: [...control.pauses, pause] }, result: pause };
-  });
-}
-
-/** Ends a job's pause now, by the storage service's clock. Throws `OperatorError` `NotPaused`. */
-export function resumeJob(
-  store: LeaseStore,
-  subject: Subject,
-  options?: ChangeOptions,
-): Promise<Pause & { readonly until: number }> {
-  return changeControl(store, subject, options, ({ control, now }) => {
-    const open = currentPause(control, now);
-    if (open === undefined) throw new OperatorError('NotPaused', `job "${subject.name}" is not paused`);
-    return { control: endPauses(control, now), result: { ...open, until: Math.max(now, open.since) } };
-  });
 }
 
 export interface StillRuns {

@@ -9,7 +9,7 @@ import { type Named, once, type RequestedRun, shortId } from './once';
 import { type ManualRun, currentPause, pendingManualRuns } from '../../core/control';
 import { type Asked, type Origin, boundedOrigin } from '../../core/origin';
 import type { LeaseStore } from '../../lease/store';
-import { type ChangeOptions, changeControl } from '../change-control';
+import { changeControl, type Changing } from '../change-control';
 import { type JobState, currentRun, asideRunId } from '../job-state';
 import { inexactInteger } from '../../core/inexact';
 import { OperatorError } from '../operator-error';
@@ -34,31 +34,32 @@ export interface RerunTerms extends RunTerms {
 }
 
 export function run(acting: Acting, spec: JobSpec, { input, idempotencyKey }: RunTerms): Promise<Requested> {
-  const { store, origin } = acting;
+  const { origin } = acting;
   return operate(acting, 'run', spec.name, async () => {
     const content = ['run', { input, note: origin.note }];
     const made = await named(acting, spec, { idempotencyKey, content }, (name) =>
-      requestRun(store, spec, { ...name, origin, input }, acting),
+      requestRun(acting, spec, { ...name, origin, input }),
     );
     return { answer: requested(spec, made), after: asked(made, input) };
   });
 }
 
 export function rerun(acting: Acting, spec: JobSpec, terms: RerunTerms): Promise<Requested> {
-  const { store, origin } = acting;
+  const { origin } = acting;
   const { time, revision, input, idempotencyKey } = terms;
   return operate(acting, 'rerun', spec.name, async () => {
     let { runId } = terms;
     const earlier = parseRecordKey(parseRunId(runId ?? '')?.key ?? '');
     const content = ['rerun', runId ?? time, { input, note: origin.note }];
     const made = await named(acting, spec, { idempotencyKey, content }, async ({ id, time: requestedAt }) => {
-      const { of, ...request } = await requestRerun(
-        store,
-        spec,
-        revision,
-        { time, request: earlier?.request, id, requestedAt, origin, input },
-        acting,
-      );
+      const { of, ...request } = await requestRerun(acting, spec, revision, {
+        time,
+        request: earlier?.request,
+        id,
+        requestedAt,
+        origin,
+        input,
+      });
       runId ??= of;
       return request;
     });
@@ -109,11 +110,11 @@ export interface WantedRun {
  * `InputTooLarge`, `InexactInput`.
  */
 export async function requestRun(
-  store: LeaseStore,
+  changing: Changing,
   spec: JobSpec,
   { id, time, origin, rerunOf, input }: WantedRun,
-  options?: ChangeOptions,
 ): Promise<RequestedRun> {
+  const { store } = changing;
   const { name } = spec;
   if (spec.kind === 'always') {
     const message = `job "${name}" is a leader job (@always): it runs all the time, and takes no manual runs`;
@@ -127,7 +128,7 @@ export async function requestRun(
     ...given({ rerunOf }),
     ...(body === undefined ? {} : { hasInput: true }),
   };
-  return changeControl(store, { name, spec }, options, async (state) => {
+  return changeControl(changing, { name, spec }, async (state) => {
     const { control, row } = state;
     const waiting = pendingManualRuns(control, row?.manualTaken ?? 0);
     const result = ({ number, time }: ManualRun): RequestedRun => ({
@@ -207,19 +208,19 @@ export interface Rerun extends Pick<WantedRun, 'id' | 'origin' | 'input'> {
  *   `requestRun`
  */
 export async function requestRerun(
-  store: LeaseStore,
+  changing: Changing,
   spec: JobSpec,
   revision: number,
   { time, request, id, requestedAt, origin, input }: Rerun,
-  options?: ChangeOptions,
 ): Promise<RequestedRun & { readonly of: string }> {
+  const { store } = changing;
   const found = await runOf(store, await explainTime(store, spec, revision, time), request);
   refuse(found);
   const rerunOf = found.record?.rerunOf === undefined ? time : Date.parse(found.record.rerunOf);
   const former = input === undefined ? await formerInput(store, found) : input;
   const wanted = { id, time: requestedAt, origin, rerunOf, input: former };
   const of = found.record?.runId ?? runIdOf(spec.name, recordKey(time));
-  return { ...(await requestRun(store, spec, wanted, options)), of };
+  return { ...(await requestRun(changing, spec, wanted)), of };
 }
 
 /** The same for the run of a request, if there is one: the time may have another run, which is over. */
