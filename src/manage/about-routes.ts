@@ -3,7 +3,7 @@ import { isObject } from '../core/metadata';
 import { isProven } from '../core/origin';
 import { redactJson } from '../core/redact';
 import { listAudit, searchAudit } from '../operator/audit';
-import { repairLayout } from '../operator/shards/repair';
+import { repairLayout } from '../operator/shards/apply';
 import { actingFor } from './acting';
 import { readCursor, writeCursor } from './cursor';
 import { RequestError } from './problem';

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { deploymentsOf } from '../operator/views/deployments';
+import { deploymentsOf } from '../operator/views/overview';
 import { jobsIn } from '../operator/views/list-jobs';
 import { type Instrument, type InstrumentName, INSTRUMENTS, jobNames } from '../telemetry/instruments';
 import { type Sample, deploymentSamples, rowSamples } from '../telemetry/row-gauges';

@@ -4,10 +4,17 @@ import type { JobName } from '../core/brand';
 import { TRIGGERS } from '../core/outcome';
 import { parseRecordKey, parseRunId } from '../core/key';
 import { tookMs } from '../core/record';
-import { type ShownRecord, showRequestedRun, showRun, errorLine, errorLines } from '../operator/views/runs';
+import {
+  type ShownRecord,
+  showRequestedRun,
+  showRun,
+  errorLine,
+  errorLines,
+  type ShownInput,
+  inputOfRun,
+} from '../operator/views/runs';
 import { readLog } from '../operator/views/read-log';
 import { type ListedRun, type PageStart, pageOfRuns, pagedJob } from '../operator/views/run-pages';
-import { type ShownInput, inputOfRun } from '../operator/views/run-input';
 import { readCursor, writeCursor, wrongCursor } from './cursor';
 import { entriesOf, entryOf } from './jobs-routes';
 import { RequestError } from './problem';

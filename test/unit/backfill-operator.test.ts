@@ -131,7 +131,7 @@ describe('a back-fill that a person starts', () => {
     expect(await readBackfillStatus(sim.store, spec)).toMatchObject({ state: 'active', dueTimes: 3, left: 3, origin });
     await sim.clock.advance(MINUTE);
     expect(await readBackfillStatus(sim.store, spec)).toMatchObject({
-      ...{ state: 'done', left: 0, skipped: 1, outcomes: { succeeded: 2 }, runId: undefined },
+      ...{ state: 'done', left: 0, skipped: 1, outcomes: { succeeded: 2 }, runId: null },
     });
     await expect(startBackfill(sim, spec, { ...WANTED, id: 'again', origin })).rejects.toMatchObject({
       code: 'NothingToRun',

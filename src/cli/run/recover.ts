@@ -8,7 +8,7 @@ import {
   type JobRecovery,
   recoverJobs,
 } from '../../operator/operations/recover';
-import { deploymentsOf } from '../../operator/views/deployments';
+import { deploymentsOf } from '../../operator/views/overview';
 import { UsageError } from '../cli-error';
 import { type FileOptions, loadFile } from '../jobs-file';
 import { NO, OK, print, printJson, style, warn } from '../output';

@@ -12,8 +12,8 @@ import {
   type Misplaced,
   type Survey,
   surveyAccounts,
+  repairLayout,
 } from '../../operator/shards/apply';
-import { repairLayout } from '../../operator/shards/repair';
 import { CliError, UsageError } from '../cli-error';
 import { NO, OK, print, printJson, style } from '../output';
 import { deskOf, openAccounts } from '../storage';

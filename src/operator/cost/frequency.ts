@@ -42,12 +42,6 @@ export interface Load {
   readonly secondsOf: (spec: JobSpec) => number;
 }
 
-interface Count {
-  readonly perMonth: number;
-  readonly isWhole: boolean;
-  readonly busySeconds: number;
-}
-
 /** Counts the due times of the 30 days after an instant. The work is bounded, whatever the jobs are. */
 export function countDueTimes(specs: readonly JobSpec[], after: EpochMs, load: Load): Frequency {
   const enabled = specs.filter((spec) => spec.enabled);
@@ -58,9 +52,13 @@ export function countDueTimes(specs: readonly JobSpec[], after: EpochMs, load: L
   const busySeconds = new Map<string, number>();
   let extrapolated = 0;
   let busiest = 0;
-  for (const jobs of alike(timed, load).values()) {
+  const { secondsOf } = load;
+  // Those that are due at the same times and take equally long are counted once.
+  const alike = Map.groupBy(timed, (spec) => `${spec.scheduleHash} ${spec.offsetMs} ${secondsOf(spec)}`);
+  for (const jobs of alike.values()) {
     const [spec] = jobs;
-    const count = countOf(spec, { month, budget, seconds: load.secondsOf(spec), jobs: jobs.length });
+    if (spec === undefined) continue;
+    const count = countOf(spec, { month, budget, seconds: secondsOf(spec), jobs: jobs.length });
     for (const { name } of jobs) {
       dueTimes.set(name, count.perMonth);
       busySeconds.set(name, count.busySeconds);
@@ -85,17 +83,6 @@ export function countDueTimes(specs: readonly JobSpec[], after: EpochMs, load: L
     activeSeconds: month.activeSeconds(load.deployments),
     handOver: month.handOver(load.deployments),
   };
-}
-
-function alike(specs: readonly JobSpec[], { secondsOf }: Load): ReadonlyMap<string, readonly [JobSpec, ...JobSpec[]]> {
-  const groups = new Map<string, [JobSpec, ...JobSpec[]]>();
-  for (const spec of specs) {
-    const key = `${spec.scheduleHash} ${spec.offsetMs} ${secondsOf(spec)}`;
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, [spec]);
-    else group.push(spec);
-  }
-  return groups;
 }
 
 /** The ticks that find something due, with the seconds for which they stay, and how many runs keep an instance busy. */
@@ -166,6 +153,12 @@ class Month {
     const { runs, orchestrations, activities, turns } = all;
     return { orchestrations: orchestrations / runs, activities: activities / runs, turns: turns / runs };
   }
+}
+
+interface Count {
+  readonly perMonth: number;
+  readonly isWhole: boolean;
+  readonly busySeconds: number;
 }
 
 interface Counting {

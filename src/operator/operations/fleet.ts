@@ -16,7 +16,7 @@ import type { LeaseStore } from '../../lease/store';
 import type { Cordoned } from '../../manage/schema/deployments';
 import { type Acting, operate } from '../audit';
 import { changeRecord, checkNote } from '../change-control';
-import { deploymentsOf } from '../views/deployments';
+import { deploymentsOf } from '../views/overview';
 import { OperatorError } from '../operator-error';
 
 /**
@@ -45,7 +45,7 @@ export function cordon(acting: Acting, deployment: string, by = acting.origin.ac
   });
 }
 
-/** Lifts a cordon, also of a deployment that is gone. Throws `OperatorError` `NotCordoned`, `Contended`. */
+/** Lifts a cordon, even if its deployment no longer exists. Throws `OperatorError` `NotCordoned`, `Contended`. */
 export function uncordon(acting: Acting, deployment: string): Promise<Cordoned> {
   return operate(acting, 'uncordon', deployment, () =>
     changeFleet(acting.store, (fleet) => {

@@ -94,15 +94,11 @@ function fullGroups(jobs: Iterable<JobSpec>): readonly FullGroup[] {
 }
 
 function pileUpNotes({ spec }: Start, jobs: number, groups: readonly FullGroup[]): readonly string[] {
+  const notes = jobs < MANY ? [] : [`${jobs} jobs start in this minute`];
   const group = groups.find(({ name }) => name === spec.group?.name);
-  return [
-    ...(jobs < MANY ? [] : [`${jobs} jobs start in this minute`]),
-    ...(group === undefined
-      ? []
-      : [
-          `${group.jobs} jobs of group "${group.name}", which run ${group.maxParallel} at a time, start in this minute`,
-        ]),
-  ];
+  if (group === undefined) return notes;
+  const { name, maxParallel } = group;
+  return [...notes, `${group.jobs} jobs of group "${name}", which run ${maxParallel} at a time, start in this minute`];
 }
 
 function touchedIn(specs: readonly JobSpec[], from: EpochMs, to: EpochMs): readonly TouchedJob[] {

@@ -19,15 +19,15 @@ export interface ListedRun {
   readonly key: string;
   readonly runId: string;
   readonly scheduledFor: EpochMs;
-  readonly through: EpochMs | undefined;
+  readonly through?: EpochMs | undefined;
   readonly count: number | undefined;
   readonly outcome: Outcome | 'running' | 'retrying';
-  readonly reason: string | undefined;
+  readonly reason?: string | undefined;
   readonly trigger: string | undefined;
   readonly token: number | undefined;
   readonly startedAt: EpochMs | undefined;
-  readonly endedAt: EpochMs | undefined;
-  readonly latenessMs: Millis | undefined;
+  readonly endedAt?: EpochMs | undefined;
+  readonly latenessMs?: Millis | undefined;
   /** How long it waited between its attempts. */
   readonly waitedMs: Millis;
   readonly origin: Origin | undefined;
@@ -151,24 +151,20 @@ function newest({ row, isUnreadable, requestedAt = 0 }: PagedJob): EpochMs {
   return Math.max(cursor, run?.scheduledFor ?? 0, claimedAt, forgotten, requestedAt);
 }
 
-interface Searched {
-  readonly runs: readonly ListedRun[];
-  /** The last record that was looked at, if there may be more; undefined: all were seen. */
-  readonly stoppedAt: PageStart | undefined;
-}
-
-/** The first runs of a job after `start` that pass the filter: one more than the limit where there are more. */
+/**
+ * The first runs of a job after `start` that pass the filter: one more than the limit where there are more. `stoppedAt`
+ * is the last record that was looked at, if there may be more.
+ */
 async function search(
   store: LedgerStore,
   job: PagedJob,
   filter: RunFilter,
   { limit, start }: { readonly limit: number; readonly start: PageStart | undefined },
-): Promise<Searched> {
+): Promise<{ readonly runs: readonly ListedRun[]; readonly stoppedAt?: PageStart | undefined }> {
   const runs: ListedRun[] = [];
   const pending = [...unendedRuns(job)];
   const take = (run: ListedRun): void => {
-    if (!isBefore(start ?? BEFORE_ALL, run) || !passes(run, filter)) return;
-    runs.push(run);
+    if (isBefore(start ?? BEFORE_ALL, run) && passes(run, filter)) runs.push(run);
   };
   let last: string | undefined;
   let isOver = false;
@@ -182,11 +178,7 @@ async function search(
       }
       if (listings >= LISTINGS && last !== undefined) return { runs, stoppedAt: at(job, last) };
       const few = isSelective(filter) || first !== undefined ? RECORDS : limit + 1;
-      const request = {
-        prefix,
-        limit: Math.min(RECORDS, few),
-        ...given({ continuation }),
-      };
+      const request = { prefix, limit: Math.min(RECORDS, few), ...given({ continuation }) };
       const page = await store.listRecords(job.name, request);
       if (page.records.length > 0) listings += 1;
       for (const record of page.records) {
@@ -204,7 +196,7 @@ async function search(
     } while (continuation !== undefined);
   }
   for (const open of pending) take(open);
-  return { runs, stoppedAt: undefined };
+  return { runs };
 }
 
 const BEFORE_ALL: PageStart = { key: '', job: '' };
@@ -289,15 +281,11 @@ function unendedRun(
     key,
     runId: runIdOf(name, key),
     scheduledFor,
-    through: undefined,
     count: 1,
     outcome,
-    reason: undefined,
     trigger,
     token,
     startedAt,
-    endedAt: undefined,
-    latenessMs: undefined,
     waitedMs: 0,
     origin,
     rerunOf,
