@@ -1,11 +1,12 @@
 import type { ContainerClient } from '@azure/storage-blob';
 import type { EpochMs } from '../../core/brand';
+import { pagesOf } from '../../lease/pages';
 import type { Condition, Entries, Head, Logs } from '../port';
 import { type Ask, NO } from './ask';
 import { download, downloadPart } from './download';
 import { strayNotes } from './list-all';
 import { type Folder, quoted } from './layout';
-import { type AskPage, pagesFrom } from './listing';
+import type { AskPage } from './listing';
 import type { ListedBlob } from './listing-xml';
 
 /** Entries as whole blobs, each written by one conditional PUT and read by one GET. */
@@ -37,15 +38,16 @@ export function entriesIn(container: ContainerClient, ask: Ask, askPage: AskPage
     },
     async page({ keys, what, prefix = '', limit, continuation, options }) {
       const request = { prefix: keys.prefix + prefix, limit, continuation };
-      const { value, date: now } = await askPage(what, request, options);
-      const items = value.blobs.map((blob) => ({ id: blob.name.slice(keys.prefix.length), ...headOf(blob) }));
-      return { now, items, continuation: value.continuation };
+      const { blobs, date: now, continuation: next } = await askPage(what, request, options);
+      const items = blobs.map((blob) => ({ id: blob.name.slice(keys.prefix.length), ...headOf(blob) }));
+      return { now, items, continuation: next };
     },
     async all({ keys, what, options }) {
       const found = new Map<string, Head>();
       const strays = strayNotes();
       let now: EpochMs = Infinity;
-      for await (const { blobs, date } of pagesFrom(askPage, what, keys.prefix, options)) {
+      const { prefix } = keys;
+      for await (const { blobs, date } of pagesOf((from) => askPage(what, { prefix, ...from }, options))) {
         now = Math.min(now, date);
         for (const blob of blobs) {
           const id = keys.idOf(blob.name);
@@ -117,9 +119,9 @@ export function logsIn(container: ContainerClient, ask: Ask, askPage: AskPage): 
       return answer.kind === 'yes' ? answer.value.text : undefined;
     },
     async page({ keys, what, prefix, limit, continuation, options }) {
-      const { value } = await askPage(what, { prefix: keys.prefix + prefix, limit, continuation }, options);
-      const items = value.blobs.map(({ name, bytes }) => ({ id: name.slice(keys.prefix.length), bytes }));
-      return { items, continuation: value.continuation };
+      const page = await askPage(what, { prefix: keys.prefix + prefix, limit, continuation }, options);
+      const items = page.blobs.map(({ name, bytes }) => ({ id: name.slice(keys.prefix.length), bytes }));
+      return { items, continuation: page.continuation };
     },
   };
 }

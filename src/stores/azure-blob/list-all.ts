@@ -185,10 +185,10 @@ async function readRange(
       throw error;
     });
     if (answer === undefined) return { place, pages, isCut: true, marker };
-    const { blobs, continuation } = answer.value;
+    const { blobs, continuation, date } = answer;
     if (start !== undefined || end !== undefined) last = checkOrder(blobs, last);
     const beyond = end === undefined ? -1 : blobs.findIndex(({ name }) => name >= end);
-    pages.push({ blobs: beyond < 0 ? blobs : blobs.slice(0, beyond), date: answer.date });
+    pages.push({ blobs: beyond < 0 ? blobs : blobs.slice(0, beyond), date });
     if (beyond >= 0 || continuation === undefined) return { place, pages, isCut: false };
     marker = continuation;
   }

@@ -36,31 +36,16 @@ export type AskPage = (
   what: string,
   request: Omit<PageRequest, 'limit'> & { readonly limit?: number },
   options: CallOptions | undefined,
-) => Promise<{ readonly value: ListingPage; readonly date: EpochMs }>;
+) => Promise<DatedPage & Pick<ListingPage, 'continuation'>>;
 
-export function pagesOf(container: ContainerClient, ask: Ask, pageSize: number): AskPage {
+export function pageAsker(container: ContainerClient, ask: Ask, pageSize: number): AskPage {
   return async (what, { limit = pageSize, ...request }, options) => {
     const sized = { ...request, limit: Math.min(limit, pageSize) };
     const question = { what, no: request.start === undefined ? [] : NO_RANGES, options };
     const answer = await ask(question, (abortSignal) => page(container, sized, abortSignal));
     if (answer.kind === 'no') throw new RangesRefusedError(`${what}: the service does not list from a name on`);
-    return answer;
+    return { ...answer.value, date: answer.date };
   };
-}
-
-/** The pages of a listing, each requested once the one before it was used. */
-export async function* pagesFrom(
-  askPage: AskPage,
-  what: string,
-  prefix: string,
-  options: CallOptions | undefined,
-): AsyncGenerator<DatedPage> {
-  let continuation: string | undefined;
-  do {
-    const { value, date } = await askPage(what, { prefix, continuation }, options);
-    yield { blobs: value.blobs, date };
-    continuation = value.continuation;
-  } while (continuation !== undefined);
 }
 
 /** Requests one page by one call, in order of name. Leaves out folders: cronlease writes none. */

@@ -58,11 +58,10 @@ export function retentionIn(container: ContainerClient, ask: Ask, askPage: AskPa
       if (keep.jobs.size === 0) return 'done';
       const folder = PURGED[Math.floor(clock.now() / DAY_MS) % PURGED.length] ?? FOLDERS.records;
       if (place?.folder !== folder) place = undefined;
-      const { value, date } = await nextPage(folder, options);
-      const old = value.blobs.filter((blob) => isOld(blob, keep, date));
+      const { blobs, continuation, date } = await nextPage(folder, options);
+      const old = blobs.filter((blob) => isOld(blob, keep, date));
       await remove(old, options);
-      const last = value.blobs.at(-1)?.name;
-      const { continuation } = value;
+      const last = blobs.at(-1)?.name;
       const start = last === undefined || !skips ? undefined : afterYoung(last, keep, date);
       if (continuation === undefined) place = undefined;
       else place = start === undefined ? { folder, continuation } : { folder, start };

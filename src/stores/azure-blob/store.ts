@@ -12,6 +12,7 @@ import {
   type RowStore,
   StoreDeniedError,
 } from '../../lease/store';
+import { pagesOf } from '../../lease/pages';
 import { facetsIn, logsIn } from '../facets/facets';
 import { breakingIn, rowsIn } from '../facets/rows';
 import { STORE_LIMITS } from '../limits';
@@ -21,7 +22,7 @@ import { EMULATOR } from './connection';
 import { entriesIn, logsIn as appendBlobs } from './entries';
 import { gatherer, listerOfAll, type Pages } from './list-all';
 import { electionRow, ELECTIONS_PREFIX, FOLDERS, foldersOf, jobPrefix, parseElectionRow, partName } from './layout';
-import { type AskPage, page, pagesFrom, pagesOf, rowOf } from './listing';
+import { type AskPage, page, pageAsker, rowOf } from './listing';
 import { retentionIn } from './retention';
 import type { RowContainer } from './row-container';
 import { rowsAt } from './rows';
@@ -58,7 +59,7 @@ export function azureBlobStore({
 }: AzureBlobStoreOptions): LeaseStore & LeaseBreaking & Retention {
   const location = container.url.split('?', 1)[0] ?? '';
   const ask = asker({ location, clock, callTimeoutMs });
-  const askPage = pagesOf(container, ask, pageSize);
+  const askPage = pageAsker(container, ask, pageSize);
   const facets = facetsIn(entriesIn(container, ask, askPage), foldersOf);
   return {
     location,
@@ -108,7 +109,7 @@ export function azureBlobElectionRows({
 }: AzureBlobStoreOptions): ElectionStore {
   const rows = azureBlobElections(container, clock);
   const ask = asker({ location: rows.location, clock, callTimeoutMs });
-  const askPage = pagesOf(container, ask, pageSize);
+  const askPage = pageAsker(container, ask, pageSize);
   return { ...rows, listRows: (options) => listElections(askPage, options) };
 }
 
@@ -117,7 +118,8 @@ async function listElections(
   options: CallOptions | undefined,
 ): Promise<ReadonlyMap<JobName, ListedRow>> {
   const rows = new Map<JobName, ListedRow>();
-  for await (const { blobs } of pagesFrom(askPage, 'list elections', ELECTIONS_PREFIX, options)) {
+  const request = { prefix: ELECTIONS_PREFIX };
+  for await (const { blobs } of pagesOf((from) => askPage('list elections', { ...request, ...from }, options))) {
     for (const blob of blobs) {
       const name = parseElectionRow(blob.name);
       if (name !== undefined) rows.set(name, rowOf(blob));
@@ -164,7 +166,8 @@ function listerOf(pages: Pages, readControl: ControlStore['readControl']): Lease
   return async (options) => {
     if (options?.job === undefined) return listAll(options);
     const gathered = gatherer();
-    for await (const page of pagesFrom(pages.askPage, 'list jobs', jobPrefix(options.job), options)) {
+    const request = { prefix: jobPrefix(options.job) };
+    for await (const page of pagesOf((from) => pages.askPage('list jobs', { ...request, ...from }, options))) {
       gathered.page(page);
       // Blobs after the job's row belong to other jobs.
       if ((page.blobs.at(-1)?.name ?? '') >= partName(options.job, 'lease')) break;

@@ -2,19 +2,18 @@ import type { JobName } from '../../core/brand';
 import { given } from '../../core/given';
 import type { ListedControl } from '../../lease/store';
 import type { Trial } from '../../lease/trial';
-import { type Adapter, type AdapterOptions, adapterOf } from '../adapter';
+import { type Adapter, adapterOf, type AdapterOptions } from '../adapter';
 import type { ListedRows } from '../facets/rows';
 import type { Members } from '../http/url';
 import { LAYOUT_VERSION, type Question } from '../port';
-import { type Ask, type Cluster, asker } from './ask';
-import { entriesIn, headIn } from './entries';
+import { type Ask, asker, type Cluster } from './ask';
+import { entriesIn, headIn, purgeIn } from './entries';
 import { type Keys, keysIn } from './keys';
 import { logsIn } from './logs';
 import { exchangesWith, FAULTS } from './members';
-import { purgeIn } from './retention';
 import { byName, leftOf, only, rangesOf, removalOf, rowIn, rowsAmong, rowsIn } from './rows';
 import { durabilityOf } from './space';
-import { type Found, all, get, isAbsent, put } from './wire';
+import { all, type Found, get, isAbsent, put } from './wire';
 
 const REMEDIES: Trial['remedies'] = {
   noToken: 'name a URL with a user and a password',

@@ -1,19 +1,18 @@
 import type { EpochMs, JobName } from '../../core/brand';
 import type { ListedControl } from '../../lease/store';
 import type { Trial } from '../../lease/trial';
-import { type Adapter, type AdapterOptions, adapterOf } from '../adapter';
+import { type Adapter, adapterOf, type AdapterOptions } from '../adapter';
 import type { ListedRows } from '../facets/rows';
 import type { Members } from '../http/url';
 import { LAYOUT_VERSION } from '../port';
 import { asker, type Calls } from './ask';
 import { contentIn } from './bodies';
 import { connectionsOf } from './connections';
-import { entriesIn, etagAt, namesIn } from './entries';
+import { entriesIn, etagAt, namesIn, purgeIn } from './entries';
 import { CODE, FAULTS, NoNodeError, ZooKeeperError } from './errors';
 import { logsIn } from './logs';
-import { type Paths, pathOf, pathsIn } from './paths';
+import { pathOf, type Paths, pathsIn } from './paths';
 import { NO_VERSION } from './protocol';
-import { purgeIn } from './retention';
 import { nodesOf, rowsAmong, rowsIn } from './rows';
 import type { Session } from './session';
 
