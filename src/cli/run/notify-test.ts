@@ -13,10 +13,6 @@ import { NO, OK, print, printJson, say } from '../output';
 import { askYes } from './confirm';
 import { userName } from './person';
 
-export interface NotifyTestOptions {
-  readonly json?: boolean | undefined;
-}
-
 interface Tested {
   readonly receiver: string;
   readonly format: string;
@@ -28,7 +24,11 @@ interface Tested {
 }
 
 /** `cronlease notify test`: sends one notice to a receiver of this shell's settings, or to each of them. */
-export async function notifyTest(name: string | undefined, { json = false }: NotifyTestOptions): Promise<number> {
+export async function notifyTest(
+  _what: 'test',
+  name: string | undefined,
+  { json = false }: { readonly json?: boolean },
+): Promise<number> {
   const { receivers, guard, publicAddress } = noticeSettings(process.env, readDevFile('.') !== undefined);
   for (const sentence of unresolvedSettings(process.env).values()) say(sentence);
   const chosen =

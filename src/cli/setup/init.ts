@@ -19,12 +19,8 @@ const FILES: readonly (readonly [file: string, template: string])[] = [
   ['README.md', 'template/README.md'],
 ];
 
-export interface InitOptions {
-  readonly json?: boolean | undefined;
-}
-
 /** `cronlease init`: writes a small app. It writes nothing if it would replace a file. */
-export function init(folder: string, { json }: InitOptions): number {
+export function init(folder = '.', { json }: { readonly json?: boolean }): number {
   const name = appNameOf(folder);
   const files = [
     { file: 'package.json', text: packageJson(name) },
