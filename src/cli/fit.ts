@@ -41,13 +41,13 @@ export type Concession = readonly [column: string, width: number];
 const GAP = 2;
 
 /**
- * A table no wider than `width`: first its heading, then a line for each row. The concessions are made in their order,
+ * A table no wider than `width` columns: first its heading, then a line for each row. The concessions are made in their order,
  * and none further than needed.
  */
 export function fittedTable(
   columns: readonly Column[],
   concessions: readonly Concession[],
-  width: number,
+  width = WIDTH,
 ): readonly string[] {
   const used = columns.filter(({ cells }) => cells.some((cell) => widthOf(textOf(cell)) > 0));
   const widths = fitted(used, concessions, width);

@@ -23,6 +23,34 @@ export const EXIT_CODES: readonly { readonly code: number; readonly meaning: str
   { code: FORCED, meaning: 'dev: interrupted again before its instances had stopped' },
 ];
 
+/** The command line itself is wrong: exit code 2. */
+export class UsageError extends Error {
+  readonly code = 'Usage';
+  override readonly name = 'UsageError';
+}
+
+/** The command line is right, but there is nothing to act on: exit code 1. */
+export class CliError extends Error {
+  override readonly name = 'CliError';
+
+  constructor(
+    readonly code:
+      | 'NoStorage'
+      | 'NoJobsFile'
+      | 'NotConfirmed'
+      | 'NoRevision'
+      | 'NoPrices'
+      | 'NoReceiver'
+      | 'NoSource'
+      | 'NothingImported'
+      | 'FileExists',
+    message: string,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}
+
 /** The folder of this package: the clone, or a folder in the app's `node_modules`. */
 export const OWN = packageAbove(__dirname);
 
@@ -54,6 +82,17 @@ export function shown(text: string): string {
 /** Prints the one document of a command with `--json`. Returns the exit code of success. */
 export function printJson(value: unknown): number {
   print(printableJson(value, 2));
+  return OK;
+}
+
+/** Prints the answer of a command: its document with `--json`, or else its text. Returns the exit code of success. */
+export function answer(
+  { json }: { readonly json?: boolean | undefined },
+  document: unknown,
+  text: () => string,
+): number {
+  if (json === true) return printJson(document);
+  print(text());
   return OK;
 }
 

@@ -11,8 +11,7 @@ import * as stores from '../stores/open';
 import { systemClock } from '../system-clock';
 import { type DevFile, readDevFile } from './dev/dev-file';
 
-import { CliError, UsageError } from './cli-error';
-import { warn } from './output';
+import { CliError, UsageError, warn } from './output';
 
 export interface StorageOptions {
   /** A connection string, the URL of a blob service for a signed-in user, or the URL of another store. */

@@ -5,7 +5,7 @@ import { instantOf, type Moment, parseMoment } from '../core/schedule/moment';
 import { ScheduleError } from '../core/schedule/schedule-error';
 import { secondPassOf, zoneOf } from '../core/schedule/zone';
 import { isUtc, machineZone, showTime } from '../core/show-time';
-import { UsageError } from './cli-error';
+import { UsageError } from './output';
 
 /** The forms of ISO 8601: with or without separators, seconds, and an offset. */
 const FORMS = [
@@ -177,6 +177,11 @@ export function wallClock(instant: EpochMs, timeZone: string): string {
   const [day = '', rest = ''] = showTime(instant, timeZone).split('T');
   const weekday = new Intl.DateTimeFormat('en-US', { weekday: 'short', timeZone }).format(instant);
   return `${weekday} ${day} ${rest.slice(0, 8)} ${rest.slice(8)}`;
+}
+
+/** As {@link wallClock}, by the clocks of a job; empty where those show UTC. */
+export function ownClock(instant: EpochMs, { timeZone }: Pick<JobSpec, 'timeZone'>): string {
+  return isUtc(timeZone) ? '' : wallClock(instant, timeZone);
 }
 
 /** Why a job has no next due time, in words. */

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { goingOn, judge, type Records } from '../../src/cli/drill/judge';
+import { type Drilled, goingOn, judge, type Records } from '../../src/cli/drill/judge';
 import { type DrillReport, reportText } from '../../src/cli/drill/drill';
 import type { ClusterEvent } from '../../src/local/cluster/deployment';
-import type { Drilled } from '../../src/cli/drill/play';
 import { jobSpec } from '../support/job';
 
 const T0 = Date.UTC(2026, 0, 1);

@@ -1,6 +1,20 @@
 import { Command as CommanderCommand, InvalidArgumentError, Option } from 'commander';
 import { NOTE_LENGTH } from '../../operator/change-control';
+import type { FileOptions } from '../jobs-file';
 import { UNSUCCESSFUL } from '../output';
+import type { StorageOptions } from '../storage';
+import type { TimeOptions } from '../time';
+
+/** The options that several commands have. */
+export interface Options extends FileOptions, StorageOptions, TimeOptions {
+  readonly json?: boolean | undefined;
+  readonly note?: string | undefined;
+  readonly by?: string | undefined;
+  /** A time, or how long from now. */
+  readonly until?: string | undefined;
+  readonly tag?: string | undefined;
+  readonly yes?: boolean | undefined;
+}
 
 /** A command, with what several commands have. */
 export class Command extends CommanderCommand {

@@ -142,7 +142,7 @@ export function addMending(program: Command): void {
     .option('--yes', 'do not ask for confirmation')
     .option('--json', 'print {job, runId, holder, endsInMs}')
     .examples('cronlease unlock nightly-report')
-    .runs(async () => (await import('../run/unlock.js')).unlock);
+    .runs(async () => (await import('../run/operate.js')).unlock);
 
   acting(program, 'forget', 'remove what remains of a deleted job')
     .description(
@@ -151,7 +151,7 @@ export function addMending(program: Command): void {
     .option('--end-run', 'record a run that is not over as cancelled')
     .option('--json', 'print {job, forgottenAt, already, endedRun, droppedNotices}')
     .examples('cronlease forget nightly-report')
-    .runs(async () => (await import('../run/forget.js')).forget);
+    .runs(async () => (await import('../run/operate.js')).forget);
 }
 
 export function addShards(program: Command): void {
@@ -193,7 +193,7 @@ export function addMigrate(program: Command): void {
       'print {settled, accounts: [{location, listed, jobs, layout}], moves: [{job, from, to}], problems}; with --apply {settled, moved, refused, version}',
     )
     .examples('cronlease migrate --from CRONLEASE_STORAGE --to DATABASE_URL')
-    .runs(async () => (await import('../run/migrate.js')).migrate);
+    .runs(async () => (await import('../run/shards.js')).migrate);
 }
 
 export function addRecover(program: Command): void {

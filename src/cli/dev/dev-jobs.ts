@@ -8,7 +8,7 @@ import type { EpochMs } from '../../core/brand';
 import { actualTime, type JobsFile } from '../../core/job';
 import { readLocalSettings } from '../../local/host/app-folder';
 import { STORE_LIMITS } from '../../stores/limits';
-import { UsageError } from '../cli-error';
+import { UsageError } from '../output';
 import { DEFAULT_FILE } from '../jobs-file';
 import { devFolder, removeDevFolder } from './dev-file';
 

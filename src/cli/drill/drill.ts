@@ -7,11 +7,10 @@ import { isoOf } from '../../core/iso';
 import { longestGap, tickSchedule } from '../../functions/settings';
 import { readLocalSettings } from '../../local/host/app-folder';
 import { VERSION } from '../../version';
-import { UsageError } from '../cli-error';
 import { DEFAULT_FILE, loadFile } from '../jobs-file';
-import { NO, OK, print, printJson, style, table } from '../output';
-import { judge, type Verdict } from './judge';
-import { type Drilled, playDrill, type Subject } from './play';
+import { NO, OK, print, printJson, style, table, UsageError } from '../output';
+import { type Drilled, judge, type Verdict } from './judge';
+import { playDrill, type Subject } from './play';
 
 /** The job whose run the drill interrupts. It is due again before its lease expires. */
 const LONG_JOB = 'drill-long';

@@ -6,13 +6,37 @@ import type { LedgerRecord } from '../../core/record';
 import type { ClusterEvent } from '../../local/cluster/deployment';
 import type { ShownRecord } from '../../operator/views/list-runs';
 import { ATTEMPT_ENDS } from '../dev/event-line';
-import type { Drilled, Span } from './play';
 
 export type Records = readonly (Pick<
   LedgerRecord,
   'job' | 'scheduledFor' | 'through' | 'state' | 'outcome' | 'reason' | 'trigger' | 'token' | 'runId' | 'latenessMs'
 > &
   Pick<ShownRecord, 'attempts'>)[];
+
+export interface Span {
+  readonly from: EpochMs;
+  readonly until: EpochMs;
+}
+
+/** A step of the drill, with its time by this machine's clock, in ISO 8601. */
+export interface Step {
+  readonly at: string;
+  readonly what: string;
+}
+
+export interface Drilled {
+  readonly deployments: readonly string[];
+  readonly steps: readonly Step[];
+  readonly events: readonly ClusterEvent[];
+  readonly stopped: { readonly deployment: string; readonly pid: number; readonly at: EpochMs };
+  /** When every due time before the end of the interrupted runs had its outcome; undefined: never. */
+  readonly caughtUpAt: EpochMs | undefined;
+  /** When the killed deployment ticked again; undefined: it did not. */
+  readonly backAt: EpochMs | undefined;
+  /** The span whose due times are judged. */
+  readonly span: Span;
+  readonly records: Records;
+}
 
 interface Check {
   readonly name: string;

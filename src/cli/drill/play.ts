@@ -11,12 +11,16 @@ import type { ClusterEvent } from '../../local/cluster/deployment';
 import { listRuns } from '../../operator/views/list-runs';
 import { DEFAULT_CONTAINER } from '../../stores/open';
 import { openStore } from '../storage';
-import { goingOn, isSameAttempt, nextClaim, type Records, undecided } from './judge';
-
-export interface Span {
-  readonly from: EpochMs;
-  readonly until: EpochMs;
-}
+import {
+  type Drilled,
+  goingOn,
+  isSameAttempt,
+  nextClaim,
+  type Records,
+  type Span,
+  type Step,
+  undecided,
+} from './judge';
 
 /** The app of a drill. */
 export interface Subject {
@@ -39,26 +43,6 @@ interface DrillOptions {
   readonly onStep: (step: Step) => void;
   /** Gives up the drill. */
   readonly signal: AbortSignal;
-}
-
-/** A step of the drill, with its time by this machine's clock, in ISO 8601. */
-export interface Step {
-  readonly at: string;
-  readonly what: string;
-}
-
-export interface Drilled {
-  readonly deployments: readonly string[];
-  readonly steps: readonly Step[];
-  readonly events: readonly ClusterEvent[];
-  readonly stopped: { readonly deployment: string; readonly pid: number; readonly at: EpochMs };
-  /** When every due time before the end of the interrupted runs had its outcome; undefined: never. */
-  readonly caughtUpAt: EpochMs | undefined;
-  /** When the killed deployment ticked again; undefined: it did not. */
-  readonly backAt: EpochMs | undefined;
-  /** The span whose due times are judged. */
-  readonly span: Span;
-  readonly records: Records;
 }
 
 /** A shorter run would be over before the kill. */

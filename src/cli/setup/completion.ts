@@ -1,8 +1,7 @@
 import type { Argument, Command, Option } from 'commander';
 import { ConfigError } from '../../config/config-error';
-import { CliError } from '../cli-error';
 import { loadFile } from '../jobs-file';
-import { OK, print } from '../output';
+import { CliError, OK, print } from '../output';
 
 // Each script asks the command that is being completed, so that it never is out of date. Options that name a file or a
 // folder are left to the shell.

@@ -15,10 +15,9 @@ import {
   noteOnRuns,
   noteOnZone,
 } from '../../import/jobs-document';
-import { CliError, UsageError } from '../cli-error';
 import { folded } from '../fit';
 import { appFolderOf } from '../jobs-file';
-import { NO, OK, print, printError, printJson, say, style, table } from '../output';
+import { CliError, NO, OK, print, printError, printJson, say, style, table, UsageError } from '../output';
 import { counted } from '../../core/text';
 
 export interface ImportOptions {

@@ -2,8 +2,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { isObject } from '../../core/metadata';
 import { VERSION } from '../../version';
-import { CliError } from '../cli-error';
-import { OK, OWN, print, printJson } from '../output';
+import { CliError, OK, OWN, print, printJson } from '../output';
 
 /** The files of a new app, and their places below the folder of this package. npm packs no file named .gitignore. */
 const FILES: readonly (readonly [file: string, template: string])[] = [

@@ -8,15 +8,15 @@ import { progressText } from '../../operator/views/describe';
 import { findRun, type FoundRun } from '../../operator/views/find-record';
 import { inOrder, type LogPage, type LogRequest, readLog, type TokenedEntry } from '../../operator/views/read-log';
 import { systemClock } from '../../system-clock';
-import { fileAtHand, type FileOptions } from '../jobs-file';
+import type { Options } from '../commands/command';
+import { fileAtHand } from '../jobs-file';
 import { OK, print, printJson, style, warn } from '../output';
-import { openStore, type StorageOptions } from '../storage';
+import { openStore } from '../storage';
 import { parseTime, timeIn, type TimeOptions } from '../time';
 
-export interface LogsOptions extends FileOptions, StorageOptions, TimeOptions {
-  readonly follow?: boolean | undefined;
-  readonly item?: number | undefined;
-  readonly json?: boolean | undefined;
+interface LogsOptions extends Options {
+  readonly follow?: boolean;
+  readonly item?: number;
 }
 
 /** Handlers write every 2 s at most. */

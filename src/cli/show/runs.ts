@@ -13,23 +13,20 @@ import { errorLine } from '../../operator/views/run-errors';
 import { withAtWork } from '../../operator/views/run-at-work';
 import { pagedJob, pageOfRuns, type PageStart, type StartFilter } from '../../operator/views/run-pages';
 import { recordsOf } from '../../operator/views/runs-now';
-import { UsageError } from '../cli-error';
 import { columnsOver, type Concession, fitLine, fittedTable, paint } from '../fit';
-import { atHand, type FileOptions, jobsWithTag, loadFile, loadFileIfAny } from '../jobs-file';
-import { OK, print, printJson, warn } from '../output';
-import { openStore, type StorageOptions } from '../storage';
-import { type ShowTime, timeAbout, type TimeOptions, timesOf } from '../time';
+import type { Options } from '../commands/command';
+import { atHand, jobsTagged, loadFileIfAny } from '../jobs-file';
+import { OK, print, printJson, UsageError, warn } from '../output';
+import { openStore } from '../storage';
+import { type ShowTime, timeAbout, timesOf } from '../time';
 import { askedBy, attemptsMade, colourOf, deployment, lateness, recordInput, stretch, took } from './record-text';
 
-export interface RunsOptions extends FileOptions, StorageOptions, TimeOptions, StartFilter {
+interface RunsOptions extends Options, StartFilter {
   readonly limit: number;
-  readonly tag?: string | undefined;
-  readonly failed?: boolean | undefined;
-  readonly outcome?: readonly string[] | undefined;
-  readonly since?: string | undefined;
-  readonly until?: string | undefined;
-  readonly cursor?: string | undefined;
-  readonly json?: boolean | undefined;
+  readonly failed?: boolean;
+  readonly outcome?: readonly string[];
+  readonly since?: string;
+  readonly cursor?: string;
 }
 
 export async function runs(job: string | undefined, options: RunsOptions): Promise<number> {
@@ -38,7 +35,7 @@ export async function runs(job: string | undefined, options: RunsOptions): Promi
     text === undefined ? undefined : timeAbout(job, text, option, options);
   const [since, until] = [time(options.since, '--since'), time(options.until, '--until')];
   const file = loadFileIfAny(options);
-  const tagged = options.tag === undefined ? undefined : jobsWithTag(loadFile(options), options.tag, options);
+  const tagged = jobsTagged(options);
   if (job !== undefined && tagged !== undefined) throw new UsageError('JOB and --tag both name jobs: leave one out');
   const store = openStore(options);
   const listing = await store.list(job === undefined ? {} : { job: job as JobName });

@@ -8,26 +8,25 @@ import { readOverview } from '../../operator/views/overview';
 
 import { type FileAtHand, unknownAnywhere } from '../../operator/subject';
 import { systemClock } from '../../system-clock';
-import { type FileOptions, atHand, jobsWithTag, loadFile, loadFileIfAny } from '../jobs-file';
+import type { Options } from '../commands/command';
+import { atHand, jobsTagged, loadFileIfAny } from '../jobs-file';
 import { NO, OK, print, printJson, warn } from '../output';
 import { type Screen, type Sight, openScreen, watch } from './screen';
 import { selects } from '../../core/job-pattern';
 import { type StatusView, statusLines } from './status-text';
 import { type StorageOptions, devStorage, openStore } from '../storage';
-import { type TimeOptions, timesOf } from '../time';
+import { timesOf } from '../time';
 
-export interface StatusOptions extends FileOptions, StorageOptions, TimeOptions {
-  readonly tag?: string | undefined;
-  readonly failed?: boolean | undefined;
-  readonly watch?: boolean | undefined;
-  readonly json?: boolean | undefined;
+interface StatusOptions extends Options {
+  readonly failed?: boolean;
+  readonly watch?: boolean;
 }
 
 type Reading = (signal?: AbortSignal) => Promise<Overview>;
 
 export async function status(jobs: readonly string[], options: StatusOptions): Promise<number> {
   const file = loadFileIfAny(options);
-  const tagged = options.tag === undefined ? undefined : jobsWithTag(loadFile(options), options.tag, options);
+  const tagged = jobsTagged(options);
   const store = openStore(options);
   const names = tagged?.map(({ name }) => name);
   const select = selection(jobs, names);

@@ -12,10 +12,11 @@ import { explainLeft, explainTime, type Explanation } from '../../operator/views
 import type { ShownAttempt, ShownRecord } from '../../operator/views/list-runs';
 import type { ShownInput } from '../../operator/views/run-input';
 import { folded } from '../fit';
-import { atHand, type FileOptions, loadFile } from '../jobs-file';
+import type { Options } from '../commands/command';
+import { atHand, loadFile } from '../jobs-file';
 import { OK, OWN, print, printJson, style, warn } from '../output';
-import { openStore, type StorageOptions } from '../storage';
-import { bothTimes, parseTime, type ShowTime, timeIn, type TimeOptions, timesOf } from '../time';
+import { openStore } from '../storage';
+import { bothTimes, parseTime, type ShowTime, timeIn, timesOf } from '../time';
 import {
   askedBy,
   attemptsMade,
@@ -29,12 +30,11 @@ import {
   tookAndWaited,
 } from './record-text';
 
-export interface WhyOptions extends FileOptions, StorageOptions, TimeOptions {
-  readonly verbose?: boolean | undefined;
-  readonly json?: boolean | undefined;
-}
-
-export async function why(job: string, time: string, options: WhyOptions): Promise<number> {
+export async function why(
+  job: string,
+  time: string,
+  options: Options & { readonly verbose?: boolean },
+): Promise<number> {
   const moment = parseTime(time, 'TIME');
   const loaded = loadFile(options);
   const store = openStore(options);
