@@ -4,7 +4,7 @@ import type { JobSpec } from '../core/job';
 import { instantOf, type Moment, parseMoment } from '../core/schedule/moment';
 import { ScheduleError } from '../core/schedule/schedule-error';
 import { secondPassOf, zoneOf } from '../core/schedule/zone';
-import { isUtc, machineZone, showTime } from '../core/show-time';
+import { isUtc, machineZone, showSpan, showTime } from '../core/show-time';
 import { UsageError } from './output';
 
 /** The forms of ISO 8601: with or without separators, seconds, and an offset. */
@@ -182,6 +182,18 @@ export function wallClock(instant: EpochMs, timeZone: string): string {
 /** As {@link wallClock}, by the clocks of a job; empty where those show UTC. */
 export function ownClock(instant: EpochMs, { timeZone }: Pick<JobSpec, 'timeZone'>): string {
   return isUtc(timeZone) ? '' : wallClock(instant, timeZone);
+}
+
+/** Which part of a lateness was a wait for a place; empty: none. */
+export function waitsText(waits: {
+  readonly waitedForGroupMs?: number | undefined;
+  readonly waitedForConcurrencyMs?: number | undefined;
+}): string {
+  const part = (waitedMs: number | undefined, what: string): string =>
+    waitedMs === undefined ? '' : `, ${showSpan(waitedMs)} of it for ${what}`;
+  return (
+    part(waits.waitedForGroupMs, 'a place in its group') + part(waits.waitedForConcurrencyMs, 'the concurrency limit')
+  );
 }
 
 /** Why a job has no next due time, in words. */

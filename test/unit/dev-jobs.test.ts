@@ -6,7 +6,7 @@ import { UsageError } from '../../src/cli/output';
 import { changesBetween, devJobs, fileInSettings } from '../../src/cli/dev/dev-jobs';
 import type { Printer } from '../../src/cli/dev/print';
 import { type ReloadOptions, reloadOnChange, watchApp } from '../../src/cli/dev/reload';
-import { codeFiles, watchFiles } from '../../src/cli/dev/watch-files';
+import { codeFiles, watchFiles } from '../../src/cli/dev/reload';
 
 let app: string;
 const write = (file: string, content: unknown): string => {

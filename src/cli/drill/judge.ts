@@ -5,7 +5,7 @@ import { RAN_OUTCOMES } from '../../core/outcome';
 import type { LedgerRecord } from '../../core/record';
 import type { ClusterEvent } from '../../local/cluster/deployment';
 import type { ShownRecord } from '../../operator/views/list-runs';
-import { ATTEMPT_ENDS } from '../dev/event-line';
+import { ATTEMPT_ENDS } from '../dev/news';
 
 export type Records = readonly (Pick<
   LedgerRecord,

@@ -3,7 +3,6 @@ import { formatDuration } from '../../core/duration';
 import { given } from '../../core/given';
 import { showRanges } from '../../core/item-table';
 import { errorTrace, userFrames } from '../../core/recorded-error';
-import { showSpan } from '../../core/show-time';
 import { oneLine } from '../../core/text';
 import { subjectOf } from '../../operator/subject';
 import { backfilledRuns } from '../../operator/views/backfilled';
@@ -16,7 +15,7 @@ import type { Options } from '../commands/command';
 import { atHand, loadFile } from '../jobs-file';
 import { OK, OWN, print, printJson, style, warn } from '../output';
 import { openStore } from '../storage';
-import { bothTimes, parseTime, type ShowTime, timeIn, timesOf } from '../time';
+import { bothTimes, parseTime, type ShowTime, timeIn, timesOf, waitsText } from '../time';
 import {
   askedBy,
   attemptsMade,
@@ -107,10 +106,6 @@ export function backfillText(backfills: readonly ShownRecord[], show: ShowTime):
   });
 }
 
-function waitFor(waitedMs: number | undefined, what: string): string {
-  return waitedMs === undefined ? '' : `, ${showSpan(waitedMs)} of it for ${what}`;
-}
-
 function recordLines(
   record: ShownRecord,
   input: ShownInput | undefined,
@@ -121,16 +116,13 @@ function recordLines(
   const at = (iso: string): string => show(Date.parse(iso));
   const started = record.startedAt === null ? '' : at(record.startedAt);
   const late = lateness(record);
-  const { waitedForGroupMs, waitedForConcurrencyMs } = firstWaits(record);
-  const waits =
-    waitFor(waitedForGroupMs, 'a place in its group') + waitFor(waitedForConcurrencyMs, 'the concurrency limit');
   const lines: (readonly [string, string])[] = [
     ['run', several === '' ? record.runId : ''],
     ['stretch', several === '' ? '' : `${at(record.scheduledFor)}, ${several}`],
     ['during', record.overlappedRunId ?? ''],
     ['trigger', record.trigger ?? ''],
     ['asked', askedBy(record) ?? ''],
-    ['started', late === '' ? started : `${started}, ${late} late${waits}`],
+    ['started', late === '' ? started : `${started}, ${late} late${waitsText(firstWaits(record))}`],
     ['ended', record.endedAt === null ? '' : `${at(record.endedAt)}, ${tookAndWaited(record)}`],
     ['input', input === undefined ? '' : inputText(input)],
     ['result', record.result === undefined ? '' : JSON.stringify(record.result)],
