@@ -38,13 +38,6 @@ export interface Drilled {
   readonly records: Records;
 }
 
-interface Check {
-  readonly name: string;
-  readonly target: string;
-  readonly measured: string;
-  readonly ok: boolean;
-}
-
 export type Verdict = ReturnType<typeof judge>;
 
 /** The checks of a drill, with duplicates (runs that ran twice) and losses (due times without an outcome) in words. */
@@ -56,7 +49,7 @@ export function judge(drilled: Drilled, jobs: readonly JobSpec[], targetMs: Mill
   const due = jobs.map((spec) => ({ job: spec.name, dueTimes: dueTimesIn(spec, span, records) }));
   const duplicates = [...ranTwice(events), ...twoOutcomes(jobs, span, records)];
   const losses = undecided(jobs, span, records);
-  const checks: readonly Check[] = [
+  const checks = [
     takeOver(interrupted, targetMs),
     {
       name: 'interrupted runs ended',
@@ -82,7 +75,7 @@ export function judge(drilled: Drilled, jobs: readonly JobSpec[], targetMs: Mill
   return { ok: checks.every(({ ok }) => ok), checks, interrupted, jobs: due, duplicates, losses };
 }
 
-function takeOver(interrupted: readonly ReturnType<typeof interruptedRun>[], targetMs: Millis): Check {
+function takeOver(interrupted: readonly ReturnType<typeof interruptedRun>[], targetMs: Millis) {
   const name = 'take-over';
   const target = `within ${formatDuration(targetMs)}`;
   if (interrupted.length === 0) return { name, target, measured: 'nothing was interrupted', ok: false };
