@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { stripVTControlCharacters, styleText } from 'node:util';
-import { oneLine, printable, printableJson } from '../core/text';
+import { printable, printableJson } from '../core/text';
 
 export const OK = 0;
 export const NO = 1;
@@ -110,20 +110,7 @@ export function style(format: Style, text: string, to: NodeJS.WriteStream | 'any
   return styleText(format, text, options).replaceAll('\u001b', ESCAPE);
 }
 
-/** How many columns a text takes that may have colours of ours. */
-export function columnsOf(text: string): number {
-  return stripVTControlCharacters(text.replaceAll(ESCAPE, '\u001b')).length;
-}
-
-/** Rows under a heading, their columns aligned. A column whose heading is empty and that has no text takes no room. */
-export function table(heading: readonly string[], cells: readonly (readonly string[])[]): string {
-  const rows = cells.map((row) => row.map(oneLine));
-  const widths = heading.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)));
-  const line = (cells: readonly string[]): string =>
-    cells
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .filter((_, column) => (widths[column] ?? 0) > 0)
-      .join('  ')
-      .trimEnd();
-  return [style('bold', line(heading)), ...rows.map(line)].join('\n');
+/** The text without colours of ours. */
+export function withoutColours(text: string): string {
+  return stripVTControlCharacters(text.replaceAll(ESCAPE, '\u001b'));
 }

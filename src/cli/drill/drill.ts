@@ -8,7 +8,8 @@ import { longestGap, tickSchedule } from '../../functions/settings';
 import { readLocalSettings } from '../../local/host/app-folder';
 import { VERSION } from '../../version';
 import { DEFAULT_FILE, loadFile } from '../jobs-file';
-import { NO, OK, print, printJson, style, table, UsageError } from '../output';
+import { type Column, fittedTable } from '../fit';
+import { NO, OK, print, printJson, UsageError } from '../output';
 import { type Drilled, judge, type Verdict } from './judge';
 import { playDrill, type Subject } from './play';
 
@@ -121,9 +122,13 @@ function tell(file: string, subject: Subject, drilled: Drilled, targetMs: Millis
   fs.writeFileSync(file, reportText(report));
   if (asJson) printJson(report);
   else {
-    const mark = (ok: boolean): string => (ok ? style('green', 'met') : style('red', 'missed'));
-    const rows = report.checks.map(({ name, target, measured, ok }) => [name, target, measured, mark(ok)]);
-    print(`\n${table(['CHECK', 'TARGET', 'MEASURED', 'RESULT'], rows)}`);
+    const columns: readonly Column<DrillReport['checks'][number]>[] = [
+      ['CHECK', ({ name }) => name],
+      ['TARGET', ({ target }) => target],
+      ['MEASURED', ({ measured }) => measured],
+      ['RESULT', ({ ok }) => (ok ? { text: 'met', format: 'green' } : { text: 'missed', format: 'red' })],
+    ];
+    print(`\n${fittedTable(report.checks, columns, [], Infinity).join('\n')}`);
     for (const line of [...report.duplicates, ...report.losses]) print(line);
     print(`\n${report.ok ? 'Passed' : 'Failed'}: ${file}`);
   }

@@ -15,9 +15,9 @@ import {
   noteOnRuns,
   noteOnZone,
 } from '../../import/jobs-document';
-import { folded } from '../fit';
+import { type Column, fittedTable, folded } from '../fit';
 import { appFolderOf } from '../jobs-file';
-import { CliError, NO, OK, print, printError, printJson, say, style, table, UsageError } from '../output';
+import { CliError, NO, OK, print, printError, printJson, say, style, UsageError } from '../output';
 import { counted } from '../../core/text';
 
 export interface ImportOptions {
@@ -241,9 +241,13 @@ function importReport({ jobs, notes }: Imported, sources: readonly string[], out
   if (jobs.length === 0) return lines;
   const handled = withoutCalls(jobs);
   const isRenamed = handled.some(({ job, name }) => job !== name);
-  const rows = handled.map(({ job, name, file, line }) => [job, ...(isRenamed ? [name] : []), `${file}:${line}`]);
-  const heading = ['HANDLER', ...(isRenamed ? ['SOURCE NAME'] : []), 'FROM'];
-  if (rows.length > 0) lines.push(style('bold', 'Handlers to write', process.stderr), table(heading, rows), '');
+  const columns: readonly Column<(typeof handled)[number]>[] = [
+    ['HANDLER', ({ job }) => job],
+    ['SOURCE NAME', ({ name }) => (isRenamed ? name : '')],
+    ['FROM', ({ file, line }) => `${file}:${line}`],
+  ];
+  const table = fittedTable(handled, columns, [], Infinity);
+  if (handled.length > 0) lines.push(style('bold', 'Handlers to write', process.stderr), ...table, '');
   const written = out === undefined ? '' : `, in ${out}`;
   lines.push(`${counted(jobs.length, 'job')} from ${sources.join(', ')}${written}.`);
   const file = out === undefined || out === 'jobs.json' ? '' : ` --file ${out}`;

@@ -13,7 +13,7 @@ import {
 } from '../../operator/cost/estimate';
 import { type Prices, PricesError, readPrices } from '../../operator/cost/prices';
 import type { Options } from '../commands/command';
-import { columnsOver, fittedTable } from '../fit';
+import { fittedTable, MIDDLE, RIGHT } from '../fit';
 import { appFolderOf, DEFAULT_FILE, jobsAt, loadFile, warnOfNotice } from '../jobs-file';
 import { answer, CliError, OWN, style, UsageError } from '../output';
 
@@ -192,30 +192,30 @@ function changesOf(before: readonly JobCost[], after: readonly JobCost[]): reado
 function changeTable(changes: readonly CostChange[], money: Money): readonly string[] {
   const amount = (one: JobCost | undefined): string => (one === undefined ? 'none' : money(one.cost));
   const runs = (one: JobCost | undefined): string => (one === undefined ? '' : quantity(one.runs));
-  const column = columnsOver(changes, 'middle');
   return fittedTable(
+    changes,
     [
-      column('JOB', ({ job }) => job),
-      column('RUNS BEFORE', ({ before }) => runs(before), RIGHT),
-      column('AFTER', ({ after }) => runs(after), RIGHT),
-      column('COST BEFORE', ({ before }) => amount(before), RIGHT),
-      column('COST AFTER', ({ after }) => amount(after), RIGHT),
+      ['JOB', ({ job }) => job, MIDDLE],
+      ['RUNS BEFORE', ({ before }) => runs(before), RIGHT],
+      ['AFTER', ({ after }) => runs(after), RIGHT],
+      ['COST BEFORE', ({ before }) => amount(before), RIGHT],
+      ['COST AFTER', ({ after }) => amount(after), RIGHT],
     ],
     [['JOB', 12]],
   );
 }
 
 function jobTable(jobs: readonly JobCost[], money: Money): readonly string[] {
-  const column = columnsOver(jobs, 'middle');
   return fittedTable(
+    jobs,
     [
-      column('JOB', ({ job }) => job),
-      column('RUNS', ({ runs }) => quantity(runs), RIGHT),
-      column('CALLS', ({ storageCalls }) => quantity(storageCalls), RIGHT),
-      column('EXECUTIONS', ({ executions }) => quantity(executions), RIGHT),
-      column('GB-S', ({ gbSeconds }) => quantity(gbSeconds), RIGHT),
-      column('LOG GB', ({ logGb }) => logGb.toFixed(2), RIGHT),
-      column('A MONTH', ({ cost }) => money(cost), RIGHT),
+      ['JOB', ({ job }) => job, MIDDLE],
+      ['RUNS', ({ runs }) => quantity(runs), RIGHT],
+      ['CALLS', ({ storageCalls }) => quantity(storageCalls), RIGHT],
+      ['EXECUTIONS', ({ executions }) => quantity(executions), RIGHT],
+      ['GB-S', ({ gbSeconds }) => quantity(gbSeconds), RIGHT],
+      ['LOG GB', ({ logGb }) => logGb.toFixed(2), RIGHT],
+      ['A MONTH', ({ cost }) => money(cost), RIGHT],
     ],
     [['JOB', 10]],
   );
@@ -230,13 +230,13 @@ function restOf(rest: readonly JobCost[], money: Money): readonly string[] {
 /** What is billed, the most expensive first, then what is free. Parts that cost nothing are left out. */
 function partTable({ runs, shared }: CostEstimate, money: Money): readonly string[] {
   const parts = [...runs, ...shared].filter(({ cost }) => cost !== 0).toSorted((a, b) => b.cost - a.cost);
-  const column = columnsOver(parts, 'middle');
   return fittedTable(
+    parts,
     [
-      column('PART', ({ item, unit, ...part }) => `${item}: ${quantity(part.quantity)} ${unit}`),
-      column('A MONTH', ({ cost }) => (cost < 0 ? `-${money(-cost)}` : money(cost)), RIGHT),
-      column('SHARE', ({ share }) => (share === undefined ? '' : `${String(Math.round(share * 100))}%`), RIGHT),
-      column('LOWERED BY', ({ lowerBy = '' }) => lowerBy),
+      ['PART', ({ item, unit, ...part }) => `${item}: ${quantity(part.quantity)} ${unit}`, MIDDLE],
+      ['A MONTH', ({ cost }) => (cost < 0 ? `-${money(-cost)}` : money(cost)), RIGHT],
+      ['SHARE', ({ share }) => (share === undefined ? '' : `${String(Math.round(share * 100))}%`), RIGHT],
+      ['LOWERED BY', ({ lowerBy = '' }) => lowerBy],
     ],
     [['PART', 20]],
   );
@@ -264,8 +264,6 @@ function assumptions({ extrapolated, callsPerNotice }: CostEstimate, { assumed, 
 function onOff(isOn: boolean): string {
   return isOn ? 'on' : 'off';
 }
-
-const RIGHT = { align: 'right' } as const;
 
 type Money = (amount: number) => string;
 

@@ -9,7 +9,7 @@ import { compareJobs, type JobChange, type JobSide } from '../../operator/plan/c
 import { type Plan, planOf } from '../../operator/plan/plan';
 import { excludedIn, type PlanSpan, type Start } from '../../operator/plan/starts';
 import type { Options } from '../commands/command';
-import { columnsOver, fittedTable, folded } from '../fit';
+import { fittedTable, folded, MIDDLE } from '../fit';
 import { type JobsAtRef, jobsAt, jobsTagged, loadFile, printWarnings, warnOfNotice } from '../jobs-file';
 import { answer, OK, style, UsageError, warn } from '../output';
 import { noDueTimes, ownClock, type ShowTime, timeHere, timesOf, utc } from '../time';
@@ -233,14 +233,14 @@ function without(specs: readonly JobSpec[]): readonly string[] {
 }
 
 function startTable(starts: Plan['starts'], show: ShowTime): readonly string[] {
-  const column = columnsOver(starts, 'middle');
   return fittedTable(
+    starts,
     [
-      column('STARTS', ({ runsAt }) => show(runsAt)),
-      column('JOB', ({ spec }) => spec.name),
-      column('BY ITS CLOCKS', ({ spec, runsAt }) => ownClock(runsAt, spec)),
-      column('DUE', ({ scheduledFor, runsAt }) => (scheduledFor === runsAt ? '' : show(scheduledFor))),
-      column('AFTER', ({ spec }) => spec.requires.join(', ')),
+      ['STARTS', ({ runsAt }) => show(runsAt)],
+      ['JOB', ({ spec }) => spec.name, MIDDLE],
+      ['BY ITS CLOCKS', ({ spec, runsAt }) => ownClock(runsAt, spec)],
+      ['DUE', ({ scheduledFor, runsAt }) => (scheduledFor === runsAt ? '' : show(scheduledFor))],
+      ['AFTER', ({ spec }) => spec.requires.join(', '), MIDDLE],
     ],
     [
       ['AFTER', 12],

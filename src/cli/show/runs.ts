@@ -13,7 +13,7 @@ import { errorLine } from '../../operator/views/run-errors';
 import { withAtWork } from '../../operator/views/run-at-work';
 import { pagedJob, pageOfRuns, type PageStart, type StartFilter } from '../../operator/views/run-pages';
 import { recordsOf } from '../../operator/views/runs-now';
-import { columnsOver, type Concession, fitLine, fittedTable, paint } from '../fit';
+import { type Concession, fitText, fittedTable, MIDDLE } from '../fit';
 import type { Options } from '../commands/command';
 import { atHand, jobsTagged, loadFileIfAny } from '../jobs-file';
 import { OK, print, printJson, UsageError, warn } from '../output';
@@ -120,16 +120,16 @@ const CONCESSIONS: readonly Concession[] = [
 ];
 
 function runsTable(records: readonly ShownRecord[], show: ShowTime, width: number): string {
-  const column = columnsOver(records);
   const [heading = '', ...lines] = fittedTable(
+    records,
     [
-      column('JOB', ({ job }) => job, { cut: 'middle' }),
-      column('DUE', ({ scheduledFor }) => show(Date.parse(scheduledFor))),
-      column('OUTCOME', ({ outcome }) => [{ text: outcome, format: colourOf(outcome) }]),
-      column('LATE', lateness),
-      column('TOOK', took),
-      column('BY', deployment),
-      column('NOTES', (record) => notes(record, show)),
+      ['JOB', ({ job }) => job, MIDDLE],
+      ['DUE', ({ scheduledFor }) => show(Date.parse(scheduledFor))],
+      ['OUTCOME', ({ outcome }) => ({ text: outcome, format: colourOf(outcome) })],
+      ['LATE', lateness],
+      ['TOOK', took],
+      ['BY', deployment],
+      ['NOTES', (record) => notes(record, show)],
     ],
     CONCESSIONS,
     width,
@@ -142,8 +142,8 @@ function runsTable(records: readonly ShownRecord[], show: ShowTime, width: numbe
 function detailLines(record: ShownRecord, width: number): readonly string[] {
   const indent = '    ';
   const error = errorLine(record, width - indent.length);
-  const details = [askedBy(record), error && oneLine(error)].filter((text) => text !== undefined);
-  return details.map((text) => paint(fitLine([{ text: indent + text }], width)));
+  const details = [askedBy(record), error].filter((text) => text !== undefined);
+  return details.map((text) => fitText(indent + text, width));
 }
 
 function notes(record: ShownRecord, show: ShowTime): string {
