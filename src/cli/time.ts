@@ -149,7 +149,7 @@ export interface TimeOptions {
 export type ShowTime = (instant: EpochMs) => string;
 
 /** The zone in which a command prints times. */
-function zoneHere({ local }: TimeOptions): string {
+export function zoneHere({ local }: TimeOptions): string {
   return local === true ? machineZone() : 'UTC';
 }
 

@@ -207,41 +207,41 @@ function stateDetail(job: JobStatus, view: StatusView): string {
   const { state, pause, overdueSince, dueSince, currentRun, failures } = job;
   // Without a file, its jobs are not known.
   const detail = view.hasFile ? job.detail : (job.detail?.replace(/(?:; )?not in this jobs file$/, '') ?? '') || null;
-  const row = failures > 1 ? [`${failures} failures in a row`] : [];
-  const progress = shownState(job) === state ? [] : [progressText(job, view)];
+  const row = failures > 1 && `${failures} failures in a row`;
+  const progress = shownState(job) !== state && progressText(job, view);
   switch (state) {
     case 'unreadable':
       return oneLine(detail ?? '');
     case 'overdue':
-      return [
-        ...(overdueSince === null ? [] : [`overdue for ${span(overdueSince, view)}`]),
-        ...(dueSince === null ? [] : [`due for ${span(dueSince, view)} and not claimed`]),
-        ...row,
-      ].join(', ');
+      return listed([
+        overdueSince && `overdue for ${span(overdueSince, view)}`,
+        dueSince && `due for ${span(dueSince, view)} and not claimed`,
+        row,
+      ]);
     case 'paused':
       return pause === null ? '' : oneLine(pauseText(pause, view));
     case 'retrying': {
-      const retryAt = currentRun?.retryAt ?? null;
-      const next = retryAt === null ? [] : [`next attempt in ${showAge(Date.parse(retryAt) - view.now)}`];
-      const attempt = currentRun === null ? [] : [`attempt ${currentRun.attempt} is over`];
-      return detail === null ? [...attempt, ...next, ...row].join(', ') : [detail, ...row].join(', ');
+      if (detail !== null) return listed([detail, row]);
+      const { attempt, retryAt = null } = currentRun ?? {};
+      const next = retryAt && `next attempt in ${showAge(Date.parse(retryAt) - view.now)}`;
+      return listed([attempt !== undefined && `attempt ${attempt} is over`, next, row]);
     }
     case 'waiting':
-      return [...progress, ...(job.manualRuns > 0 && detail !== null ? [detail] : []), ...row].join(', ');
-    case 'running':
-      return currentRun !== null && currentRun.attempt > 1
-        ? [
-            ...progress,
-            `attempt ${currentRun.attempt}`,
-            ...(currentRun.holder === null ? [] : [`on ${currentRun.holder}`]),
-            ...row,
-          ].join(', ')
-        : [...progress, ...(detail === null ? [] : [detail]), ...row].join(', ');
+      return listed([progress, job.manualRuns > 0 && detail, row]);
+    case 'running': {
+      if (currentRun === null || currentRun.attempt <= 1) return listed([progress, detail, row]);
+      const { attempt, holder } = currentRun;
+      return listed([progress, `attempt ${attempt}`, holder !== null && `on ${holder}`, row]);
+    }
     case 'idle':
-      return [...(detail !== null ? [detail] : []), ...row].join(', ');
+      return listed([detail, row]);
     case 'disabled':
       return '';
   }
+}
+
+function listed(parts: readonly (string | false | null)[]): string {
+  return parts.filter((part) => part !== false && part !== null && part !== '').join(', ');
 }
 
 function pauseText({ by, note, since, until }: NonNullable<JobStatus['pause']>, { show }: StatusView): string {
