@@ -58,22 +58,16 @@ export function loadFileIfAny(options: FileOptions): LoadedJobs | undefined {
 
 /** As {@link loadFileIfAny}, for an operator's action. */
 export function fileAtHand(options: FileOptions): FileAtHand | undefined {
-  const file = loadFileIfAny(options);
-  return file && atHand(file, options);
+  return atHand(loadFileIfAny(options), options);
 }
 
-export function atHand({ jobsFile }: LoadedJobs, { file = DEFAULT_FILE }: FileOptions): FileAtHand {
-  return { source: file, jobs: jobsFile.jobs };
+export function atHand(loaded: LoadedJobs | undefined, { file = DEFAULT_FILE }: FileOptions): FileAtHand | undefined {
+  return loaded && { source: file, jobs: loaded.jobsFile.jobs };
 }
 
 /** Whether {@link loadFile} failed because no file was named and the default one is missing. */
 export function isNoJobsFile(error: unknown): boolean {
   return error instanceof CliError && error.code === 'NoJobsFile';
-}
-
-/** Whether no byte of the file was read: it is missing, a folder, or this user may not read it. */
-export function isUnread({ cause }: ConfigError): boolean {
-  return cause instanceof Error && 'code' in cause && 'syscall' in cause;
 }
 
 function isMissing({ cause }: ConfigError): boolean {

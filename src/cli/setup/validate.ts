@@ -4,7 +4,7 @@ import { ISSUES_SHOWN } from '../../config/report';
 import { hostAdvice } from '../../functions/host-advice';
 import { functionTimeout } from '../../functions/settings';
 import { STORE_LIMITS } from '../../stores/limits';
-import { appFolderOf, DEFAULT_FILE, type FileOptions, isUnread, printWarnings } from '../jobs-file';
+import { appFolderOf, DEFAULT_FILE, type FileOptions, printWarnings } from '../jobs-file';
 import { NO, OK, print, printError, printJson, warn } from '../output';
 import { counted } from '../../core/text';
 
@@ -45,7 +45,9 @@ function check(file: string) {
     return { isRead: true, jobs: jobsFile.jobs.length, count: 0, errors: [], warnings };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    const { count, errors, warnings } = error;
-    return { isRead: !isUnread(error), jobs: 0, count, errors, warnings };
+    const { cause, count, errors, warnings } = error;
+    // The file is missing, a folder, or this user may not read it.
+    const isUnread = cause instanceof Error && 'code' in cause && 'syscall' in cause;
+    return { isRead: !isUnread, jobs: 0, count, errors, warnings };
   }
 }

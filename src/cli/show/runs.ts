@@ -58,7 +58,7 @@ export async function runs(job: string | undefined, options: RunsOptions): Promi
     !(listing.jobs.has(job as JobName) || specs.some(({ name }) => name === job))
   ) {
     const all = await store.list();
-    throw unknownAnywhere(job, file && atHand(file, options), { location: store.location, jobs: all.jobs.keys() });
+    throw unknownAnywhere(job, atHand(file, options), { location: store.location, jobs: all.jobs.keys() });
   }
   const cursor = page.next === undefined ? null : `${page.next.job}/${page.next.key}`;
   if (options.json) {

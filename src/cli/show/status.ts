@@ -37,7 +37,7 @@ export async function status(jobs: readonly string[], options: StatusOptions): P
     const names = all.jobs.map(({ name }) => name);
     const unknown = jobs.find((job) => !names.some((name) => selects(job, name)));
     if (unknown !== undefined) {
-      throw unknownAnywhere(unknown, file && atHand(file, options), { location: store.location, jobs: names });
+      throw unknownAnywhere(unknown, atHand(file, options), { location: store.location, jobs: names });
     }
     const selected = all.jobs.filter(({ name }) => isSelected(name));
     return { ...all, jobs: options.failed ? selected.filter((job) => needsAttention(job, hasFile)) : selected };
