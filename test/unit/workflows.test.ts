@@ -356,4 +356,8 @@ describe('the pipelines of other services', () => {
     expect(text).toMatch(name === 'gitlab-ci' ? /resource_group: production/ : /lockBehavior: sequential/);
     expect(text).not.toMatch(/PASSWORD|_SECRET|_KEY\b/);
   });
+
+  it.each(texts)('%s runs no script that it has just downloaded', (_, text) => {
+    expect(text).not.toMatch(/\|\s*(?:sudo\s+)?(?:ba|da|z)?sh\b/);
+  });
 });
