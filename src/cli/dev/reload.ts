@@ -2,7 +2,7 @@ import { exec } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import type { Cluster } from '../../local/cluster/cluster';
-import { ClusterError } from '../../local/cluster/cluster-error';
+import { ClusterError } from '../../local/cluster/child';
 import { AppLoadError, readPackage } from '../../local/host/app-folder';
 import type { DevJobs, JobsChange } from './dev-jobs';
 import type { Printer } from './print';

@@ -6,7 +6,7 @@ import { RAN_OUTCOMES } from '../../core/outcome';
 import { decodePresence } from '../../core/presence';
 import type { LeaseStore } from '../../lease/store';
 import { type Cluster, startCluster } from '../../local/cluster/cluster';
-import { ClusterError } from '../../local/cluster/cluster-error';
+import { ClusterError } from '../../local/cluster/child';
 import type { ClusterEvent } from '../../local/cluster/deployment';
 import { listRuns } from '../../operator/views/list-runs';
 import { DEFAULT_CONTAINER } from '../../stores/open';

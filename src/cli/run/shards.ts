@@ -1,7 +1,7 @@
 import type { Millis } from '../../core/brand';
 import { parseDuration } from '../../core/duration';
 import { isoOf } from '../../core/iso';
-import { formOf } from '../../core/moved-row';
+import { formOf } from '../../core/layout';
 import { shardNames } from '../../functions/settings';
 import { dealtStore } from '../../lease/dealt-store';
 import type { LeaseStore } from '../../lease/store';
