@@ -20,6 +20,12 @@ export class ApiError extends Error {
   }
 }
 
+/** Why a request failed. Another error is thrown. */
+export function failureIn(error: unknown): Failure {
+  if (error instanceof ApiError) return error.failure;
+  throw error;
+}
+
 export interface Answered {
   /** Undefined: the same as before. */
   readonly body: unknown;

@@ -114,11 +114,8 @@ function Card({ deployment, isOld, isHere }: DeploymentProps & { readonly isHere
         </p>
       )}
       <dl class="facts">
-        <Fact name="Last tick reported">
+        <Fact name="Last tick reported" more={<Time at={tickedAt} zone={null} />}>
           <Ago at={tickedAt} zone={null} />
-          <span class="second">
-            <Time at={tickedAt} zone={null} />
-          </span>
         </Fact>
         <Fact name="Version">{version}</Fact>
         <Judged name="Jobs file" topic="trouble" trouble={isOld && 'older than another one'}>

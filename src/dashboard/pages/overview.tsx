@@ -10,7 +10,7 @@ import { plural, STATE_LABELS, type Tone } from '../data/words';
 import { Ask } from '../parts/action-dialog';
 import { NotYet, ProblemsNotice } from '../parts/help';
 import { JobsTable } from '../parts/jobs-table';
-import { Icon, Link, NoJobs, Notice, Pages, SearchBox, Select, TagSelect, Time } from '../parts/parts';
+import { Icon, Link, NoJobs, NoMatch, Notice, Pages, SearchBox, Select, TagSelect, Time } from '../parts/parts';
 import { DeploymentLine } from './deployments-page';
 import { FailedLately } from './runs-page';
 
@@ -100,15 +100,7 @@ function Chosen({ jobs, searched, listed }: Asked) {
         choice={JSON.stringify([state, tag, q, sort, page])}
         sort={sort}
       />
-      {listed.length === 0 && (
-        <Notice title="No job matches">
-          <p>
-            <Link href={changed({ state: undefined, tag: undefined, q: undefined, page: undefined })}>
-              Show all jobs
-            </Link>
-          </p>
-        </Notice>
-      )}
+      {listed.length === 0 && <NoMatch of="job" filters={FILTERS} />}
       <Pages page={page} size={PAGE} count={listed.length} of="jobs" />
     </>
   );

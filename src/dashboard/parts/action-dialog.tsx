@@ -3,7 +3,7 @@ import type { ComponentChildren, TargetedSubmitEvent } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Job } from '../../client/types';
 import { selects } from '../../core/job-pattern';
-import { ApiError, type Failure } from '../data/api';
+import { type Failure, failureIn } from '../data/api';
 import { refresh } from '../data/live';
 import { instantIn, zoneOf } from '../data/time';
 import { plural } from '../data/words';
@@ -191,8 +191,7 @@ async function attempt(action: Action, form: FormData, scope: Choice, key: strin
     announce(await action.carryOut({ note: note || undefined, input, until: end, scope, key }));
     return undefined;
   } catch (error) {
-    if (!(error instanceof ApiError)) throw error;
-    return error.failure;
+    return failureIn(error);
   } finally {
     // What was refused may have changed, too.
     refresh();
@@ -225,13 +224,8 @@ function firstKind(scope: Scope | undefined): string {
   return count > 0 && count <= NAMES ? LISTED : ALL;
 }
 
-interface ScopeProps {
-  readonly scope: Scope;
-  readonly onChange: (choice: Choice) => void;
-}
-
 /** The choice of several jobs, with their number. It begins with those that the page lists. */
-function ScopeField({ scope, onChange }: ScopeProps) {
+function ScopeField({ scope, onChange }: { readonly scope: Scope; readonly onChange: (choice: Choice) => void }) {
   const { all: jobs, listed = [] } = scope;
   const [kind, setKind] = useState(firstKind(scope));
   const [pattern, setPattern] = useState('');

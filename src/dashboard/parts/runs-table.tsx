@@ -6,8 +6,8 @@ import { topicOf } from '../data/help-topics';
 import { duration, fullTime, zoneOf } from '../data/time';
 import { isOpen, noted, OUTCOME_LABELS, plural } from '../data/words';
 import { HelpLink, NotYet } from './help';
-import { Badge, Link, Notice, OlderPages, OrderChanged, Table, Warnings } from './parts';
-import { FILTERS, NO_FILTER, RunFilters } from './run-filters';
+import { Badge, Link, NoMatch, Notice, OlderPages, OrderChanged, Table, Warnings } from './parts';
+import { FILTERS, RunFilters } from './run-filters';
 import { type HeldOrder, useHeldRuns } from '../data/use-live';
 import { runHref, runTitle } from './runs-over-time';
 
@@ -60,7 +60,6 @@ interface ListedProps {
 }
 
 export function Listed({ runs: { runs, problems, cursor }, order, selection }: ListedProps) {
-  const isChosen = hasParam(...FILTERS);
   return (
     <>
       <div class="newer">
@@ -77,12 +76,8 @@ export function Listed({ runs: { runs, problems, cursor }, order, selection }: L
             <RunRow key={run.runId} run={run} selection={selection} />
           ))}
         </Table>
-      ) : isChosen ? (
-        <Notice title="No run matches">
-          <p>
-            <Link href={changed(NO_FILTER)}>Show all runs</Link>
-          </p>
-        </Notice>
+      ) : hasParam(...FILTERS) ? (
+        <NoMatch of="run" filters={FILTERS} />
       ) : (
         <Notice title={hasParam('cursor') ? 'No older run' : 'No run yet'}>
           <p>Every due time appears here with its outcome, whether it runs or not.</p>

@@ -56,15 +56,10 @@ export function Beyond({ from, to, y, height }: BeyondProps) {
 /** Planned runs with less than this between them are drawn as one. */
 const APART = 2;
 
-interface JobRunsProps {
-  readonly job: TimelineJob;
-  readonly scale: Scale;
-  readonly now: number;
-}
-
 /** The runs of one job around now. It is one stop of Tab; the arrow keys go from run to run. */
-export function JobRuns({ job, scale, now }: JobRunsProps) {
+export function JobRuns({ job, scale }: { readonly job: TimelineJob; readonly scale: Scale }) {
   const { currentRun } = job;
+  const now = (scale.from + scale.until) / 2;
   const { current, planned, overlaps, ...marks } = marksOf(job, now, instantAt(scale, APART) - scale.from);
   const past = marks.past.filter(({ until }) => until >= scale.from);
   const x = (at: number): number => positionOf(scale, Math.min(scale.until, Math.max(scale.from, at)));
