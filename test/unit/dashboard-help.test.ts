@@ -16,7 +16,7 @@ describe('the help of the dashboard', () => {
   it('explains each outcome, reason, state and error', () => {
     const problems = ['manage/problem.ts', 'manage/access.ts', 'manage/serve.ts', 'dashboard/data/api.ts'].flatMap(
       (file) =>
-        [...read(`src/${file}`).matchAll(/code: '(\w+)'|^ {2}([A-Z]\w+): \[/gm)].map(
+        [...read(`src/${file}`).matchAll(/(?:code: |RequestError\(\d+, )'(\w+)'|^ {2}([A-Z]\w+): \[/gm)].map(
           ([, first, second]) => first ?? second ?? '',
         ),
     );
