@@ -26,6 +26,7 @@ export function pauseJob({ name, controlVersion: version }: Controlled): Action 
   return {
     title: `Pause ${name}?`,
     effect: 'No due time starts a run until the pause ends. A run in progress continues.',
+    label: 'Pause',
     verb: 'Pause job',
     decline: 'Leave it running',
     note: 'needed',
@@ -38,6 +39,7 @@ export function resumeJob({ name, controlVersion: version }: Controlled): Action
   return {
     title: `Resume ${name}?`,
     effect: 'Due times start runs again. Those of the pause are not run later.',
+    label: 'Resume',
     verb: 'Resume job',
     decline: 'Leave it paused',
     async carryOut({ note }) {
@@ -200,6 +202,7 @@ export function startMaintenance(scope: Scope): Action {
   return {
     title: 'Start maintenance?',
     effect: 'The chosen jobs start no run until it ends. Runs in progress continue. All viewers see a banner.',
+    label: 'Start maintenance',
     verb: 'Pause these jobs',
     decline: 'Change nothing',
     note: 'needed',

@@ -99,12 +99,8 @@ function Card({ deployment, isOld, isHere }: DeploymentProps & { readonly isHere
         {isHere && <span class="muted">serves this page</span>}
         {mayAct.value && (
           <div class="buttons aside">
-            {state !== 'live' && isHere && <Ask action={poke(name)}>Poke</Ask>}
-            {cordon === null ? (
-              <Ask action={askCordon(name)}>Cordon</Ask>
-            ) : (
-              <Ask action={uncordon(name)}>Lift cordon</Ask>
-            )}
+            {state !== 'live' && isHere && <Ask action={poke(name)} />}
+            <Ask action={cordon === null ? askCordon(name) : uncordon(name)} />
           </div>
         )}
       </div>

@@ -104,20 +104,9 @@ function Actions({ job }: { readonly job: OneJob }) {
   const { settings, incident, pause } = job;
   return (
     <div class="buttons aside">
-      {settings !== null && <Ask action={runJob(job)}>Run now</Ask>}
-      {incident !== null &&
-        (incident.acknowledgement === null ? (
-          <Ask action={acknowledge(job)}>Acknowledge</Ask>
-        ) : (
-          <Ask action={unacknowledge(job)}>Lift acknowledgement</Ask>
-        ))}
-      {pause === null ? (
-        <Ask action={pauseJob(job)}>Pause</Ask>
-      ) : (
-        <Ask action={resumeJob(job)} class="primary">
-          Resume
-        </Ask>
-      )}
+      {settings !== null && <Ask action={runJob(job)} />}
+      {incident !== null && <Ask action={incident.acknowledgement === null ? acknowledge(job) : unacknowledge(job)} />}
+      {pause === null ? <Ask action={pauseJob(job)} /> : <Ask action={resumeJob(job)} class="primary" />}
     </div>
   );
 }

@@ -54,9 +54,7 @@ function Loaded({ all: { jobs: answered, deployments, maintenance, problems } }:
       <div class="with-actions">
         <DeploymentLine deployments={deployments} />
         {jobs.length > 0 && mayAct.value && (
-          <Ask action={startMaintenance({ all: jobs, listed: hasParam(...FILTERS) ? asked.listed : undefined })}>
-            Start maintenance
-          </Ask>
+          <Ask action={startMaintenance({ all: jobs, listed: hasParam(...FILTERS) ? asked.listed : undefined })} />
         )}
       </div>
       {maintenance.length > 0 && <Maintenance maintenance={maintenance} jobs={jobs} />}
@@ -77,7 +75,7 @@ function Maintenance({ maintenance, jobs }: Pick<Jobs, 'maintenance' | 'jobs'>) 
             {work.until === null ? '' : ', until '}
             {work.until !== null && <Time at={work.until} zone={null} />}.
           </p>
-          {mayAct.value && <Ask action={endMaintenance(work, jobs)}>End maintenance</Ask>}
+          {mayAct.value && <Ask action={endMaintenance(work, jobs)} />}
         </div>
       ))}
     </Notice>

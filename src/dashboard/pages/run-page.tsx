@@ -125,12 +125,10 @@ function Head({ run }: OfRun) {
         <Badge label={OUTCOME_LABELS[outcome]} />
         {mayAct.value && (
           <div class="buttons aside">
-            {isOpen(run.outcome) ? (
-              <Ask action={cancelRun(runId)} class="danger-quiet">
-                Cancel run
-              </Ask>
+            {isOpen(outcome) ? (
+              <Ask action={cancelRun(runId)} class="danger-quiet" />
             ) : (
-              <Ask action={rerun(runId, run.input)}>Run again</Ask>
+              <Ask action={rerun(runId, run.input)} />
             )}
           </div>
         )}

@@ -23,6 +23,8 @@ export interface Action {
   /** A question that names the job: "Pause nightly?" */
   readonly title: string;
   readonly effect: string;
+  /** The word on the button that asks for it. Default: the verb. */
+  readonly label?: string;
   /** The word on the button that does it. */
   readonly verb: string;
   /** The word on the button that does not. Default: Leave it. */
@@ -64,13 +66,13 @@ interface AskProps {
   readonly action: Action;
   readonly class?: string;
   readonly disabled?: boolean;
-  readonly children: ComponentChildren;
+  readonly children?: ComponentChildren;
 }
 
 export function Ask({ action, children, ...rest }: AskProps) {
   return (
     <button type="button" onClick={() => (asked.value = action)} {...rest}>
-      {children}
+      {children ?? action.label ?? action.verb}
     </button>
   );
 }
