@@ -8,14 +8,13 @@ import { plural } from './words';
 
 type Controlled = Pick<OneJob, 'name' | 'controlVersion'>;
 
-interface MakesOptions {
-  /** What belongs to the change beside what a person adds. */
-  readonly body?: object;
-  readonly version?: string;
-}
-
-/** Carries an action out by one change. */
-function makes(id: Operation, of: string, news: string, { body, version }: MakesOptions = {}): Action['carryOut'] {
+/** Carries an action out by one change of `of`. */
+function makes(
+  id: Operation,
+  of: string,
+  news: string,
+  { body, version }: { readonly body?: object; readonly version?: string } = {},
+): Action['carryOut'] {
   return async ({ note, until }) => {
     await change(id, [of], { ...body, note, until }, { version });
     return news;
