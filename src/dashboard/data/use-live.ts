@@ -6,7 +6,7 @@ import { follow, live, now } from './live';
 import { isSettled } from './session';
 import type { Job, RunSummary } from '../../client/types';
 
-interface Reading<Body> {
+export interface Reading<Body> {
   /** Undefined: nothing has come yet. It stays while a newer answer is on its way. */
   readonly body: Body | undefined;
   readonly failure: Failure | undefined;

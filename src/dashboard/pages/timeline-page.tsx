@@ -20,7 +20,6 @@ const LEGEND =
 const FILTERS = ['q', 'tag'] as const;
 const REACHES = [1, 3, 12] as const;
 const LABEL = 90;
-const AXIS = 24;
 
 export function TimelinePage() {
   const hours = REACHES.find((one) => String(one) === param('hours')) ?? 12;
@@ -177,7 +176,7 @@ function Table({ jobs, hours, isPart }: TableProps) {
 function Axis({ scale, jobs }: { readonly scale: Scale; readonly jobs: readonly TimelineJob[] }) {
   return (
     <svg width={scale.width} height={56}>
-      <AtOnce jobs={jobs} scale={scale} height={56 - AXIS} />
+      <AtOnce jobs={jobs} scale={scale} />
       {ticksOf(scale, zoneOf(null), LABEL).map(({ at, x, label }) => (
         <text key={at} x={x} y={52} text-anchor={x < 45 ? 'start' : x > scale.width - 45 ? 'end' : 'middle'}>
           {label}

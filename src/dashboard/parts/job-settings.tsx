@@ -1,6 +1,6 @@
 import type { DueTimes as Due, OneJob } from '../../client/types';
-import type { Failure } from '../data/api';
 import { exactly, fullTime, offsetAt, span, zoneOf } from '../data/time';
+import type { Reading } from '../data/use-live';
 import { plural } from '../data/words';
 import { FailureLine } from './help';
 import { Ago } from './parts';
@@ -13,13 +13,9 @@ const NO_DUE_TIMES: Readonly<Record<Settings['kind'], string>> = {
   manual: 'There is none: it only runs on request.',
 };
 
-interface DueTimesProps {
-  readonly kind: Settings['kind'];
-  readonly due: Due['jobs'][number] | undefined;
-  readonly failure: Failure | undefined;
-}
-
-export function DueTimes({ kind, due, failure }: DueTimesProps) {
+export function DueTimes({ kind, reading }: { readonly kind: Settings['kind']; readonly reading: Reading<Due> }) {
+  const { body, failure } = reading;
+  const due = body?.jobs[0];
   return (
     <section>
       <h2>Next due times</h2>

@@ -1,26 +1,20 @@
 import type { Runs, RunSummary } from '../../client/types';
 import { reasonText, wordOf } from '../../core/guide';
 import { changed, hasParam, pageOf } from '../data/address';
-import type { Failure } from '../data/api';
 import { topicOf } from '../data/help-topics';
 import { duration, fullTime, zoneOf } from '../data/time';
 import { isOpen, noted, OUTCOME_LABELS, plural } from '../data/words';
 import { HelpLink, NotYet } from './help';
 import { Badge, Link, NoMatch, Notice, OlderPages, OrderChanged, Table, Warnings } from './parts';
 import { FILTERS, RunFilters } from './run-filters';
-import { type HeldOrder, useHeldRuns } from '../data/use-live';
+import { type HeldOrder, type Reading, useHeldRuns } from '../data/use-live';
 import { runHref, runTitle } from './runs-over-time';
 
 /** A job's page begins with so many of its runs. */
 const LATEST = 8;
 
-interface RunsTableProps {
-  readonly job: string;
-  readonly runs: Runs | undefined;
-  readonly failure: Failure | undefined;
-}
-
-export function RunsTable({ job, runs, failure }: RunsTableProps) {
+export function RunsTable({ job, reading }: { readonly job: string; readonly reading: Reading<Runs> }) {
+  const { body: runs, failure } = reading;
   const isPart = runs !== undefined && runs.runs.length > LATEST && !hasParam('all', 'cursor', ...FILTERS);
   return (
     <section>
