@@ -190,11 +190,7 @@ const ELECTION = {
 };
 
 /** An election's row: the metadata of `elections/<name>/lease`, which only the lease holder writes. */
-export interface ElectionRow extends RecordOf<typeof ELECTION> {}
-
-export function newElectionRow(token: Token): ElectionRow {
-  return { token, leader: undefined, since: undefined, term: undefined, leaseMs: undefined };
-}
+export type ElectionRow = Partial<RecordOf<typeof ELECTION>> & { readonly token: Token };
 
 export function encodeElectionRow(row: ElectionRow): Metadata {
   return encodeFields<ElectionRow>(ELECTION, row);

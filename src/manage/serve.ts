@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../core/clock';
-import { isObject } from '../core/metadata';
 import { plainPath } from '../core/http-request';
 import type { Poked } from '../core/poked';
 import { oneLine } from '../core/text';
