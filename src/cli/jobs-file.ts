@@ -110,7 +110,6 @@ export function printWarnings({ warnings }: Pick<LoadedJobs, 'warnings'>, job?: 
   }
 }
 
-/** The largest file that is read from git. */
 const MOST_BYTES = 256 * 1024 * 1024;
 
 export interface JobsAtRef {
@@ -147,7 +146,6 @@ export function jobsAt(ref: string, { file = DEFAULT_FILE }: FileOptions): JobsA
   }
 }
 
-/** Warns about a revision that cannot be compared with. */
 export function warnOfNotice(notice: string | undefined): void {
   if (notice !== undefined) warn(notice);
 }

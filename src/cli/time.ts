@@ -19,7 +19,6 @@ const CLOCK = /^(\d\d?):(\d\d)(?::(\d\d))?(Z|[+-]\d\d(?::?\d\d)?)?$/i;
 /** Where a command looks: at what was, or at what will be. */
 export type Direction = 'ago' | 'ahead';
 
-/** A TIME of the command line. */
 export type Asked =
   | Moment
   /** The latest such time on a clock, or the next one; in the job's zone, or with this offset. */
@@ -141,14 +140,12 @@ export function plannedEnd(text: string | undefined, now: EpochMs): (timeZone: s
 /** Which zone a command prints times in. */
 export interface TimeOptions {
   readonly local?: boolean | undefined;
-  /** The default. */
   readonly utc?: boolean | undefined;
 }
 
 /** Shows an instant, in UTC or in the zone of this machine, in a form that fits into a command. */
 export type ShowTime = (instant: EpochMs) => string;
 
-/** The zone in which a command prints times. */
 export function zoneHere({ local }: TimeOptions): string {
   return local === true ? machineZone() : 'UTC';
 }

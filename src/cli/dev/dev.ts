@@ -27,9 +27,7 @@ export interface DevArguments
   extends Omit<DevOptions, 'durationMs' | 'openStorage' | 'jobs' | 'timeZone'>, TimeOptions {
   readonly duration?: string;
   readonly file?: string;
-  /** A file whose jobs run beside those of the app. */
   readonly moreJobs?: string;
-  /** A folder whose files are uploaded to the container of the same name. */
   readonly samples?: string;
 }
 
@@ -102,7 +100,6 @@ export function readSamples(folder: string): Samples {
   return { container, files };
 }
 
-/** Uploads the files, over those that exist. */
 export async function putSamples(connectionString: string, { container, files }: Samples): Promise<void> {
   const service = connectService({ CRONLEASE_STORAGE: connectionString }, { retryOptions: { maxTries: 4 } });
   const client = service.getContainerClient(container);

@@ -26,17 +26,16 @@ export function overdueNews(): (event: ClusterEvent) => readonly ClusterEvent[] 
   const told = new Map<string, number>();
   const overdue = new Set<string>();
   return (event) => {
-    const { job, ageMs } = event;
+    const { job, ageMs, at, deployment, pid } = event;
     if (job === undefined) return [event];
     if (event.event === 'overdue' && ageMs !== undefined) {
-      const since = Date.parse(event.at) - ageMs;
+      const since = Date.parse(at) - ageMs;
       if (since <= (told.get(job) ?? -Infinity)) return [];
       told.set(job, since);
       overdue.add(job);
       return [event];
     }
     if (event.event !== 'succeeded' || !overdue.delete(job)) return [event];
-    const { at, deployment, pid } = event;
     return [event, { event: 'overdue', at, deployment, pid, job, reason: 'no longer' }];
   };
 }

@@ -15,7 +15,6 @@ export interface Printer {
   ready(cluster: Started, about: About): void;
   event(event: ClusterEvent): void;
   log(line: LogLine, deployment: string): void;
-  /** A message of the command itself. */
   note(text: string): void;
   /** A suggestion, for people only. */
   hint(text: string): void;
@@ -165,7 +164,6 @@ interface BannerStyle {
   readonly deployment: (name: string, width: number) => string;
 }
 
-/** The most routes of one instance to list; others are counted. */
 const ROUTES = 6;
 const NEXT_JOBS = 4;
 const LABEL = 10;

@@ -142,7 +142,6 @@ function reportOf(file: string, subject: Subject, drilled: Drilled, targetMs: Mi
   const { deployments, steps, stopped, span } = drilled;
   return {
     ...judge(drilled, subject.jobs.jobs, targetMs),
-    /** The file of the report for people. */
     report: file,
     /** The app whose jobs ran: its folder, or the probe jobs that come with cronlease. */
     app: subject.said,
@@ -247,7 +246,6 @@ function markdownTable(heading: readonly string[], rows: readonly (readonly stri
   return [line(heading), line(heading.map(() => '---')), ...rows.map(line)].join('\n');
 }
 
-/** Escapes characters that would end a table cell. */
 function escape(text: string): string {
   return text.replaceAll('|', '\\|').replaceAll(/\s*\n\s*/g, ' ');
 }

@@ -22,7 +22,6 @@ import {
   undecided,
 } from './judge';
 
-/** The app of a drill. */
 export interface Subject {
   readonly folder: string;
   readonly jobs: JobsFile;
@@ -92,7 +91,6 @@ export async function playDrill(options: DrillOptions): Promise<Drilled> {
   }
 }
 
-/** The objects that every part of a drill needs. */
 interface Scene {
   readonly options: DrillOptions;
   readonly cluster: Cluster;

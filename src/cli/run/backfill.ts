@@ -24,7 +24,6 @@ interface BackfillOptions extends Options {
   readonly stop?: boolean;
 }
 
-/** How many due times of the dry run are printed. */
 const PRINTED = 20;
 
 export async function backfill(job: string, options: BackfillOptions): Promise<number> {

@@ -14,7 +14,6 @@ import { answer, CliError, NO, OK, style, UsageError, warn } from '../output';
 import { deskOf, openAccounts, openSetting, openStore } from '../storage';
 import { actingOn } from './person';
 
-/** The options of both commands. */
 interface MoveOptions {
   readonly wait: string;
   readonly endRuns?: boolean;

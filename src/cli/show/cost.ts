@@ -32,7 +32,6 @@ interface CostOptions extends Options {
   readonly items?: readonly string[];
 }
 
-/** What the figures rest on, for people. */
 interface Basis {
   readonly assumed: CostAssumptions;
   readonly prices: Prices;
@@ -131,7 +130,6 @@ function documentOf(estimate: CostEstimate, { assumed, prices }: Basis): object 
   };
 }
 
-/** Lines of jobs; the rest is one line. */
 const MOST_JOBS = 20;
 
 /** The estimate in at most 80 columns: the total, the jobs with the worst first, what they share, the assumptions. */
@@ -154,7 +152,6 @@ export function costText(estimate: CostEstimate, basis: Basis): readonly string[
   ];
 }
 
-/** The difference between two estimates: the total, and the jobs whose cost changes most. */
 export function changedText(before: CostEstimate, after: CostEstimate, basis: Basis, ref: string): readonly string[] {
   const money = moneyIn(basis);
   const changes = changesOf(before.jobs, after.jobs);

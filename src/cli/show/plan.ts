@@ -271,7 +271,6 @@ export function excludedText(
 
 const MARKS: Readonly<Record<JobChange['change'], string>> = { added: '+', removed: '-', changed: '~' };
 
-/** The changes of a jobs file, in at most 80 columns. */
 export function changesText(
   all: readonly JobChange[],
   shown: readonly JobChange[],

@@ -9,10 +9,10 @@ import { redactSetting } from '../../functions/redact';
 import type { LeaseStore } from '../../lease/store';
 import type { ShownRecord } from '../../operator/views/list-runs';
 import { inputOfRun, type ShownInput } from '../../operator/views/run-input';
-import { style } from '../output';
+import { type Style, style } from '../output';
 import type { ShowTime } from '../time';
 
-const COLOURS: Readonly<Record<string, 'green' | 'red' | 'yellow' | 'cyan'>> = {
+const COLOURS: Readonly<Record<string, Style>> = {
   succeeded: 'green',
   failed: 'red',
   timedOut: 'red',
@@ -23,14 +23,13 @@ const COLOURS: Readonly<Record<string, 'green' | 'red' | 'yellow' | 'cyan'>> = {
   running: 'cyan',
 };
 
-/** An outcome, in colour if the terminal supports it. */
-export function paintOutcome(text: string): string {
-  const colour = colourOf(text);
-  return colour === undefined ? text : style(colour, text);
+export function paintOutcome(outcome: string): string {
+  const colour = colourOf(outcome);
+  return colour === undefined ? outcome : style(colour, outcome);
 }
 
-export function colourOf(outcome: string): 'green' | 'red' | 'yellow' | 'cyan' | undefined {
-  return COLOURS[outcome.trim()];
+export function colourOf(outcome: string): Style | undefined {
+  return COLOURS[outcome];
 }
 
 /** How late it started: `5 ms`, `1.2 s`, `3 min 20 s`. */
@@ -62,7 +61,6 @@ export function attemptsMade({ attempts }: ShownRecord): number {
   return attempts.filter(({ outcome }) => outcome !== 'planned').length;
 }
 
-/** The deployment of the last attempt. */
 export function deployment({ attempts }: ShownRecord): string {
   return oneLine(attempts.at(-1)?.deployment ?? '');
 }

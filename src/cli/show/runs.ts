@@ -78,21 +78,16 @@ export async function runs(job: string | undefined, options: RunsOptions): Promi
   const show = timesOf(options);
   if (job !== undefined) printPause(job as JobName, listing, show);
   if (records.length > 0) print(runsTable(records, show, process.stdout.isTTY ? process.stdout.columns : Infinity));
-  else print(nothing(job, cursor, isFiltered(options)));
+  else print(nothing(job, cursor, options));
   if (cursor !== null) print(`\nFor older ones, add: --cursor ${cursor}`);
   return OK;
 }
 
-function isFiltered(options: RunsOptions): boolean {
-  const { failed, outcome, since, until, cursor, tag, trigger, actor, channel, note } = options;
-  return [failed, outcome, since, until, cursor, tag, trigger, actor, channel, note].some(
-    (option) => option !== undefined,
-  );
-}
-
-function nothing(job: string | undefined, cursor: string | null, filtered: boolean): string {
+function nothing(job: string | undefined, cursor: string | null, options: RunsOptions): string {
   if (cursor !== null) return 'No such run among those that were searched.';
-  if (filtered) return 'No such run.';
+  const { failed, outcome, since, until, tag, trigger, actor, channel, note } = options;
+  const filters = [failed, outcome, since, until, options.cursor, tag, trigger, actor, channel, note];
+  if (filters.some((filter) => filter !== undefined)) return 'No such run.';
   return job === undefined ? 'Nothing has run yet.' : `Job "${job}" has not run yet.`;
 }
 
@@ -102,7 +97,6 @@ function readCursor(text: string): PageStart {
   throw new UsageError(`--cursor ${JSON.stringify(text)} is not one that "cronlease runs" has printed: leave it out`);
 }
 
-/** These give way first where the line is short. */
 const CONCESSIONS: readonly Concession[] = [
   ['NOTES', 16],
   ['JOB', 24],
