@@ -146,10 +146,6 @@ export function jobsAt(ref: string, { file = DEFAULT_FILE }: FileOptions): JobsA
   }
 }
 
-export function warnOfNotice(notice: string | undefined): void {
-  if (notice !== undefined) warn(notice);
-}
-
 function loadedAt(commit: string, folder: string, file: string): LoadedJobs {
   const readFile = (path: string): Uint8Array => {
     const content = git(folder, ['show', `${commit}:./${relative(folder, path).replaceAll('\\', '/')}`]);

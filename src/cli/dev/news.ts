@@ -159,13 +159,12 @@ export function eventLines({ timeZone, verbose }: LineOptions): (event: ClusterE
       return day === showDay(Date.parse(at), timeZone) ? time : `${day} ${time}`;
     };
     const counted = event === 'fannedOut' ? 'items' : 'due times';
-    return [
-      scheduledFor === undefined ? undefined : `due ${show(scheduledFor)}`,
-      through === undefined ? undefined : `to ${show(through)}`,
-      count === undefined || count === 1 ? undefined : `(${count} ${counted})`,
-    ]
-      .filter((part) => part !== undefined)
-      .join(' ');
+    const parts = [
+      scheduledFor && `due ${show(scheduledFor)}`,
+      through && `to ${show(through)}`,
+      count !== undefined && count !== 1 && `(${count} ${counted})`,
+    ];
+    return parts.filter(Boolean).join(' ');
   };
 
   const attempt = ({ attempt: number, runId = '' }: ClusterEvent): string | undefined => {

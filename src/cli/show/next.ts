@@ -9,7 +9,7 @@ import { dueTimesAfter } from '../../operator/plan/starts';
 import type { Options } from '../commands/command';
 import { jobIn, jobsTagged, loadFile, printWarnings } from '../jobs-file';
 import { answer, style, UsageError } from '../output';
-import { noDueTimes, ownClock, parseTime, type ShowTime, timeIn, timesOf } from '../time';
+import { noDueTimes, ownClock, parseTime, type ShowTime, timesOf } from '../time';
 
 interface NextOptions extends Options {
   readonly from?: string;
@@ -26,7 +26,7 @@ export function next(job: string | undefined, options: NextOptions): number {
   printWarnings(loaded, specs.length === 1 ? specs[0]?.name : undefined);
   const now = Date.now();
   const upcoming = specs.map((spec): JobSide => {
-    const after = from === undefined ? now : timeIn(from, spec.timeZone);
+    const after = from?.(spec.timeZone) ?? now;
     return { spec, dueTimes: dueTimesAfter(spec, after, options.count) };
   });
   const document = upcoming.map(({ spec, dueTimes }) => ({

@@ -10,7 +10,7 @@ import { type Plan, planOf } from '../../operator/plan/plan';
 import { excludedIn, type PlanSpan, type Start } from '../../operator/plan/starts';
 import type { Options } from '../commands/command';
 import { fittedTable, folded, MIDDLE } from '../fit';
-import { type JobsAtRef, jobsAt, jobsTagged, loadFile, printWarnings, warnOfNotice } from '../jobs-file';
+import { type JobsAtRef, jobsAt, jobsTagged, loadFile, printWarnings } from '../jobs-file';
 import { answer, OK, style, UsageError, warn } from '../output';
 import { noDueTimes, ownClock, type ShowTime, timeHere, timesOf, utc } from '../time';
 
@@ -98,7 +98,7 @@ function tellChanges(
   const { against, limit } = options;
   const shown = changes.slice(0, limit);
   const leftOut = changes.length - shown.length;
-  if (options.json !== true) warnOfNotice(notice);
+  if (notice !== undefined && options.json !== true) warn(notice);
   const document = { against, ...given({ notice }), changes: shown.map(changeDocument), leftOut };
   return answer(options, document, () => changesText(changes, shown, against, show).join('\n'));
 }
