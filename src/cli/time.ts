@@ -1,4 +1,4 @@
-import type { EpochMs } from '../core/brand';
+import type { EpochMs, Millis } from '../core/brand';
 import { parseDuration } from '../core/duration';
 import type { JobSpec } from '../core/job';
 import { instantOf, parseMoment } from '../core/schedule/moment';
@@ -118,6 +118,17 @@ export function timeAbout(job: string | undefined, text: string, option: string,
 /** The end that a person plans, as a time or as a duration from now. A time without an offset is in the job's zone. */
 export function plannedEnd(text: string | undefined, now: EpochMs): (timeZone: string) => EpochMs | undefined {
   return text === undefined ? () => undefined : parseTime(text, '--until', 'ahead', now);
+}
+
+/**
+ * A duration of the command line.
+ *
+ * @throws UsageError
+ */
+export function spanOf(text: string, option: string, least: Millis = 1): Millis {
+  const ms = parseDuration(text);
+  if (ms !== undefined && ms >= least) return ms;
+  throw new UsageError(`${option} ${JSON.stringify(text)} is not a duration: use a form such as 30s, 10m or 1h30m`);
 }
 
 /** Which zone a command prints times in. */
