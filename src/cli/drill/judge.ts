@@ -4,8 +4,8 @@ import { actualTime, type JobSpec } from '../../core/job';
 import { RAN_OUTCOMES } from '../../core/outcome';
 import type { LedgerRecord } from '../../core/record';
 import type { ClusterEvent } from '../../local/cluster/deployment';
-import type { ShownRecord } from '../../operator/views/list-runs';
 import { ATTEMPT_ENDS } from '../dev/news';
+import type { ShownRecord } from '../../operator/views/runs';
 
 export type Records = readonly (Pick<
   LedgerRecord,

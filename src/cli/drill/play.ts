@@ -8,7 +8,6 @@ import type { LeaseStore } from '../../lease/store';
 import { type Cluster, startCluster } from '../../local/cluster/cluster';
 import { ClusterError } from '../../local/cluster/child';
 import type { ClusterEvent } from '../../local/cluster/deployment';
-import { listRuns } from '../../operator/views/list-runs';
 import { DEFAULT_CONTAINER } from '../../stores/open';
 import { openStore } from '../storage';
 import {
@@ -21,6 +20,7 @@ import {
   type Step,
   undecided,
 } from './judge';
+import { listRuns } from '../../operator/views/runs';
 
 export interface Subject {
   readonly folder: string;

@@ -2,8 +2,9 @@ import type { BackfillOrder } from '../../core/backfill';
 import { isoOf } from '../../core/iso';
 import type { JobSpec } from '../../core/job';
 import type { LeaseStore } from '../../lease/store';
+import type { BackfillStatus } from '../../manage/schema/jobs';
+import type { BackfillPlan, WantedBackfill } from '../../operator/operations/backfill';
 import * as operations from '../../operator/operations/backfill';
-import { type BackfillPlan, planBackfill, type WantedBackfill } from '../../operator/operations/backfill-plan';
 import type { Options } from '../commands/command';
 import { jobIn, loadFile } from '../jobs-file';
 import { answer, OK, print, printJson, UsageError } from '../output';
@@ -32,7 +33,7 @@ export async function backfill(job: string, options: BackfillOptions): Promise<n
   const store = openStore(options);
   if (options.status === true) return status(store, spec, options);
   const wanted = wantedOf(spec, options);
-  const plan = await planBackfill(store, spec, wanted);
+  const plan = await operations.planBackfill(store, spec, wanted);
   if (options.json !== true) print(planText(spec, wanted, plan, timesOf(options)));
   const { running, skipped } = plan;
   const dueTimes = plan.dueTimes.map((due) => ({ ...due, scheduledFor: isoOf(due.scheduledFor) }));
@@ -84,13 +85,13 @@ function counted({ running, skipped }: Pick<BackfillPlan, 'running' | 'skipped'>
 
 async function status(store: LeaseStore, spec: JobSpec, options: BackfillOptions): Promise<number> {
   const found = await operations.readBackfillStatus(store, spec);
-  const document = { job: spec.name, backfill: found === undefined ? null : operations.shownStatus(found) };
+  const document = { job: spec.name, backfill: found ?? null };
   return answer(options, document, () =>
     found === undefined ? `Job ${spec.name} has no back-fill.` : statusText(spec, found, timesOf(options)),
   );
 }
 
-const STATES: Readonly<Record<operations.BackfillStatus['state'], string>> = {
+const STATES: Readonly<Record<BackfillStatus['state'], string>> = {
   active: 'in progress',
   paused: 'waits, because the job is paused or disabled',
   stopping: 'stops after its run in progress',
@@ -99,17 +100,17 @@ const STATES: Readonly<Record<operations.BackfillStatus['state'], string>> = {
   done: 'done',
 };
 
-function statusText({ name }: JobSpec, found: operations.BackfillStatus, show: ShowTime): string {
+function statusText({ name }: JobSpec, found: BackfillStatus, show: ShowTime): string {
   const { id, state, from, through, order, origin, at, dueTimes, left, skipped, outcomes, runId } = found;
   const ends = Object.entries(outcomes).map(([outcome, count]) => `${count.toLocaleString('en-US')} ${outcome}`);
   return [
     `Back-fill ${id} of ${name}: ${STATES[state]}`,
-    `  due times  ${show(from)} to ${show(through)}, the ${order} first`,
-    `  requested  ${show(at)} by ${origin.actor}`,
+    `  due times  ${show(Date.parse(from))} to ${show(Date.parse(through))}, the ${order} first`,
+    `  requested  ${show(Date.parse(at))} by ${origin.actor}`,
     ...(origin.note === undefined ? [] : [`  note       ${origin.note}`]),
     `  done       ${String(dueTimes - left)} of ${String(dueTimes)}${skipped === 0 ? '' : `, ${String(skipped)} skipped`}`,
     `  outcomes   ${ends.length === 0 ? 'none yet' : ends.join(', ')}`,
-    ...(runId === undefined ? [] : [`  running    ${runId}`]),
+    ...(runId === null ? [] : [`  running    ${runId}`]),
   ].join('\n');
 }
 

@@ -15,13 +15,13 @@ import { forgetJob } from '../../operator/operations/forget';
 import { type HeldLease, heldLease, unlockJob } from '../../operator/operations/unlock';
 import { OperatorError } from '../../operator/operator-error';
 import { type Subject, subjectOf, unknownAnywhere } from '../../operator/subject';
-import { deploymentsOf } from '../../operator/views/deployments';
 import type { Options } from '../commands/command';
 import { atHand, DEFAULT_FILE, fileAtHand, loadFile } from '../jobs-file';
 import { answer, say, UsageError, warn } from '../output';
 import { openStore, withinSweep } from '../storage';
 import { plannedEnd, type ShowTime, timesOf } from '../time';
 import { actingOn, afterwards, confirm } from './person';
+import { deploymentsOf } from '../../operator/views/overview';
 
 export interface Target {
   readonly store: LeaseStore;

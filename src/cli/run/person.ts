@@ -4,9 +4,9 @@ import { given } from '../../core/given';
 import { oneLine } from '../../core/text';
 import type { LeaseStore } from '../../lease/store';
 import type { Acting } from '../../operator/audit';
-import { orRefusal } from '../../operator/operations/refusal';
 import { CliError, warn } from '../output';
 import { deskOf, shellIdentity } from '../storage';
+import { orRefusal } from '../../operator/operator-error';
 
 /** The name of the person who runs the command, as the operating system has it. */
 export function userName(): string {

@@ -2,15 +2,19 @@ import { isoOf } from '../../core/iso';
 import type { Stretch } from '../../core/outcome';
 import type { LeaseStore } from '../../lease/store';
 import { operate } from '../../operator/audit';
-import { type ElectionRecovery, recoverElections } from '../../operator/operations/recover-elections';
-import { type JobRecovery, recoverJobs } from '../../operator/operations/recover-jobs';
-import { deploymentsOf } from '../../operator/views/deployments';
 import type { Options } from '../commands/command';
 import { loadFile } from '../jobs-file';
 import { answer, NO, OK, style, UsageError, warn } from '../output';
 import { deskOf, openElections, openStore } from '../storage';
 import { type ShowTime, timeHere, timesOf } from '../time';
 import { actingOn } from './person';
+import {
+  type ElectionRecovery,
+  recoverElections,
+  type JobRecovery,
+  recoverJobs,
+} from '../../operator/operations/recover';
+import { deploymentsOf } from '../../operator/views/overview';
 
 interface RecoverOptions extends Options {
   readonly raiseBy: number;

@@ -4,10 +4,19 @@ import { shardNames } from '../../functions/settings';
 import { dealtStore } from '../../lease/dealt-store';
 import type { LeaseStore } from '../../lease/store';
 import { operate } from '../../operator/audit';
-import { migrate as migrateJobs, type Migration, surveyMigration } from '../../operator/operations/migrate';
-import { type Applied, applyShards, type ShardChange } from '../../operator/shards/apply';
-import { repairLayout } from '../../operator/shards/repair';
-import { type AccountSeen, type Misplaced, type Survey, surveyAccounts } from '../../operator/shards/survey';
+import {
+  migrate as migrateJobs,
+  type Migration,
+  surveyMigration,
+  type Applied,
+  applyShards,
+  type ShardChange,
+  repairLayout,
+  type AccountSeen,
+  type Misplaced,
+  type Survey,
+  surveyAccounts,
+} from '../../operator/shards/apply';
 import { answer, CliError, NO, OK, style, UsageError, warn } from '../output';
 import { deskOf, openAccounts, openSetting, openStore } from '../storage';
 import { spanOf } from '../time';

@@ -5,11 +5,11 @@ import { isoOf } from '../../core/iso';
 import { actualTime, type JobSpec } from '../../core/job';
 import { waitsFor } from '../../core/requires';
 import type { JobSide } from '../../operator/plan/compare';
-import { dueTimesAfter } from '../../operator/plan/starts';
 import type { Options } from '../commands/command';
 import { jobIn, jobsTagged, loadFile, printWarnings } from '../jobs-file';
 import { answer, style, UsageError } from '../output';
 import { noDueTimes, ownClock, parseTime, type ShowTime, timesOf } from '../time';
+import { dueTimesAfter } from '../../operator/plan/plan';
 
 interface NextOptions extends Options {
   readonly from?: string;

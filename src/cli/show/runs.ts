@@ -7,11 +7,8 @@ import type { Listing } from '../../lease/store';
 import { stateIn } from '../../operator/job-state';
 import { unknownAnywhere } from '../../operator/subject';
 import { jobsIn } from '../../operator/views/list-jobs';
-import type { ShownRecord } from '../../operator/views/list-runs';
-import { errorLine } from '../../operator/views/run-errors';
-import { withAtWork } from '../../operator/views/run-at-work';
+import { type ShownRecord, withAtWork, recordsOf, errorLine } from '../../operator/views/runs';
 import { pagedJob, pageOfRuns, type PageStart, type StartFilter } from '../../operator/views/run-pages';
-import { recordsOf } from '../../operator/views/runs-now';
 import { type Concession, fitText, fittedTable, MIDDLE } from '../fit';
 import type { Options } from '../commands/command';
 import { atHand, jobsTagged, loadFileIfAny } from '../jobs-file';
@@ -65,7 +62,7 @@ export async function runs(job: string | undefined, options: RunsOptions): Promi
     const keys = new Map(page.runs.map(({ runId, key }) => [runId, key]));
     const withInputs = await inParallel(records, async (listed) => {
       const key = keys.get(listed.runId);
-      const record = key === undefined ? listed : await withAtWork(store, listed, key, undefined);
+      const record = key === undefined ? listed : await withAtWork(store, listed, key);
       const input = await recordInput(
         store,
         record,

@@ -11,6 +11,7 @@ import { systemClock } from '../../system-clock';
 import type { Options } from '../commands/command';
 import { atHand, jobsTagged, loadFileIfAny } from '../jobs-file';
 import { NO, OK, print, printJson, warn } from '../output';
+import { withSignal } from '../../lease/store';
 import { devStorage, openStore, type StorageOptions } from '../storage';
 import { timesOf } from '../time';
 import { openScreen, type Screen, type Sight, watch } from './screen';
@@ -33,7 +34,7 @@ export async function status(jobs: readonly string[], options: StatusOptions): P
     (jobs.length === 0 || jobs.some((job) => selects(job, name))) &&
     (tagged === undefined || tagged.some((one) => one === name));
   const read: Reading = async (signal) => {
-    const all = await readOverview(store, file?.jobsFile.jobs ?? [], signal && { signal });
+    const all = await readOverview(signal ? withSignal(store, signal) : store, file?.jobsFile.jobs ?? []);
     const names = all.jobs.map(({ name }) => name);
     const unknown = jobs.find((job) => !names.some((name) => selects(job, name)));
     if (unknown !== undefined) {
