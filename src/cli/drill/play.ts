@@ -137,11 +137,7 @@ async function play(options: DrillOptions, cluster: Cluster, events: readonly Cl
   return { deployments, steps, events, stopped, caughtUpAt, backAt, span, records: await recordsOf(scene) };
 }
 
-async function untilAllTick({ cluster, store, say, waitFor }: Scene): Promise<{
-  readonly deployments: readonly string[];
-  readonly ticking: ReadonlyMap<string, string>;
-  readonly from: EpochMs;
-}> {
+async function untilAllTick({ cluster, store, say, waitFor }: Scene) {
   const deployments = cluster.instances().map(({ deployment }) => deployment);
   say(`${deployments.join(', ')} started, each in its own process`);
   const ticking = await waitFor(TICKS_WITHIN_MS, async () => {

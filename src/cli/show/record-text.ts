@@ -8,27 +8,12 @@ import { oneLine } from '../../core/text';
 import { redactSetting } from '../../functions/redact';
 import type { LeaseStore } from '../../lease/store';
 import { type ShownRecord, inputOfRun, type ShownInput } from '../../operator/views/runs';
-import { type Style, style } from '../output';
+import { OUTCOME_COLOURS, style } from '../output';
 import type { ShowTime } from '../time';
 
-const COLOURS: Readonly<Record<string, Style>> = {
-  succeeded: 'green',
-  failed: 'red',
-  timedOut: 'red',
-  stalled: 'red',
-  expired: 'yellow',
-  cancelled: 'yellow',
-  retrying: 'yellow',
-  running: 'cyan',
-};
-
 export function paintOutcome(outcome: string): string {
-  const colour = colourOf(outcome);
+  const colour = OUTCOME_COLOURS[outcome];
   return colour === undefined ? outcome : style(colour, outcome);
-}
-
-export function colourOf(outcome: string): Style | undefined {
-  return COLOURS[outcome];
 }
 
 /** How late it started: `5 ms`, `1.2 s`, `3 min 20 s`. */

@@ -12,10 +12,10 @@ import { pagedJob, pageOfRuns, type PageStart, type StartFilter } from '../../op
 import { type Concession, fitText, fittedTable, MIDDLE } from '../fit';
 import type { Options } from '../commands/command';
 import { atHand, jobsTagged, loadFileIfAny } from '../jobs-file';
-import { OK, print, printJson, UsageError, warn } from '../output';
+import { OK, OUTCOME_COLOURS, print, printJson, UsageError, warn } from '../output';
 import { openStore } from '../storage';
 import { type ShowTime, timeAbout, timesOf } from '../time';
-import { askedBy, attemptsMade, colourOf, deployment, lateness, recordInput, stretch, took } from './record-text';
+import { askedBy, attemptsMade, deployment, lateness, recordInput, stretch, took } from './record-text';
 
 interface RunsOptions extends Options, StartFilter {
   readonly limit: number;
@@ -115,7 +115,7 @@ function runsTable(records: readonly ShownRecord[], show: ShowTime, width: numbe
     [
       ['JOB', ({ job }) => job, MIDDLE],
       ['DUE', ({ scheduledFor }) => show(Date.parse(scheduledFor))],
-      ['OUTCOME', ({ outcome }) => ({ text: outcome, format: colourOf(outcome) })],
+      ['OUTCOME', ({ outcome }) => ({ text: outcome, format: OUTCOME_COLOURS[outcome] })],
       ['LATE', lateness],
       ['TOOK', took],
       ['BY', deployment],
