@@ -94,21 +94,13 @@ function onClock(time: string, timeZone: string, where: Direction, now: EpochMs)
   return found;
 }
 
-/**
- * The instant of a TIME that is not about one job: in UTC, or with `--local` in the zone of this machine.
- *
- * @throws UsageError
- */
+/** The instant of a TIME about no job: in UTC, or with `--local` in the zone of this machine. Throws `UsageError`. */
 export function timeHere(text: string, option: string, { local }: TimeOptions, where: Direction = 'ago'): EpochMs {
   const zone = local === true ? "this machine's time zone" : 'UTC';
   return parseTime(text, option, where, Date.now(), zone)(zoneHere({ local }));
 }
 
-/**
- * A TIME of a command that is about one job, or about all of them: in the job's zone, or as {@link timeHere} reads it.
- *
- * @throws UsageError
- */
+/** A TIME about one job, in its zone, or about all, as {@link timeHere} reads it. Throws `UsageError`. */
 export function timeAbout(job: string | undefined, text: string, option: string, options: TimeOptions): InZone {
   if (job !== undefined) return parseTime(text, option);
   const at = timeHere(text, option, options);
@@ -120,11 +112,7 @@ export function plannedEnd(text: string | undefined, now: EpochMs): (timeZone: s
   return text === undefined ? () => undefined : parseTime(text, '--until', 'ahead', now);
 }
 
-/**
- * A duration of the command line.
- *
- * @throws UsageError
- */
+/** A duration of the command line. Throws `UsageError`. */
 export function spanOf(text: string, option: string, least: Millis = 1): Millis {
   const ms = parseDuration(text);
   if (ms !== undefined && ms >= least) return ms;
