@@ -3,10 +3,9 @@ import { given } from '../core/given';
 import { type Action, type AuditEntry, auditKey, decodeAudit, encodeAudit } from '../core/audit';
 import { ForeignMetadataError, orForeign } from '../core/metadata';
 import type { Origin } from '../core/origin';
-import { type AuditStore, type PageRequest, StoreError } from '../lease/store';
+import { type AuditStore, type PageRequest, StoreError, orStoreError } from '../lease/store';
 import { OperatorError } from './operator-error';
 import type { LeaseTaker } from './operations/take-lease';
-import { orStoreError } from '../lease/port/call';
 import { shortId } from './operations/once';
 import type { Changing } from './change-control';
 

@@ -2,7 +2,7 @@ import type { BackfillOrder } from '../../core/backfill';
 import { isoOf } from '../../core/iso';
 import type { JobSpec } from '../../core/job';
 import type { LeaseStore } from '../../lease/store';
-import type { BackfillStatus, StartedBackfill } from '../../manage/schema/backfill';
+import type { StartedBackfill } from '../../manage/schema/actions';
 import * as operations from '../../operator/operations/backfill';
 import type { BackfillPlan, WantedBackfill } from '../../operator/operations/backfill';
 import { UsageError } from '../cli-error';
@@ -14,6 +14,7 @@ import { parseTime, type ShowTime, timeIn, timesOf } from '../time';
 import { confirmYes } from './confirm';
 import { type ReasonedOptions, targetOf } from './operate';
 import { actingOn } from './person';
+import type { BackfillStatus } from '../../manage/schema/jobs';
 
 export interface BackfillOptions extends ReasonedOptions {
   readonly from?: string | undefined;

@@ -3,7 +3,7 @@ import { showAge } from '../../core/show-time';
 import { needsAttention } from '../../core/shown-state';
 import { printableJson } from '../../core/text';
 import { durationSetting } from '../../functions/settings';
-import { withSignal } from '../../lease/methods';
+import { withSignal } from '../../lease/store';
 import type { JobStatus, Overview } from '../../manage/schema/jobs';
 import { readOverview } from '../../operator/views/overview';
 

@@ -19,10 +19,11 @@ import { type Acting, operate } from '../audit';
 import { changeControl, type Changing } from '../change-control';
 import { type JobState, asideRunId, currentRun, readState } from '../job-state';
 import { OperatorError } from '../operator-error';
-import type { BackfillStatus, StartedBackfill, StoppedBackfill } from '../../manage/schema/backfill';
+import type { StartedBackfill, StoppedBackfill } from '../../manage/schema/actions';
 import type { Subject } from '../subject';
 import { recordsBetween, recordOver } from '../views/find-record';
 import { shortId } from './once';
+import type { BackfillStatus } from '../../manage/schema/jobs';
 
 type OfChange = 'job' | 'recorded';
 

@@ -13,7 +13,7 @@ import {
 } from '../../core/fleet';
 import { isoOf } from '../../core/iso';
 import type { LeaseStore } from '../../lease/store';
-import type { Cordoned } from '../../manage/schema/deployments';
+import type { Cordoned } from '../../manage/schema/about';
 import { type Acting, operate } from '../audit';
 import { changeRecord, checkNote } from '../change-control';
 import { deploymentsOf } from '../views/overview';

@@ -17,8 +17,15 @@ import {
 } from '../../core/failover';
 import { OWED_STRETCHES, type Row, asideRow, encodeRow, firstCursor, newRow } from '../../core/row';
 import { readRecord } from '../../coordinator/ledger';
-import { sameMetadata, MetadataReader } from '../../core/metadata';
-import type { ListedRecord, ListedRow, Listing, MissingAccount, ElectionStore } from '../../lease/store';
+import { sameMetadata, wholeIn, decodeFields } from '../../core/metadata';
+import {
+  type ListedRecord,
+  type ListedRow,
+  type Listing,
+  type MissingAccount,
+  type ElectionStore,
+  pagesOf,
+} from '../../lease/store';
 import type { OwedNotice } from '../../core/owed-notice';
 import { inParallel } from '../../core/in-parallel';
 import {
@@ -38,7 +45,6 @@ import {
 } from './take-lease';
 import { type JobState, stateIn } from '../job-state';
 import { OperatorError, type Refusal, orRefusal } from '../operator-error';
-import { pagesOf } from '../../lease/pages';
 import { recordsBetween, recordsIn } from '../views/find-record';
 
 const PAGE = 500;
@@ -366,6 +372,8 @@ export async function recoverElections(
   }));
 }
 
+const TOKEN = { token: wholeIn('token') };
+
 async function recoverElection(
   desk: LeaseTaker<ElectionStore>,
   election: JobName,
@@ -373,7 +381,7 @@ async function recoverElection(
   raiseBy: number,
   apply: boolean,
 ): Promise<Omit<Extract<ElectionRecovery, { kind: 'recovered' }>, 'election'>> {
-  const from = new MetadataReader(row.metadata).whole('token');
+  const from = decodeFields(TOKEN, row.metadata).token;
   const to = from + raiseBy;
   if (apply) {
     const holding = await takeLease(desk, election, row, `election "${election}"`);

@@ -1,8 +1,17 @@
 import type { JobName, Millis, EpochMs, ETag } from '../../core/brand';
 import { FLEET } from '../../core/fleet';
-import { LAYOUT, type Layout, encodeLayout, decodeLayout, isSameAccount, listHash, shardOf } from '../../core/layout';
+import {
+  LAYOUT,
+  type Layout,
+  encodeLayout,
+  decodeLayout,
+  isSameAccount,
+  listHash,
+  shardOf,
+  formOf,
+  movedTo,
+} from '../../core/layout';
 import { ForeignMetadataError, orForeign } from '../../core/metadata';
-import { formOf, movedTo } from '../../core/moved-row';
 import { ForeignRecordError } from '../../core/record';
 import { sleep } from '../../core/clock';
 import { inParallel } from '../../core/in-parallel';

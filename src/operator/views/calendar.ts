@@ -3,8 +3,7 @@ import type { JobSpec } from '../../core/job';
 import { type Outcome, RAN_OUTCOMES, UNRUN_OUTCOMES } from '../../core/outcome';
 import { parseRecordKey } from '../../core/key';
 import { showDay } from '../../core/show-time';
-import type { LedgerStore, Metadata } from '../../lease/store';
-import { pagesOf } from '../../lease/pages';
+import { type LedgerStore, type Metadata, pagesOf } from '../../lease/store';
 
 /** How many due times of a day had each outcome. Runs in progress are left out. */
 export interface DayOfOutcomes {

@@ -7,7 +7,7 @@ import type { JobRowStore, PresenceStore, Presences } from '../../lease/store';
 import { statusOf } from './job-status';
 import { layoutTroubles, listJobs } from './list-jobs';
 import type { JobStatus, Overview } from '../../manage/schema/jobs';
-import type { DeploymentStatus } from '../../manage/schema/deployments';
+import type { DeploymentStatus } from '../../manage/schema/about';
 import { byText } from '../../core/text';
 import { decodePresence, type Presence } from '../../core/presence';
 import { type PresenceState, presenceState } from '../../core/presence-state';
