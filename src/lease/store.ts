@@ -4,14 +4,13 @@ import type {
   ControlStore,
   GroupStore,
   LedgerStore,
-  ListedPiece,
   LogStore,
   NoticeStore,
   PieceStore,
   RequestStore,
   Retention,
 } from './port/entries';
-import type { ElectionStore, JobRowStore, PresenceStore } from './port/rows';
+import type { CallOptions, ElectionStore, JobRowStore, PresenceStore } from './port/rows';
 
 export type * from './port/entries';
 export * from './port/rows';
@@ -108,12 +107,15 @@ export const JOB_METHODS = STORE_METHODS.filter((name) => METHODS[name][0] === '
 
 type AnyMethod = (...args: readonly unknown[]) => Promise<unknown>;
 
-/** The store, each of whose calls has this signal. */
+/** The store, each of whose calls also ends with this signal. */
 export function withSignal(store: LeaseStore, signal: AbortSignal): LeaseStore {
   const calls = STORE_METHODS.filter((name) => store[name] !== undefined).map((name): [string, AnyMethod] => {
     const [, at] = METHODS[name];
-    const call: AnyMethod = (...args) =>
-      (store[name] as AnyMethod)(...args.slice(0, at), { ...(args[at] as object | undefined), signal });
+    const call: AnyMethod = (...args) => {
+      const options = args[at] as CallOptions | undefined;
+      const all = options?.signal === undefined ? signal : AbortSignal.any([options.signal, signal]);
+      return (store[name] as AnyMethod)(...args.slice(0, at), { ...options, signal: all });
+    };
     return [name, call];
   });
   const { home, accounts } = store;
@@ -137,32 +139,3 @@ const ELECTIONS: Readonly<Record<Exclude<keyof ElectionStore, Fact>, true>> = {
 };
 
 export const ELECTION_METHODS = Object.keys(ELECTIONS) as readonly (keyof typeof ELECTIONS)[];
-
-/** The pages of a listing. Each is asked for once the one before it has been read. */
-export async function* pagesOf<Page extends { readonly continuation: string | undefined }>(
-  list: (from: { readonly continuation?: string }) => Promise<Page>,
-): AsyncGenerator<Page> {
-  let page = await list({});
-  yield page;
-  while (page.continuation !== undefined) {
-    page = await list({ continuation: page.continuation });
-    yield page;
-  }
-}
-
-export async function collected<Item>(items: AsyncIterable<Item>): Promise<readonly Item[]> {
-  const all: Item[] = [];
-  for await (const item of items) all.push(item);
-  return all;
-}
-
-/**
- * All pages of a listing of pieces.
- *
- * @param list one call, which spreads `next` into its request
- */
-export async function allPieces(
-  list: (next: { readonly continuation?: string }) => ReturnType<PieceStore['listPieces']>,
-): Promise<readonly ListedPiece[]> {
-  return (await collected(pagesOf(list))).flatMap(({ pieces }) => pieces);
-}

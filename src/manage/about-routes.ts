@@ -1,5 +1,4 @@
 import * as z from 'zod';
-import { deploymentsOf } from '../operator/views/overview';
 import { jobsIn } from '../operator/views/list-jobs';
 import { type Instrument, type InstrumentName, INSTRUMENTS, jobNames } from '../telemetry/instruments';
 import { type Sample, deploymentSamples, rowSamples } from '../telemetry/row-gauges';
@@ -13,6 +12,7 @@ import { RequestError } from './problem';
 import { PAYLOADS } from './rights';
 import { type Route, NONE, route } from './route';
 import { Audit, AuditQuery, Health, Me, Poked, Version } from './schema';
+import { deploymentsOf } from '../operator/views/overview';
 
 /** The format of {@link prometheusText}. */
 const PROMETHEUS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';

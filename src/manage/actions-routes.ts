@@ -7,7 +7,6 @@ import { cordon, uncordon } from '../operator/operations/fleet';
 import { type Chosen, pause, pauseMany, resume, resumeMany } from '../operator/operations/pause';
 import { backfill, endBackfill, readBackfillStatus, planBackfill } from '../operator/operations/backfill';
 import { rerun, run } from '../operator/operations/run';
-import { repairLayout } from '../operator/shards/apply';
 import type { Acting } from '../operator/audit';
 import type { Subject } from '../operator/subject';
 import { given } from '../core/given';
@@ -17,6 +16,7 @@ import { selects } from '../core/job-pattern';
 import { entriesOf, entryOf, oneJob, specOf } from './jobs-routes';
 import { type Office, type RawCall, type Route, route } from './route';
 import { oneRun, runIn, unknownRun } from './runs-routes';
+import { repairLayout } from '../operator/shards/apply';
 import * as schema from './schema';
 
 /** The job to change, from the shared sweep; the change itself re-reads the job's state. */

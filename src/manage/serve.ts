@@ -4,13 +4,13 @@ import { plainPath } from '../core/http-request';
 import type { Poked } from '../core/poked';
 import { oneLine } from '../core/text';
 import { within } from '../lease/deadline';
+import { withSignal } from '../lease/store';
 import { type Caller, type Knock, callerOf, checkCall, keySent } from './access';
 import { ANSWER_LIMIT_MS, type Desk, createSweeps } from './desk';
 import { addressOf, createMeter, createWrongKeys, networkOf, type WrongKeys } from './limits';
 import { RequestError, invalidRequest, problemBody, requestErrorOf } from './problem';
 import { BODY_LIMIT, type Office, POLL_HEADER, type RawCall, type Route } from './route';
 import { ROUTES } from './routes';
-import { withSignal } from '../lease/store';
 
 /** The most lines a minute. All refusals are counted. */
 const LINES_A_MINUTE = 20;
@@ -149,7 +149,7 @@ async function letIn({ access, wrongKeys }: House, knock: Knock, signal: AbortSi
   }
 }
 
-/** All calls to storage end with the request. */
+/** All calls to storage end with the request. A caller's listings are counted. */
 async function handled(office: Office, route: Route, call: RawCall, signal: AbortSignal): Promise<unknown> {
   const bound = withSignal(office.store, signal);
   if (call.caller === undefined) return route.handle({ ...office, store: bound }, call);

@@ -5,12 +5,12 @@ import { lostAttempt } from '../../src/core/row';
 import { decidedAt } from '../../src/coordinator/attempt/waits';
 import { stillRuns } from '../../src/operator/operations/pause';
 import { StoreUnavailableError } from '../../src/lease/store';
+import { pauseJob } from '../support/by-operator';
 import { firstInstance } from '../support/by-hand';
 import { interceptStore } from '../support/intercept';
 import { jobSpec } from '../support/job';
 import { type RivalTicks, type SimulationOptions, rivalTicks } from '../support/rival-ticks';
 import { ranRow, T0 } from '../support/situation';
-import { pauseJob } from '../support/by-operator';
 
 const SECOND = 1_000;
 const HOUR = 3_600_000;

@@ -24,16 +24,6 @@ export abstract class StoreError extends Error {
   abstract readonly code: string;
 }
 
-/** The answer of a call, or the error if storage did not do what was asked. */
-export async function orStoreError<Answer>(call: Promise<Answer>): Promise<Answer | StoreError> {
-  try {
-    return await call;
-  } catch (error) {
-    if (error instanceof StoreError) return error;
-    throw error;
-  }
-}
-
 /** The service could not be reached, throttled, or failed. The call may or may not have taken effect. */
 export class StoreUnavailableError extends StoreError {
   readonly code = 'StoreUnavailable';
@@ -269,4 +259,14 @@ export interface Presences {
   readonly strays?: Strays;
   /** As in `Listing`. */
   readonly missing?: readonly MissingAccount[];
+}
+
+/** The answer of a call, or the error if storage did not do what was asked. */
+export async function orStoreError<Answer>(call: Promise<Answer>): Promise<Answer | StoreError> {
+  try {
+    return await call;
+  } catch (error) {
+    if (error instanceof StoreError) return error;
+    throw error;
+  }
 }

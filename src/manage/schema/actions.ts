@@ -170,11 +170,12 @@ export const StartedBackfill = object('StartedBackfill', 'A back-fill that was s
   paused: z.boolean().describe('Whether it waits, because the job is paused or disabled.'),
   ...change,
 });
-export type StartedBackfill = z.output<typeof StartedBackfill>;
 
 export const StoppedBackfill = object(
   'StoppedBackfill',
   'A back-fill that was stopped. Its run in progress continues.',
   { job: z.string(), id: z.string(), stopped: Instant, ...change },
 );
+
+export type StartedBackfill = z.output<typeof StartedBackfill>;
 export type StoppedBackfill = z.output<typeof StoppedBackfill>;

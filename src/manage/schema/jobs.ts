@@ -143,7 +143,6 @@ export const BackfillStatus = object('BackfillStatus', 'How far a back-fill is.'
   outcomes: z.record(z.string(), z.int()).describe('How many of its runs had each outcome.'),
   runId: z.string().nullable().describe('Its run in progress.'),
 });
-export type BackfillStatus = z.output<typeof BackfillStatus>;
 
 export const OneBackfill = object('OneBackfill', 'The last back-fill of a job.', {
   job: z.string(),
@@ -273,3 +272,5 @@ export const TimelineQuery = z.strictObject({
   skip: whole(0, 100_000).describe('Jobs to leave out before the first one.'),
   limit: whole(1, 100).describe('Default: 50.'),
 });
+
+export type BackfillStatus = z.output<typeof BackfillStatus>;

@@ -20,10 +20,10 @@ import { changeControl, type Changing } from '../change-control';
 import { type JobState, asideRunId, currentRun, readState } from '../job-state';
 import { OperatorError } from '../operator-error';
 import type { StartedBackfill, StoppedBackfill } from '../../manage/schema/actions';
+import type { BackfillStatus } from '../../manage/schema/jobs';
 import type { Subject } from '../subject';
 import { recordsBetween, recordOver } from '../views/find-record';
 import { shortId } from './once';
-import type { BackfillStatus } from '../../manage/schema/jobs';
 
 type OfChange = 'job' | 'recorded';
 

@@ -28,7 +28,7 @@ import {
   writeStretches,
 } from './take-lease';
 import { OperatorError } from '../operator-error';
-import { pagesOf } from '../../lease/store';
+import { pagesOf } from '../../lease/pages';
 
 const PIECES = 500;
 /** If so many writers in a row were faster, something is wrong. */

@@ -17,15 +17,8 @@ import {
 } from '../../core/failover';
 import { OWED_STRETCHES, type Row, asideRow, encodeRow, firstCursor, newRow } from '../../core/row';
 import { readRecord } from '../../coordinator/ledger';
-import { sameMetadata, wholeIn, decodeFields } from '../../core/metadata';
-import {
-  type ListedRecord,
-  type ListedRow,
-  type Listing,
-  type MissingAccount,
-  type ElectionStore,
-  pagesOf,
-} from '../../lease/store';
+import { decodeFields, sameMetadata, wholeIn } from '../../core/metadata';
+import type { ListedRecord, ListedRow, Listing, MissingAccount, ElectionStore } from '../../lease/store';
 import type { OwedNotice } from '../../core/owed-notice';
 import { inParallel } from '../../core/in-parallel';
 import {
@@ -45,6 +38,7 @@ import {
 } from './take-lease';
 import { type JobState, stateIn } from '../job-state';
 import { OperatorError, type Refusal, orRefusal } from '../operator-error';
+import { pagesOf } from '../../lease/pages';
 import { recordsBetween, recordsIn } from '../views/find-record';
 
 const PAGE = 500;
@@ -372,8 +366,6 @@ export async function recoverElections(
   }));
 }
 
-const TOKEN = { token: wholeIn('token') };
-
 async function recoverElection(
   desk: LeaseTaker<ElectionStore>,
   election: JobName,
@@ -381,7 +373,7 @@ async function recoverElection(
   raiseBy: number,
   apply: boolean,
 ): Promise<Omit<Extract<ElectionRecovery, { kind: 'recovered' }>, 'election'>> {
-  const from = decodeFields(TOKEN, row.metadata).token;
+  const from = decodeFields({ token: wholeIn('token') }, row.metadata).token;
   const to = from + raiseBy;
   if (apply) {
     const holding = await takeLease(desk, election, row, `election "${election}"`);

@@ -11,11 +11,11 @@ import { type Asked, type Origin, boundedOrigin } from '../../core/origin';
 import type { LeaseStore } from '../../lease/store';
 import { changeControl, type Changing } from '../change-control';
 import { type JobState, currentRun, asideRunId } from '../job-state';
-import { inexactInteger } from '../../core/metadata';
 import { OperatorError } from '../operator-error';
 import { type Explanation, explainTime } from '../views/explain';
 import { type FoundRecord, recordOf } from '../views/find-record';
 import { shown } from '../views/runs';
+import { inexactInteger } from '../../core/metadata';
 
 export interface RunTerms {
   /** In the place of the job's own input, or of the input of the earlier run. */

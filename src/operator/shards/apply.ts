@@ -1,14 +1,14 @@
 import type { JobName, Millis, EpochMs, ETag } from '../../core/brand';
 import { FLEET } from '../../core/fleet';
 import {
-  LAYOUT,
   type Layout,
+  LAYOUT,
   encodeLayout,
+  formOf,
   decodeLayout,
   isSameAccount,
   listHash,
   shardOf,
-  formOf,
   movedTo,
 } from '../../core/layout';
 import { ForeignMetadataError, orForeign } from '../../core/metadata';

@@ -8,7 +8,7 @@ import { readOwedNotices } from '../../core/owed-notice';
 import { recordedEnd, withRecordedEnd } from '../../core/notice';
 import { type Row, encodeRow } from '../../core/row';
 import { readRecord, readUnlessForeign } from '../../coordinator/ledger';
-import { type Metadata, type LedgerStore, type PieceStore, type RequestStore, pagesOf } from '../../lease/store';
+import type { Metadata, LedgerStore, PieceStore, RequestStore } from '../../lease/store';
 import { endRunOf } from '../operations/forget';
 import {
   missingNotices,
@@ -22,6 +22,7 @@ import {
 import { type JobState, currentRun, stateIn } from '../job-state';
 import { OperatorError } from '../operator-error';
 import { isKeyed, noteOf } from '../operations/once';
+import { pagesOf } from '../../lease/pages';
 import { recordsBetween, recordsIn } from '../views/find-record';
 
 export interface Move {

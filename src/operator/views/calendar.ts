@@ -4,7 +4,8 @@ import type { JobSpec } from '../../core/job';
 import { type Outcome, RAN_OUTCOMES, UNRUN_OUTCOMES } from '../../core/outcome';
 import { parseRecordKey } from '../../core/key';
 import { showDay } from '../../core/show-time';
-import { type LedgerStore, type Metadata, pagesOf } from '../../lease/store';
+import type { LedgerStore, Metadata } from '../../lease/store';
+import { pagesOf } from '../../lease/pages';
 
 type OutcomeCalendar = Pick<Calendar, 'days' | 'complete'>;
 

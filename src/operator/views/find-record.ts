@@ -5,9 +5,10 @@ import { readUnlessForeign } from '../../coordinator/ledger';
 import { inParallel } from '../../core/in-parallel';
 import { isInstant } from '../../core/metadata';
 import { isAtRest } from '../../core/row';
-import { type LeaseStore, type LedgerStore, type ListedRecord, collected, pagesOf } from '../../lease/store';
+import type { LeaseStore, LedgerStore, ListedRecord } from '../../lease/store';
 import { readState } from '../job-state';
 import { OperatorError } from '../operator-error';
+import { collected, pagesOf } from '../../lease/pages';
 
 export interface FoundRecord {
   readonly key: string;

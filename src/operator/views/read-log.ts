@@ -2,9 +2,10 @@ import type { JobName } from '../../core/brand';
 import { type LogEntry, type Progress, parseEntries, linesOf } from '../../core/log-entry';
 import type { LedgerRecord } from '../../core/record';
 import { errorTrace, mapTexts, userFrames } from '../../core/recorded-error';
-import { type LedgerStore, type ListedLog, type LogStore, pagesOf } from '../../lease/store';
+import type { LedgerStore, ListedLog, LogStore } from '../../lease/store';
 import { inParallel } from '../../core/in-parallel';
 import { OperatorError } from '../operator-error';
+import { pagesOf } from '../../lease/pages';
 import { readUnlessForeign } from '../../coordinator/ledger';
 
 /** The most logs that are read together. A run that fans out may have thousands. */

@@ -12,19 +12,12 @@ import { ForeignMetadataError, ifReadable } from '../../core/metadata';
 import { type Row, decodeRow } from '../../core/row';
 import { outcomeOf } from '../../core/why';
 import { readRecord, readUnlessForeign } from '../../coordinator/ledger';
-import {
-  type LedgerStore,
-  type Listing,
-  type LogStore,
-  type PieceStore,
-  type LeaseStore,
-  allPieces,
-} from '../../lease/store';
+import type { LedgerStore, Listing, LogStore, PieceStore, LeaseStore } from '../../lease/store';
 import { inParallel } from '../../core/in-parallel';
 import { type JobState, asideState, currentRun, stateIn } from '../job-state';
 import { byText } from '../../core/text';
+import { allPieces } from '../../lease/pages';
 import { ranBefore, recordsIn } from './find-record';
-import { lossError, lossNote, readLoss } from '../../core/past-attempt';
 import { given } from '../../core/given';
 import { itemTableAtWork } from '../../core/item-table';
 import { orchestrationIn } from '../../core/orchestration';
@@ -35,6 +28,7 @@ import { firstLine } from '../../core/recorded-error';
 import { isDeepStrictEqual } from 'node:util';
 import type { JobSpec } from '../../core/job';
 import { type Redact, redactJson } from '../../core/redact';
+import { lossError, lossNote, readLoss } from '../../core/past-attempt';
 
 /** An attempt of a ledger record, or the one that is running. */
 export type ShownAttempt = Omit<AttemptRecord, 'outcome'> & { readonly outcome: AttemptOutcome | 'running' };
