@@ -52,7 +52,7 @@ export type Ticker = ReturnType<typeof createTicker>;
 
 /** The tick timer's side of the coordinator. One for each process, called at each fire. */
 export function createTicker(coordinator: Coordinator) {
-  const { clock, serviceTime, random } = coordinator;
+  const { clock, serviceTime } = coordinator;
   const overdue = overdueWatch(coordinator);
   const state: TickState = {
     coordinator,
@@ -113,7 +113,7 @@ export function createTicker(coordinator: Coordinator) {
     const newFire = (): Fire => ({ number: (fires += 1), untilNext: left, hub, report, due: new Set(), handedOver: 0 });
     let fire = newFire();
     let isFirst = true;
-    let again = backOff(random, STORE_AGAIN_FIRST_MS, STORE_AGAIN_MS);
+    let again = backOff(coordinator.random, STORE_AGAIN_FIRST_MS, STORE_AGAIN_MS);
     let end: Served['end'] = 'stopping';
     while (!coordinator.stopping) {
       coordinator.tickedAt = clock.monotonic();
@@ -136,7 +136,7 @@ export function createTicker(coordinator: Coordinator) {
         if (state.hubWatch.mayRace) announce(hub, report, { hubProven: true, isPoke });
         isFirst = false;
         storageAnswers(coordinator, 'storage', report);
-        again = backOff(random, STORE_AGAIN_FIRST_MS, STORE_AGAIN_MS);
+        again = backOff(coordinator.random, STORE_AGAIN_FIRST_MS, STORE_AGAIN_MS);
         // A poke does not stay for the next sweep, but for the rows of new jobs.
         const rest = isPoke && wait > 0 ? board.nextCheckAt() - serviceTime.now() : wait;
         // While the hub is in doubt, the tick stays: a claim may be waiting for the proof.
