@@ -158,7 +158,7 @@ function endEvent({ name }: LiveInstance, TaskScheduledId: number, status: EndSt
     return historyEvent({ EventType: EventType.SubOrchestrationInstanceCompleted, TaskScheduledId, Result: output });
   }
   const reason = `Sub-orchestration '${name}' ended as ${status}`;
-  return failure(EventType.SubOrchestrationInstanceFailed, TaskScheduledId, reason, output);
+  return failure('SubOrchestrationInstanceFailed', TaskScheduledId, reason, output);
 }
 
 function eventText(event: HistoryEvent): string {

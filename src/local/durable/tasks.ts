@@ -187,7 +187,7 @@ async function callActivity(
     const { message, stack } = thrown(error);
     onError(fn.name, stack);
     const details = JSON.stringify({ Message: message, StackTraceString: stack });
-    return failure(EventType.TaskFailed, id, `Activity function '${fn.name}' failed: ${message}`, details);
+    return failure('TaskFailed', id, `Activity function '${fn.name}' failed: ${message}`, details);
   }
 }
 

@@ -30,27 +30,22 @@ function timeSpan(ms: number): string {
   return `${two(ms / 3_600_000)}:${two((ms / 60_000) % 60)}:${two((ms / 1000) % 60)}`;
 }
 
-interface Invocations {
-  readonly invoke: Invoke;
-  idle(): Promise<void>;
-}
-
-export function createInvoke(options: InvokeOptions): Invocations {
+export function createInvoke(options: InvokeOptions) {
   const running = new Set<Promise<unknown>>();
-  return {
-    async invoke(fn, input) {
-      const invocation = invokeWithin(options, fn, { invocationId: randomUUID(), ...input });
-      running.add(invocation);
-      try {
-        return await invocation;
-      } finally {
-        running.delete(invocation);
-      }
-    },
-    async idle() {
-      while (running.size > 0) await Promise.allSettled(running);
-    },
+  const invoke: Invoke = async (fn, input) => {
+    const invocation = invokeWithin(options, fn, { invocationId: randomUUID(), ...input });
+    running.add(invocation);
+    try {
+      return await invocation;
+    } finally {
+      running.delete(invocation);
+    }
   };
+  /** Resolves once no invocation is running. */
+  const idle = async (): Promise<void> => {
+    while (running.size > 0) await Promise.allSettled(running);
+  };
+  return { invoke, idle };
 }
 
 async function invokeWithin(

@@ -14,20 +14,18 @@ export interface TypedData {
   readonly http?: HttpData | null;
 }
 
-interface NullableString {
-  readonly value?: string | null;
-}
+type Nullable<T> = { readonly value?: T | null } | null;
 
 export interface HttpCookie {
   readonly name?: string | null;
   readonly value?: string | null;
-  readonly domain?: NullableString | null;
-  readonly path?: NullableString | null;
-  readonly expires?: { readonly value?: { readonly seconds?: number | null } | null } | null;
-  readonly secure?: { readonly value?: boolean | null } | null;
-  readonly httpOnly?: { readonly value?: boolean | null } | null;
+  readonly domain?: Nullable<string>;
+  readonly path?: Nullable<string>;
+  readonly expires?: Nullable<{ readonly seconds?: number | null }>;
+  readonly secure?: Nullable<boolean>;
+  readonly httpOnly?: Nullable<boolean>;
   readonly sameSite?: 'none' | 'lax' | 'strict' | 'explicitNone' | null;
-  readonly maxAge?: { readonly value?: number | null } | null;
+  readonly maxAge?: Nullable<number>;
 }
 
 export interface HttpData {
