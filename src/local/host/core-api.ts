@@ -16,19 +16,6 @@ export interface RegisteredFunction {
   readonly callback: FunctionCallback;
 }
 
-/** The functions and hooks that an app has registered during its load, and the hooks' shared data. */
-export interface AppRegistry {
-  readonly functions: Map<string, RegisteredFunction>;
-  readonly hooks: Record<HookName, HookCallback[]>;
-  /** Shared by all hooks. */
-  readonly appHookData: object;
-  /** Shared by `appStart` and `appTerminate` hooks only. */
-  readonly appLevelHookData: object;
-  programmingModel: ProgrammingModel | undefined;
-  /** Set after the load: no function may be registered later. */
-  locked: boolean;
-}
-
 /** Marks an error as the real worker marks its own; `@azure/functions` checks the mark. */
 function systemError<E extends Error>(error: E): E {
   return Object.assign(error, { isAzureFunctionsSystemError: true });
@@ -46,13 +33,26 @@ class Disposable {
   }
 }
 
-export function createRegistry(): AppRegistry {
+/** The functions and hooks that an app has registered during its load, and the hooks' shared data. */
+export type AppRegistry = ReturnType<typeof createRegistry>;
+
+export function createRegistry() {
+  const hooks: Record<HookName, HookCallback[]> = {
+    appStart: [],
+    appTerminate: [],
+    preInvocation: [],
+    postInvocation: [],
+    log: [],
+  };
   return {
-    functions: new Map(),
-    hooks: { appStart: [], appTerminate: [], preInvocation: [], postInvocation: [], log: [] },
+    functions: new Map<string, RegisteredFunction>(),
+    hooks,
+    /** Shared by all hooks. */
     appHookData: {},
+    /** Shared by `appStart` and `appTerminate` hooks only. */
     appLevelHookData: {},
-    programmingModel: undefined,
+    programmingModel: undefined as ProgrammingModel | undefined,
+    /** Set after the load: no function may be registered later. */
     locked: false,
   };
 }

@@ -106,22 +106,17 @@ function isDisabled(name: string, env: NodeJS.ProcessEnv): boolean {
   return value !== undefined && /^(1|true)$/i.test(value);
 }
 
-export interface CheckedFunctions {
-  readonly hosted: readonly HostedFunction[];
-  /** A message for each function that the embedded host cannot run, with its name and the reason. */
-  readonly skipped: readonly string[];
-}
-
 /**
  * Checks all registered functions. An app without any is an error: the real host would start, and do nothing.
  * @param strict - rejects a function that the embedded host cannot run, instead of skipping it
+ * @returns the functions that the host runs, and a message for each one that it skips, with its name and the reason
  * @throws {@link AppLoadError}
  */
 export function checkFunctions(
   registered: Iterable<RegisteredFunction>,
   { routePrefix, strict }: { readonly routePrefix: string; readonly strict: boolean },
   env: NodeJS.ProcessEnv = process.env,
-): CheckedFunctions {
+) {
   const hosted: HostedFunction[] = [];
   const skipped: string[] = [];
   const names = new Set<string>();
