@@ -1,7 +1,7 @@
 import type { Visibility } from '../host/app-folder';
 import type { HostedFunction } from '../host/functions';
 import type { Invoke } from '../host/invoke';
-import type { TypedData } from '../host/rpc';
+import type { TypedData } from '../host/core-api';
 import type { HubFiles } from './hub-files';
 import { createInstances, isFinished, type LiveInstance } from './instances';
 

@@ -1,5 +1,5 @@
 import type { HostedFunction } from '../host/functions';
-import type { TypedData } from '../host/rpc';
+import type { TypedData } from '../host/core-api';
 import { callAt } from '../host/timer';
 import type { Command } from './actions';
 import { createEntities } from './entities';

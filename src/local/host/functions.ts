@@ -3,9 +3,8 @@ import { ScheduleError } from '../../core/schedule/schedule-error';
 import { parseTimeSpan } from '../../core/duration';
 import { ncrontabFields } from '../../import/cron-field';
 import { AppLoadError, resolveSettings } from './app-folder';
-import type { RegisteredFunction } from './core-api';
+import type { RegisteredFunction, Binding } from './core-api';
 import { type Route, compileRoute } from './routes';
-import type { Binding } from './rpc';
 
 interface Common {
   readonly name: string;

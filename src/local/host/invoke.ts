@@ -1,8 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { systemClock } from '../../system-clock';
-import { type AppRegistry, logAsApp, type LogLine, runHooks } from './core-api';
+import {
+  type AppRegistry,
+  logAsApp,
+  type LogLine,
+  runHooks,
+  type CoreInvocationContext,
+  type InvocationResponse,
+  type TypedData,
+} from './core-api';
 import type { HostedFunction } from './functions';
-import type { CoreInvocationContext, InvocationResponse, TypedData } from './rpc';
 
 interface InvocationInput {
   readonly trigger: TypedData;
