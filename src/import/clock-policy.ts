@@ -1,5 +1,5 @@
 import type { EpochMs } from '../core/brand';
-import { parseCron } from '../core/schedule/cron';
+import { parseCron } from '../core/schedule/parse';
 import { changesIn } from '../core/schedule/clock-changes';
 import { type CronFields, nextWall } from '../core/schedule/wall';
 import type { Segment } from '../core/schedule/zone';

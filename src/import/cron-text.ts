@@ -1,4 +1,4 @@
-import { parseCron } from '../core/schedule/cron';
+import { parseCron } from '../core/schedule/parse';
 import { ScheduleError } from '../core/schedule/schedule-error';
 
 /** The days of a cron expression. Days of the week count from Sunday, 0. */

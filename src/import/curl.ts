@@ -2,7 +2,7 @@ import { parseArgs, type ParseArgsOptionsConfig } from 'node:util';
 import type { JobInFile } from '../config/job-in-file';
 import { OWN_HEADER } from '../config/check-call';
 import { CALL_METHODS, isHeaderValue, placesIn } from '../core/call';
-import { looksSecret, maskSecrets } from '../core/secrets';
+import { looksSecret, maskSecrets } from '../core/redact';
 
 type Call = NonNullable<JobInFile['call']>;
 

@@ -1,7 +1,7 @@
 import type { EpochMs } from '../core/brand';
 import type { JobInFile } from '../config/job-in-file';
 import { ScheduleError } from '../core/schedule/schedule-error';
-import { maskSecrets } from '../core/secrets';
+import { maskSecrets } from '../core/redact';
 
 /** A place in a file that is imported. Lines count from 1. */
 export interface SourceLine {

@@ -6,7 +6,7 @@ import { isoOf } from '../core/iso';
 import { parseMoment } from '../core/schedule/moment';
 import { ScheduleError } from '../core/schedule/schedule-error';
 import { instantOfWall, zoneOf } from '../core/schedule/zone';
-import { isSecretName, looksSecret } from '../core/secrets';
+import { isSecretName, looksSecret } from '../core/redact';
 import { type Finds, ImportError, type SourceOptions } from './draft';
 
 /** A trigger of any file of Quartz. */

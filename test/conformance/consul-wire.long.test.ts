@@ -3,7 +3,7 @@ import { inspect } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { CallOutcome } from '../../src/core/storage-call';
 import { freePort, type StorageServer } from '../../src/local/servers/server';
-import { agentsOf } from '../../src/stores/consul/settings';
+import { agentsOf } from '../../src/stores/http/url';
 import { consul } from '../../src/stores/consul/store';
 import { systemClock } from '../../src/system-clock';
 import { canRun, canStart, type Client, clientAt, storeAt, testConsul } from '../support/consul';

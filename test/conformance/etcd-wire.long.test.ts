@@ -7,7 +7,7 @@ import type { ETag } from '../../src/core/brand';
 import type { CallOutcome } from '../../src/core/storage-call';
 import { startStorageServer } from '../../src/local/servers/servers';
 import { freePort, type StorageServer } from '../../src/local/servers/server';
-import { clusterOf } from '../../src/stores/etcd/settings';
+import { clusterOf } from '../../src/stores/http/url';
 import { checkStorage } from '../../src/operator/doctor/storage';
 import { etcd } from '../../src/stores/etcd/store';
 import { systemClock } from '../../src/system-clock';

@@ -10,7 +10,7 @@ import type { LeaseStore } from '../../src/lease/store';
 import type { StorageServer } from '../../src/local/servers/server';
 import { startStorageServer } from '../../src/local/servers/servers';
 import { checkStorage } from '../../src/operator/doctor/storage';
-import { ensembleOf } from '../../src/stores/zookeeper/settings';
+import { ensembleOf } from '../../src/stores/http/url';
 import { zooKeeper } from '../../src/stores/zookeeper/store';
 import { systemClock } from '../../src/system-clock';
 import { keepOf } from '../support/keep';

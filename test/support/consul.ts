@@ -3,7 +3,7 @@ import type { CallOutcome } from '../../src/core/storage-call';
 import type { LeaseBreaking, LeaseStore, Retention } from '../../src/lease/store';
 import { startStorageServer } from '../../src/local/servers/servers';
 import type { StorageServer, StorageServerOptions } from '../../src/local/servers/server';
-import { agentsOf } from '../../src/stores/consul/settings';
+import { agentsOf } from '../../src/stores/http/url';
 import { consul } from '../../src/stores/consul/store';
 import { systemClock } from '../../src/system-clock';
 import { has } from './needs';

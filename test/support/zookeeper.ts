@@ -5,7 +5,7 @@ import type { LeaseBreaking, LeaseStore, Retention } from '../../src/lease/store
 import type { StorageServer, StorageServerOptions } from '../../src/local/servers/server';
 import { startStorageServer } from '../../src/local/servers/servers';
 import { openLine, type Session } from '../../src/stores/zookeeper/session';
-import { ensembleOf } from '../../src/stores/zookeeper/settings';
+import { ensembleOf } from '../../src/stores/http/url';
 import { zooKeeper } from '../../src/stores/zookeeper/store';
 import { systemClock } from '../../src/system-clock';
 
@@ -28,7 +28,7 @@ export function storeAt({ url, callTimeoutMs = 10_000, ...options }: StoreAt): L
 /** A session of the tests' own. */
 export async function sessionAt(url: string): Promise<Session & { end(): void; readonly ended: Promise<void> }> {
   const ensemble = ensembleOf(url);
-  const [address] = ensemble.servers;
+  const [address] = ensemble.members;
   if (address === undefined) throw new Error('no server');
   const line = openLine(ensemble, address);
   await line.ready;

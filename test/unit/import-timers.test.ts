@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseCron } from '../../src/core/schedule/cron';
+import { parseCron } from '../../src/core/schedule/parse';
 import { zoneOf } from '../../src/core/schedule/zone';
 import { nextOfTimer } from '../../src/import/timer-clock';
 import { type TimerOptions, readTimers } from '../../src/import/timers';

@@ -1,5 +1,5 @@
 import type http from 'node:http';
-import { isSameOrigin } from '../../core/same-origin';
+import { isSameOrigin } from '../../core/http-request';
 import { readBody, type RequestHandler, sendJson } from '../host/http-server';
 import { type Hub, InstanceExistsError } from './hub';
 import { type Instance, InvalidRequestError, isFinished } from './instances';
