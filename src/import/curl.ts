@@ -31,6 +31,7 @@ const OPTIONS = {
 } as const satisfies ParseArgsOptionsConfig;
 
 type OptionName = keyof typeof OPTIONS;
+const NAMES = Object.keys(OPTIONS) as OptionName[];
 
 /** The call that does what a container does. Undefined: it does not only run curl, or not with known options only. */
 export function callOfContainer(container: {
@@ -79,18 +80,15 @@ function optionsIn(words: readonly string[]): Options | undefined {
     if (token.kind === 'option-terminator') return undefined;
     if (token.kind === 'positional') options.push(['url', token.value]);
     else {
-      const { name, rawName, value = '', inlineValue = false } = token;
+      const { rawName, value, inlineValue = false } = token;
+      const name = NAMES.find((known) => known === token.name);
       // curl has no --name=value.
-      if (!isOption(name) || (rawName.startsWith('--') && inlineValue)) return undefined;
-      if (OPTIONS[name].type === 'string' && token.value === undefined) return undefined;
-      options.push([name, value]);
+      if (name === undefined || (rawName.startsWith('--') && inlineValue)) return undefined;
+      if (OPTIONS[name].type === 'string' && value === undefined) return undefined;
+      options.push([name, value ?? '']);
     }
   }
   return options;
-}
-
-function isOption(name: string): name is OptionName {
-  return Object.hasOwn(OPTIONS, name);
 }
 
 function callOf(options: Options): CurlCall | undefined {

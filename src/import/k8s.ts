@@ -154,7 +154,9 @@ function embeddedIn(finds: Finds, manifest: Manifest): readonly Manifest[] {
   const look = (value: unknown, path: MemberPath): void => {
     if (path.length > DEEPEST) return;
     if (typeof value === 'string') {
-      if (/^\s*(?:- )?"?kind"?:\s*["']?CronJob\b/m.test(value)) noteText(finds, manifest, path);
+      if (!/^\s*(?:- )?"?kind"?:\s*["']?CronJob\b/m.test(value)) return;
+      const why = 'it holds a CronJob as text, which is not read';
+      finds.leaveOut(manifest.lineOf(path), path.join('.'), why, 'Import that text as its own file.');
     } else if (Array.isArray(value)) value.forEach((item: unknown, index) => look(item, [...path, index]));
     else if (isObject(value)) {
       if (path.length > 0 && isWhole(value)) {
@@ -167,11 +169,6 @@ function embeddedIn(finds: Finds, manifest: Manifest): readonly Manifest[] {
   };
   look(manifest.value, []);
   return found;
-}
-
-function noteText(finds: Finds, manifest: Manifest, path: MemberPath): void {
-  const why = 'it holds a CronJob as text, which is not read';
-  finds.leaveOut(manifest.lineOf(path), path.join('.'), why, 'Import that text as its own file.');
 }
 
 /** An object, and not a reference to one. */
