@@ -139,7 +139,7 @@ function weekDays(text: string): Days {
   return { kind: 'nthOfWeek', day: day - 1, nth: Number(nth) };
 }
 
-/** The years as a period, and the gaps in it. All years are no period. */
+/** The years as a period, and the gaps in it; empty for all years. */
 function windowOf(years: readonly number[]): Pick<JobInFile, 'between' | 'except'> {
   if (years.length === YEARS) return {};
   const [first = 0, last = 0] = [years[0], years.at(-1)];
