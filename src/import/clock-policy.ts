@@ -4,7 +4,7 @@ import { changesIn } from '../core/schedule/clock-changes';
 import { type CronFields, nextWall } from '../core/schedule/wall';
 import type { Segment } from '../core/schedule/zone';
 import type { JobInFile } from '../config/job-in-file';
-import { type CronValues, cronText, followsElapsedTime } from './cron-text';
+import { type CronValues, cronText } from './cron-text';
 
 /**
  * What a source does when the clocks of a zone change.
@@ -40,7 +40,7 @@ export function scheduled({ values, written, timeZone, rule }: Timing, now: Epoc
   const asWritten = cronText(values, written, 'asWritten');
   if (changes.length === 0) return { schedule: asWritten, ...zone };
   if (rule === 'eachTime') {
-    const dst = followsElapsedTime(asWritten) ? {} : { dst: { gap: 'skip', overlap: 'both' } as const };
+    const dst = parseCron(asWritten).elapsed ? {} : { dst: { gap: 'skip', overlap: 'both' } as const };
     return { schedule: asWritten, ...zone, ...dst };
   }
   const schedule = cronText(values, written, 'list');

@@ -69,14 +69,9 @@ export function cronText(values: CronValues, written: string, hours: HourForm): 
   const ours = textOf(values, hours);
   const fields = written.trim().split(/\s+/);
   const asWritten = fields.join(' ');
-  const hour = fields.length === 5 ? fields[1] : fields[2];
-  if (hours === 'list' && /[^\d,]/.test(hour ?? '')) return ours;
+  const hour = fields.at(-4) ?? '';
+  if (hours === 'list' && /[^\d,]/.test(hour)) return ours;
   return meaning(asWritten) === JSON.stringify(parseCron(ours).fields) ? asWritten : ours;
-}
-
-/** Whether the hour field of a schedule makes it follow elapsed time. */
-export function followsElapsedTime(schedule: string): boolean {
-  return parseCron(schedule).elapsed;
 }
 
 /** Equal for schedules of equal due times; undefined for a text that is none of ours. */

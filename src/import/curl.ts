@@ -1,3 +1,4 @@
+import { parseArgs, type ParseArgsOptionsConfig } from 'node:util';
 import type { JobInFile } from '../config/job-in-file';
 import { OWN_HEADER } from '../config/check-call';
 import { CALL_METHODS, isHeaderValue, placesIn } from '../core/call';
@@ -10,23 +11,27 @@ export interface CurlCall {
   readonly fails: boolean;
 }
 
-/** They change what curl prints, and nothing else. */
-const QUIET = new Set(['--silent', '--show-error', '--no-progress-meter', '--fail-early']);
-const FAILS = new Set(['--fail', '--fail-with-body']);
-const SHORT: Readonly<Record<string, string>> = {
-  s: '--silent',
-  S: '--show-error',
-  f: '--fail',
-  X: '--request',
-  H: '--header',
-  d: '--data',
-  o: '--output',
-};
-const WITH_VALUE = new Set(
-  ['request', 'header', 'data', 'data-raw', 'data-binary', 'data-ascii', 'json', 'url', 'output'].map(
-    (name) => `--${name}`,
-  ),
-);
+const OPTIONS = {
+  // They change what curl prints, and nothing else.
+  silent: { type: 'boolean', short: 's' },
+  'show-error': { type: 'boolean', short: 'S' },
+  'no-progress-meter': { type: 'boolean' },
+  'fail-early': { type: 'boolean' },
+  fail: { type: 'boolean', short: 'f' },
+  'fail-with-body': { type: 'boolean' },
+  request: { type: 'string', short: 'X' },
+  header: { type: 'string', short: 'H' },
+  data: { type: 'string', short: 'd' },
+  'data-raw': { type: 'string' },
+  'data-binary': { type: 'string' },
+  'data-ascii': { type: 'string' },
+  json: { type: 'string' },
+  url: { type: 'string' },
+  output: { type: 'string', short: 'o' },
+} as const satisfies ParseArgsOptionsConfig;
+
+type OptionName = keyof typeof OPTIONS;
+const NAMES = Object.keys(OPTIONS) as OptionName[];
 
 /** The call that does what a container does. Undefined: it does not only run curl, or not with known options only. */
 export function callOfContainer(container: {
@@ -66,48 +71,39 @@ function shellWords(text: string): readonly string[] | undefined {
   );
 }
 
-type Options = readonly (readonly [name: string, value: string])[];
+type Options = readonly (readonly [name: OptionName, value: string])[];
 
 function optionsIn(words: readonly string[]): Options | undefined {
-  const options: (readonly [string, string])[] = [];
-  for (let at = 0; at < words.length; at += 1) {
-    const word = words[at] ?? '';
-    if (!word.startsWith('-')) {
-      options.push(['--url', word]);
-      continue;
-    }
-    const names = word.startsWith('--') ? [word] : Array.from(word.slice(1), (letter) => SHORT[letter] ?? '');
-    for (const [place, name] of names.entries()) {
-      if (!WITH_VALUE.has(name)) {
-        if (!QUIET.has(name) && !FAILS.has(name)) return undefined;
-        options.push([name, '']);
-        continue;
-      }
-      // `-XPOST` has its value in the same word.
-      const rest = word.startsWith('--') ? '' : word.slice(place + 2);
-      if (rest === '') at += 1;
-      const value = rest === '' ? words[at] : rest;
-      if (value === undefined) return undefined;
-      options.push([name, value]);
-      break;
+  const { tokens } = parseArgs({ args: [...words], options: OPTIONS, strict: false, tokens: true });
+  const options: (readonly [OptionName, string])[] = [];
+  for (const token of tokens) {
+    if (token.kind === 'option-terminator') return undefined;
+    if (token.kind === 'positional') options.push(['url', token.value]);
+    else {
+      const { rawName, value, inlineValue = false } = token;
+      const name = NAMES.find((known) => known === token.name);
+      // curl has no --name=value.
+      if (name === undefined || (rawName.startsWith('--') && inlineValue)) return undefined;
+      if (OPTIONS[name].type === 'string' && value === undefined) return undefined;
+      options.push([name, value ?? '']);
     }
   }
   return options;
 }
 
 function callOf(options: Options): CurlCall | undefined {
-  const of = (...names: readonly string[]): readonly string[] =>
+  const of = (...names: readonly OptionName[]): readonly string[] =>
     options.flatMap(([name, value]) => (names.includes(name) ? [value] : []));
-  const [url = '', ...others] = of('--url');
-  const json = of('--json');
-  const data = of('--data', '--data-raw', '--data-binary', '--data-ascii');
+  const [url = '', ...others] = of('url');
+  const json = of('json');
+  const data = of('data', 'data-raw', 'data-binary', 'data-ascii');
   // Only --data-raw takes an "@" as it is.
-  const readsFile = [...json, ...of('--data', '--data-binary', '--data-ascii')].some((text) => text.startsWith('@'));
-  const prints = of('--output').some((file) => file !== '/dev/null');
+  const readsFile = [...json, ...of('data', 'data-binary', 'data-ascii')].some((text) => text.startsWith('@'));
+  const prints = of('output').some((file) => file !== '/dev/null');
   if (others.length > 0 || readsFile || prints || (json.length > 0 && data.length > 0)) return undefined;
   const hasBody = json.length + data.length > 0;
-  const method = CALL_METHODS.find((one) => one === (of('--request').at(-1) ?? (hasBody ? 'POST' : 'GET')));
-  const headers = headersOf(of('--header'));
+  const method = CALL_METHODS.find((one) => one === (of('request').at(-1) ?? (hasBody ? 'POST' : 'GET')));
+  const headers = headersOf(of('header'));
   if (method === undefined || headers === undefined || (hasBody && /^(?:GET|HEAD)$/.test(method))) return undefined;
   // curl expands brackets.
   if (!URL.canParse(url) || /[[\]{}]/.test(url) || !/^https:\/\/[^@/]+(?:[/?#]|$)/.test(url)) return undefined;
@@ -118,7 +114,7 @@ function callOf(options: Options): CurlCall | undefined {
     headers: { ...contentOf(json.length > 0, hasBody), ...headers },
     ...(hasBody && { body }),
   };
-  return isPlain(call) ? { call, fails: options.some(([name]) => FAILS.has(name)) } : undefined;
+  return isPlain(call) ? { call, fails: of('fail', 'fail-with-body').length > 0 } : undefined;
 }
 
 function contentOf(isJson: boolean, hasBody: boolean): Readonly<Record<string, string>> {

@@ -2,16 +2,11 @@ import { SourceMap, stripTypeScriptTypes } from 'node:module';
 import { type Node, type Program, parse } from 'acorn';
 import { ImportError } from './draft';
 
-interface Parsed {
-  readonly program: Program;
-  lineOf(node: Node): number;
-}
-
 /**
  * Parses a source in JavaScript or TypeScript. Neither Node nor acorn reads JSX.
  * @throws ImportError if the file is neither
  */
-export function parseSource(file: string, text: string): Parsed {
+export function parseSource(file: string, text: string) {
   const isTypeScript = /\.[cm]?tsx?$/.test(file);
   const { code, lineAt } = isTypeScript ? withoutTypes(file, text) : { code: text, lineAt: (line: number) => line };
   const options = {

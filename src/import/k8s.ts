@@ -1,4 +1,4 @@
-import { type Alias, type Document, LineCounter, isCollection, isNode, parseAllDocuments, visit } from 'yaml';
+import { type Document, LineCounter, isCollection, isNode, parseAllDocuments, visit } from 'yaml';
 import { isObject } from '../core/metadata';
 import { type Finds, type Found, ImportError, type SourceOptions, findsIn } from './draft';
 import { type Manifest, type MemberPath, addCronJob, at, parametersOf } from './k8s-job';
@@ -19,10 +19,10 @@ export function readK8s(file: string, text: string, options: SourceOptions): Fou
   // Kubernetes reads YAML 1.1, where "yes" is true.
   const documents = parseAllDocuments(text, { version: '1.1', lineCounter: lines, prettyErrors: false });
   for (const document of documents) {
-    const [error] = document.errors;
-    const offset = error?.pos[0] ?? collectionAsKey(document);
-    if (offset !== undefined) throw unreadable({ file, text, line: lines.linePos(offset).line }, error);
-    const value = valueIn(document, lines, { file, text });
+    const [wrong] = document.errors;
+    const fault = wrong === undefined ? misreadIn(document) : { offset: wrong.pos[0], error: wrong };
+    if (fault !== undefined) throw unreadable({ file, text, line: lines.linePos(fault.offset).line }, fault.error);
+    const value = valueIn(document, { file, text });
     const lineOf = (path: MemberPath): number => lineIn(document, lines, path);
     if (isPatches(value)) {
       const why = 'it is a list of patches, which change objects of other files';
@@ -32,28 +32,36 @@ export function readK8s(file: string, text: string, options: SourceOptions): Fou
   return finds;
 }
 
-function valueIn(document: Document, lines: LineCounter, { file, text }: Omit<Unreadable, 'line'>): unknown {
-  const dangling = danglingAlias(document);
-  if (dangling !== undefined) {
-    const error = new Error(`the alias *${dangling.source} has no anchor before it`);
-    throw unreadable({ file, text, line: lines.linePos(dangling.range?.[0] ?? 0).line }, error);
-  }
+function valueIn(document: Document, source: Omit<Unreadable, 'line'>): unknown {
   try {
     return document.toJS();
   } catch (error) {
     // A small file whose aliases would fill the memory.
     if (!(error instanceof ReferenceError)) throw error;
-    throw unreadable({ file, text, line: 1 }, error);
+    throw unreadable({ ...source, line: 1 }, error);
   }
 }
 
-/** A `*` in front of a text that needs quotes makes it an alias. */
-function danglingAlias(document: Document): Alias | undefined {
-  let found: Alias | undefined;
+interface Fault {
+  readonly offset: number;
+  readonly error?: Error;
+}
+
+/** What is YAML, but was not meant so. */
+function misreadIn(document: Document): Fault | undefined {
+  let found: Fault | undefined;
   visit(document, {
+    // `{{ .Values.x }}` without quotes is a map in a map's key, and nothing of Kubernetes.
+    Pair(_, { key }) {
+      if (!isCollection(key)) return undefined;
+      found = { offset: key.range?.[0] ?? 0 };
+      return visit.BREAK;
+    },
+    // A `*` in front of a text that needs quotes makes it an alias.
     Alias(_, alias) {
       if (alias.resolve(document) !== undefined) return undefined;
-      found = alias;
+      const error = new Error(`the alias *${alias.source} has no anchor before it`);
+      found = { offset: alias.range?.[0] ?? 0, error };
       return visit.BREAK;
     },
   });
@@ -76,19 +84,6 @@ function unreadable({ file, text, line }: Unreadable, error: Error | undefined):
   return new ImportError({ file, line }, `this is not YAML: ${error?.message ?? 'a key is not text'}`, {
     cause: error,
   });
-}
-
-/** `{{ .Values.x }}` without quotes is a map in a map's key: valid YAML, but nothing of Kubernetes. */
-function collectionAsKey(document: Document): number | undefined {
-  let offset: number | undefined;
-  visit(document, {
-    Pair(_, { key }) {
-      if (!isCollection(key)) return undefined;
-      offset = key.range?.[0] ?? 0;
-      return visit.BREAK;
-    },
-  });
-  return offset;
 }
 
 function lineIn(document: Document, lines: LineCounter, path: MemberPath): number {
@@ -159,7 +154,9 @@ function embeddedIn(finds: Finds, manifest: Manifest): readonly Manifest[] {
   const look = (value: unknown, path: MemberPath): void => {
     if (path.length > DEEPEST) return;
     if (typeof value === 'string') {
-      if (/^\s*(?:- )?"?kind"?:\s*["']?CronJob\b/m.test(value)) noteText(finds, manifest, path);
+      if (!/^\s*(?:- )?"?kind"?:\s*["']?CronJob\b/m.test(value)) return;
+      const why = 'it holds a CronJob as text, which is not read';
+      finds.leaveOut(manifest.lineOf(path), path.join('.'), why, 'Import that text as its own file.');
     } else if (Array.isArray(value)) value.forEach((item: unknown, index) => look(item, [...path, index]));
     else if (isObject(value)) {
       if (path.length > 0 && isWhole(value)) {
@@ -172,11 +169,6 @@ function embeddedIn(finds: Finds, manifest: Manifest): readonly Manifest[] {
   };
   look(manifest.value, []);
   return found;
-}
-
-function noteText(finds: Finds, manifest: Manifest, path: MemberPath): void {
-  const why = 'it holds a CronJob as text, which is not read';
-  finds.leaveOut(manifest.lineOf(path), path.join('.'), why, 'Import that text as its own file.');
 }
 
 /** An object, and not a reference to one. */

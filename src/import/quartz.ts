@@ -2,7 +2,7 @@ import type { JobInFile } from '../config/job-in-file';
 import { ScheduleError } from '../core/schedule/schedule-error';
 import { scheduled } from './clock-policy';
 import { type Dialect, readField } from './cron-field';
-import { type CronValues, type Days, inMonth, inWeek } from './cron-text';
+import { type Days, inMonth, inWeek } from './cron-text';
 import { type Finds, type Found, type SourceOptions, findsIn, logicalLines } from './draft';
 import { type QuartzTrigger, readQuartzXml } from './quartz-xml';
 
@@ -20,13 +20,13 @@ function addTrigger(finds: Finds, trigger: QuartzTrigger, options: SourceOptions
   const { line, name, expression, timeZone = options.timeZone, settings = {} } = trigger;
   const what = `${name} = ${expression}`;
   try {
-    const { values, years, written } = readQuartz(expression);
+    const { values, window, written } = readQuartz(expression);
     const { differs, ...timing } = scheduled({ values, written, timeZone, rule: 'secondPass' }, options.now);
     if (differs !== undefined) throw new Error(`a Quartz expression differs: ${differs}`);
-    if (years !== undefined && settings.between !== undefined) {
+    if (window.between !== undefined && settings.between !== undefined) {
       throw new ScheduleError('has a year, and its trigger has a start or end time', 'use one of the two');
     }
-    finds.add(line, name, { ...timing, ...settings, ...windowOf(years) });
+    finds.add(line, name, { ...timing, ...settings, ...window });
   } catch (error) {
     finds.leaveOutFor(error, line, what, 'the expression');
   }
@@ -60,14 +60,6 @@ function readLines(finds: Finds, text: string): readonly QuartzTrigger[] {
   });
 }
 
-interface QuartzCron {
-  readonly values: CronValues;
-  /** The years, ascending; undefined: all. */
-  readonly years: readonly number[] | undefined;
-  /** Without the year, as far as our own cron has it. */
-  readonly written: string;
-}
-
 /** Quartz counts the days of the week from 1. */
 const QUARTZ: Dialect = {
   all: '*',
@@ -83,7 +75,7 @@ const YEARS = LAST_YEAR - 1970 + 1;
  * Reads an expression of Quartz: 6 fields with seconds first, and a year after them if there are 7.
  * @throws ScheduleError
  */
-function readQuartz(text: string): QuartzCron {
+function readQuartz(text: string) {
   const fields = text.trim().split(/\s+/);
   if (fields.length !== 6 && fields.length !== 7) {
     throw new ScheduleError(`has ${fields.length} fields`, 'must be 6 fields with seconds first, or 7 with a year');
@@ -110,7 +102,8 @@ function readQuartz(text: string): QuartzCron {
   const years = readField(fromStart(year), 'year', { ...QUARTZ, backwards: 'refuse', limitsSteps: false });
   return {
     values,
-    years: years.length === YEARS ? undefined : years,
+    window: windowOf(years),
+    // Without the year, as far as our own cron has it.
     written: fields.slice(0, 6).join(' ').replaceAll('?', '*'),
   };
 }
@@ -146,9 +139,9 @@ function weekDays(text: string): Days {
   return { kind: 'nthOfWeek', day: day - 1, nth: Number(nth) };
 }
 
-/** The years as a period, and the gaps in it. */
-function windowOf(years: readonly number[] | undefined): Pick<JobInFile, 'between' | 'except'> {
-  if (years === undefined) return {};
+/** The years as a period, and the gaps in it; empty for all years. */
+function windowOf(years: readonly number[]): Pick<JobInFile, 'between' | 'except'> {
+  if (years.length === YEARS) return {};
   const [first = 0, last = 0] = [years[0], years.at(-1)];
   const except: { from: string; to: string }[] = [];
   years.forEach((year, index) => {

@@ -75,12 +75,8 @@ function isDecorator(tokens: readonly Token[], at: number): boolean {
   return isSign(tokens[at], '@') && tokens[at - 1]?.line !== tokens[at]?.line;
 }
 
-interface Decorated {
-  readonly decorators: readonly Attribute[];
-  readonly end: number;
-}
-
-function decoratorsFrom(tokens: readonly Token[], start: number, valueOf: ValueOf, read: Set<number>): Decorated {
+/** The decorators from a place on, and the end of the last one. */
+function decoratorsFrom(tokens: readonly Token[], start: number, valueOf: ValueOf, read: Set<number>) {
   const decorators: Attribute[] = [];
   let at = start;
   while (isDecorator(tokens, at)) {

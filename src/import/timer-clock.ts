@@ -5,7 +5,7 @@ import { type DstPolicy, ELAPSED, cronSource } from '../core/schedule/compile';
 import { type CronFields, nextWall, previousWall } from '../core/schedule/wall';
 import { type Segment, type Zone, instantOfWall, secondPassOf, zoneOf } from '../core/schedule/zone';
 import { type Scheduled, type Timing, YEARS_MS } from './clock-policy';
-import { type CronValues, cronText, followsElapsedTime } from './cron-text';
+import { type CronValues, cronText } from './cron-text';
 
 /** The package whose rules these are: Microsoft.Azure.WebJobs.Extensions, from pull request 908 on. */
 export const TIMER_VERSION = '5.1.0';
@@ -70,13 +70,13 @@ export function scheduledTimer({ values, written, timeZone }: Omit<Timing, 'rule
   const place = timeZone === 'UTC' ? {} : { timeZone };
   const zone = zoneOf(timeZone);
   const asWritten = cronText(values, written, 'asWritten');
-  const { fields } = parseCron(asWritten);
+  const { fields, elapsed: isElapsed } = parseCron(asWritten);
   const changes = changesIn(timeZone, now, now + YEARS_MS).flatMap(
     (change) => aroundChange(fields, isInterval(values), zone, change) ?? [],
   );
   const tried = (policy: DstPolicy) => ({ policy, ...differencesOf(changes, fields, zone, policy) });
   const elapsed = tried(ELAPSED);
-  if (followsElapsedTime(asWritten) && elapsed.first === undefined) return { schedule: asWritten, ...place };
+  if (isElapsed && elapsed.first === undefined) return { schedule: asWritten, ...place };
   const [best = elapsed] = [...POLICIES.map(tried), elapsed].sort((a, b) => a.size - b.size);
   return {
     schedule: cronText(values, written, 'list'),

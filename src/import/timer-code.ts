@@ -67,7 +67,7 @@ export function timersInCode(file: string, text: string): readonly TimerFind[] {
     if (node.type !== 'CallExpression') return;
     const role = roleOf(node['callee'], bindings, found);
     if (role?.what === 'timer') finds.push(...timerOf(node, role, bindings, lineOf(node)));
-    else if (role?.what === 'generic') finds.push(...genericOf(node, bindings, found, lineOf(node)));
+    else if (role?.what === 'generic') finds.push(...genericOf(node, role, bindings, found, lineOf(node)));
   });
   walk(program, (node) => {
     if (!found.has(node)) finds.push(...unreadOf(node, bindings, lineOf(node)));
@@ -89,8 +89,13 @@ function mayBeOptions(options: Loose | undefined): boolean {
 }
 
 /** `app.generic(name, { trigger: trigger.timer(…), … })` */
-function genericOf(call: Loose, bindings: Bindings, found: Set<Loose>, line: number): readonly TimerFind[] {
-  const isSure = roleOf(call['callee'], bindings)?.isSure === true;
+function genericOf(
+  call: Loose,
+  { isSure }: Role,
+  bindings: Bindings,
+  found: Set<Loose>,
+  line: number,
+): readonly TimerFind[] {
   const [name, options] = nodes(call['arguments']);
   const members = options && propertiesOf(options, bindings);
   if (members === undefined) return [unread(line, 'app.generic(…)', 'an option of it is computed')];
@@ -120,9 +125,9 @@ function triggerOf(trigger: Loose, bindings: Bindings): ReadonlyMap<string, unkn
   if (trigger.type !== 'CallExpression') return UNKNOWN;
   const callee = unwrapped(trigger['callee']);
   const [options] = nodes(trigger['arguments']);
-  const member = isNode(callee) && callee.type === 'MemberExpression' ? memberOf(callee) : nameOf(callee);
-  if (member === 'timer') return (options && membersOf(options, bindings)) ?? UNKNOWN;
   const members = options && membersOf(options, bindings);
+  const member = isNode(callee) && callee.type === 'MemberExpression' ? memberOf(callee) : nameOf(callee);
+  if (member === 'timer') return members ?? UNKNOWN;
   return member === 'generic' && members?.get('type') === 'timerTrigger' ? members : undefined;
 }
 

@@ -1,11 +1,10 @@
 import path from 'node:path';
 import JSON5 from 'json5';
-import type { EpochMs, Millis } from '../core/brand';
+import type { Millis } from '../core/brand';
 import { formatDuration, parseTimeSpan } from '../core/duration';
 import { ScheduleError } from '../core/schedule/schedule-error';
 import { isObject } from '../core/metadata';
 import type { JobInFile } from '../config/job-in-file';
-import type { Scheduled } from './clock-policy';
 import { ncrontabFields } from './cron-field';
 import { inBoth } from './cron-text';
 import { type Finds, type Found, ImportError, findsIn, type SourceOptions } from './draft';
@@ -205,7 +204,10 @@ function timingOf(
     finds.note(line, `${name}: ${text}`, why, 'Check the first due times: cronlease next.');
     return { schedule: `@every ${formatDuration(period)}` };
   }
-  const { differs, ...timing } = ncrontab(text, timeZone, now);
+  const [seconds = [], minutes = [], hours = [], month = [], months = [], week = []] = ncrontabFields(text);
+  // Both day fields must match.
+  const values = { seconds, minutes, hours, months, days: inBoth(month, week) };
+  const { differs, ...timing } = scheduledTimer({ values, written: text, timeZone }, now);
   if (differs !== undefined) {
     const remedy = 'Move the job out of the hour that the clocks skip, if this matters.';
     finds.note(line, `${name}: ${text}`, differs, remedy);
@@ -261,33 +263,19 @@ function sumOf(units: ReadonlyMap<unknown, unknown>): number {
 }
 
 /**
- * The schedule of a timer trigger with an NCRONTAB expression, of which both day fields must match.
- *
- * @throws ScheduleError
- */
-export function ncrontab(text: string, timeZone: string, now: EpochMs): Scheduled {
-  const [seconds = [], minutes = [], hours = [], month = [], months = [], week = []] = ncrontabFields(text);
-  const values = { seconds, minutes, hours, months, days: inBoth(month, week) };
-  return scheduledTimer({ values, written: text, timeZone }, now);
-}
-
-interface BuiltFile {
-  readonly file: string;
-  readonly text: string;
-}
-
-/**
  * Notes on the timers of built files that none of the sources has: those were left out, or are elsewhere.
  *
  * @param found of the sources
  * @param read reads a built file as if it were a source
  */
 export function noteOnBuilt(
-  built: readonly BuiltFile[],
+  built: readonly { readonly file: string; readonly text: string }[],
   found: readonly Found[],
   read: (file: string, text: string) => Found,
 ): Found['notes'] {
-  const known = new Set(found.flatMap(namesIn));
+  const known = new Set(
+    found.flatMap(({ drafts, notes }) => [...drafts.map(({ name }) => name), ...notes.map(({ what }) => what)]),
+  );
   return built.flatMap(({ file, text }) => {
     const finds = findsIn(file);
     const missing = new Map(timersOf(file, text, read).filter(([name]) => !known.has(name)));
@@ -299,10 +287,6 @@ export function noteOnBuilt(
     }
     return finds.notes;
   });
-}
-
-function namesIn({ drafts, notes }: Found): readonly string[] {
-  return [...drafts.map(({ name }) => name), ...notes.map(({ what }) => what)];
 }
 
 function timersOf(

@@ -6,11 +6,10 @@ import { parseEvent } from '../../src/local/cluster/deployment';
 import { claimFolder, readDevFile } from '../../src/cli/dev/dev-file';
 import { humanPrinter, jsonPrinter, type Output } from '../../src/cli/dev/print';
 import { readHostJson, readLocalSettings, readPackage, resolveSettings } from '../../src/local/host/app-folder';
-import { createRegistry } from '../../src/local/host/core-api';
+import { createRegistry, type Binding } from '../../src/local/host/core-api';
 import { type HostedFunction, checkFunctions } from '../../src/local/host/functions';
 import { createInvoke } from '../../src/local/host/invoke';
 import { compileRoute } from '../../src/local/host/routes';
-import type { Binding } from '../../src/local/host/rpc';
 
 let folder: string;
 const write = (file: string, content: unknown): void => {

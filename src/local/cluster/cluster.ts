@@ -228,20 +228,15 @@ export const FIRST_PORT = 7071;
 const STEP = 10;
 const HIGHEST_PORT = 65_535;
 
-/** Consecutive ports, and the taken one that kept the cluster from the ports before. */
-interface FoundPorts {
-  readonly first: number;
-  readonly taken: number | undefined;
-}
-
 /**
  * Finds as many free ports in a row as there are instances. Another program may take one of them before its instance
  * does; then the cluster does not start, and reports that port.
  *
  * @param first where the search begins
- * @returns undefined if there are none from there on
+ * @returns the first one, and the taken one that kept the cluster from the ports before; undefined if there are none from
+ *   there on
  */
-export async function freePorts(count: number, first = FIRST_PORT): Promise<FoundPorts | undefined> {
+export async function freePorts(count: number, first = FIRST_PORT) {
   const step = Math.ceil(count / STEP) * STEP;
   let taken: number | undefined;
   for (let from = first; from + count - 1 <= HIGHEST_PORT; from += step) {

@@ -67,11 +67,6 @@ const timerLock: TimerLock = {
   release: (functionName) => send({ kind: 'releaseTimerLock', functionName }),
 };
 
-function lockAnswered({ id, held }: Extract<ToHost, { kind: 'timerLock' }>): void {
-  lockAnswers.get(id)?.(held);
-  lockAnswers.delete(id);
-}
-
 async function start({ options }: Extract<ToHost, { kind: 'start' }>): Promise<void> {
   host = startHost({
     ...options,
@@ -118,8 +113,10 @@ function stopNow(): void {
 
 process.on('message', (message: ToHost) => {
   if (message.kind === 'start') void start(message);
-  else if (message.kind === 'timerLock') lockAnswered(message);
-  else stopNow();
+  else if (message.kind === 'timerLock') {
+    lockAnswers.get(message.id)?.(message.held);
+    lockAnswers.delete(message.id);
+  } else stopNow();
 });
 // An exception that nothing catches ends the process within the turn.
 process.on('exit', sendLines);

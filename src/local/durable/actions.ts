@@ -67,13 +67,6 @@ type Task =
 /** A task that an orchestration requests, with its number in `durable-functions`. */
 export type Command = Task & { readonly id: number };
 
-export interface Plan {
-  readonly commands: readonly Command[];
-  readonly continueAsNew: { readonly input: unknown } | undefined;
-  /** Raised events that nothing has waited for so far. */
-  readonly unseen: readonly HistoryEvent[];
-}
-
 /** @param result JSON, of an activity that has succeeded */
 type Ended = (failed: boolean, result?: string | null) => void;
 
@@ -98,8 +91,10 @@ interface Play {
   readonly open: Map<number, Ended>;
   /** The waiting tasks of each external event, by its name. */
   readonly waiting: Map<string, Ended[]>;
-  unseen: HistoryEvent[];
-  continueAsNew: Plan['continueAsNew'];
+  /** Raised events that nothing has waited for so far. */
+  readonly unseen: HistoryEvent[];
+  /** The input for a new start. */
+  continueAsNew: { readonly input: unknown } | undefined;
 }
 
 function beginTask(play: Play, task: Task, ended: Ended, id = play.next++): void {
@@ -218,7 +213,10 @@ function begin(play: Play, action: Action, ended: Ended): void {
  * the history: an action begins when the one before it has ended.
  * @throws an error that names an action which the embedded host does not run
  */
-export function planActions(actions: readonly Action[], history: readonly HistoryEvent[]): Plan {
+export function planActions(
+  actions: readonly Action[],
+  history: readonly HistoryEvent[],
+): Pick<Play, 'commands' | 'unseen' | 'continueAsNew'> {
   const play: Play = {
     now: 0,
     commands: [],

@@ -1,4 +1,4 @@
-import type { TypedData } from '../host/rpc';
+import type { TypedData } from '../host/core-api';
 import type { Entity, EntityRequest, EntityResponse } from './hub-files';
 import { functionOf, type HubState, thrown, toJson } from './hub-state';
 

@@ -158,7 +158,7 @@ function endEvent({ name }: LiveInstance, TaskScheduledId: number, status: EndSt
     return historyEvent({ EventType: EventType.SubOrchestrationInstanceCompleted, TaskScheduledId, Result: output });
   }
   const reason = `Sub-orchestration '${name}' ended as ${status}`;
-  return failure(EventType.SubOrchestrationInstanceFailed, TaskScheduledId, reason, output);
+  return failure('SubOrchestrationInstanceFailed', TaskScheduledId, reason, output);
 }
 
 function eventText(event: HistoryEvent): string {
@@ -168,18 +168,10 @@ function eventText(event: HistoryEvent): string {
 }
 
 function commandText(command: Command): string {
-  switch (command.kind) {
-    case 'activity':
-      return `the activity '${command.name}'`;
-    case 'http':
-      return `the activity '${HTTP_ACTIVITY}'`;
-    case 'entity':
-      return `the entity ${command.entity}`;
-    case 'subOrchestration':
-      return `the sub-orchestration '${command.name}'`;
-    case 'timer':
-      return 'a timer';
-  }
+  if (command.kind === 'timer') return 'a timer';
+  if (command.kind === 'entity') return `the entity ${command.entity}`;
+  if (command.kind === 'subOrchestration') return `the sub-orchestration '${command.name}'`;
+  return `the activity '${command.kind === 'http' ? HTTP_ACTIVITY : command.name}'`;
 }
 
 /** Checks that an orchestrator requests the same tasks in each replay. */

@@ -18,8 +18,6 @@ export const EventType = {
   EventRaised: 15,
 } as const;
 
-type FailureType = typeof EventType.TaskFailed | typeof EventType.SubOrchestrationInstanceFailed;
-
 interface Common {
   /** The number of the task or timer that the event creates; -1 for other events. */
   readonly EventId: number;
@@ -29,41 +27,24 @@ interface Common {
   readonly Timestamp: string;
 }
 
+type EventName = keyof typeof EventType;
+type Event<Name extends EventName, Members = unknown> = Common &
+  Readonly<Members> & { readonly EventType: (typeof EventType)[Name] };
+
 /** One event of an orchestration's history, in the extension's own form. */
-export type HistoryEvent = Common &
-  (
-    | { readonly EventType: typeof EventType.ExecutionStarted; readonly Name: string; readonly Input: string | null }
-    | { readonly EventType: typeof EventType.TaskScheduled; readonly Name: string }
-    | {
-        readonly EventType: typeof EventType.TaskCompleted | typeof EventType.SubOrchestrationInstanceCompleted;
-        readonly TaskScheduledId: number;
-        readonly Result: string | null;
-      }
-    | {
-        readonly EventType: typeof EventType.SubOrchestrationInstanceCreated;
-        readonly Name: string;
-        readonly InstanceId: string;
-      }
-    | {
-        readonly EventType: FailureType;
-        readonly TaskScheduledId: number;
-        readonly Reason: string;
-        readonly Details: string;
-        readonly FailureDetails: null;
-      }
-    | { readonly EventType: typeof EventType.TimerCreated; readonly FireAt: string }
-    | { readonly EventType: typeof EventType.TimerFired; readonly TimerId: number; readonly FireAt: string }
-    | { readonly EventType: typeof EventType.OrchestratorStarted }
-    | { readonly EventType: typeof EventType.OrchestratorCompleted }
-    | {
-        /** A message to an entity. Its input is the JSON of a request with an `id`, which names the answering event. */
-        readonly EventType: typeof EventType.EventSent;
-        readonly Name: 'op';
-        readonly InstanceId: string;
-        readonly Input: string;
-      }
-    | { readonly EventType: typeof EventType.EventRaised; readonly Name: string; readonly Input: string | null }
-  );
+export type HistoryEvent =
+  | Event<'ExecutionStarted' | 'EventRaised', { Name: string; Input: string | null }>
+  | Event<'TaskScheduled', { Name: string }>
+  | Event<'TaskCompleted' | 'SubOrchestrationInstanceCompleted', { TaskScheduledId: number; Result: string | null }>
+  | Event<'SubOrchestrationInstanceCreated', { Name: string; InstanceId: string }>
+  | Event<FailureName, { TaskScheduledId: number; Reason: string; Details: string; FailureDetails: null }>
+  | Event<'TimerCreated', { FireAt: string }>
+  | Event<'TimerFired', { TimerId: number; FireAt: string }>
+  | Event<'OrchestratorStarted' | 'OrchestratorCompleted'>
+  /** A message to an entity. Its input is the JSON of a request with an `id`, which names the answering event. */
+  | Event<'EventSent', { Name: 'op'; InstanceId: string; Input: string }>;
+
+type FailureName = 'TaskFailed' | 'SubOrchestrationInstanceFailed';
 
 type Own<E> = E extends HistoryEvent ? Omit<E, keyof Common> & Partial<Pick<Common, 'EventId' | 'IsPlayed'>> : never;
 
@@ -73,8 +54,8 @@ export function historyEvent(event: NewEvent): HistoryEvent {
   return { EventId: -1, IsPlayed: false, Timestamp: new Date().toISOString(), ...event };
 }
 
-export function failure(type: FailureType, TaskScheduledId: number, Reason: string, Details: string): HistoryEvent {
-  return historyEvent({ EventType: type, TaskScheduledId, Reason, Details, FailureDetails: null });
+export function failure(name: FailureName, TaskScheduledId: number, Reason: string, Details: string): HistoryEvent {
+  return historyEvent({ EventType: EventType[name], TaskScheduledId, Reason, Details, FailureDetails: null });
 }
 
 export function orchestratorPayload(

@@ -64,7 +64,7 @@ export async function callHttp(id: number, request: HttpRequest): Promise<Histor
   } catch (error) {
     const { message, cause } = error instanceof Error ? error : new Error(String(error));
     const why = cause instanceof Error ? `${message}: ${cause.message}` : message;
-    return failure(EventType.TaskFailed, id, `${request.method} ${request.uri} failed: ${why}`, why);
+    return failure('TaskFailed', id, `${request.method} ${request.uri} failed: ${why}`, why);
   }
 }
 

@@ -1,9 +1,9 @@
 import type { Visibility } from '../host/app-folder';
 import type { HostedFunction } from '../host/functions';
 import type { Invoke } from '../host/invoke';
-import type { TypedData } from '../host/rpc';
+import type { TypedData } from '../host/core-api';
 import type { HubFiles } from './hub-files';
-import { createInstances, type Instances, isFinished, type LiveInstance } from './instances';
+import { createInstances, isFinished, type LiveInstance } from './instances';
 
 export interface HubOptions {
   readonly functions: readonly HostedFunction[];
@@ -16,14 +16,11 @@ export interface HubOptions {
   readonly onError: (functionName: string, message: string) => void;
 }
 
-export interface HubState {
-  readonly options: HubOptions;
-  readonly instances: Instances;
-  /** Set permanently once the host is shutting down. */
-  stopped: boolean;
-}
+/** The state that the parts of one hub share. */
+export type HubState = ReturnType<typeof createHubState>;
 
-export function createHubState(options: HubOptions): HubState {
+export function createHubState(options: HubOptions) {
+  // `stopped` is set permanently once the host is shutting down.
   return { options, instances: createInstances(), stopped: false };
 }
 

@@ -3,14 +3,7 @@ import { schedulerId } from './entities';
 import { createEpisodes } from './episodes';
 import { EventType, historyEvent } from './history';
 import { createHubState, functionOf, type HubOptions, underWay } from './hub-state';
-import {
-  cancelTimers,
-  checkInstanceId,
-  type Instance,
-  type Instances,
-  InvalidRequestError,
-  newInstance,
-} from './instances';
+import { cancelTimers, checkInstanceId, type Instance, InvalidRequestError, newInstance } from './instances';
 
 /** An orchestration with this id has not ended yet. */
 export class InstanceExistsError extends Error {
@@ -18,36 +11,18 @@ export class InstanceExistsError extends Error {
   override readonly name = 'InstanceExistsError';
 }
 
+interface EntityId {
+  readonly name: string;
+  readonly key: string;
+}
+
+export type Hub = ReturnType<typeof createHub>;
+
 /**
  * A Durable task hub in this process, in place of the Durable extension. It keeps unfinished instances in files, and
  * the deployment's next host continues with them. Messages that a dead host had taken stay hidden for a while.
  */
-export interface Hub extends Pick<Instances, 'purge'> {
-  /**
-   * Starts an orchestration. The id of an ended instance may be used again; the id of a running one is an error. This
-   * is the extension's default (`overridableExistingInstanceStates: NonRunningStates`).
-   * @param input - JSON
-   * @throws {@link InvalidRequestError}, {@link InstanceExistsError}
-   */
-  start(functionName: string, instanceId: string | undefined, input: string): Instance;
-  get(instanceId: string): Instance | undefined;
-  list(): Iterable<Instance>;
-  /** Has no effect if the instance has ended. */
-  raiseEvent(instanceId: string, eventName: string, input: string): void;
-  /** Has no effect if the instance has ended. */
-  terminate(instanceId: string, reason: string): void;
-  /** @throws {@link InvalidRequestError} */
-  signalEntity(entity: { readonly name: string; readonly key: string }, operation: string, input: string): void;
-  /** The state as JSON; undefined: there is no such entity. */
-  readEntity(entity: { readonly name: string; readonly key: string }): string | undefined;
-  /**
-   * Called when the host shuts down. The hub still accepts orchestrations, which stay pending. No new episode and no
-   * new activity begins; running ones continue.
-   */
-  stop(): void;
-}
-
-export function createHub(options: HubOptions): Hub {
+export function createHub(options: HubOptions) {
   const state = createHubState(options);
   const { instances } = state;
   const episodes = createEpisodes(state);
@@ -55,7 +30,13 @@ export function createHub(options: HubOptions): Hub {
   for (const instance of options.files.load()) episodes.resume(instance);
 
   return {
-    start(functionName, instanceId, input) {
+    /**
+     * Starts an orchestration. The id of an ended instance may be used again; the id of a running one is an error. This
+     * is the extension's default (`overridableExistingInstanceStates: NonRunningStates`).
+     * @param input - JSON
+     * @throws {@link InvalidRequestError}, {@link InstanceExistsError}
+     */
+    start(functionName: string, instanceId: string | undefined, input: string): Instance {
       const fn = functionOf(options, functionName, 'orchestration', InvalidRequestError);
       const id = checkInstanceId(instanceId ?? randomUUID().replaceAll('-', ''));
       const existing = underWay(state, id);
@@ -67,18 +48,21 @@ export function createHub(options: HubOptions): Hub {
       episodes.wake(instance);
       return instance;
     },
-    get: instances.get,
-    list: instances.list,
-    raiseEvent(instanceId, eventName, input) {
+    get: (instanceId: string): Instance | undefined => instances.get(instanceId),
+    list: (): Iterable<Instance> => instances.list(),
+    /** Has no effect if the instance has ended. */
+    raiseEvent(instanceId: string, eventName: string, input: string): void {
       const instance = underWay(state, instanceId);
       const event = historyEvent({ EventType: EventType.EventRaised, Name: eventName, Input: input });
       if (instance !== undefined) episodes.deliver(instance, instance.execution, event);
     },
-    terminate(instanceId, reason) {
+    /** Has no effect if the instance has ended. */
+    terminate(instanceId: string, reason: string): void {
       const instance = underWay(state, instanceId);
       if (instance !== undefined) episodes.finish(instance, 'Terminated', JSON.stringify(reason));
     },
-    signalEntity(entity, operation, input) {
+    /** @throws {@link InvalidRequestError} */
+    signalEntity(entity: EntityId, operation: string, input: string): void {
       try {
         const request = { id: randomUUID(), operation, input: input === '' ? undefined : input };
         episodes.entities.send(schedulerId(entity), request);
@@ -86,9 +70,14 @@ export function createHub(options: HubOptions): Hub {
         throw new InvalidRequestError((cause as Error).message, { cause });
       }
     },
-    readEntity: (entity) => episodes.entities.read(schedulerId(entity)),
+    /** The state as JSON; undefined: there is no such entity. */
+    readEntity: (entity: EntityId): string | undefined => episodes.entities.read(schedulerId(entity)),
     purge: instances.purge,
-    stop() {
+    /**
+     * Called when the host shuts down. The hub still accepts orchestrations, which stay pending. No new episode and no
+     * new activity begins; running ones continue.
+     */
+    stop(): void {
       state.stopped = true;
       for (const instance of instances.list()) cancelTimers(instance);
     },

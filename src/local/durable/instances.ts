@@ -58,8 +58,6 @@ export function cancelTimers(instance: LiveInstance): void {
 }
 
 /** All instances of a hub. */
-export type Instances = ReturnType<typeof createInstances>;
-
 export function createInstances() {
   const instances = new Map<string, LiveInstance>();
   /** The ended instances, oldest first, with their sizes. */

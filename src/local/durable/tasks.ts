@@ -1,5 +1,5 @@
 import type { HostedFunction } from '../host/functions';
-import type { TypedData } from '../host/rpc';
+import type { TypedData } from '../host/core-api';
 import { callAt } from '../host/timer';
 import type { Command } from './actions';
 import { createEntities } from './entities';
@@ -187,7 +187,7 @@ async function callActivity(
     const { message, stack } = thrown(error);
     onError(fn.name, stack);
     const details = JSON.stringify({ Message: message, StackTraceString: stack });
-    return failure(EventType.TaskFailed, id, `Activity function '${fn.name}' failed: ${message}`, details);
+    return failure('TaskFailed', id, `Activity function '${fn.name}' failed: ${message}`, details);
   }
 }
 

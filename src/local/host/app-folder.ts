@@ -33,17 +33,6 @@ export interface Visibility {
   readonly controlMs: number;
 }
 
-/** The part of `host.json` that this host reads; the rest is for the real host. */
-export interface HostSettings {
-  readonly functionTimeoutMs: number | undefined;
-  /** First segment of every HTTP function's path; may be empty. */
-  readonly routePrefix: string;
-  readonly hubName: string;
-  readonly maxConcurrentActivities: number;
-  readonly timerLock: LockTimes;
-  readonly visibility: Visibility;
-}
-
 function readJson(file: string): Json | undefined {
   let text: string;
   try {
@@ -132,10 +121,10 @@ export function resolveSettings(text: string, where: string, env: NodeJS.Process
 }
 
 /**
- * Reads `host.json`.
+ * Reads the part of `host.json` that this host obeys; the rest is for the real host.
  * @param cores - number of processor cores: the default number of concurrent activities is 10 for each.
  */
-export function readHostJson(app: string, cores: number): HostSettings {
+export function readHostJson(app: string, cores: number) {
   const file = path.join(app, 'host.json');
   const json = readJson(file);
   if (json === undefined) {
@@ -167,22 +156,25 @@ export function readHostJson(app: string, cores: number): HostSettings {
     const names = `extensions.durableTask.storageProvider.${name}QueueVisibilityTimeout`;
     return time(names, 300_000, leastMs, 3_600_000, `from "${least}" to "01:00:00"`);
   };
+  const timerLock: LockTimes = {
+    periodMs: lockTime('listenerLockPeriod'),
+    recoveryMs: lockTime('listenerLockRecoveryPollingInterval'),
+  };
+  const hidden: Visibility = {
+    workItemMs: visibility('workItem', '00:00:01', 1),
+    controlMs: visibility('control', '00:01:00', 60_000),
+  };
   return {
     // The default of Core Tools and Flex Consumption.
     functionTimeoutMs: isUnlimited(json['functionTimeout'])
       ? undefined
       : time('functionTimeout', 30 * 60_000, Number.MIN_VALUE, Infinity, 'such as "00:30:00", or "-1"'),
+    // First segment of every HTTP function's path; may be empty.
     routePrefix: (typeof prefix === 'string' ? prefix : 'api').replace(/^\/+|\/+$/g, ''),
     hubName:
       typeof hub === 'string' ? resolveSettings(hub, `"extensions.durableTask.hubName" of ${file}`) : 'TestHubName',
     maxConcurrentActivities: limit,
-    timerLock: {
-      periodMs: lockTime('listenerLockPeriod'),
-      recoveryMs: lockTime('listenerLockRecoveryPollingInterval'),
-    },
-    visibility: {
-      workItemMs: visibility('workItem', '00:00:01', 1),
-      controlMs: visibility('control', '00:01:00', 60_000),
-    },
+    timerLock,
+    visibility: hidden,
   };
 }

@@ -1,6 +1,94 @@
+/**
+ * The interface between a Functions host and the `@azure/functions` package: the parts of the virtual module
+ * `@azure/functions-core` that a cronlease app uses.
+ */
 import { given } from '../../core/given';
 import Module from 'node:module';
-import type { FunctionCallback, FunctionMetadata, LogLevel, ProgrammingModel } from './rpc';
+
+export type LogLevel = 'trace' | 'debug' | 'information' | 'warning' | 'error' | 'critical' | 'none';
+
+export interface TypedData {
+  readonly string?: string | null;
+  readonly json?: string | null;
+  readonly bytes?: Uint8Array | null;
+  readonly int?: number | null;
+  readonly double?: number | null;
+  readonly http?: HttpData | null;
+}
+
+type Nullable<T> = { readonly value?: T | null } | null;
+
+export interface HttpCookie {
+  readonly name?: string | null;
+  readonly value?: string | null;
+  readonly domain?: Nullable<string>;
+  readonly path?: Nullable<string>;
+  readonly expires?: Nullable<{ readonly seconds?: number | null }>;
+  readonly secure?: Nullable<boolean>;
+  readonly httpOnly?: Nullable<boolean>;
+  readonly sameSite?: 'none' | 'lax' | 'strict' | 'explicitNone' | null;
+  readonly maxAge?: Nullable<number>;
+}
+
+export interface HttpData {
+  readonly method?: string;
+  readonly url?: string;
+  readonly headers?: Readonly<Record<string, string>> | null;
+  readonly params?: Readonly<Record<string, string>>;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly body?: TypedData | null;
+  readonly statusCode?: string | null;
+  readonly cookies?: readonly HttpCookie[] | null;
+}
+
+/** One binding of a function: its type, its direction, and the options given at registration. */
+export interface Binding {
+  readonly type?: string | null;
+  readonly direction?: 'in' | 'out' | 'inout' | null;
+  readonly [option: string]: unknown;
+}
+
+export interface FunctionMetadata {
+  readonly name: string;
+  readonly functionId?: string;
+  readonly bindings: Readonly<Record<string, Binding>>;
+  readonly retryOptions?: unknown;
+}
+
+export type FunctionCallback = (...args: unknown[]) => unknown;
+
+interface InvocationRequest {
+  readonly invocationId: string;
+  readonly functionId: string;
+  readonly inputData: readonly { readonly name: string; readonly data: TypedData }[];
+  readonly triggerMetadata: Readonly<Record<string, TypedData>>;
+}
+
+export interface InvocationResponse {
+  readonly returnValue?: TypedData | null;
+}
+
+export interface CoreInvocationContext {
+  readonly invocationId: string;
+  readonly request: InvocationRequest;
+  readonly metadata: FunctionMetadata;
+  /** The model checks this: logging is allowed up to the hooks after an invocation, and not later. */
+  state: 'preInvocationHooks' | 'invocation' | 'postInvocationHooks' | undefined;
+  log(level: LogLevel, category: string, message: string): void;
+}
+
+interface InvocationModel {
+  getArguments(): Promise<{ readonly context: unknown; readonly inputs: unknown[] }>;
+  invokeFunction(context: unknown, inputs: unknown[], callback: FunctionCallback): Promise<unknown>;
+  getResponse(context: unknown, result: unknown): Promise<InvocationResponse>;
+}
+
+export interface ProgrammingModel {
+  readonly name: string;
+  readonly version: string;
+  getInvocationModel(context: CoreInvocationContext): InvocationModel | Promise<InvocationModel>;
+  getCapabilities?(capabilities: Record<string, string>): Record<string, string> | Promise<Record<string, string>>;
+}
 
 export interface LogLine {
   readonly level: LogLevel;
@@ -14,19 +102,6 @@ type HookCallback = (context: object) => unknown;
 export interface RegisteredFunction {
   readonly metadata: FunctionMetadata;
   readonly callback: FunctionCallback;
-}
-
-/** The functions and hooks that an app has registered during its load, and the hooks' shared data. */
-export interface AppRegistry {
-  readonly functions: Map<string, RegisteredFunction>;
-  readonly hooks: Record<HookName, HookCallback[]>;
-  /** Shared by all hooks. */
-  readonly appHookData: object;
-  /** Shared by `appStart` and `appTerminate` hooks only. */
-  readonly appLevelHookData: object;
-  programmingModel: ProgrammingModel | undefined;
-  /** Set after the load: no function may be registered later. */
-  locked: boolean;
 }
 
 /** Marks an error as the real worker marks its own; `@azure/functions` checks the mark. */
@@ -46,13 +121,26 @@ class Disposable {
   }
 }
 
-export function createRegistry(): AppRegistry {
+/** The functions and hooks that an app has registered during its load, and the hooks' shared data. */
+export type AppRegistry = ReturnType<typeof createRegistry>;
+
+export function createRegistry() {
+  const hooks: Record<HookName, HookCallback[]> = {
+    appStart: [],
+    appTerminate: [],
+    preInvocation: [],
+    postInvocation: [],
+    log: [],
+  };
   return {
-    functions: new Map(),
-    hooks: { appStart: [], appTerminate: [], preInvocation: [], postInvocation: [], log: [] },
+    functions: new Map<string, RegisteredFunction>(),
+    hooks,
+    /** Shared by all hooks. */
     appHookData: {},
+    /** Shared by `appStart` and `appTerminate` hooks only. */
     appLevelHookData: {},
-    programmingModel: undefined,
+    programmingModel: undefined as ProgrammingModel | undefined,
+    /** Set after the load: no function may be registered later. */
     locked: false,
   };
 }

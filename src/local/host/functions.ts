@@ -3,9 +3,8 @@ import { ScheduleError } from '../../core/schedule/schedule-error';
 import { parseTimeSpan } from '../../core/duration';
 import { ncrontabFields } from '../../import/cron-field';
 import { AppLoadError, resolveSettings } from './app-folder';
-import type { RegisteredFunction } from './core-api';
+import type { RegisteredFunction, Binding } from './core-api';
 import { type Route, compileRoute } from './routes';
-import type { Binding } from './rpc';
 
 interface Common {
   readonly name: string;
@@ -106,22 +105,17 @@ function isDisabled(name: string, env: NodeJS.ProcessEnv): boolean {
   return value !== undefined && /^(1|true)$/i.test(value);
 }
 
-export interface CheckedFunctions {
-  readonly hosted: readonly HostedFunction[];
-  /** A message for each function that the embedded host cannot run, with its name and the reason. */
-  readonly skipped: readonly string[];
-}
-
 /**
  * Checks all registered functions. An app without any is an error: the real host would start, and do nothing.
  * @param strict - rejects a function that the embedded host cannot run, instead of skipping it
+ * @returns the functions that the host runs, and a message for each one that it skips, with its name and the reason
  * @throws {@link AppLoadError}
  */
 export function checkFunctions(
   registered: Iterable<RegisteredFunction>,
   { routePrefix, strict }: { readonly routePrefix: string; readonly strict: boolean },
   env: NodeJS.ProcessEnv = process.env,
-): CheckedFunctions {
+) {
   const hosted: HostedFunction[] = [];
   const skipped: string[] = [];
   const names = new Set<string>();

@@ -81,19 +81,8 @@ function explain(error: unknown): string {
   return forPeople ? error.message : (error.stack ?? error.message);
 }
 
-interface LoadedApp {
-  readonly functions: readonly HostedFunction[];
-  /** Where the app takes HTTP requests as streams; undefined: it takes them as messages. */
-  readonly streamsTo: string | undefined;
-}
-
 /** Loads the app's code, runs its `appStart` hooks, and checks what it has registered. */
-async function loadApp(
-  options: HostOptions,
-  app: AppPackage,
-  registry: AppRegistry,
-  routePrefix: string,
-): Promise<LoadedApp> {
+async function loadApp(options: HostOptions, app: AppPackage, registry: AppRegistry, routePrefix: string) {
   for (const file of app.entryPoints) {
     try {
       await loadEntryPoint(file, app);
@@ -118,6 +107,7 @@ async function loadApp(
   for (const message of skipped) {
     options.log({ level: 'warning', message: `${message} "func start" runs it; --strict refuses it.` });
   }
+  // Where the app takes HTTP requests as streams. Otherwise it takes them as messages.
   return { functions: hosted, streamsTo: capabilities?.['HttpUri'] };
 }
 

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { HttpFunction } from './functions';
 import type { Invoke } from './invoke';
-import type { HttpCookie, HttpData, TypedData } from './rpc';
+import type { HttpCookie, HttpData, TypedData } from './core-api';
 
 /** An answer that the app has ended is here at once. A function that returned nothing has none. */
 const ANSWER_WITHIN_MS = 1_000;

@@ -1,8 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { systemClock } from '../../system-clock';
-import { type AppRegistry, logAsApp, type LogLine, runHooks } from './core-api';
+import {
+  type AppRegistry,
+  logAsApp,
+  type LogLine,
+  runHooks,
+  type CoreInvocationContext,
+  type InvocationResponse,
+  type TypedData,
+} from './core-api';
 import type { HostedFunction } from './functions';
-import type { CoreInvocationContext, InvocationResponse, TypedData } from './rpc';
 
 interface InvocationInput {
   readonly trigger: TypedData;
@@ -30,27 +37,22 @@ function timeSpan(ms: number): string {
   return `${two(ms / 3_600_000)}:${two((ms / 60_000) % 60)}:${two((ms / 1000) % 60)}`;
 }
 
-interface Invocations {
-  readonly invoke: Invoke;
-  idle(): Promise<void>;
-}
-
-export function createInvoke(options: InvokeOptions): Invocations {
+export function createInvoke(options: InvokeOptions) {
   const running = new Set<Promise<unknown>>();
-  return {
-    async invoke(fn, input) {
-      const invocation = invokeWithin(options, fn, { invocationId: randomUUID(), ...input });
-      running.add(invocation);
-      try {
-        return await invocation;
-      } finally {
-        running.delete(invocation);
-      }
-    },
-    async idle() {
-      while (running.size > 0) await Promise.allSettled(running);
-    },
+  const invoke: Invoke = async (fn, input) => {
+    const invocation = invokeWithin(options, fn, { invocationId: randomUUID(), ...input });
+    running.add(invocation);
+    try {
+      return await invocation;
+    } finally {
+      running.delete(invocation);
+    }
   };
+  /** Resolves once no invocation is running. */
+  const idle = async (): Promise<void> => {
+    while (running.size > 0) await Promise.allSettled(running);
+  };
+  return { invoke, idle };
 }
 
 async function invokeWithin(

@@ -17,16 +17,8 @@ const CONSTRAINTS: Readonly<Record<string, string>> = {
   long: '-?\\d+',
 };
 
-/** Literal segments first, then parameters with a constraint, then those without, then a catch-all. */
-type SegmentRank = '1' | '2' | '3' | '4';
-
-interface Segment {
-  readonly rank: SegmentRank;
-  readonly pattern: string;
-  readonly parameter?: string;
-}
-
-function compileSegment(segment: string, isLast: boolean, refuse: (why: string) => AppLoadError): Segment {
+/** Ranked: literal segments first, then parameters with a constraint, then those without, then a catch-all. */
+function compileSegment(segment: string, isLast: boolean, refuse: (why: string) => AppLoadError) {
   if (!/[{}]/.test(segment)) return { rank: '1', pattern: `/${segment.replace(/[.*+?^$()|[\]\\]/g, '\\$&')}` };
   const match = /^\{(\*{0,2})(\w+)(?::(\w+))?(\?)?\}$/.exec(segment);
   const [, star = '', parameter = '', constraint, optional] = match ?? [];

@@ -22,12 +22,6 @@ export function callAt(at: number, run: () => void): () => void {
   return () => clearTimeout(timer);
 }
 
-/** Schedules that fire more than once a minute keep no status, as in the real host. */
-function isMonitored(fn: TimerFunction, now: number): boolean {
-  const next = fn.next(now);
-  return fn.useMonitor && fn.next(next) - next >= 60_000;
-}
-
 /**
  * Starts a timer function's schedule. As in the real host, it never runs twice at once: if it fires several times
  * during an invocation, the first fire runs as soon as that has ended, and the others are skipped. Nothing is past due
@@ -36,11 +30,12 @@ function isMonitored(fn: TimerFunction, now: number): boolean {
  * @returns stops the schedule, but not a running invocation
  */
 export function startTimer(fn: TimerFunction, invoke: (info: TimerInfo) => Promise<void>): () => void {
-  const monitored = isMonitored(fn, Date.now());
   const never = '0001-01-01T00:00:00';
   let stopped = false;
   let last = never;
   let next = fn.next(Date.now());
+  // As in the real host, schedules that fire more than once a minute keep no status.
+  const isMonitored = fn.useMonitor && fn.next(next) - next >= 60_000;
   let cancel = (): void => undefined;
 
   const fire = async (startup: boolean): Promise<void> => {
@@ -48,7 +43,7 @@ export function startTimer(fn: TimerFunction, invoke: (info: TimerInfo) => Promi
     const status = { Last: last, Next: new Date(next).toISOString(), LastUpdated: last };
     await invoke({
       Schedule: { AdjustForDST: true },
-      ScheduleStatus: monitored ? status : null,
+      ScheduleStatus: isMonitored ? status : null,
       IsPastDue: false,
     });
     if (stopped) return;
