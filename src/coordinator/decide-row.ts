@@ -12,10 +12,9 @@ import { isFanOut, isOrchestration, silentAfterMs } from '../handler/handlers';
 import { CALL_LIMIT_MS, within } from '../lease/deadline';
 import type { ListedControl, ListedRow } from '../lease/store';
 import type { Coordinator, RunnableJob } from './coordinator';
-import type { BackfillWatch } from './backfills';
 import { listBeats } from './beat';
 import { readUnlessForeign } from './ledger';
-import type { RequiredWatch } from './required';
+import type { RequiredWatch, BackfillWatch } from './ledger-watch';
 import type { Ask } from './row-writer';
 
 /** One job in a listing. */

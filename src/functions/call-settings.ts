@@ -2,7 +2,7 @@ import type { CallSurroundings } from '../config/check-call';
 import type { CallSpec, RequestOutcome } from '../core/call';
 import type { JobSpec } from '../core/job';
 import { loadedOnce } from '../core/loaded-once';
-import type { CallHandler } from '../handler/call-handler';
+import type { CallHandler } from '../handler/handlers';
 import type { CallMeans } from '../call/call';
 import { ForbiddenAddressError, type Guard, checkAddress } from '../notices/guard';
 import { isReference } from '../stores/open';

@@ -79,7 +79,7 @@ export const TRUST_FAULTS: readonly Planted[] = [
       become('coordinator/attempt/fan-out.ts:stageOf', call('readOutcomes'), 'undefined'),
       become(
         'coordinator/attempt/fan-out.ts:stageOf',
-        argument('call', 0, 'outcomes'),
+        argument('runHandler', 1, 'outcomes'),
         'async (context) => handler.gather(context, (await readOutcomes(held, plan)) as never, input)',
       ),
       never('coordinator/attempt/fan-out.ts:asking', test()),
