@@ -196,6 +196,10 @@ export function isText(value: unknown): value is string {
   return typeof value === 'string';
 }
 
+export function isNumber(value: unknown): value is number {
+  return typeof value === 'number';
+}
+
 /** A count, as JSON has it. */
 export function isWhole(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
@@ -207,6 +211,15 @@ type Guards<T> = { readonly [Name in keyof T]-?: Guard<T[Name]> };
 
 export function orAbsent<T>(is: Guard<T>): Guard<T | undefined> {
   return (value): value is T | undefined => value === undefined || is(value);
+}
+
+/** A member may be missing, because some versions do not write it. */
+export function orNull<T>(is: Guard<T>): Guard<T | null | undefined> {
+  return (value): value is T | null | undefined => value === undefined || value === null || is(value);
+}
+
+export function listOf<T>(is: Guard<T>): Guard<readonly T[]> {
+  return (value): value is readonly T[] => Array.isArray(value) && value.every(is);
 }
 
 /** Whether a value is an object with these members, and perhaps others. */
