@@ -23,9 +23,7 @@ export type Registry = Readonly<
 export type HandledJob = Pick<JobSpec, 'name' | 'kind' | 'handler' | 'call' | 'input' | 'graceMs'>;
 
 interface CheckedHandlers {
-  /**
-   * By job: the input for its handler, as its schema returned it, or the file's `input` if the handler has no schema.
-   */
+  /** By job: the input as the handler's schema returned it, or the file's if it has no schema. */
   readonly inputs: ReadonlyMap<JobName, unknown>;
   readonly errors: readonly PathIssue[];
 }

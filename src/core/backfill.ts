@@ -117,10 +117,7 @@ export function isActive(
   return backfill !== undefined && backfill.stopped === undefined && backfill.scheduleHash === scheduleHash;
 }
 
-/**
- * The next step of a back-fill. Its due times pass in order, and the row keeps the last one. A row that lacks it has
- * not begun, or was restored from before: the ledger then shows what has run.
- */
+/** The next step. A row without its progress has not begun, or was restored: then the ledger shows what has run. */
 export function stepOf(
   job: Pick<JobSpec, 'timetable'>,
   backfill: Backfill,

@@ -118,10 +118,7 @@ export function listedFrom({ cursor }: Pick<Row, 'cursor'>, until: EpochMs): Epo
   return Math.min(cursor, until - SEARCH_BACK_MS);
 }
 
-/**
- * The instant after which a due time without a record has lost it. Before the row followed its schedule there were
- * other due times or none, and retention deletes old records.
- */
+/** From here on a due time without a record has lost it: before, retention or another schedule explains that. */
 function decidedSince(wreck: Wreck, until: EpochMs): EpochMs {
   const { spec, row } = wreck;
   const { cursor, scheduleSince } = row;
@@ -284,10 +281,7 @@ interface LostManualRuns {
   readonly stretches: readonly Stretch[];
 }
 
-/**
- * A row that was lost may have taken a manual run that still waits. A manual run that the row has taken may have lost
- * its record, if the control still shows it.
- */
+/** A lost row may have taken a manual run that still waits; one that is taken may have lost its record. */
 function lostManualRuns(wreck: Wreck, until: EpochMs): LostManualRuns {
   const { row, control, recordedManualRuns } = wreck;
   const old = pendingManualRuns(control, row.manualTaken).filter(({ time }) => time <= until);

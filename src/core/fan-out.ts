@@ -24,9 +24,7 @@ export const STOP_PIECE = 'stop';
 
 /** How often a process beats for a run while it works on the run's items. */
 export const BEAT_EVERY_MS: Millis = 15_000;
-/**
- * A beat lets the items of its process trust for this long at most: less than {@link SILENT_AFTER_MS}. Decision 088.
- */
+/** A beat lets the items of its process trust for so long at most: less than {@link SILENT_AFTER_MS}. Decision 088. */
 export const BEAT_TRUSTS_MS: Millis = 40_000;
 /** After this long without a beat, a tick may claim the run before its items' deadline. */
 export const SILENT_AFTER_MS: Millis = 45_000;
@@ -62,10 +60,7 @@ interface ListedBeat extends LastBeat {
   readonly name: string;
 }
 
-/**
- * The newest heartbeat of a claim among its run's pieces. If all of them were deleted, its time is never over: then the
- * items' deadline decides.
- */
+/** The newest heartbeat of a claim. If all were deleted, it is never silent: the items' deadline decides. */
 export function newestBeat(pieces: readonly ListedBeat[], token: Token, silentAfterMs = SILENT_AFTER_MS): LastBeat {
   const beats = pieces.filter(({ name }) => name === beatPiece(token) || isOfProcess(name, token));
   if (beats.length === 0) return { writtenAt: Infinity, date: 0 };

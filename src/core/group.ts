@@ -4,9 +4,7 @@ import { FORMAT, type Guard, isInstant, isObject, isText, isWhole, membersOf, pa
 import { type Rank, compareRanks } from './ranked-queue';
 import { type Row, type RunRef, dueOf } from './row';
 
-/**
- * One attempt in a group. A job has one at most, because the claim of a later one ends the trust of the earlier one.
- */
+/** One attempt in a group. A job has one at most: a later claim ends the trust of the earlier attempt. */
 export interface Member {
   readonly job: JobName;
   /** Of the attempt's claim. */

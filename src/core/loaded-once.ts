@@ -1,7 +1,4 @@
-/**
- * Loads a value at the first call, and for all later ones. What could not be loaded is loaded again at the next call: a
- * process that has no file handle left for a moment must not do without it until its end.
- */
+/** Loads a value once. After a failure, such as no free file handle, the next call loads it again. */
 export function loadedOnce<Value>(load: () => Promise<Value>): () => Promise<Value> {
   let loaded: Promise<Value> | undefined;
   return async () => {

@@ -34,9 +34,7 @@ export function isInstant(value: unknown): value is EpochMs {
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value < LATEST;
 }
 
-/**
- * Of everything that is stored. A version that changes what is stored raises it: older ones then leave that as it is.
- */
+/** A version that changes what is stored raises it: older ones then leave that as it is. */
 export const FORMAT = 1;
 
 type Metadata = Readonly<Record<string, string>>;

@@ -193,10 +193,7 @@ export function tookMs({
   return Math.max(0, Date.parse(endedAt) - Date.parse(startedAt) - waitedMs);
 }
 
-/**
- * The record of a run whose outcome is unknown. It has no execution: the row's is that of the last holder, which would
- * take the record for its own.
- */
+/** A run with an unknown outcome. Without an execution, or the last holder would take the record for its own. */
 export function unknownRecord(job: RecordedJob, row: Row): LedgerRecord {
   const attempts = attemptHistory([...row.past, lostAttempt(row)], []);
   const state = { state: 'final', outcome: 'failed', reason: 'outcomeUnknown', endedAt: null } as const;
@@ -326,10 +323,7 @@ function withReadableLog({ log, progress, items, orchestration, ...record }: Led
   };
 }
 
-/**
- * A result has at most 32 KB, which may be nothing but lists. A parsed list takes a hundred times the memory of its
- * text.
- */
+/** A result of 32 KB may be nothing but lists, and a parsed list takes a hundred times the memory of its text. */
 const NESTED_AT_MOST = 100_000;
 
 /** How many lists and objects a JSON text has, apart from brackets in its strings: a handler may log nothing else. */

@@ -39,10 +39,7 @@ export interface WhyAnswer {
   readonly reason: StandingReason;
 }
 
-/**
- * Explains the past or expected outcome of one instant. The ledger comes first. If it has no record, row, control and
- * schedule decide by the rules of `decide`, and the outcome is the one that the next decision will give.
- */
+/** The past outcome of an instant by the ledger, or the one that the next decision will give it. */
 export function explain(question: Question): WhyAnswer {
   const { job, time, found, now } = question;
   if (found !== undefined) return fromRecord(question, found.key, found.record);
