@@ -51,7 +51,7 @@ const LIMITS: Readonly<Record<string, readonly Limit[]>> = {
     limit('the time for an answer of the HTTP API', 'ms', 'manage/desk', 'ANSWER_LIMIT_MS'),
     limit('patterns of `CRONLEASE_REDACT`', 'count', 'functions/redact', 'MOST_PATTERNS'),
     limit('each of these patterns', 'characters', 'functions/redact', 'LONGEST_PATTERN'),
-    limit('the wait for a receiver of notices to answer', 'ms', 'notices/post', 'POST_LIMIT_MS'),
+    limit('the wait for a receiver of notices to answer', 'ms', 'notices/request', 'POST_LIMIT_MS'),
     limit('the wait that a receiver may ask for (`Retry-After`)', 'ms', 'core/delivery', 'RETRY_AFTER_AT_MOST_MS'),
     limit('jobs with their own metrics', 'count', 'telemetry/settings', 'MOST_JOBS'),
   ],

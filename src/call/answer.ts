@@ -1,5 +1,5 @@
-import type { Millis } from '../core/brand';
 import { isObject, parseExactly } from '../core/metadata';
+import type { Millis } from '../core/brand';
 import { ASKED_AT_MOST_MS } from '../core/run';
 import { CallError } from '../handler/handlers';
 import { type Answer, retryAfterOf } from '../notices/request';

@@ -3,7 +3,7 @@ import { BEAT_EVERY_MS, type NotedItem, beatPiece, beatSummary, isSilent, newest
 import type { Progress } from '../core/log-entry';
 import type { Row } from '../core/row';
 import { silentAfterMs } from '../handler/handlers';
-import { allPieces } from '../lease/all-pieces';
+import { allPieces } from '../lease/pages';
 import { CALL_LIMIT_MS, untilAnswered, within } from '../lease/deadline';
 import { type ListedPiece, StoreError, StoreUnavailableError } from '../lease/store';
 import { type Moment, elapsedSince, moment } from '../lease/trust';

@@ -48,7 +48,6 @@ function offsetAt(zone: Zone, second: number): number {
   return zone.segmentAt(second).offset;
 }
 
-/** Whether the clocks show a wall time twice. */
 function repeats(zone: Zone, wall: number): boolean {
   return secondPassOf(zone, wall) !== instantOfWall(zone, wall);
 }

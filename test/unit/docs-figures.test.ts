@@ -39,7 +39,7 @@ const SILENT = of('core/fan-out', 'SILENT_AFTER_MS');
 const RESULT = of('coordinator/attempt/call-handler', 'RESULT_LIMIT');
 const FLUSH = of('coordinator/attempt/attempt-log', 'FLUSH_AFTER_MS');
 const FAN_OUT = 'src/handler/define-fan-out.ts';
-const KEYS = 'manage/wrong-keys';
+const KEYS = 'manage/limits';
 /** The smallest instance that the template allows. */
 const SMALL = Number(/instanceMemoryMB (\d+)/.exec(read('infra/main.bicep'))?.[1]) * 1024 * 1024;
 const COSTS = byHand('the test of costs computes it');

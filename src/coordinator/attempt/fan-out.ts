@@ -17,7 +17,7 @@ import { askedOf } from '../../core/origin';
 import { ForeignRecordError } from '../../core/record';
 import type { FanOutHandler, ItemOutcome } from '../../handler/define-fan-out';
 import { NonRetryableError } from '../../handler/handler';
-import { allPieces } from '../../lease/all-pieces';
+import { allPieces } from '../../lease/pages';
 import { type ListedPiece, StoreError, StoreUnavailableError } from '../../lease/store';
 import { createGate } from '../concurrency-limit';
 import type { HeldRow } from '../held';
