@@ -47,7 +47,6 @@ const TAKEN: ReadonlyMap<string, { readonly why: string; readonly other: string 
   [LAYOUT, { why: 'is reserved: cronlease keeps the list of storage accounts under it', other: 'layout' }],
 ]);
 
-/** Checks one job and reports every error. */
 export function readJob(name: string, raw: unknown, report: IssueReport, limits: JobLimits): ReadJob {
   const errorsBefore = report.errors.count;
   const path = ['jobs', name];

@@ -30,9 +30,7 @@ export interface Backfill {
   /** The hash of the schedule that has these due times. With another schedule it is over. */
   readonly scheduleHash: string;
   readonly origin: Origin;
-  /** When it was asked for. */
   readonly at: EpochMs;
-  /** When it was stopped. */
   readonly stopped: EpochMs | undefined;
 }
 
@@ -75,9 +73,7 @@ export interface BackfillLedger {
   readonly open: ReadonlySet<EpochMs>;
 }
 
-/** What a back-fill does next. */
 export type BackfillStep =
-  /** Nothing is left of it. */
   | { readonly kind: 'over' }
   /** These due times were skipped, and nothing runs yet. */
   | { readonly kind: 'skipped'; readonly progress: BackfillProgress }

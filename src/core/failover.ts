@@ -55,13 +55,11 @@ export interface RecoverChoices {
   readonly runs: 'resume' | 'rerun' | 'fail';
 }
 
-/** What happens to the row's run. */
 export type RunRecovery =
   /** It is over: by its final record, by the row, or since retention has deleted its record. */
   | { readonly kind: 'settled' }
   /** The next tick claims the next attempt. */
   | { readonly kind: 'goesOn' }
-  /** It waits as before. */
   | { readonly kind: 'waits' }
   | { readonly kind: 'ends'; readonly outcome: RanOutcome; readonly reason: Reason };
 
@@ -161,7 +159,6 @@ function recoverRun(wreck: Wreck, { runs }: RecoverChoices): RunRecovery | undef
   return usedUp ? { kind: 'ends', outcome: 'failed', reason: 'holderLost' } : { kind: 'goesOn' };
 }
 
-/** Whether the run ended before the failover. */
 function isOver(run: RunRecovery | undefined): boolean {
   return run === undefined || run.kind === 'settled';
 }

@@ -108,7 +108,6 @@ export function beatSummary(items: Iterable<NotedItem>, progress?: Progress): Re
   };
 }
 
-/** The items that a heartbeat lists. */
 export function notedItems({ items = '' }: Readonly<Record<string, string>>): readonly NotedItem[] {
   return [...items.matchAll(/\b(running|retrying) (\d{1,5}) (\d{1,5})\b/g)].map(([, state, index, attempt]) => ({
     index: Number(index),
@@ -117,7 +116,6 @@ export function notedItems({ items = '' }: Readonly<Record<string, string>>): re
   }));
 }
 
-/** The progress of an orchestration in a heartbeat. */
 export function progressIn({ progress }: Readonly<Record<string, string>>): Progress | undefined {
   const value = progress === undefined ? undefined : parsedJson(progress);
   return isProgress(value) ? value : undefined;
@@ -158,7 +156,6 @@ export function lanesOf(items: readonly PlannedItem[], concurrency: number): rea
   return Array.from({ length: count }, (_, lane) => items.filter((_item, position) => position % count === lane));
 }
 
-/** The final outcome of one item. */
 export type ItemEnd = {
   readonly attempts: number;
   /** The handler's time in all calls that are known. Undefined: none is. */

@@ -34,7 +34,6 @@ export interface Acknowledgement {
   readonly failures: number;
 }
 
-/** The parts of a job's row that show its incident. */
 export interface Outcomes extends Pick<Row, 'failures' | 'lastFailedKey' | 'lastGoodAt'> {
   /** Its last outcomes, with that of a settled run that the row does not list yet. */
   readonly recent: readonly Recent[];

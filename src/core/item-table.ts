@@ -169,7 +169,6 @@ function lineOf(index: number | undefined, summary: Piece['summary']): ItemLine 
   return { index, state, attempts: wholeOf(attempts) ?? 1, ...given(optional) };
 }
 
-/** A count in a summary. */
 export function wholeOf(text: string | undefined): number | undefined {
   return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : undefined;
 }

@@ -1,9 +1,10 @@
-import { given } from './given';
-import type { EpochMs, Millis, Token } from './brand';
 import { asideKey, readProgress, storeProgress } from './backfill';
-import { type Reason, type Stretch, TRIGGERS, type Trigger, UNRUN_OUTCOMES, extentOf } from './outcome';
+import type { EpochMs, Millis, Token } from './brand';
+import { type LastBeat, silentFrom } from './fan-out';
+import { given } from './given';
 import { type JobSpec, actualTime } from './job';
 import { isRequestId, parseRecordKey } from './key';
+import { notHere } from './layout';
 import {
   type Field,
   type RecordOf,
@@ -22,7 +23,7 @@ import {
   wholeIn,
 } from './metadata';
 import { type Asked, askedOf, readAsked } from './origin';
-import { notHere } from './layout';
+import { type Reason, type Stretch, TRIGGERS, type Trigger, UNRUN_OUTCOMES, extentOf } from './outcome';
 import { readOwedNotices, storeOwed } from './owed-notice';
 import { type PastAttempt, readPast, storePast } from './past-attempt';
 import { decodeRecent, encodeRecent } from './recent';
@@ -313,4 +314,58 @@ function readStretch(member: Readonly<Record<string, unknown>>): Stretch | undef
   if (typeof count !== 'number' || !Number.isSafeInteger(count)) return undefined;
   if (request !== undefined && !isRequestId(request)) return undefined;
   return { outcome, reason: reason as Reason, from, through, count, ...given({ request }) };
+}
+
+/** How many standstills of one run a row remembers. */
+export const STANDSTILLS = 3;
+
+/** A waiting run's own orchestration has this long to resume it; then a tick does. */
+export const RESUME_AFTER_MS: Millis = 10_000;
+
+/** The longest that a holder may be at work, and its lease. */
+export interface HolderLimits {
+  readonly attemptLimitMs: Millis;
+  readonly leaseMs: Millis;
+}
+
+/**
+ * The instant from which no instance can have been at work on a row's run that is not over: its holder's lease had
+ * ended, or its next attempt was overdue. Storage shows neither a renewal nor a death, so the holder counts as alive
+ * for as long as an attempt lasts. Undefined: it is settled. Decision 009.
+ *
+ * @param beat the last beat of its items, if it was read
+ */
+export function standsFrom(row: Row, limits: HolderLimits, beat?: LastBeat): EpochMs | undefined {
+  const { run, phase, notBefore = 0, itemsLeftAt, past } = row;
+  if (run === undefined) return undefined;
+  const leaseMs = Math.max(limits.leaseMs, row.leaseMs ?? 0);
+  const attemptEnds = Math.max(run.since, row.claimedAt ?? 0, row.started ?? 0) + limits.attemptLimitMs;
+  switch (phase) {
+    case 'idle':
+    case 'settled':
+      return undefined;
+    case 'running':
+      return attemptEnds + leaseMs;
+    case 'retrying': {
+      const last = past.at(-1);
+      const ended = last?.attempt === row.attempt ? last.end : undefined;
+      return (notBefore === 0 ? (ended ?? attemptEnds) : notBefore) + RESUME_AFTER_MS + leaseMs;
+    }
+    case 'fanning': {
+      const left = itemsLeftAt === undefined ? Infinity : itemsLeftAt + RESUME_AFTER_MS;
+      const silent = beat === undefined ? Infinity : silentFrom(beat);
+      return Math.min(notBefore + leaseMs, left + leaseMs, silent);
+    }
+  }
+}
+
+/** The row with the time until `now` for which its run stood still, if it did. Of more than a few, the last ones stay. */
+export function withStandstill(row: Row, from: EpochMs | undefined, now: EpochMs): Row {
+  if (from === undefined || from >= now) return row;
+  return { ...row, stood: [...row.stood, { from, until: now }].slice(-STANDSTILLS) };
+}
+
+/** The standstill of the row's run in which an instant lies. */
+export function standstillAt({ stood }: Pick<Row, 'stood'>, instant: EpochMs): Row['stood'][number] | undefined {
+  return stood.find(({ from, until }) => from <= instant && instant < until);
 }

@@ -6,8 +6,7 @@ import { type JobSpec, actualTime } from './job';
 import { parseRecordKey, recordKey, runIdOf } from './key';
 import { type LedgerRecord, isUncounted } from './record';
 import type { RequiredJobs } from './requires';
-import { type Row, firstCursor, isOutcomeUnknown, mayRecordBeGone, newRow } from './row';
-import { standstillAt } from './standstill';
+import { type Row, firstCursor, isOutcomeUnknown, mayRecordBeGone, newRow, standstillAt } from './row';
 
 /** Everything known about one instant of one job. */
 export interface Question {

@@ -5,9 +5,18 @@ import type { Reason } from '../outcome';
 import { actualTime, type JobSpec, nextDue } from '../job';
 import { runIdOf } from '../key';
 import { withRecordedEnd } from '../notice';
-import { PAST_ATTEMPTS, type Row, isOutcomeUnknown, lostAttempt, mayRecordBeGone } from '../row';
+import {
+  type Row,
+  PAST_ATTEMPTS,
+  isOutcomeUnknown,
+  lostAttempt,
+  mayRecordBeGone,
+  RESUME_AFTER_MS,
+  standsFrom,
+  standstillAt,
+  withStandstill,
+} from '../row';
 import { longestBackoff } from '../run';
-import { RESUME_AFTER_MS, standsFrom, standstillAt, withStandstill } from '../standstill';
 import { givesWay, hasBacklog, withAside } from './backfill';
 import { decideFirst } from './due';
 import { adopt, adopts, carry } from './next-row';

@@ -3,8 +3,7 @@ import { type Control, type Pause, currentPause, pauseAt } from '../control';
 import type { Reason, Stretch, Trigger, UnrunOutcome } from '../outcome';
 import { type JobSpec, actualTime, nextDue } from '../job';
 import { NOTHING_KNOWN, type RequiredJobs, type Requirement, requirementOf } from '../requires';
-import type { Row } from '../row';
-import { standstillAt } from '../standstill';
+import { type Row, standstillAt } from '../row';
 
 /** An older due time counts as missed, and `catchUp` decides. */
 const ON_TIME_MS = 30_000;
