@@ -138,7 +138,7 @@ function canonical(account: string): string {
   return account.toLowerCase().replace(/\/+$/, '');
 }
 
-/** A row that changes its storage account, as metadata. Older versions leave these forms alone. */
+/** A row that changes its storage account, as metadata. Older versions do not touch these forms. */
 
 const LIVE = String(FORMAT);
 const ARRIVING = 'arriving';

@@ -71,7 +71,7 @@ export interface ScheduleWarning {
 
 export interface Cron {
   readonly fields: CronFields;
-  /** The hour field has `*`, `?`, `-` or `/`: due whenever the clock shows a match, also when clocks change. */
+  /** The hour field has `*`, `?`, `-` or `/`: due whenever the clock shows a match, even when clocks change. */
   readonly elapsed: boolean;
   readonly warnings: readonly ScheduleWarning[];
 }
