@@ -5,7 +5,7 @@ import { type JobSpec, actualTime } from '../core/job';
 import { requiredSince } from '../core/requires';
 import type { Path, IssueReport } from './config-error';
 import { isObject } from '../core/metadata';
-import { nearest } from './suggest';
+import { meantOr } from './suggest';
 
 /** A job as far as the checks of `requires` read it. It may have errors elsewhere. */
 interface Requiring {
@@ -78,8 +78,7 @@ function checkRequired(
   }
   const other = known.get(required);
   if (other === undefined) {
-    const meant = nearest(required, known.keys());
-    const remedy = meant === undefined ? 'name a job of this file, or leave it out' : `did you mean "${meant}"?`;
+    const remedy = meantOr(required, known.keys(), 'name a job of this file, or leave it out');
     report.error(place, 'is not a job of this file', remedy);
     return;
   }

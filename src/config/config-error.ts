@@ -109,7 +109,6 @@ export function valueAt(value: unknown, path: Path): unknown {
 /** More is of no use at once, and a generated file may have a million errors. */
 export const ISSUES_SHOWN = 100;
 
-/** The first issues, and their total number. */
 interface Issues {
   readonly first: ConfigIssue[];
   count: number;

@@ -3,7 +3,7 @@ import { formatDuration } from '../core/duration';
 import type { JobSpec } from '../core/job';
 import { type StandardSchema, checkBy } from '../core/standard-schema';
 import { type PathIssue, valueAt } from './config-error';
-import { nearest } from './suggest';
+import { meantOr } from './suggest';
 
 /** The parts of handlers that the configuration checks, by name. */
 export type Registry = Readonly<
@@ -23,9 +23,7 @@ export type Registry = Readonly<
 export type HandledJob = Pick<JobSpec, 'name' | 'kind' | 'handler' | 'call' | 'input' | 'graceMs'>;
 
 interface CheckedHandlers {
-  /**
-   * By job: the input for its handler, as its schema returned it, or the file's `input` if the handler has no schema.
-   */
+  /** By job: the input as the handler's schema returned it, or the file's if it has no schema. */
   readonly inputs: ReadonlyMap<JobName, unknown>;
   readonly errors: readonly PathIssue[];
 }
@@ -69,12 +67,7 @@ export function checkHandlers(
 
 /** Checks the handler's shape at run time, because the registry may come from code without types. */
 function whyNoHandler(spec: HandledJob, handler: unknown): PathIssue | undefined {
-  const issue = (message: string, remedy: string): PathIssue => ({
-    path: ['jobs', spec.name, 'handler'],
-    value: spec.handler,
-    message,
-    remedy,
-  });
+  const issue = (message: string, remedy: string): PathIssue => handlerIssue(spec, message, remedy);
   const make = 'make it with defineJob({ run: async (context, input) => { … } })';
   if (handler === undefined || handler === null) {
     const message = `is ${String(handler)} in the registry of handlers: its module may not export it, or not yet`;
@@ -91,13 +84,13 @@ function whyNoHandler(spec: HandledJob, handler: unknown): PathIssue | undefined
 }
 
 function unknownHandler(spec: HandledJob, known: readonly string[]): PathIssue {
-  const meant = nearest(spec.handler, known);
-  return {
-    path: ['jobs', spec.name, 'handler'],
-    value: spec.handler,
-    message: `is not in the registry of handlers, which holds ${known.map((name) => `"${name}"`).join(', ') || 'none'}`,
-    remedy: meant === undefined ? 'use a name from the registry, or add the handler to it' : `did you mean "${meant}"?`,
-  };
+  const names = known.map((name) => `"${name}"`).join(', ') || 'none';
+  const remedy = meantOr(spec.handler, known, 'use a name from the registry, or add the handler to it');
+  return handlerIssue(spec, `is not in the registry of handlers, which holds ${names}`, remedy);
+}
+
+function handlerIssue(spec: HandledJob, message: string, remedy: string): PathIssue {
+  return { path: ['jobs', spec.name, 'handler'], value: spec.handler, message, remedy };
 }
 
 /** A leader job never ends, so it cannot gather. An item's call must end before the host would end it. */
@@ -106,40 +99,32 @@ function checkFanOut(
   { itemTimeoutMs }: NonNullable<Registry[string]['policy']>,
   functionTimeoutMs: Millis | undefined,
 ): readonly PathIssue[] {
-  const path = ['jobs', spec.name, 'handler'];
   if (spec.kind === 'always') return [endsNever(spec, 'fans out')];
   if (functionTimeoutMs === undefined || itemTimeoutMs === undefined) return [];
   if (itemTimeoutMs + spec.graceMs <= functionTimeoutMs) return [];
   const message =
     `has an itemTimeout of ${formatDuration(itemTimeoutMs)}, which with the grace of ${formatDuration(spec.graceMs)} ` +
     `does not fit into the functionTimeout of host.json (${formatDuration(functionTimeoutMs)})`;
-  return [{ path, value: spec.handler, message, remedy: 'lower itemTimeout, or raise functionTimeout' }];
+  return [handlerIssue(spec, message, 'lower itemTimeout, or raise functionTimeout')];
 }
 
 function endsNever(spec: HandledJob, what: string): PathIssue {
-  const remedy = 'give the job due times, or use defineJob';
-  const message = `${what}, which a leader job (@always) cannot`;
-  return { path: ['jobs', spec.name, 'handler'], value: spec.handler, message, remedy };
+  return handlerIssue(spec, `${what}, which a leader job (@always) cannot`, 'give the job due times, or use defineJob');
 }
 
 function checkInput(spec: HandledJob, schema: StandardSchema): { errors: readonly PathIssue[] } | { input: unknown } {
   const wrong = (message: string, remedy: string): { errors: readonly PathIssue[] } => ({
     errors: [{ path: ['jobs', spec.name, 'input'], value: spec.input ?? null, message, remedy }],
   });
+  const unchecked = `could not be checked: the schema of handler "${spec.handler}"`;
   const checked = checkBy(schema, spec.input);
   switch (checked.kind) {
     case 'fits':
       return { input: checked.value };
     case 'threw':
-      return wrong(
-        `could not be checked: the schema of handler "${spec.handler}" threw ${String(checked.error)}`,
-        'correct the schema',
-      );
+      return wrong(`${unchecked} threw ${String(checked.error)}`, 'correct the schema');
     case 'asynchronous':
-      return wrong(
-        `could not be checked: the schema of handler "${spec.handler}" is asynchronous`,
-        'make it synchronous',
-      );
+      return wrong(`${unchecked} is asynchronous`, 'make it synchronous');
     case 'refused':
       return {
         errors: checked.issues.map(({ message, path }) => ({

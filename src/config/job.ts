@@ -47,7 +47,6 @@ const TAKEN: ReadonlyMap<string, { readonly why: string; readonly other: string 
   [LAYOUT, { why: 'is reserved: cronlease keeps the list of storage accounts under it', other: 'layout' }],
 ]);
 
-/** Checks one job and reports every error. */
 export function readJob(name: string, raw: unknown, report: IssueReport, limits: JobLimits): ReadJob {
   const errorsBefore = report.errors.count;
   const path = ['jobs', name];
@@ -260,10 +259,7 @@ function groupOf(name: string | undefined, groups: FileGroups): JobGroup | undef
   return name === undefined || group === undefined ? undefined : { name, maxParallel: group.maxParallel };
 }
 
-/**
- * Warns of due times that the clocks skip or show twice within a year, unless the file has `dst`: its author knows. A
- * schedule that follows elapsed time has no `dst`, and no wall time that would be missed.
- */
+/** Warns of due times that the clocks skip or show twice within a year, unless the author has set `dst`. */
 function warnOfClockChanges(
   { path, settings: { schedule, timeZone, enabled }, given, report }: CheckedJob,
   { kind, timetable }: CompiledSchedule,

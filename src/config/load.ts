@@ -91,7 +91,6 @@ export function loadJobs(source: string | object, options: LoadOptions = {}): Lo
   return { jobsFile: { revision, jobs: specs }, warnings: report.warnings, inputs, calendars: inlined, files };
 }
 
-/** Whether the job is an orchestration. */
 function mayOutlastHost(
   job: string,
   settings: unknown,

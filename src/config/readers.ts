@@ -96,10 +96,7 @@ function isJson(value: unknown, depth: number): boolean {
   return plain && Object.values(value).every((member) => member === undefined || isJson(member, depth + 1));
 }
 
-/**
- * Returns the window unchanged. If both boundaries are local, or both are instants, it rejects a window that runs
- * backwards here, because that needs no zone and is reported even if the job's zone is wrong.
- */
+/** The window unchanged. One that runs backwards in every zone is rejected here, even if the job's zone is wrong. */
 export function inOrder<Borders extends Window>(window: Borders): Borders {
   const { from, to } = window;
   if ((from?.kind === 'instant') === (to?.kind === 'instant')) spanOf(window, zoneOf('UTC'));

@@ -14,18 +14,21 @@ export function nearest(word: string, known: Iterable<string>): string | undefin
   return best;
 }
 
+/** The remedy for an unknown word: the nearest known word, or another remedy if none is near. */
+export function meantOr(word: string, known: Iterable<string>, otherwise: string): string {
+  const meant = nearest(word, known);
+  return meant === undefined ? otherwise : `did you mean "${meant}"?`;
+}
+
 /** The remedy for an unknown word: the nearest known word, or a list of all. */
 export function insteadOf(word: string, known: readonly string[]): string {
-  const best = nearest(word, known);
-  if (best !== undefined) return `did you mean "${best}"?`;
-  return `known ${known.length === 1 ? 'is' : 'are'} ${known.map((name) => `"${name}"`).join(', ')}`;
+  const names = known.map((name) => `"${name}"`).join(', ');
+  return meantOr(word, known, `known ${known.length === 1 ? 'is' : 'are'} ${names}`);
 }
 
 /** The remedy for a name that is not among these: the nearest of them, or some, or another remedy if there are none. */
 export function oneOf(name: string, names: readonly string[], ifNone: string): string {
-  const meant = nearest(name, names);
-  if (meant !== undefined) return `did you mean "${meant}"?`;
-  return names.length > 0 ? `use one of ${names.slice(0, 10).join(', ')}` : ifNone;
+  return meantOr(name, names, names.length > 0 ? `use one of ${names.slice(0, 10).join(', ')}` : ifNone);
 }
 
 /** How many letters to insert, delete, replace or swap with a neighbour to turn one word into the other. */

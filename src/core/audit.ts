@@ -1,4 +1,5 @@
 import type { EpochMs } from './brand';
+import { given } from './given';
 import { invertedTime } from './key';
 import {
   type RecordOf,
@@ -62,10 +63,7 @@ const AUDIT = { entries: listIn<AuditEntry>('entry', readEntry) };
 export function encodeAudit(entry: AuditEntry): Readonly<Record<string, string>> {
   const { at, action, target, state } = entry;
   const { identity } = entry.origin;
-  const origin = {
-    ...boundedOrigin(entry.origin),
-    ...(identity === undefined ? {} : { identity: identity.slice(0, 100) }),
-  };
+  const origin = { ...boundedOrigin(entry.origin), ...given({ identity: identity?.slice(0, 100) }) };
   const values = { before: bounded(entry.before), after: bounded(entry.after) };
   return encodeFields<RecordOf<typeof AUDIT>>(AUDIT, {
     entries: [{ at, origin, action, target: target.slice(0, 100), state, ...values }],

@@ -30,9 +30,7 @@ export interface Backfill {
   /** The hash of the schedule that has these due times. With another schedule it is over. */
   readonly scheduleHash: string;
   readonly origin: Origin;
-  /** When it was asked for. */
   readonly at: EpochMs;
-  /** When it was stopped. */
   readonly stopped: EpochMs | undefined;
 }
 
@@ -75,9 +73,7 @@ export interface BackfillLedger {
   readonly open: ReadonlySet<EpochMs>;
 }
 
-/** What a back-fill does next. */
 export type BackfillStep =
-  /** Nothing is left of it. */
   | { readonly kind: 'over' }
   /** These due times were skipped, and nothing runs yet. */
   | { readonly kind: 'skipped'; readonly progress: BackfillProgress }
@@ -117,10 +113,7 @@ export function isActive(
   return backfill !== undefined && backfill.stopped === undefined && backfill.scheduleHash === scheduleHash;
 }
 
-/**
- * The next step of a back-fill. Its due times pass in order, and the row keeps the last one. A row that lacks it has
- * not begun, or was restored from before: the ledger then shows what has run.
- */
+/** The next step. A row without its progress has not begun, or was restored: then the ledger shows what has run. */
 export function stepOf(
   job: Pick<JobSpec, 'timetable'>,
   backfill: Backfill,

@@ -12,10 +12,7 @@ export interface Clock {
   after(delay: Millis, run: () => void): () => void;
 }
 
-/**
- * Resolves after `delay`, or as soon as `signal` is aborted. It never rejects, so the caller checks the signal
- * afterwards.
- */
+/** Resolves after `delay`, or once `signal` is aborted. It never rejects: the caller checks the signal. */
 export function sleep(clock: Clock, delay: Millis, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal?.aborted === true) {

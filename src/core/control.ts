@@ -30,10 +30,7 @@ export interface Pause {
 
 /** A run that a person asks for. */
 export interface ManualRun extends Asked {
-  /**
-   * Grows with every manual run of the job. A row keeps the number of the last manual run taken, so a stale listing
-   * cannot bring one back.
-   */
+  /** Grows with every manual run. A row keeps the last one taken, so that a stale listing brings none back. */
   readonly number: number;
   readonly id: string;
   /** When the person asked: the run's `scheduledFor`. */

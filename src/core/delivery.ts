@@ -112,7 +112,6 @@ export function withState(delivery: Delivery, state: ReceiverState, now: EpochMs
   return { ...delivery, to, doneAt: to.every(({ end }) => end !== undefined) ? now : undefined };
 }
 
-/** The receivers that may be tried now. */
 export function dueReceivers({ to, doneAt }: Delivery, now: EpochMs): readonly ReceiverState[] {
   return doneAt === undefined ? to.filter(({ end, next }) => end === undefined && next <= now) : [];
 }

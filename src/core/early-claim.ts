@@ -15,9 +15,7 @@ const WAIT_RESERVE_MS = 5_000;
 /** The first renewal after a wait comes this long after the due time: a short run is over by then. */
 const RENEW_AFTER_DUE_MS: Millis = CLAIM_MS / 3;
 
-/**
- * A claim that was made longer before its due time than this reads its control again before its handler. Decision 020.
- */
+/** A claim made longer before its due time reads its control again before its handler. Decision 020. */
 export const READS_CONTROL_AGAIN_MS: Millis = 7_000;
 /** How long before the due time it does so, if there are few jobs. */
 export const READ_CONTROL_MS: Millis = 1_500;

@@ -108,10 +108,7 @@ export type Observer = (event: CoordinatorEvent) => void;
 /** An event's line in the host's log: this prefix, then one JSON object. */
 export const EVENT_PREFIX = 'cronlease ';
 
-/**
- * The event as one log line, with instants as ISO 8601. The reason is cut, because Application Insights cuts long lines
- * anywhere.
- */
+/** One log line, with instants as ISO 8601. Application Insights cuts long lines anywhere, so the reason is cut. */
 export function formatEvent(event: CoordinatorEvent, deployment: string): string {
   const { at, scheduledFor, through, reason, event: name, ...rest } = event;
   return (

@@ -55,13 +55,11 @@ export interface RecoverChoices {
   readonly runs: 'resume' | 'rerun' | 'fail';
 }
 
-/** What happens to the row's run. */
 export type RunRecovery =
   /** It is over: by its final record, by the row, or since retention has deleted its record. */
   | { readonly kind: 'settled' }
   /** The next tick claims the next attempt. */
   | { readonly kind: 'goesOn' }
-  /** It waits as before. */
   | { readonly kind: 'waits' }
   | { readonly kind: 'ends'; readonly outcome: RanOutcome; readonly reason: Reason };
 
@@ -118,10 +116,7 @@ export function listedFrom({ cursor }: Pick<Row, 'cursor'>, until: EpochMs): Epo
   return Math.min(cursor, until - SEARCH_BACK_MS);
 }
 
-/**
- * The instant after which a due time without a record has lost it. Before the row followed its schedule there were
- * other due times or none, and retention deletes old records.
- */
+/** From here on a due time without a record has lost it: before, retention or another schedule explains that. */
 function decidedSince(wreck: Wreck, until: EpochMs): EpochMs {
   const { spec, row } = wreck;
   const { cursor, scheduleSince } = row;
@@ -164,7 +159,6 @@ function recoverRun(wreck: Wreck, { runs }: RecoverChoices): RunRecovery | undef
   return usedUp ? { kind: 'ends', outcome: 'failed', reason: 'holderLost' } : { kind: 'goesOn' };
 }
 
-/** Whether the run ended before the failover. */
 function isOver(run: RunRecovery | undefined): boolean {
   return run === undefined || run.kind === 'settled';
 }
@@ -284,10 +278,7 @@ interface LostManualRuns {
   readonly stretches: readonly Stretch[];
 }
 
-/**
- * A row that was lost may have taken a manual run that still waits. A manual run that the row has taken may have lost
- * its record, if the control still shows it.
- */
+/** A lost row may have taken a manual run that still waits; one that is taken may have lost its record. */
 function lostManualRuns(wreck: Wreck, until: EpochMs): LostManualRuns {
   const { row, control, recordedManualRuns } = wreck;
   const old = pendingManualRuns(control, row.manualTaken).filter(({ time }) => time <= until);

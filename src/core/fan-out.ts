@@ -24,9 +24,7 @@ export const STOP_PIECE = 'stop';
 
 /** How often a process beats for a run while it works on the run's items. */
 export const BEAT_EVERY_MS: Millis = 15_000;
-/**
- * A beat lets the items of its process trust for this long at most: less than {@link SILENT_AFTER_MS}. Decision 088.
- */
+/** A beat lets the items of its process trust for so long at most: less than {@link SILENT_AFTER_MS}. Decision 088. */
 export const BEAT_TRUSTS_MS: Millis = 40_000;
 /** After this long without a beat, a tick may claim the run before its items' deadline. */
 export const SILENT_AFTER_MS: Millis = 45_000;
@@ -62,10 +60,7 @@ interface ListedBeat extends LastBeat {
   readonly name: string;
 }
 
-/**
- * The newest heartbeat of a claim among its run's pieces. If all of them were deleted, its time is never over: then the
- * items' deadline decides.
- */
+/** The newest heartbeat of a claim. If all were deleted, it is never silent: the items' deadline decides. */
 export function newestBeat(pieces: readonly ListedBeat[], token: Token, silentAfterMs = SILENT_AFTER_MS): LastBeat {
   const beats = pieces.filter(({ name }) => name === beatPiece(token) || isOfProcess(name, token));
   if (beats.length === 0) return { writtenAt: Infinity, date: 0 };
@@ -113,7 +108,6 @@ export function beatSummary(items: Iterable<NotedItem>, progress?: Progress): Re
   };
 }
 
-/** The items that a heartbeat lists. */
 export function notedItems({ items = '' }: Readonly<Record<string, string>>): readonly NotedItem[] {
   return [...items.matchAll(/\b(running|retrying) (\d{1,5}) (\d{1,5})\b/g)].map(([, state, index, attempt]) => ({
     index: Number(index),
@@ -122,7 +116,6 @@ export function notedItems({ items = '' }: Readonly<Record<string, string>>): re
   }));
 }
 
-/** The progress of an orchestration in a heartbeat. */
 export function progressIn({ progress }: Readonly<Record<string, string>>): Progress | undefined {
   const value = progress === undefined ? undefined : parsedJson(progress);
   return isProgress(value) ? value : undefined;
@@ -163,7 +156,6 @@ export function lanesOf(items: readonly PlannedItem[], concurrency: number): rea
   return Array.from({ length: count }, (_, lane) => items.filter((_item, position) => position % count === lane));
 }
 
-/** The final outcome of one item. */
 export type ItemEnd = {
   readonly attempts: number;
   /** The handler's time in all calls that are known. Undefined: none is. */

@@ -1,12 +1,10 @@
 import type { EpochMs, JobName } from './brand';
 import type { JobSpec } from './job';
-import { FORMAT, isInstant, isObject, parsedJson } from './metadata';
+import { FORMAT, type Guard, isInstant, isObject, isText, isWhole, membersOf, parsedJson } from './metadata';
 import { type Rank, compareRanks } from './ranked-queue';
 import { type Row, type RunRef, dueOf } from './row';
 
-/**
- * One attempt in a group. A job has one at most, because the claim of a later one ends the trust of the earlier one.
- */
+/** One attempt in a group. A job has one at most: a later claim ends the trust of the earlier attempt. */
 export interface Member {
   readonly job: JobName;
   /** Of the attempt's claim. */
@@ -139,6 +137,10 @@ export function storeGroup({ running, waiting }: Group): string {
   return JSON.stringify({ format: FORMAT, running, waiting });
 }
 
+const MEMBER = { job: isText as Guard<JobName>, token: isWhole, key: isText };
+const memberOf = membersOf<Member>(MEMBER);
+const waitingOf = membersOf<WaitingMember>({ ...MEMBER, priority: isWhole, came: isInstant });
+
 /** @throws ForeignGroupError */
 export function readGroup(name: string, text: string): Group {
   const value = parsedJson(text);
@@ -152,21 +154,7 @@ export function readGroup(name: string, text: string): Group {
   const { running, waiting } = value;
   if (!Array.isArray(running) || !Array.isArray(waiting)) return refuse();
   return {
-    running: running.map((one: unknown) => (isMember(one) ? placeOf(one) : refuse())),
-    waiting: waiting.map((one: unknown) =>
-      isWaiting(one) ? { ...placeOf(one), priority: one.priority, came: one.came } : refuse(),
-    ),
+    running: running.map((one) => memberOf(one) ?? refuse()),
+    waiting: waiting.map((one) => waitingOf(one) ?? refuse()),
   };
-}
-
-function isMember(value: unknown): value is Member {
-  if (!isObject(value)) return false;
-  const { job, token, key } = value;
-  return typeof job === 'string' && Number.isSafeInteger(token) && typeof key === 'string';
-}
-
-function isWaiting(value: unknown): value is WaitingMember {
-  if (!isMember(value)) return false;
-  const { priority, came }: Partial<WaitingMember> = value;
-  return typeof priority === 'number' && Number.isFinite(priority) && isInstant(came);
 }

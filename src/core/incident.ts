@@ -5,10 +5,7 @@ import { firstOf, isInstant, isText, isWhole, membersOf, orAbsent } from './meta
 import { type Recent, type RecentRun, keyOf } from './recent';
 import type { Row } from './row';
 
-/**
- * The failures of a job until its next success. Cancelled runs, and due times that did not run, neither begin nor end
- * it.
- */
+/** A job's failures until its next success. Cancelled runs and those that did not run change nothing. */
 export interface Incident {
   /** The due time of its first failed run that is known; if no run has failed, when the job became overdue. */
   readonly since: EpochMs;
@@ -37,7 +34,6 @@ export interface Acknowledgement {
   readonly failures: number;
 }
 
-/** The parts of a job's row that show its incident. */
 export interface Outcomes extends Pick<Row, 'failures' | 'lastFailedKey' | 'lastGoodAt'> {
   /** Its last outcomes, with that of a settled run that the row does not list yet. */
   readonly recent: readonly Recent[];

@@ -9,7 +9,7 @@ import {
   parseItemPiece,
   tokenOfBeat,
 } from './fan-out';
-import { asciiJson, isObject, isWhole, parsedJson } from './metadata';
+import { asciiJson, isText, isWhole, listOf, objectOf, orAbsent, parsedJson } from './metadata';
 import { firstLine } from './recorded-error';
 
 /** One item of a fan-out that has ended. */
@@ -110,30 +110,16 @@ export function itemTableAtWork(pieces: readonly (Piece & LastBeat)[]): ItemTabl
   if (table === undefined) return undefined;
   const token = Math.max(...pieces.map(({ name }) => tokenOfBeat(name) ?? 0));
   const beats = pieces.filter((piece) => tokenOfBeat(piece.name) === token && !isSilent(piece));
+  const ended = new Set(pieces.flatMap(({ name, summary }) => lineOf(parseItemPiece(name), summary)?.index ?? []));
   const noted = new Map<number, NotedItem>();
   for (const item of beats.flatMap(({ summary }) => notedItems(summary))) {
     const { attempt = 0, state } = noted.get(item.index) ?? {};
     const isNewer = item.attempt > attempt || (item.attempt === attempt && state === 'retrying');
-    if (isNewer && isIn(item.index, table.notEnded ?? [])) noted.set(item.index, item);
+    if (isNewer && item.index < table.planned && !ended.has(item.index)) noted.set(item.index, item);
   }
-  const items = [...noted.values()].sort(byIndex);
-  const { notEnded, ...rest } = table;
-  const others = rangesWithout(notEnded ?? [], items);
-  return { ...rest, ...(others.length > 0 && { notEnded: others }), noted: items };
-}
-
-function isIn(index: number, ranges: readonly ItemRange[]): boolean {
-  return ranges.some(({ from, to }) => from <= index && index <= to);
-}
-
-/** The ranges without these items, which are in ascending order. */
-function rangesWithout(ranges: readonly ItemRange[], items: readonly NotedItem[]): readonly ItemRange[] {
-  return ranges.flatMap(({ from, to }) => {
-    const cuts = items.map(({ index }) => index).filter((index) => from <= index && index <= to);
-    const starts = [from, ...cuts.map((index) => index + 1)];
-    const ends = [...cuts.map((index) => index - 1), to];
-    return starts.map((start, part) => ({ from: start, to: ends[part] ?? to })).filter((part) => part.from <= part.to);
-  });
+  const { notEnded: _, ...rest } = table;
+  const others = rangesBetween(new Set([...ended, ...noted.keys()]), table.planned);
+  return { ...rest, ...(others.length > 0 && { notEnded: others }), noted: [...noted.values()].sort(byIndex) };
 }
 
 function rangesBetween(ended: ReadonlySet<number>, planned: number): readonly ItemRange[] {
@@ -156,51 +142,33 @@ export function showRanges(ranges: readonly ItemRange[], most: number): string {
   return [...shown, ...(ranges.length > most ? ['…'] : [])].join(', ');
 }
 
-export function isItemTable(value: unknown): value is ItemTable {
-  if (!isObject(value)) return false;
-  const { planned, succeeded, failed, leftOut, lines, notEnded = [] } = value;
-  return (
-    [planned, succeeded, failed, leftOut].every(isWhole) &&
-    Array.isArray(lines) &&
-    lines.every(isItemLine) &&
-    Array.isArray(notEnded) &&
-    notEnded.every((range) => isObject(range) && isWhole(range['from']) && isWhole(range['to']))
-  );
-}
+const isItemLine = objectOf<ItemLine>({
+  index: isWhole,
+  state: (value) => value === 'succeeded' || value === 'failed',
+  attempts: isWhole,
+  durationMs: orAbsent(isWhole),
+  waitedMs: orAbsent(isWhole),
+  error: orAbsent(isText),
+});
 
-function isItemLine(value: unknown): value is ItemLine {
-  if (!isObject(value)) return false;
-  const { index, state, attempts, durationMs, waitedMs, error } = value;
-  return (
-    isWhole(index) &&
-    (state === 'succeeded' || state === 'failed') &&
-    isWhole(attempts) &&
-    [durationMs, waitedMs].every((ms) => ms === undefined || isWhole(ms)) &&
-    (error === undefined || typeof error === 'string')
-  );
-}
+export const isItemTable = objectOf<Omit<ItemTable, 'noted'>>({
+  planned: isWhole,
+  succeeded: isWhole,
+  failed: isWhole,
+  lines: listOf(isItemLine),
+  leftOut: isWhole,
+  notEnded: orAbsent(listOf(objectOf<ItemRange>({ from: isWhole, to: isWhole }))),
+});
 
 /** Undefined: the piece is not an item's, or something else has changed its summary. */
 function lineOf(index: number | undefined, summary: Piece['summary']): ItemLine | undefined {
   const { state, attempts, took, waited, error } = summary;
   if (index === undefined || (state !== 'succeeded' && state !== 'failed')) return undefined;
-  const [durationMs, waitedMs] = [wholeOf(took), wholeOf(waited)];
-  const text = textOf(error);
-  return {
-    index,
-    state,
-    attempts: wholeOf(attempts) ?? 1,
-    ...given({ durationMs, waitedMs, error: text }),
-  };
+  const text = error === undefined ? undefined : parsedJson(error);
+  const optional = { durationMs: wholeOf(took), waitedMs: wholeOf(waited), error: isText(text) ? text : undefined };
+  return { index, state, attempts: wholeOf(attempts) ?? 1, ...given(optional) };
 }
 
-function textOf(json: string | undefined): string | undefined {
-  const text = json === undefined ? undefined : parsedJson(json);
-  // Something else may have written it.
-  return typeof text === 'string' ? text : undefined;
-}
-
-/** A count in a summary. */
 export function wholeOf(text: string | undefined): number | undefined {
   return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : undefined;
 }

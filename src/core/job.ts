@@ -114,10 +114,7 @@ export interface JobsFile {
 /** Less than the 5 years that a timetable looks ahead. */
 const SEARCH_MS = 4 * 365 * 86_400_000;
 
-/**
- * The job's first due time after an instant that may lie years back. Repeats the timetable's look-up until it reaches
- * `by`. Decision 007.
- */
+/** The first due time after an instant that may lie years back: looks further until it reaches `by`. Decision 007. */
 export function nextDue({ timetable }: Pick<JobSpec, 'timetable'>, after: EpochMs, by: EpochMs): EpochMs | undefined {
   for (let from = after; ; from += SEARCH_MS) {
     const due = timetable.next(from);

@@ -65,10 +65,7 @@ export function decodeLayout(metadata: Metadata): Layout {
   return decodeFields<Layout>(LAYOUT_FIELDS, metadata);
 }
 
-/**
- * What the layout of an account allows a deployment whose list this is. Undefined: the account has no layout.
- * Decision 109.
- */
+/** What an account's layout, if it has one, allows a deployment whose list this is. Decision 109. */
 export function allowanceOf({ accounts, index }: Shard, layout: Layout | undefined): Allowance {
   const here = accounts[index] ?? '';
   if (layout === undefined) {
@@ -141,10 +138,7 @@ function canonical(account: string): string {
   return account.toLowerCase().replace(/\/+$/, '');
 }
 
-/**
- * A row that changes its storage account, as metadata. Older versions do not touch these forms, as those of a newer
- * one.
- */
+/** A row that changes its storage account, as metadata. Older versions do not touch these forms. */
 
 const LIVE = String(FORMAT);
 const ARRIVING = 'arriving';

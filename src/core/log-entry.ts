@@ -1,12 +1,12 @@
 import type { EpochMs } from './brand';
-import { asciiJson, isInstant, isObject, isWhole, parsedJson } from './metadata';
+import { asciiJson, isInstant, isNumber, isObject, isText, isWhole, objectOf, orAbsent, parsedJson } from './metadata';
 import { OVERLAP, type Redact } from './redact';
 
-/** The level of a line. */
-export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
-
 /** The levels of a log, by rising weight. */
-export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const satisfies readonly LogLevel[];
+export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const;
+
+/** The level of a line. */
+export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /** A handler's last report of progress. */
 export interface Progress {
@@ -73,14 +73,10 @@ export function isLogEntry(value: unknown): value is LogEntry {
   if (item !== undefined && !isWhole(item)) return false;
   if (progress !== undefined) return isProgress(progress);
   if (gap !== undefined) return isObject(gap) && isWhole(gap['lines']);
-  return LOG_LEVELS.some((known) => known === level) && typeof text === 'string';
+  return LOG_LEVELS.some((known) => known === level) && isText(text);
 }
 
-export function isProgress(value: unknown): value is Progress {
-  if (!isObject(value)) return false;
-  const { note, fraction } = value;
-  return (note === undefined || typeof note === 'string') && (fraction === undefined || typeof fraction === 'number');
-}
+export const isProgress = objectOf<Progress>({ note: orAbsent(isText), fraction: orAbsent(isNumber) });
 
 function isTime(value: unknown): boolean {
   const instant = typeof value === 'string' ? Date.parse(value) : NaN;

@@ -34,9 +34,7 @@ export function isInstant(value: unknown): value is EpochMs {
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value < LATEST;
 }
 
-/**
- * Of everything that is stored. A version that changes what is stored raises it: older ones then leave that as it is.
- */
+/** A version that changes what is stored raises it: older ones then leave that as it is. */
 export const FORMAT = 1;
 
 type Metadata = Readonly<Record<string, string>>;
@@ -196,6 +194,10 @@ export function isText(value: unknown): value is string {
   return typeof value === 'string';
 }
 
+export function isNumber(value: unknown): value is number {
+  return typeof value === 'number';
+}
+
 /** A count, as JSON has it. */
 export function isWhole(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
@@ -207,6 +209,15 @@ type Guards<T> = { readonly [Name in keyof T]-?: Guard<T[Name]> };
 
 export function orAbsent<T>(is: Guard<T>): Guard<T | undefined> {
   return (value): value is T | undefined => value === undefined || is(value);
+}
+
+/** A member may be missing, because some versions do not write it. */
+export function orNull<T>(is: Guard<T>): Guard<T | null | undefined> {
+  return (value): value is T | null | undefined => value === undefined || value === null || is(value);
+}
+
+export function listOf<T>(is: Guard<T>): Guard<readonly T[]> {
+  return (value): value is readonly T[] => Array.isArray(value) && value.every(is);
 }
 
 /** Whether a value is an object with these members, and perhaps others. */

@@ -120,10 +120,7 @@ function isFailing(job: SweptJob, row: Row): boolean {
   return isWanted(job, 'failure') && row.failures >= job.notify.after;
 }
 
-/**
- * Whether a success has been told, or is owed, that is later than the one by which the job is overdue. The run that
- * succeeded then knew more than the sweep.
- */
+/** Whether a later success than the one by which the job is overdue is told or owed: its run knew more. */
 function isOver({ telling }: Row, own: readonly Listed[], since: EpochMs): boolean {
   const told = own.map(({ change, delivery: { at } }) => ({ change, at }));
   return [...telling, ...told].some(({ change, at }) => change === 'recovered' && at > since + CLOCKS_APART_MS);
@@ -199,10 +196,7 @@ function isSilenced({ row, control }: { readonly row: Row; readonly control: Con
   );
 }
 
-/**
- * The listed notices that are no longer needed. The beginning of a trouble goes before its end, because a sweep that
- * saw only the beginning would tell the end again.
- */
+/** Notices no longer needed. A beginning goes before its end, or a sweep would tell the end again. */
 export function outdated(listed: readonly Listed[], now: EpochMs): readonly Listed[] {
   const byJob = Map.groupBy(listed, ({ job }) => job);
   return [...byJob.values()].flatMap((own) => own.filter((one) => isOutdated(one, own, now)));

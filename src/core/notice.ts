@@ -56,10 +56,7 @@ export interface Notice {
 type Ending = { readonly outcome: ClaimedOutcome; readonly at: EpochMs };
 export type Told = { readonly notify: NotifySettings | undefined; readonly pauseAfterFailures: number | undefined };
 
-/**
- * The row before the success of its run was counted, which set the count of failures to 0: the holder may have died
- * between its row and its record, and the run end otherwise.
- */
+/** The row before its run's success was counted: the holder may have died before its record, and the run may fail. */
 export function beforeEnd<R extends Pick<Row, 'failures' | 'failedBefore'>>(row: R): R {
   const { failedBefore } = row;
   return failedBefore === undefined ? row : { ...row, failures: failedBefore, failedBefore: undefined };

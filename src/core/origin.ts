@@ -2,10 +2,7 @@ import { given } from './given';
 import type { EpochMs } from './brand';
 import { asciiJson, isInstant, isObject } from './metadata';
 
-/**
- * The ways to start a run: the job's schedule; the command line; a page; a program with the name of a key, or with a
- * login of Entra.
- */
+/** The schedule; the command line; a page; a program with the name of a key, or with a login of Entra. */
 export const CHANNELS = ['schedule', 'shell', 'browser', 'key', 'app'] as const;
 
 /** Who started a run or made a change, from where, and why: its note. */

@@ -65,10 +65,7 @@ const PRESENCE = {
 type Stored = RecordOf<typeof PRESENCE>;
 type MayLack = 'accounts' | 'shortOf';
 
-/**
- * A deployment's own report: the metadata of `deployments/<deployment>`. `doctor` reads it, and a sweep that sees the row of
- * a job which its own file lacks.
- */
+/** The metadata of `deployments/<deployment>`. `doctor` reads it, and sweeps that see rows of unknown jobs. */
 export interface Presence extends Omit<Stored, MayLack>, Partial<Pick<Stored, MayLack>> {}
 
 export function encodePresence(presence: Presence): Readonly<Record<string, string>> {
@@ -80,10 +77,7 @@ export function decodePresence(metadata: Readonly<Record<string, string>>): Pres
   return decodeFields<Presence>(PRESENCE, metadata);
 }
 
-/**
- * A hash of all jobs with their defaults. Two files with the same settings have the same hash, even if their revisions
- * differ.
- */
+/** A hash of all jobs with their defaults, without the revision of their file. */
 export function jobsHash(jobs: readonly JobSpec[]): string {
   const sorted = [...jobs].sort((a, b) => (a.name < b.name ? -1 : 1));
   return hash('sha256', JSON.stringify(sorted)).slice(0, 16);

@@ -61,10 +61,7 @@ export function claimRank(job: JobSpec, due: EpochMs = 0, isBackfilled = false):
   return [isBackfilled ? 1 : 0, -job.priority, windowMs(job), due];
 }
 
-/**
- * Handlers that wait for the concurrency limit: the higher priority first, then what has been due for longer.
- * Back-fills come last. Decision 068.
- */
+/** Handlers that wait: by priority, then by how long they have been due. Back-fills come last. Decision 068. */
 export function startRank({ priority }: Pick<JobSpec, 'priority'>, due: EpochMs, isBackfilled: boolean): Rank {
   return [isBackfilled ? 1 : 0, -priority, due];
 }

@@ -62,9 +62,7 @@ const GAP_CODES: readonly (readonly [code: string, outcome: UnrunOutcome, reason
   ['d', 'disabled', 'disabled'],
 ];
 
-/**
- * The list as one metadata value; undefined where it is empty. Numbers have base 36, and trailing gaps are left out.
- */
+/** One metadata value; undefined if empty. Numbers have base 36, and trailing empty fields are left out. */
 export function encodeRecent(recent: readonly Recent[]): string | undefined {
   const entries = recent.slice(-RECENT_OUTCOMES).flatMap((entry) => {
     const fields = fieldsOf(entry);
@@ -151,9 +149,7 @@ export function incompleteRun(recent: readonly Recent[]): RecentRun | undefined 
   return newest?.durationMs === undefined ? newest : undefined;
 }
 
-/**
- * Adds due times that did not run. A schedule that was replaced leaves a stretch without a count, which is not a gap.
- */
+/** Adds due times that did not run, unless their number is unknown because the schedule was replaced. */
 export function withGaps(recent: readonly Recent[], stretches: readonly Stretch[]): readonly Recent[] {
   const gaps = stretches
     .filter(({ count, request }) => count > 0 && request === undefined)

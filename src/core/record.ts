@@ -15,7 +15,7 @@ import { type ItemTable, isItemTable } from './item-table';
 import type { JobSpec } from './job';
 import { parseRecordKey, recordKey, runIdOf } from './key';
 import { type LogEntry, type Progress, isLogEntry, isProgress } from './log-entry';
-import { asciiJson, isInstant, isObject } from './metadata';
+import { asciiJson, isInstant, isNumber, isObject, isText, listOf, objectOf, orNull } from './metadata';
 import { type Origin, readOrigin } from './origin';
 import { type RecordedError, isRecordedError } from './recorded-error';
 import { type Row, dueOf, lostAttempt } from './row';
@@ -129,24 +129,10 @@ export function isUncounted({ through, count }: LedgerRecord): boolean {
 export function stretchRecord(job: JobName, stretch: Stretch): { readonly key: string; readonly record: LedgerRecord } {
   const key = recordKey(stretch.from, stretch.request);
   const extent = extentOf(stretch);
+  const record = recordWithoutRun(job, key, { at: stretch.from, outcome: stretch.outcome, reason: stretch.reason });
   return {
     key,
-    record: {
-      job,
-      scheduledFor: isoOf(stretch.from),
-      state: 'final',
-      outcome: stretch.outcome,
-      reason: stretch.reason,
-      trigger: null,
-      token: null,
-      runId: runIdOf(job, key),
-      claimedAt: null,
-      startedAt: null,
-      endedAt: null,
-      latenessMs: null,
-      attempts: [],
-      ...(extent.through === undefined ? {} : { ...extent, through: isoOf(extent.through) }),
-    },
+    record: { ...record, ...(extent.through === undefined ? {} : { ...extent, through: isoOf(extent.through) }) },
   };
 }
 
@@ -173,25 +159,10 @@ export function finalRecord(
   attempts: readonly AttemptRecord[],
   end: RecordedEnd,
 ): LedgerRecord {
-  const record = runRecord(job, row, attempts, {
-    state: 'final',
-    outcome: end.outcome,
-    reason: end.reason,
-    endedAt: isoOf(end.at),
-  });
-  const waitedMs = waitedBetween(attempts, end);
-  return {
-    ...record,
-    ...(waitedMs === 0 ? {} : { waitedMs }),
-    ...given({
-      result: end.result,
-      resultChanges: end.resultChanges,
-      progress: end.progress,
-      items: end.items,
-      orchestration: end.orchestration,
-      log: end.log,
-    }),
-  };
+  const { outcome, reason, at, result, resultChanges, progress, items, orchestration, log } = end;
+  const record = runRecord(job, row, attempts, { state: 'final', outcome, reason, endedAt: isoOf(at) });
+  const waitedMs = waitedBetween(attempts, end) || undefined;
+  return { ...record, ...given({ waitedMs, result, resultChanges, progress, items, orchestration, log }) };
 }
 
 /**
@@ -222,10 +193,7 @@ export function tookMs({
   return Math.max(0, Date.parse(endedAt) - Date.parse(startedAt) - waitedMs);
 }
 
-/**
- * The record of a run whose outcome is unknown. It has no execution: the row's is that of the last holder, which would
- * take the record for its own.
- */
+/** A run with an unknown outcome. Without an execution, or the last holder would take the record for its own. */
 export function unknownRecord(job: RecordedJob, row: Row): LedgerRecord {
   const attempts = attemptHistory([...row.past, lostAttempt(row)], []);
   const state = { state: 'final', outcome: 'failed', reason: 'outcomeUnknown', endedAt: null } as const;
@@ -234,12 +202,21 @@ export function unknownRecord(job: RecordedJob, row: Row): LedgerRecord {
 
 /** A stand-in for a record that cannot be read. */
 export function unreadableRecord(job: JobName, key: string): LedgerRecord {
+  const at = parseRecordKey(key)?.scheduledFor ?? 0;
+  return recordWithoutRun(job, key, { at, outcome: 'failed', reason: 'outcomeUnknown' });
+}
+
+function recordWithoutRun(
+  job: JobName,
+  key: string,
+  { at, outcome, reason }: { readonly at: EpochMs; readonly outcome: Outcome; readonly reason: Reason },
+): LedgerRecord {
   return {
     job,
-    scheduledFor: isoOf(parseRecordKey(key)?.scheduledFor ?? 0),
+    scheduledFor: isoOf(at),
     state: 'final',
-    outcome: 'failed',
-    reason: 'outcomeUnknown',
+    outcome,
+    reason,
     trigger: null,
     token: null,
     runId: runIdOf(job, key),
@@ -332,7 +309,7 @@ export function parseRecord(job: JobName, key: string, body: string): LedgerReco
   if (parseRecordKey(key) === undefined || !isLedgerRecord(parsed)) {
     throw new ForeignRecordError(`ledger record "${key}" of job "${job}" was not written by cronlease`);
   }
-  return withReadableLog(parsed);
+  return withReadableLog(parsed as object as LedgerRecord);
 }
 
 /** Of the handler's own words, and of its items, what cannot be read is left out: it must not make a record foreign. */
@@ -346,10 +323,7 @@ function withReadableLog({ log, progress, items, orchestration, ...record }: Led
   };
 }
 
-/**
- * A result has at most 32 KB, which may be nothing but lists. A parsed list takes a hundred times the memory of its
- * text.
- */
+/** A result of 32 KB may be nothing but lists, and a parsed list takes a hundred times the memory of its text. */
 const NESTED_AT_MOST = 100_000;
 
 /** How many lists and objects a JSON text has, apart from brackets in its strings: a handler may log nothing else. */
@@ -365,26 +339,36 @@ function nestedIn(json: string): number {
   return nested;
 }
 
-function isLedgerRecord(value: unknown): value is LedgerRecord {
-  if (!isObject(value)) return false;
-  const { state, job, scheduledFor, attempts, latenessMs, through, count, origin, rerunOf, resultChanges } = value;
-  return (
-    isNullOr(origin, (who) => readOrigin(who) !== undefined) &&
-    isNullOr(rerunOf, isTime) &&
-    (state === 'open' || state === 'final') &&
-    typeof job === 'string' &&
-    isTime(scheduledFor) &&
-    ['outcome', 'reason', 'trigger'].every((key) => isNullOr(value[key], isText)) &&
-    ['startedAt', 'endedAt'].every((key) => isNullOr(value[key], isTime)) &&
-    isNullOr(latenessMs, isNumber) &&
-    isNullOr(value['waitedMs'], isNumber) &&
-    isNullOr(through, isTime) &&
-    isNullOr(count, isNumber) &&
-    isNullOr(resultChanges, (texts) => Array.isArray(texts) && texts.every(isText)) &&
-    Array.isArray(attempts) &&
-    attempts.every(isAttemptRecord)
-  );
-}
+const isAttemptRecord = objectOf({
+  attempt: isNumber,
+  token: isNumber,
+  deployment: isText,
+  startedAt: orNull(isTime),
+  waitedForConcurrencyMs: orNull(isNumber),
+  waitedForGroupMs: orNull(isNumber),
+  endedAt: orNull(isTime),
+  outcome: isText,
+  error: orNull((value): value is RecordedError => isRecordedError(value)),
+});
+
+const isLedgerRecord = objectOf({
+  origin: orNull((value): value is Origin => readOrigin(value) !== undefined),
+  rerunOf: orNull(isTime),
+  state: (value): value is LedgerRecord['state'] => value === 'open' || value === 'final',
+  job: isText,
+  scheduledFor: isTime,
+  outcome: orNull(isText),
+  reason: orNull(isText),
+  trigger: orNull(isText),
+  startedAt: orNull(isTime),
+  endedAt: orNull(isTime),
+  latenessMs: orNull(isNumber),
+  waitedMs: orNull(isNumber),
+  through: orNull(isTime),
+  count: orNull(isNumber),
+  resultChanges: orNull(listOf(isText)),
+  attempts: listOf(isAttemptRecord),
+});
 
 function isRecordLog(value: unknown): value is RecordLog {
   if (!isObject(value)) return false;
@@ -392,36 +376,6 @@ function isRecordLog(value: unknown): value is RecordLog {
   return (kept === 'inline' || kept === 'blob') && Array.isArray(entries);
 }
 
-function isAttemptRecord(value: unknown): boolean {
-  if (!isObject(value)) return false;
-  const { attempt, token, deployment, startedAt, waitedForConcurrencyMs, waitedForGroupMs, endedAt, outcome, error } =
-    value;
-  return (
-    isNumber(attempt) &&
-    isNumber(token) &&
-    isText(deployment) &&
-    isNullOr(startedAt, isTime) &&
-    isNullOr(waitedForConcurrencyMs, isNumber) &&
-    isNullOr(waitedForGroupMs, isNumber) &&
-    isNullOr(endedAt, isTime) &&
-    isText(outcome) &&
-    isNullOr(error, (thrown) => isRecordedError(thrown))
-  );
-}
-
-/** A member may be missing, because some versions do not write it. */
-function isNullOr(value: unknown, is: (value: unknown) => boolean): boolean {
-  return value === undefined || value === null || is(value);
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === 'string';
-}
-
-function isNumber(value: unknown): value is number {
-  return typeof value === 'number';
-}
-
-function isTime(value: unknown): boolean {
+function isTime(value: unknown): value is string {
   return isText(value) && isInstant(Date.parse(value));
 }

@@ -76,10 +76,7 @@ function whole(text: string): string {
 
 /** Characters that nothing escapes. */
 const PLAIN = /^[\w.~-]$/;
-/**
- * Escapes beside those by number: of JSON, in which a text of JSON in another has more backslashes; of forms; of HTML.
- * With any number of backslashes, the search in many of them would take quadratic time.
- */
+/** Escapes beside those by number. More than 8 backslashes are not searched: that would take quadratic time. */
 const SHORT: Readonly<Partial<Record<string, string>>> = {
   '/': String.raw`\\{1,8}/`,
   '"': String.raw`\\{1,8}"|&quot;`,

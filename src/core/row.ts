@@ -1,9 +1,10 @@
-import { given } from './given';
-import type { EpochMs, Millis, Token } from './brand';
 import { asideKey, readProgress, storeProgress } from './backfill';
-import { type Reason, type Stretch, TRIGGERS, type Trigger, UNRUN_OUTCOMES, extentOf } from './outcome';
+import type { EpochMs, Millis, Token } from './brand';
+import { type LastBeat, silentFrom } from './fan-out';
+import { given } from './given';
 import { type JobSpec, actualTime } from './job';
 import { isRequestId, parseRecordKey } from './key';
+import { notHere } from './layout';
 import {
   type Field,
   type RecordOf,
@@ -22,7 +23,7 @@ import {
   wholeIn,
 } from './metadata';
 import { type Asked, askedOf, readAsked } from './origin';
-import { notHere } from './layout';
+import { type Reason, type Stretch, TRIGGERS, type Trigger, UNRUN_OUTCOMES, extentOf } from './outcome';
 import { readOwedNotices, storeOwed } from './owed-notice';
 import { type PastAttempt, readPast, storePast } from './past-attempt';
 import { decodeRecent, encodeRecent } from './recent';
@@ -90,21 +91,14 @@ const ROW = {
   run: RUN,
   /** When the last run ended, if due times passed during it. */
   busyUntil: optional(instantIn('busyuntil')),
-  /**
-   * The times in which no instance was at work on that run, long after its holder had died: nothing overlaps with them.
-   */
+  /** When no instance was at work on that run, long after its holder had died: nothing overlaps with that. */
   stood: listIn('stood', membersOf<Standstill>({ from: isInstant, until: isInstant })),
-  /**
-   * Id of the execution that made the last claim. An execution whose answer was lost recognises its own write by it.
-   */
+  /** The execution that made the last claim: it recognises its own write if the answer was lost. */
   execution: optional(textIn('execution')),
   phase: oneOfIn('phase', PHASES),
   /** Number of the run's current attempt, from 1; grows with every claim of the run. */
   attempt: wholeIn('attempt'),
-  /**
-   * How many attempts do not count: drained ones, those whose items continued without them, and those lost before their
-   * mark.
-   */
+  /** Attempts that do not count: drained ones, those whose items continued, and those lost before their mark. */
   uncountedAttempts: wholeIn('drained'),
   /** When the current attempt planned to call its handler: at the due time, or at once. */
   started: optional(instantIn('started')),
@@ -113,9 +107,7 @@ const ROW = {
   past: listIn('past', readPast, storePast),
   /** When a waiting run may be claimed again; 0: at once. */
   notBefore: optional(instantIn('notbefore')),
-  /**
-   * When the last process that worked on the items of a `fanning` run left them in its shutdown: any tick resumes it.
-   */
+  /** When the last process with items of a `fanning` run left them in its shutdown: any tick resumes it. */
   itemsLeftAt: optional(instantIn('itemsleft')),
   /** The deployment whose tick won the job last. */
   incumbent: optional(textIn('incumbent')),
@@ -127,27 +119,15 @@ const ROW = {
   failures: wholeIn('failures'),
   /** The record key of the last run counted in `failures`, so that each run counts once. */
   lastFailedKey: optional(textIn('failed')),
-  /**
-   * Failed runs in a row before the current run, if there were any and its success has set `failures` to 0. The last
-   * failed key is then gone.
-   */
+  /** `failures` before the current run, if its success has set them to 0. The last failed key is then gone. */
   failedBefore: optional(wholeIn('failedbefore')),
-  /**
-   * When the job last succeeded, was paused or disabled, or was first seen: `alertAfter` counts from here. The ledger
-   * may hold a later success.
-   */
+  /** When the job last succeeded, was excused from it, or was first seen. The ledger may hold a later success. */
   lastGoodAt: instantIn('succeeded'),
-  /**
-   * The last outcomes, oldest first, as far as writes that were made anyway could note them. For lists, and
-   * for the length of the next lease.
-   */
+  /** The last outcomes that writes made anyway could note, oldest first: for lists and the next lease's length. */
   recent: lenientIn('recent', decodeRecent, encodeRecent),
   revision: wholeIn('revision'),
   scheduleHash: textIn('hash'),
-  /**
-   * The cursor from which the row has followed this schedule: each due time between the two has its outcome. `recover`
-   * finds lost records by it.
-   */
+  /** The cursor at the adoption of this schedule: each due time since then has its outcome, for `recover`. */
   scheduleSince: instantIn('hashsince'),
   /** Number of the last manual run that was taken. */
   manualTaken: wholeIn('manualtaken'),
@@ -164,10 +144,7 @@ export interface Row extends RecordOf<typeof ROW> {}
 /** Most readers of a row do not need its last outcomes, which are the largest part. */
 const { recent: RECENT, ...EAGER } = ROW;
 
-/**
- * The instant from which the lateness of a run counts: its actual due time, or when it was asked for. A back-filled run
- * is due when its turn comes.
- */
+/** From here lateness counts: the actual due time, the request, or for a back-filled run its turn. */
 export function dueOf(
   job: Pick<JobSpec, 'offsetMs'>,
   run: Pick<RunRef, 'scheduledFor' | 'trigger' | 'since'>,
@@ -250,10 +227,7 @@ export function isOutcomeUnknown({ run, phase }: Row): boolean {
   return run !== undefined && phase === 'idle';
 }
 
-/**
- * Whether no run of the row is in progress, as far as the row and its lease show. No instance releases a running row
- * before its final record exists.
- */
+/** Whether no run is in progress. No instance releases a running row before its final record exists. */
 export function isAtRest({ phase }: Pick<Row, 'phase'>, lease: string | undefined): boolean {
   return phase === 'idle' || phase === 'settled' || (phase === 'running' && lease === 'available');
 }
@@ -340,4 +314,58 @@ function readStretch(member: Readonly<Record<string, unknown>>): Stretch | undef
   if (typeof count !== 'number' || !Number.isSafeInteger(count)) return undefined;
   if (request !== undefined && !isRequestId(request)) return undefined;
   return { outcome, reason: reason as Reason, from, through, count, ...given({ request }) };
+}
+
+/** How many standstills of one run a row remembers. */
+export const STANDSTILLS = 3;
+
+/** A waiting run's own orchestration has this long to resume it; then a tick does. */
+export const RESUME_AFTER_MS: Millis = 10_000;
+
+/** The longest that a holder may be at work, and its lease. */
+export interface HolderLimits {
+  readonly attemptLimitMs: Millis;
+  readonly leaseMs: Millis;
+}
+
+/**
+ * The instant from which no instance can have been at work on a row's run that is not over: its holder's lease had
+ * ended, or its next attempt was overdue. Storage shows neither a renewal nor a death, so the holder counts as alive
+ * for as long as an attempt lasts. Undefined: it is settled. Decision 009.
+ *
+ * @param beat the last beat of its items, if it was read
+ */
+export function standsFrom(row: Row, limits: HolderLimits, beat?: LastBeat): EpochMs | undefined {
+  const { run, phase, notBefore = 0, itemsLeftAt, past } = row;
+  if (run === undefined) return undefined;
+  const leaseMs = Math.max(limits.leaseMs, row.leaseMs ?? 0);
+  const attemptEnds = Math.max(run.since, row.claimedAt ?? 0, row.started ?? 0) + limits.attemptLimitMs;
+  switch (phase) {
+    case 'idle':
+    case 'settled':
+      return undefined;
+    case 'running':
+      return attemptEnds + leaseMs;
+    case 'retrying': {
+      const last = past.at(-1);
+      const ended = last?.attempt === row.attempt ? last.end : undefined;
+      return (notBefore === 0 ? (ended ?? attemptEnds) : notBefore) + RESUME_AFTER_MS + leaseMs;
+    }
+    case 'fanning': {
+      const left = itemsLeftAt === undefined ? Infinity : itemsLeftAt + RESUME_AFTER_MS;
+      const silent = beat === undefined ? Infinity : silentFrom(beat);
+      return Math.min(notBefore + leaseMs, left + leaseMs, silent);
+    }
+  }
+}
+
+/** The row with the time until `now` for which its run stood still, if it did. Of more than a few, the last ones stay. */
+export function withStandstill(row: Row, from: EpochMs | undefined, now: EpochMs): Row {
+  if (from === undefined || from >= now) return row;
+  return { ...row, stood: [...row.stood, { from, until: now }].slice(-STANDSTILLS) };
+}
+
+/** The standstill of the row's run in which an instant lies. */
+export function standstillAt({ stood }: Pick<Row, 'stood'>, instant: EpochMs): Row['stood'][number] | undefined {
+  return stood.find(({ from, until }) => from <= instant && instant < until);
 }

@@ -117,10 +117,7 @@ export function longestBackoff({ retry: { maxBackoffMs }, call }: Pick<JobSpec, 
   return call === undefined ? maxBackoffMs : Math.max(maxBackoffMs, ASKED_AT_MOST_MS);
 }
 
-/**
- * The count of failed runs in a row, once the row's run has ended with this outcome. A failure that a dead holder had
- * already counted is not counted twice. Decision 043.
- */
+/** The count once the run has ended so. A failure that a dead holder had counted counts once. Decision 043. */
 export function failuresAfter(
   { run, failures, lastFailedKey }: Row,
   outcome: ClaimedOutcome,

@@ -49,15 +49,10 @@ export function showSpan(ms: number): string {
   if (ms >= 0 && ms < 100) return `${Math.round(ms)} ms`;
   if (ms < 59_950) return `${(ms / 1000).toFixed(1).replace('.0', '')} s`;
   const seconds = Math.round(ms / 1000);
-  const [days, hours, minutes] = [
-    Math.floor(seconds / 86_400),
-    Math.floor(seconds / 3600) % 24,
-    Math.floor(seconds / 60) % 60,
-  ];
   const parts = [
-    [days, 'd'],
-    [hours, 'h'],
-    [minutes, 'min'],
+    [Math.floor(seconds / 86_400), 'd'],
+    [Math.floor(seconds / 3600) % 24, 'h'],
+    [Math.floor(seconds / 60) % 60, 'min'],
     [seconds % 60, 's'],
   ] as const;
   const first = parts.findIndex(([count]) => count > 0);

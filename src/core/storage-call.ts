@@ -23,10 +23,7 @@ export type CallKind = (typeof CALL_KINDS)[number];
 /** How many calls of each kind; a missing kind: none. */
 export type CallCounts = Readonly<Partial<Record<CallKind, number>>>;
 
-/**
- * What came of a call. `conflict`: its condition or its lease did not hold, which is how races are lost. `noAnswer`: it
- * may or may not have taken effect.
- */
+/** `conflict`: its condition or lease did not hold. `noAnswer`: it may or may not have taken effect. */
 export const CALL_RESULTS = ['ok', 'conflict', 'notFound', 'denied', 'throttled', 'error', 'noAnswer'] as const;
 
 export type CallResult = (typeof CALL_RESULTS)[number];

@@ -6,8 +6,7 @@ import { type JobSpec, actualTime } from './job';
 import { parseRecordKey, recordKey, runIdOf } from './key';
 import { type LedgerRecord, isUncounted } from './record';
 import type { RequiredJobs } from './requires';
-import { type Row, firstCursor, isOutcomeUnknown, mayRecordBeGone, newRow } from './row';
-import { standstillAt } from './standstill';
+import { type Row, firstCursor, isOutcomeUnknown, mayRecordBeGone, newRow, standstillAt } from './row';
 
 /** Everything known about one instant of one job. */
 export interface Question {
@@ -39,10 +38,7 @@ export interface WhyAnswer {
   readonly reason: StandingReason;
 }
 
-/**
- * Explains the past or expected outcome of one instant. The ledger comes first. If it has no record, row, control and
- * schedule decide by the rules of `decide`, and the outcome is the one that the next decision will give.
- */
+/** The past outcome of an instant by the ledger, or the one that the next decision will give it. */
 export function explain(question: Question): WhyAnswer {
   const { job, time, found, now } = question;
   if (found !== undefined) return fromRecord(question, found.key, found.record);

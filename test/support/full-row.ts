@@ -3,8 +3,7 @@ import type { Token } from '../../src/core/brand';
 import { recordKey } from '../../src/core/key';
 import { boundedOrigin } from '../../src/core/origin';
 import { RECENT_OUTCOMES } from '../../src/core/recent';
-import { OWED_STRETCHES, PAST_ATTEMPTS, type Row, newRow } from '../../src/core/row';
-import { STANDSTILLS } from '../../src/core/standstill';
+import { type Row, OWED_STRETCHES, PAST_ATTEMPTS, newRow, STANDSTILLS } from '../../src/core/row';
 
 /** An instant whose encodings are as long as any. */
 export const AT = Date.UTC(2026, 11, 31, 23, 59, 59, 999);

@@ -24,9 +24,7 @@ export function decide(situation: Situation): Decision {
   return decision.kind === 'nothing' ? { ...decision, checkAt: earliest(decision.checkAt, settleAt) } : decision;
 }
 
-/**
- * A forgotten job that is back in the file counts as new. Its cursor, token and manual run number still never go back.
- */
+/** A forgotten job that is back in the file is new, but its cursor, token and manual run number never go back. */
 function decideForgotten({ job, revision, row, lease, listedAt }: Situation): Decision {
   if (revision < row.revision) return { kind: 'lowerRevision' };
   if (lease === 'held') return { kind: 'nothing', checkAt: undefined };

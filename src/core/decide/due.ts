@@ -90,10 +90,7 @@ interface TakenManualRuns {
   readonly next: ManualRun | undefined;
 }
 
-/**
- * Takes manual runs oldest first. Each is either too old or claimed; no other rule applies. Those for which the row has
- * no room wait until what it owes is recorded.
- */
+/** Takes manual runs oldest first: each is too old, or claimed, or waits until the row has room for it. */
 function takeManualRuns(s: Situation): TakenManualRuns {
   const stretches: Stretch[] = [];
   const room = Math.min(OWED_STRETCHES / 2, OWED_STRETCHES - owedBy(s).length);

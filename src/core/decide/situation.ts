@@ -58,10 +58,7 @@ export interface Claim {
   readonly trigger: Trigger;
   /** The run's items have been silent, so it is claimed before their deadline, unless a beat arrives first. */
   readonly isSilent?: true;
-  /**
-   * The attempt ends the run with this outcome instead of calling its handler. With `timedOut`, an attempt that finds all
-   * items done gathers them instead.
-   */
+  /** The attempt ends the run so, without its handler. With `timedOut` it gathers instead if all items are done. */
   readonly end: { readonly outcome: RanOutcome; readonly reason: Reason } | undefined;
   /** A back-fill continues once this run is over. */
   readonly hasBacklog?: true;
@@ -98,10 +95,7 @@ export function seenBy({ now, listedAt }: Situation): EpochMs {
   return Math.min(now, listedAt + 1000);
 }
 
-/**
- * Caps a stored not-before time. Its writer's clock may have been fast, and no wait may outlast its setting.
- * Decision 066.
- */
+/** Caps a stored not-before time: its writer's clock may have been fast. Decision 066. */
 export function boundedWait({ firstSeenAt }: Situation, until: EpochMs, longest: Millis): EpochMs {
   return Math.min(until, firstSeenAt + 1000 + longest);
 }

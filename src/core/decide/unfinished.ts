@@ -5,9 +5,18 @@ import type { Reason } from '../outcome';
 import { actualTime, type JobSpec, nextDue } from '../job';
 import { runIdOf } from '../key';
 import { withRecordedEnd } from '../notice';
-import { PAST_ATTEMPTS, type Row, isOutcomeUnknown, lostAttempt, mayRecordBeGone } from '../row';
+import {
+  type Row,
+  PAST_ATTEMPTS,
+  isOutcomeUnknown,
+  lostAttempt,
+  mayRecordBeGone,
+  RESUME_AFTER_MS,
+  standsFrom,
+  standstillAt,
+  withStandstill,
+} from '../row';
 import { longestBackoff } from '../run';
-import { RESUME_AFTER_MS, standsFrom, standstillAt, withStandstill } from '../standstill';
 import { givesWay, hasBacklog, withAside } from './backfill';
 import { decideFirst } from './due';
 import { adopt, adopts, carry } from './next-row';
@@ -71,18 +80,13 @@ export function decideUnfinished(s: Situation): Decision | undefined {
     : watched;
 }
 
-/**
- * The row of a run whose outcome cannot be known. Its holder may have counted a success, and died before its record.
- */
+/** A run whose outcome cannot be known. Its holder may have counted a success, and died before its record. */
 function withUnknownEnd(s: Situation): Row {
   const counted = withRecordedEnd(carry(s), { at: undefined, outcome: 'failed' }, s.job);
   return { ...counted, phase: 'idle' };
 }
 
-/**
- * The nominal instant after which a due time falls into the row's run. A due time that passed before the run began
- * waits its turn, and does not end the run.
- */
+/** The nominal instant after which a due time falls into the row's run. Earlier ones wait their turn. */
 export function waitingSince(job: JobSpec, row: Row): EpochMs {
   return row.run === undefined ? row.cursor : Math.max(row.cursor, row.run.since - job.offsetMs - 1);
 }
@@ -92,10 +96,7 @@ function mayBeCancelled({ job, row }: Situation): boolean {
   return job.overlap === 'cancel' && row.run?.trigger !== 'backfill';
 }
 
-/**
- * The next due time that ends a waiting run of a job with overlap `cancel`. A due time in a pause does not.
- * Decision 010.
- */
+/** The next due time, outside of pauses, that ends a waiting run with overlap `cancel`. Decision 010. */
 function cancellingDueTime(s: Situation): EpochMs | undefined {
   const { job, row, control, now } = s;
   if (!mayBeCancelled(s) || !job.enabled || currentPause(control, now) !== undefined) return undefined;
@@ -157,10 +158,7 @@ function resume(s: Situation): Claim {
   return nextClaim({ ...s, row: { ...row, uncountedAttempts } }, 'resume', undefined);
 }
 
-/**
- * No instance works on the items, and they still have time. The claim does not use up an attempt, and the deadline
- * stays, so that a run whose items kill every host still comes to an end.
- */
+/** Uses up no attempt, and keeps the deadline, so that a run whose items kill every host comes to an end. */
 function resumeEarly(s: Situation): Claim {
   return keepingDeadline(nextClaim(s, 'resume', undefined), s);
 }

@@ -3,14 +3,11 @@ import { type Control, type Pause, currentPause, pauseAt } from '../control';
 import type { Reason, Stretch, Trigger, UnrunOutcome } from '../outcome';
 import { type JobSpec, actualTime, nextDue } from '../job';
 import { NOTHING_KNOWN, type RequiredJobs, type Requirement, requirementOf } from '../requires';
-import type { Row } from '../row';
-import { standstillAt } from '../standstill';
+import { type Row, standstillAt } from '../row';
 
 /** An older due time counts as missed, and `catchUp` decides. */
 const ON_TIME_MS = 30_000;
-/**
- * The time from the end of a lease whose hand-over failed to the next claim: a tick, and the wait for the incumbent.
- */
+/** From the end of a lease whose hand-over failed to the next claim: a tick, and the wait for the incumbent. */
 const CLAIMED_AGAIN_MS = 20_000;
 /** The most due times that one decision covers. The next decision takes the rest. Decision 004. */
 const DUE_TIMES_AT_ONCE = 10_000;
@@ -125,10 +122,7 @@ function decidedAt({ now, limit, lookAheadMs }: OutcomeView): EpochMs {
   return Math.min(now, limit - lookAheadMs);
 }
 
-/**
- * When a due time may be claimed: its actual time minus the look-ahead, or minus 0.8 of the gap since the job's
- * previous due time if that is shorter.
- */
+/** When a due time may be claimed: its actual time minus the look-ahead, or minus {@link mostAhead} if that is less. */
 export function claimTime(job: JobSpec, scheduledFor: EpochMs, lookAheadMs: Millis): EpochMs {
   return actualTime(job, scheduledFor) - Math.min(lookAheadMs, mostAhead(job, scheduledFor));
 }
@@ -185,10 +179,7 @@ export function verdictOn(view: OutcomeView, scheduledFor: EpochMs): Verdict {
   return insteadOfNewer(view, passed, { newer: unrun('collapsed', 'catchUpLatest'), own });
 }
 
-/**
- * A due time that came during a back-filled run waits for it, whatever `overlap` and `catchUp` are. Of several, the
- * newest one runs; all do if `catchUp` is `all`.
- */
+/** A due time that came during a back-filled run waits for it. The newest one runs; all do if `catchUp` is `all`. */
 function afterBackfill(view: OutcomeView, scheduledFor: EpochMs): Verdict {
   const { job, row, control } = view;
   const own: Verdict = { kind: 'run', trigger: 'schedule', queued: true };
@@ -203,10 +194,7 @@ function requirementAt(view: OutcomeView, scheduledFor: EpochMs): Requirement {
   return requirementOf(view.job, view.required ?? NOTHING_KNOWN, scheduledFor, decidedAt(view));
 }
 
-/**
- * A newer due time takes the place of an older one only if it does not wait for required jobs. Otherwise a job that they
- * delay each time would never run.
- */
+/** A newer due time that waits itself takes no older one's place: a job delayed each time would never run. */
 function insteadOfNewer(
   view: OutcomeView,
   newer: EpochMs | undefined,
@@ -240,10 +228,7 @@ export function reclaimMs(leaseMs: Millis): Millis {
   return leaseMs + CLAIMED_AGAIN_MS;
 }
 
-/**
- * A newer due time that came during the last run too, outside of pauses. One that has not come yet came after the run,
- * which is over, even if the clock of its holder was fast and the row has a later end.
- */
+/** A newer due time that came during the last run too, outside of pauses. The row's end of it may lie ahead. */
 function waitsNewer(view: OutcomeView, scheduledFor: EpochMs): EpochMs | undefined {
   const { job, row, control } = view;
   const newer = outside(job, job.timetable.next(scheduledFor), (at) => pauseAt(control, at) ?? standstillAt(row, at));

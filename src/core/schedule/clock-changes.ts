@@ -31,10 +31,7 @@ const EVERY_HOUR = 0xff_ffff;
 /** Due times of one change that are named; a job that is due every second of a repeated hour has more. */
 const MOST_DUE = 120;
 
-/**
- * The changes of clocks in [from, to] that touch a job's due times. A schedule of every hour is left out: it follows
- * elapsed time, and its wall times neither move nor repeat for a reader.
- */
+/** Changes of clocks in [from, to] that touch a job's due times; none for a schedule of every hour. */
 export function clockChanges(
   spec: Pick<JobSpec, 'schedule' | 'kind' | 'timeZone' | 'timetable'>,
   from: EpochMs,

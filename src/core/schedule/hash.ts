@@ -74,10 +74,7 @@ function momentText(moment: Moment | undefined): string {
   return moment.kind === 'instant' ? `@${moment.at}` : String(moment.wall);
 }
 
-/**
- * The fixed offset of a job inside its spread: whole seconds, 0 included, `spread` excluded. Every machine computes the
- * same one.
- */
+/** A job's offset inside its spread, on every machine: whole seconds, 0 included, `spread` excluded. */
 export function spreadOffset(name: JobName, spread: Millis): Millis {
   // The hash's high bits fill a spread of any length evenly.
   return Math.floor((nameHash(name) / 2 ** 32) * (spread / 1000)) * 1000;

@@ -3,10 +3,7 @@ import { dayOf, DAY_SECONDS } from './calendar';
 import { ScheduleError } from './schedule-error';
 import { instantOfWall, type Zone } from './zone';
 
-/**
- * A boundary of a window: the start of a date, a wall time in the job's zone (seconds of a clock without a zone), or an
- * instant.
- */
+/** A boundary of a window: the start of a date, seconds on the clocks of the job's zone, or an instant. */
 export type Moment =
   | { readonly kind: 'date'; readonly wall: number }
   | { readonly kind: 'local'; readonly wall: number }

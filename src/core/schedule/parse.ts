@@ -71,10 +71,7 @@ export interface ScheduleWarning {
 
 export interface Cron {
   readonly fields: CronFields;
-  /**
-   * Whether the hour field holds `*`, `?`, `-` or `/`. Such a schedule is due at each instant whose wall time matches,
-   * even when the zone's clocks change.
-   */
+  /** The hour field has `*`, `?`, `-` or `/`: due whenever the clock shows a match, even when clocks change. */
   readonly elapsed: boolean;
   readonly warnings: readonly ScheduleWarning[];
 }
@@ -165,10 +162,7 @@ function parseFields(fields: SixFields): ParsedFields | undefined {
   }
 }
 
-/**
- * Tries each field by itself to find the wrong ones. If each is right by itself, together they name a date that never
- * comes.
- */
+/** Finds the wrong fields. If each is right by itself, together they name a date that never comes. */
 function explain(fields: SixFields): ScheduleError {
   const wrong = FIELDS.flatMap((field, index) => {
     const alone = ['0', '0', '0', '*', '*', '*'].with(index, fields[index] ?? '');

@@ -42,10 +42,7 @@ export function zoneOf(name: string): Zone {
   return zone;
 }
 
-/**
- * The first instant, in seconds, at which the zone's clocks show `wall` (seconds of a clock without a zone). For a
- * skipped wall time it is the first instant after the gap.
- */
+/** The first second at which the zone's clocks show `wall`, or the first one after the gap that skips it. */
 export function instantOfWall(zone: Zone, wall: number): number {
   for (let segment = zone.segmentAt(wall - MAX_OFFSET); ; segment = zone.segmentAt(segment.end)) {
     if (wall < segment.start + segment.offset) return segment.start;
@@ -104,10 +101,7 @@ function zoneWithChanges(name: string): Zone {
   };
 }
 
-/**
- * The stretches of [start, end). The formatter is not kept, because it takes 25 kB for each zone and is used once in
- * four years.
- */
+/** The stretches of [start, end). The formatter is not kept: it takes 25 kB, for one use in four years. */
 function findSegments(name: string, start: number, end: number): readonly Segment[] {
   const offsetAt = offsetReader(name);
   const segments: Segment[] = [];

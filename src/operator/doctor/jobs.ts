@@ -7,8 +7,7 @@ import { type JobSpec, type JobsFile, actualTime, marginOf } from '../../core/jo
 import { runIdOf } from '../../core/key';
 import { countsFrom, overdueBy } from '../../core/overdue';
 import { ForeignRecordError } from '../../core/record';
-import type { Row } from '../../core/row';
-import { RESUME_AFTER_MS } from '../../core/standstill';
+import { type Row, RESUME_AFTER_MS } from '../../core/row';
 import type { LeaseStore, LedgerStore, ListedRow } from '../../lease/store';
 import { currentRun } from '../job-state';
 import type { JobEntry, JobList, UnreadablePart } from '../views/list-jobs';

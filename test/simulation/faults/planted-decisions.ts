@@ -76,7 +76,7 @@ export const DECISION_FAULTS: readonly Planted[] = [
     name: 'attempt-ends-with-claim',
     what: "a holder counts as dead from the end of its claim's first lease on",
     mix: 'kills',
-    edits: [drop('core/standstill.ts:standsFrom', summand('attemptLimitMs'))],
+    edits: [drop('core/row.ts:standsFrom', summand('attemptLimitMs'))],
   },
   {
     name: 'pause-ignored',
