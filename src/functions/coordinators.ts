@@ -210,12 +210,11 @@ function runnableJobs(
   inputs: ReadonlyMap<JobName, unknown>,
   callHandler: ReturnType<typeof callHandlers> | undefined,
 ): Map<JobName, RunnableJob> {
-  const runnable = new Map<JobName, RunnableJob>();
-  for (const spec of specs) {
+  const runnable = specs.flatMap((spec) => {
     const handler = spec.call === undefined ? handlers[spec.handler] : callHandler?.(spec, spec.call);
-    if (handler !== undefined) runnable.set(spec.name, { spec, handler, input: inputs.get(spec.name) });
-  }
-  return runnable;
+    return handler === undefined ? [] : [[spec.name, { spec, handler, input: inputs.get(spec.name) }] as const];
+  });
+  return new Map(runnable);
 }
 
 /** The sender of this process; undefined if its settings name no receiver and no ping. */

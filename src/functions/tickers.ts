@@ -22,24 +22,21 @@ export function perform(
   return dispatch(coordinator, input, report);
 }
 
-/** The ticks of all storage accounts. The timer fires once for them all. */
-export interface Tickers {
-  /** Each account's tick keeps to its time by itself, so that an outage of one holds up none of the others. */
-  tick(hub: Hub, nextFire: Parameters<Ticker['tick']>[1], reportOf: ReportOf): Promise<void>;
-  /** Rejects with `StoreError` if an account did not answer, after the others have been served. */
-  poke(hub: Hub, reportOf: ReportOf): Promise<Poked | undefined>;
-}
+export type Tickers = ReturnType<typeof createTickers>;
 
-export function createTickers(coordinators: readonly Coordinator[]): Tickers {
+/** The ticks of all storage accounts. The timer fires once for them all. */
+export function createTickers(coordinators: readonly Coordinator[]) {
   const each = coordinators.map((coordinator) => {
     const ticker = createTicker(coordinator);
     return { coordinator, ticker, poke: onePokeAtOnce(coordinator, ticker) };
   });
   return {
-    async tick(hub, nextFire, reportOf) {
+    /** Each account's tick keeps to its time by itself, so that an outage of one holds up none of the others. */
+    async tick(hub: Hub, nextFire: Parameters<Ticker['tick']>[1], reportOf: ReportOf): Promise<void> {
       await allSettledOrThrow(each.map(({ coordinator, ticker }) => ticker.tick(hub, nextFire, reportOf(coordinator))));
     },
-    async poke(hub, reportOf) {
+    /** Rejects with `StoreError` if an account did not answer, after the others have been served. */
+    async poke(hub: Hub, reportOf: ReportOf): Promise<Poked | undefined> {
       const pokes = await allSettledOrThrow(each.map(({ coordinator, poke }) => poke(hub, reportOf(coordinator))));
       return pokes.reduce(together);
     },
