@@ -11,7 +11,7 @@ import type { HostFacts } from '../functions/host-advice';
 import { type LevelLog, type ReportOf, isJsonLog, levelLog, reportTo } from '../functions/report';
 import { maxConcurrentRuns, tickSchedule } from '../functions/settings';
 import { closeTelemetry, connectTelemetry, openTelemetry } from '../functions/telemetry';
-import { allSettledOrThrow, createTickers, perform } from '../functions/tickers';
+import { allSettledOrThrow, perform } from '../functions/tickers';
 import { systemClock } from '../system-clock';
 import { type ProcessHub, createProcessHub } from './process-hub';
 
@@ -120,7 +120,7 @@ function partsOf(options: RunnerOptions) {
   const reportOf: ReportOf = (coordinator) => reportTo(log, { coordinator, feed, isJson });
   const hub: ProcessHub = createProcessHub({
     clock: systemClock,
-    run: (input) => perform(coordinators, input, () => hub, reportOf),
+    run: (input) => perform(coordinators.of, input, () => hub, reportOf),
     onFailure: (id, error) => log.error(`orchestration ${id} failed:`, error),
   });
   return { env, log, feed, coordinators, hub, nextFire, reportOf };
@@ -147,10 +147,9 @@ async function keepTicking(
   stopped: AbortSignal,
 ): Promise<void> {
   if (feed !== undefined) await connectTelemetry(feed, coordinators, env);
-  const tickers = createTickers(coordinators.all);
   while (!stopped.aborted) {
     try {
-      await tickers.tick(hub, nextFire, reportOf);
+      await coordinators.tickers.tick(hub, nextFire, reportOf);
     } catch (error) {
       log.error('a tick failed:', error);
     }
