@@ -25,8 +25,8 @@ const LIMITS: Readonly<Record<string, readonly Limit[]>> = {
     limit('jobs in `requires`', 'count', 'config/schema', 'REQUIRES_AT_MOST'),
     limit('receivers in `notify.to`', 'count', 'config/schema', 'RECEIVERS_AT_MOST'),
     limit('runs at once of a group', 'count', 'config/schema', 'MAX_PARALLEL'),
-    limit('calendars of a file', 'count', 'config/dates', 'CALENDAR_LIMITS.calendars'),
-    limit('entries of a calendar', 'count', 'config/dates', 'CALENDAR_LIMITS.entries'),
+    limit('calendars of a file', 'count', 'config/readers', 'CALENDAR_LIMITS.calendars'),
+    limit('entries of a calendar', 'count', 'config/readers', 'CALENDAR_LIMITS.entries'),
     limit('an iCalendar file', 'bytes', 'config/calendars', 'MOST_BYTES'),
   ],
   handler: [

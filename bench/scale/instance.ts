@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { dispatch, runTogether } from '../../src/coordinator/attempt/together';
 import { type Hub, type Report, createCoordinator } from '../../src/coordinator/coordinator';
-import { Load } from '../../src/coordinator/load';
+import { Load } from '../../src/coordinator/health';
 import { createTicker } from '../../src/coordinator/tick/tick';
 import { type Clock, sleep } from '../../src/core/clock';
 import type { JobSpec } from '../../src/core/job';

@@ -1,3 +1,4 @@
+import { spelledFinder } from '../core/redact';
 import type { Millis } from '../core/brand';
 import {
   type CallSpec,
@@ -12,14 +13,22 @@ import {
   textsOf,
 } from '../core/call';
 import { type Clock, sleep } from '../core/clock';
-import { redactJson } from '../core/redact';
-import { CallError, type Kept } from '../handler/call-handler';
+import { redactJson, mask, type Redact } from '../core/redact';
+import { CallError, type Kept } from '../handler/handlers';
 import { AttemptAbortedError, type JobContext } from '../handler/handler';
 import { ForbiddenAddressError, type Guard, checkAddress, hostOf } from '../notices/guard';
 import { type Answer, type Asked, NoAddressError, codeOf } from '../notices/request';
-import { ANSWER_BYTES, checkAnswer, resultOf, waitOf } from './answer';
-import { hiding } from './hide';
-import { type Operation, lookAt, operationOf, parseOperation, storeOperation } from './operation';
+import {
+  ANSWER_BYTES,
+  checkAnswer,
+  resultOf,
+  waitOf,
+  type Operation,
+  lookAt,
+  operationOf,
+  parseOperation,
+  storeOperation,
+} from './answer';
 
 const FIRST_WAIT_MS: Millis = 10_000;
 const SHORTEST_WAIT_MS: Millis = 1_000;
@@ -335,4 +344,26 @@ async function endOf(calling: Calling, operation: Operation, code: string): Prom
   const address = new URL(url);
   const headers = await headersFor(calling, address);
   return { address, headers, ...(isDurable ? { method: 'POST', body: '' } : { method: 'DELETE', body: undefined }) };
+}
+
+/** A shorter value is in most texts, and is not a secret. */
+const SHORTEST = 4;
+
+/** Hides these values, as they are and in base64, however JSON, an address or HTML writes them. */
+export function hiding(values: Iterable<string>): Redact {
+  const secrets = [...values]
+    .filter((value) => value.length >= SHORTEST)
+    .flatMap((value) => {
+      const bytes = Buffer.from(value);
+      return [value, bytes.toString('base64'), bytes.toString('base64url')];
+    });
+  const finders = [...new Set(secrets)].map((secret) => spelledFinder(secret));
+  return (texts, most) =>
+    texts.map((text) =>
+      mask(
+        text,
+        finders.flatMap((find) => find(text)),
+        most,
+      ),
+    );
 }

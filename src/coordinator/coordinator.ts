@@ -1,4 +1,4 @@
-import type { AttemptLoss } from '../core/attempt-loss';
+import type { AttemptLoss } from '../core/past-attempt';
 import type { JobName, Millis } from '../core/brand';
 import type { Clock } from '../core/clock';
 import type { Cordon } from '../core/fleet';
@@ -11,7 +11,7 @@ import { type ServiceTime, serviceTime } from '../lease/service-time';
 import type { LeaseStore } from '../lease/store';
 import type { RunningCall } from './bounded';
 import { HandOvers } from './hand-overs';
-import { Load } from './load';
+import { Health, Load } from './health';
 import type { Outlet } from './outlet';
 import type { ConcurrencyLimit } from './concurrency-limit';
 import type { Telemetry } from './telemetry';
@@ -147,105 +147,4 @@ export interface PresenceFacts {
   readonly hubAccount: string | undefined;
   /** The longest time between two fires of its timer. */
   readonly tickEveryMs: Millis;
-}
-
-/** One cause for which this instance is not well. */
-export interface Trouble {
-  readonly reason: string;
-  /** The job that has the trouble, if it concerns only one job. */
-  readonly job?: JobName;
-}
-
-interface LastingTrouble extends Trouble {
-  /** The reasons that were reported since `saidAt`, without their numbers. */
-  readonly said: ReadonlySet<string>;
-  /** Monotonic: when the first of these was reported. */
-  readonly saidAt: Millis;
-  /** Monotonic: the first success since the last failure. */
-  readonly answeredAt?: Millis;
-}
-
-/** Where only some calls fail, successes come in between. The end of a trouble is reported once they have lasted. */
-const STEADY_MS: Millis = 30_000;
-/** A trouble that failed less long ago is present still, and is reported again. */
-const PRESENT_MS: Millis = 10_000;
-
-/** The troubles of this instance, each under its own name. An instance without any is healthy. */
-export class Health {
-  readonly #troubles = new Map<string, LastingTrouble>();
-
-  /**
-   * @param what the trouble's name: its end is noted by the same one
-   * @param now monotonic
-   * @returns whether to report it: the trouble is new, or its reason is
-   */
-  trouble(what: string, trouble: Trouble, now: Millis): boolean {
-    const { said, saidAt } = this.#troubles.get(what) ?? { said: new Set<string>(), saidAt: now };
-    const gist = gistOf(trouble);
-    this.#troubles.set(what, { ...trouble, said: new Set([...said, gist]), saidAt });
-    return !said.has(gist);
-  }
-
-  /** Returns whether the trouble existed until now. */
-  over(what: string): boolean {
-    return this.#troubles.delete(what);
-  }
-
-  /** Notes a success. The instance counts as well again, and {@link settle} ends the trouble later. */
-  answered(what: string, now: Millis): void {
-    const trouble = this.#troubles.get(what);
-    if (trouble !== undefined) this.#troubles.set(what, { ...trouble, answeredAt: trouble.answeredAt ?? now });
-  }
-
-  /**
-   * Ends the troubles since whose last failure successes have lasted for a while.
-   *
-   * @param now monotonic
-   * @returns their names
-   */
-  settle(now: Millis): readonly string[] {
-    const ended = [...this.#troubles].flatMap(([what, { answeredAt = Infinity }]) =>
-      now - answeredAt >= STEADY_MS ? [what] : [],
-    );
-    for (const what of ended) this.#troubles.delete(what);
-    return ended;
-  }
-
-  /** Whether such a trouble exists, or has been answered a moment ago. */
-  lasts(prefix: string): boolean {
-    return [...this.#troubles.keys()].some((what) => what.startsWith(prefix));
-  }
-
-  /**
-   * The troubles that were last reported `ageMs` ago or earlier, each reason once. They now count as reported again.
-   *
-   * @param now monotonic
-   */
-  sayAgain(now: Millis, ageMs: Millis): readonly Trouble[] {
-    const again = new Map<string, Trouble>();
-    for (const [what, trouble] of this.#troubles) {
-      if (now - trouble.saidAt < ageMs || now - (trouble.answeredAt ?? now) > PRESENT_MS) continue;
-      const gist = gistOf(trouble);
-      again.set(gist, trouble);
-      this.#troubles.set(what, { ...trouble, said: new Set([gist]), saidAt: now });
-    }
-    return [...again.values()];
-  }
-
-  get healthy(): boolean {
-    return this.troubles.size === 0;
-  }
-
-  get troubles(): ReadonlyMap<string, string> {
-    const present = [...this.#troubles].filter(([, { answeredAt }]) => answeredAt === undefined);
-    return new Map(present.map(([what, { reason }]) => [what, reason]));
-  }
-}
-
-/** Of a request, as the services of Azure put it into their errors. */
-const REQUEST_ID = /\b[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}\b/gi;
-
-/** Reasons that differ only in a duration, a count or the id of a request are the same. */
-function gistOf({ reason }: Trouble): string {
-  return reason.replaceAll(REQUEST_ID, '#').replaceAll(/\d+/g, '#');
 }

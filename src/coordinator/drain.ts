@@ -1,12 +1,19 @@
-import type { Millis } from '../core/brand';
+import type { HandOver } from './hand-overs';
+import type { Ask } from './row-writer';
+import { writeAtRest } from './held';
+import { isFanOut } from '../handler/handlers';
+import { type Beats, isLeftToItems, leaveBeats, listBeats, runsAtWork } from './beat';
+import { untilAnswered } from '../lease/deadline';
+import { acquire, release } from '../lease/acquire';
+import { decodeRow } from '../core/row';
+import { nobodyBeats } from '../core/fan-out';
+import type { Millis, JobName, LeaseId, Token } from '../core/brand';
 import { sleep } from '../core/clock';
 import { type Aborter, type RunningCall, abortForShutdown } from './bounded';
-import type { Coordinator } from './coordinator';
-import { giveBackAll } from './give-back';
-import { leaveItems } from './leave-items';
+import type { Coordinator, RunnableJob } from './coordinator';
 
 /** The host gives its shutdown hook 5 s, and we plan for 2: leases that are not released by then expire. */
-export const DRAIN_LIMIT_MS: Millis = 2_000;
+const DRAIN_LIMIT_MS: Millis = 2_000;
 /** The process ends with its shutdown hook, so the answers of running calls must have left it before. */
 const ANSWER_MS: Millis = 100;
 
@@ -52,4 +59,105 @@ export async function drain(coordinator: Coordinator): Promise<void> {
     sleep(clock, DRAIN_LIMIT_MS, finished.signal),
   ]);
   await sleep(clock, ANSWER_MS);
+}
+
+/** How a shutdown leaves the items of one run. */
+interface Leaving {
+  readonly coordinator: Coordinator;
+  readonly beats: Beats;
+  readonly remaining: () => Millis;
+  readonly ask: Ask;
+}
+
+/**
+ * Leaves the runs on whose items this process has worked, in its shutdown: it ends its heartbeat for each, and if no
+ * other process has one, it hands the run on to any tick. Call it when no item can begin here any more. Where an item
+ * does not end, or storage does not answer, the silence of the items decides. Decision 089. Decision 090.
+ */
+function leaveItems(coordinator: Coordinator, remaining: () => Millis): readonly Promise<void>[] {
+  const ask: Ask = (call) => untilAnswered(coordinator, remaining, (signal) => call(coordinator.store, signal));
+  // An orchestration of the app outlives its hosts. A run of one has no items here.
+  const fanning = runsAtWork(coordinator).filter(({ job }) => isFannedOut(coordinator.jobs.get(job as JobName)));
+  return fanning.map((beats) => leave({ coordinator, beats, remaining, ask }));
+}
+
+function isFannedOut(job: RunnableJob | undefined): boolean {
+  return job !== undefined && isFanOut(job.handler);
+}
+
+async function leave(leaving: Leaving): Promise<void> {
+  const { coordinator, beats } = leaving;
+  // Until then, an item may trust.
+  await Promise.allSettled(beats.items);
+  await Promise.allSettled([beats.writing]);
+  if (!beats.exists) return;
+  await leaveBeats(coordinator, beats);
+  if (await isLast(leaving)) await handOn(leaving);
+}
+
+async function isLast({ beats, ask }: Leaving): Promise<boolean> {
+  return nobodyBeats(await listBeats(ask, beats), beats.token as Token);
+}
+
+/**
+ * Notes in the row that no instance works on its items. An item that finds the row leased does not begin to trust, so
+ * under the lease the heartbeats of all that trust are there to be seen.
+ */
+async function handOn(leaving: Leaving): Promise<void> {
+  const { coordinator, beats, remaining, ask } = leaving;
+  const { store } = coordinator;
+  const name = beats.job as JobName;
+  const seen = await ask((rows, signal) => rows.readRow(name, { signal }));
+  // On an available row, what was owed is written.
+  if (seen?.lease !== 'available') return;
+  const row = decodeRow(seen.metadata);
+  if (!isLeftToItems(row, beats)) return;
+  const lease = {
+    leaseId: coordinator.newId() as LeaseId,
+    leaseMs: store.limits.leaseMs.least,
+    etag: seen.etag,
+  };
+  const acquired = await acquire(coordinator, name, lease, remaining);
+  if (acquired === undefined) return;
+  const next = { ...row, owed: [], telling: [], itemsLeftAt: acquired.date };
+  if (await isLast(leaving)) await writeAtRest(coordinator, name, lease, next, remaining);
+  else await release(coordinator, name, lease, remaining);
+}
+
+/** The time limit of a release. */
+const GIVE_BACK_LIMIT_MS = 2_000;
+
+/**
+ * Releases an available row that was handed over and not claimed, so that others need not wait until its lease expires.
+ * The release carries the ETag from before the claim, so it fails once any claim has been made. An attempt that comes
+ * later finds its lease gone, and acquires it again if the row is unchanged. Decision 051. Decision 054. Decision 058.
+ *
+ * @throws StoreError when storage does not answer: the lease expires
+ */
+export async function giveBack(coordinator: Coordinator, name: JobName, handOver: HandOver): Promise<void> {
+  const { clock, handOvers } = coordinator;
+  if (handOver.lease !== 'available') return;
+  handOvers.givesBack(name, handOver);
+  const started = clock.monotonic();
+  const remaining = (): Millis => GIVE_BACK_LIMIT_MS - (clock.monotonic() - started);
+  const answer = release(coordinator, name, handOver, remaining);
+  const over = answer.then(ignore, ignore);
+  handOvers.releases.add(over);
+  try {
+    await answer;
+  } finally {
+    handOvers.releases.delete(over);
+  }
+}
+
+/** The caller of `giveBack` gets the error. */
+function ignore(): void {
+  return undefined;
+}
+
+/** Gives back all hand-overs of this process that it has not seen claimed. Never rejects, because leases expire. */
+export async function giveBackAll(coordinator: Coordinator): Promise<void> {
+  await Promise.allSettled(
+    coordinator.handOvers.all().map(([name, handOver]) => giveBack(coordinator, name, handOver)),
+  );
 }

@@ -1,4 +1,11 @@
-import type { Millis } from '../core/brand';
+import type { HeldRow } from './held';
+import { troubled, troubleOver } from './reachability';
+import { type LeaseStore, type ListedJob, StoreError } from '../lease/store';
+import { CALL_LIMIT_MS, within } from '../lease/deadline';
+import { decodeRow } from '../core/row';
+import { ForeignRecordError } from '../core/record';
+import { ForeignMetadataError } from '../core/metadata';
+import type { Millis, ETag, JobName } from '../core/brand';
 import { type Clock, sleep } from '../core/clock';
 import {
   type Group,
@@ -10,11 +17,17 @@ import {
   leave,
   rankOf,
   without,
+  EMPTY_GROUP,
+  ForeignGroupError,
+  type RowSight,
+  isOut,
+  readGroup,
+  storeGroup,
+  cameAt,
 } from '../core/group';
 import type { JobGroup } from '../core/job';
 import { compareRanks } from '../core/ranked-queue';
-import type { Report } from './coordinator';
-import { type GroupProcess, createDoor, idOf } from './group-door';
+import type { Report, Coordinator } from './coordinator';
 import type { Patience } from './concurrency-limit';
 
 /** Attempts that are due at the same instant ask within a few milliseconds: one write serves them, in their order. */
@@ -28,7 +41,7 @@ const FIRST_ANSWER_MS: Millis = 5_000;
 const LEAVES_WITHIN_MS: Millis = 2_000;
 
 /** One attempt that asks for a place in its group. */
-export interface Asker {
+interface Asker {
   readonly group: JobGroup;
   readonly member: WaitingMember;
   readonly report: Report;
@@ -45,7 +58,7 @@ interface Asking extends Asker {
 }
 
 /** The calls of one process for one group. All its attempts share them. Decision 074. */
-export interface Doorkeeper {
+interface Doorkeeper {
   /**
    * Waits for a place.
    *
@@ -59,7 +72,7 @@ export interface Doorkeeper {
 
 const doorkeepers = new WeakMap<object, Map<string, Doorkeeper>>();
 
-export function doorkeeperOf(surroundings: GroupProcess, group: string): Doorkeeper {
+function doorkeeperOf(surroundings: GroupProcess, group: string): Doorkeeper {
   const own = doorkeepers.get(surroundings) ?? new Map<string, Doorkeeper>();
   doorkeepers.set(surroundings, own);
   const doorkeeper = own.get(group) ?? createDoorkeeper(surroundings, group);
@@ -67,7 +80,7 @@ export function doorkeeperOf(surroundings: GroupProcess, group: string): Doorkee
   return doorkeeper;
 }
 
-export function createDoorkeeper(surroundings: GroupProcess, name: string): Doorkeeper {
+function createDoorkeeper(surroundings: GroupProcess, name: string): Doorkeeper {
   const { clock } = surroundings;
   const asking = new Map<string, Asking>();
   const leaving = new Map<string, Member>();
@@ -240,4 +253,168 @@ function askingOf(
 function blockersOf({ running, waiting }: Group, askers: readonly Asker[]): readonly Member[] {
   const places = Math.max(...askers.map(({ group }) => group.maxParallel));
   return [...running, ...inOrder(waiting).slice(0, places)];
+}
+
+/** How often the rows of those that are in the way are read: a holder may have died. */
+const CHECK_ROWS_EVERY_MS: Millis = 5_000;
+/** The rows of more jobs than this are read by one listing of all. */
+const ROWS_ONE_BY_ONE = 8;
+
+/** What a group needs of its process. */
+interface GroupProcess extends Pick<Coordinator, 'clock' | 'health' | 'serviceTime'> {
+  readonly store: Pick<LeaseStore, 'readGroup' | 'writeGroup' | 'list'>;
+}
+
+/** A group as this process saw it last. */
+interface Seen {
+  readonly group: Group;
+  /** Undefined: there is no such group in storage yet. */
+  readonly etag: ETag | undefined;
+}
+
+function idOf({ job, token }: Member): string {
+  return `${job} ${String(token)}`;
+}
+
+/** A group in storage, as one process reads and writes it. */
+interface Door {
+  /** Takes events about the group. */
+  report: Report | undefined;
+  /** What is known is enough for those that leave; those that ask read the group where others write it too. */
+  current(isAsked: boolean): Promise<{ readonly seen: Seen; readonly isRead: boolean }>;
+  /** False: another process has written the group since. */
+  write(next: Group, seen: Seen): Promise<boolean>;
+  /** The group is read the next time. */
+  forget(): void;
+  isOut(member: Member): boolean;
+  /** Returns whether one of them turns out to be out. */
+  checkRows(members: readonly Member[]): Promise<boolean>;
+  /** Whether a call that failed so is to be repeated. Otherwise it is a mistake of this program. */
+  isPassing(error: unknown): boolean;
+}
+
+export function createDoor(surroundings: GroupProcess, name: string): Door {
+  const { clock, store } = surroundings;
+  const calling = <T>(call: (signal: AbortSignal) => Promise<T>): Promise<T> => within(clock, CALL_LIMIT_MS, call);
+  const out = new Set<string>();
+  const trouble = `group ${name}`;
+  let known: Seen | undefined;
+  let lastEtag: ETag | undefined;
+  /** Another process wrote the group last time, so that what is known is probably old. */
+  let isShared = false;
+  let checkedRowsAt = -Infinity;
+  const door: Door = {
+    report: undefined,
+    async current(isAsked) {
+      if (known !== undefined && !(isShared && isAsked)) return { seen: known, isRead: false };
+      const found = await calling((signal) => store.readGroup(name, { signal }));
+      const seen = { group: found === undefined ? EMPTY_GROUP : readGroup(name, found.body), etag: found?.etag };
+      if (door.report !== undefined)
+        troubleOver(surroundings, trouble, `group "${name}" can be read again`, door.report);
+      isShared &&= seen.etag !== lastEtag;
+      known = seen;
+      lastEtag = seen.etag;
+      return { seen, isRead: true };
+    },
+    async write(next, { etag }) {
+      known = undefined;
+      const answer = await calling((signal) => store.writeGroup(name, storeGroup(next), etag, { signal }));
+      if (answer.kind === 'refused') {
+        isShared = true;
+        return false;
+      }
+      known = { group: next, etag: answer.etag };
+      lastEtag = answer.etag;
+      const members = new Set([...next.running, ...next.waiting].map(idOf));
+      for (const id of out) if (!members.has(id)) out.delete(id);
+      return true;
+    },
+    forget() {
+      known = undefined;
+    },
+    isOut: (member) => out.has(idOf(member)),
+    async checkRows(members) {
+      if (members.length === 0 || clock.monotonic() - checkedRowsAt < CHECK_ROWS_EVERY_MS) return false;
+      checkedRowsAt = clock.monotonic();
+      const jobs = await rowsOf(new Set(members.map(({ job }) => job)), store, calling);
+      const found = members.filter((member) => isOut(member, sightOf(jobs.get(member.job))));
+      for (const member of found) out.add(idOf(member));
+      return found.length > 0;
+    },
+    isPassing(error) {
+      known = undefined;
+      // The lease is renewed or lost by separate calls. While it holds, this one is repeated.
+      if (error instanceof StoreError) return true;
+      if (!(error instanceof ForeignGroupError) && !(error instanceof ForeignRecordError)) return false;
+      if (door.report !== undefined) troubled(surroundings, trouble, { reason: error.message }, door.report);
+      return true;
+    },
+  };
+  return door;
+}
+
+async function rowsOf(
+  names: ReadonlySet<JobName>,
+  store: Pick<LeaseStore, 'list'>,
+  calling: <T>(call: (signal: AbortSignal) => Promise<T>) => Promise<T>,
+): Promise<ReadonlyMap<JobName, ListedJob>> {
+  if (names.size > ROWS_ONE_BY_ONE) return (await calling((signal) => store.list({ signal }))).jobs;
+  const listings = await Promise.all([...names].map((job) => calling((signal) => store.list({ job, signal }))));
+  return new Map(listings.flatMap(({ jobs }) => [...jobs]));
+}
+
+function sightOf(listed: ListedJob | undefined): RowSight | undefined {
+  if (listed?.row === undefined) return undefined;
+  const { lease, metadata } = listed.row;
+  // The holder of a broken lease may still trust it. The row's next claim proves that it does not.
+  const isHeld = lease === 'leased' || lease === 'broken';
+  try {
+    return { isHeld, row: decodeRow(metadata), date: listed.date };
+  } catch (error) {
+    if (!(error instanceof ForeignMetadataError)) throw error;
+    return { isHeld, row: undefined, date: listed.date };
+  }
+}
+
+/** An attempt's place in the group of its job, if that has one. */
+export interface Membership {
+  /** Whether the attempt needs a place before its handler. */
+  readonly isNeeded: boolean;
+  /**
+   * Waits for a place, or keeps the one that the run has.
+   *
+   * @returns for how long it was waited; undefined once the signal is aborted or the patience is over
+   */
+  enter(patience: Patience): Promise<Millis | undefined>;
+  /** Gives back what the attempt has, once nothing of its run is at work. Never rejects. */
+  leave(): Promise<void>;
+}
+
+/** Of an attempt whose job has no group. */
+export const NO_MEMBERSHIP: Membership = { isNeeded: false, enter: async () => 0, leave: async () => undefined };
+
+/** @param mayHavePlace an earlier attempt of the run may have left its place to this one */
+export function membershipOf(held: HeldRow, mayHavePlace: boolean): Membership {
+  const { coordinator, job, row, key, report } = held;
+  const { name, group, kind, priority } = job.spec;
+  // A leader job's term would keep its place from all others: the jobs file may not say so.
+  if (group === undefined || row.run === undefined || kind === 'always') return NO_MEMBERSHIP;
+  const doorkeeper = doorkeeperOf(coordinator, group.name);
+  // Back-filled runs wait for all others.
+  const rank = row.run?.trigger === 'backfill' ? -1 : priority;
+  const member: WaitingMember = { job: name, token: row.token, key, priority: rank, came: cameAt(job.spec, row.run) };
+  let hasAsked = mayHavePlace;
+  let hasLeft: Promise<void> | undefined;
+  return {
+    isNeeded: true,
+    enter: (patience) => {
+      hasAsked = true;
+      return doorkeeper.enter({ group, member, report }, patience);
+    },
+    leave: () => {
+      if (!hasAsked) return Promise.resolve();
+      hasLeft ??= doorkeeper.leave(member);
+      return hasLeft;
+    },
+  };
 }

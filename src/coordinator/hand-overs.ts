@@ -1,4 +1,5 @@
-import type { JobName, LeaseId, Millis, Token } from '../core/brand';
+import type { Claim } from '../core/decide/situation';
+import type { JobName, LeaseId, Millis, Token, ETag } from '../core/brand';
 import { SLOW_CALL_MS } from '../core/early-claim';
 import type { Lease } from '../lease/acquire';
 import type { Metadata } from '../lease/store';
@@ -8,15 +9,21 @@ export const LATE_MS: Millis = 4_000;
 
 /** How many of the last hand-overs count. */
 const REMEMBERED = 20;
+
 /** Fewer show nothing. */
 const MEASURED = 5;
+
 /** This share of them took no longer than what counts, so that two outliers change nothing. */
 const SHARE = 0.9;
+
 /** For what varies, and for what comes between the claim and the handler. */
 const SPARE_FACTOR = 1.25;
+
 const SPARE_MS = 1_000;
+
 /** The shortest lease has some seconds left then. */
 const LATE_AT_MOST_MS = 10_000;
+
 /** The service's Date is cut to whole seconds. */
 const CUT_MS = 500;
 
@@ -185,4 +192,9 @@ function withSpare(times: readonly Millis[]): Millis | undefined {
   if (times.length < MEASURED) return undefined;
   const sorted = times.toSorted((a, b) => a - b);
   return (sorted[Math.floor(SHARE * (sorted.length - 1))] ?? 0) * SPARE_FACTOR + SPARE_MS;
+}
+
+/** Identifies the purpose of a hand-over: it stays the same until the due time, or the manual run, is claimed. */
+export function turnOf({ run }: Claim, etag: ETag): string {
+  return run.kind === 'known' ? run.key : `term after ${etag}`;
 }

@@ -25,7 +25,6 @@ import { type Moment, type Trust, elapsedSince, moment } from '../lease/trust';
 import type { Coordinator, Report, RunnableJob } from './coordinator';
 import { renewalAnswers, renewalEnded, renewalTroubled } from './reachability';
 import { lookAfterLost } from './lost-run';
-import type { Ask, RowWriter } from './row-writer';
 import {
   type MarkAnswer,
   type RunEnd,
@@ -37,6 +36,7 @@ import {
   suspend,
   writeMark,
 } from './settle';
+import type { Ask, RowWriter } from './row-writer';
 
 /**
  * The storage calls that the holder of a row may make at any time. Writes of rows and records, and calls for leases,

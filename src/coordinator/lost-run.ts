@@ -9,8 +9,8 @@ import { type ListedRow, StoreError } from '../lease/store';
 import { elapsedSince, moment } from '../lease/trust';
 import type { Coordinator, Report, RunnableJob } from './coordinator';
 import { readUnlessForeign } from './ledger';
-import type { Ask, RowWriter } from './row-writer';
 import { runKey, writeOutcomeUnknown } from './settle';
+import type { Ask, RowWriter } from './row-writer';
 
 const LIMIT_MS: Millis = 10_000;
 

@@ -1,10 +1,10 @@
-import type { EpochMs, ETag } from '../core/brand';
-import type { Claim } from '../core/decide/situation';
+import type { Coordinator, Report, RunnableJob } from './coordinator';
 import type { CoordinatorEvent } from '../core/event';
+import type { Claim } from '../core/decide/situation';
+import type { EpochMs, ETag } from '../core/brand';
 import { recordKey } from '../core/key';
 import type { Row } from '../core/row';
 import type { LeaseStore } from '../lease/store';
-import type { Coordinator, Report, RunnableJob } from './coordinator';
 
 /**
  * Asks storage until there is an answer, for as long as the lease is trusted.

@@ -22,8 +22,8 @@ import { PAST_ATTEMPTS, type Row, isOutcomeUnknown } from '../core/row';
 import { failuresAfter } from '../core/run';
 import { StoreError, StoreUnavailableError, type StoredRecord } from '../lease/store';
 import { readRecord, readUnlessForeign } from './ledger';
+import { ownNotices, tellCarried, tellOwed } from './tell';
 import type { RowWriter } from './row-writer';
-import { ownNotices, tellCarried, tellOwed } from './tell-owed';
 
 export type RunEnd = RecordedEnd;
 

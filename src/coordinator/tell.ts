@@ -1,10 +1,19 @@
+import type { RowWriter } from './row-writer';
+import { readUnlessForeign } from './ledger';
+import type { Row } from '../core/row';
+import type { LedgerRecord } from '../core/record';
+import type { OwedNotice } from '../core/owed-notice';
+import { runIdOf } from '../core/key';
+import { decodeControl, isPausedFor } from '../core/control';
+import { type Listed, listedNotice, toldAsOverdue } from '../core/notice-sweep';
+import { given } from '../core/given';
 import type { JobName, Millis } from '../core/brand';
-import { encodeDelivery, newDelivery, NOBODY, SEND_WITHIN_MS } from '../core/delivery';
-import { asciiJson } from '../core/metadata';
-import type { Notice } from '../core/notice';
+import { encodeDelivery, newDelivery, NOBODY, SEND_WITHIN_MS, type Delivery, decodeDelivery } from '../core/delivery';
+import { asciiJson, ifReadable } from '../core/metadata';
+import { type Notice, endNotice } from '../core/notice';
 import { redactNothing } from '../core/redact';
 import type { JobSpec, NotifySettings } from '../core/job';
-import type { NoticeStore } from '../lease/store';
+import type { NoticeStore, ListedNotice } from '../lease/store';
 import type { Coordinator, Report } from './coordinator';
 import type { PingKind } from './outlet';
 
@@ -94,4 +103,128 @@ function redacted({ redact = redactNothing }: Coordinator, notice: Notice): Noti
   if (notice.error === undefined) return notice;
   const [error = ''] = redact([notice.error], ERROR_LENGTH);
   return { ...notice, error };
+}
+
+const NOTICES_A_PAGE = 500;
+
+/** All stored notices, and what else lies among them: mostly one call. */
+export async function listNotices(
+  ask: <T>(call: (store: NoticeStore, signal: AbortSignal) => Promise<T>) => Promise<T>,
+): Promise<readonly ListedNotice[]> {
+  const found: ListedNotice[] = [];
+  let continuation: string | undefined;
+  do {
+    const request = { limit: NOTICES_A_PAGE, ...given({ continuation }) };
+    const page = await ask((store, signal) => store.listNotices(request, { signal }));
+    found.push(...page.notices);
+    continuation = page.continuation;
+  } while (continuation !== undefined);
+  return found;
+}
+
+/** The stored notices of one job. */
+export async function noticesOf(job: JobName, ask: Parameters<typeof listNotices>[0]): Promise<readonly Listed[]> {
+  const all = await listNotices(ask);
+  return all.flatMap((one) => readListed(one) ?? []).filter((one) => one.job === job);
+}
+
+/** Undefined: it is not a notice of a job. */
+export function readListed({ id, etag, metadata }: ListedNotice): Listed | undefined {
+  const delivery = readDelivery(metadata);
+  return delivery && listedNotice(id, etag, delivery);
+}
+
+export function readDelivery(metadata: ListedNotice['metadata']): Delivery | undefined {
+  // If something else wrote the blob, nothing depends on it.
+  return ifReadable(() => decodeDelivery(metadata));
+}
+
+/** A sweep may see that a job is overdue while a run of it ends, and tell so a little later. */
+const SOON_MS: Millis = 60_000;
+
+/** The notices about the row's own run, which its holder decides again. */
+export function ownNotices({ telling, run }: Row): readonly OwedNotice[] {
+  return telling.filter(({ of }) => of === run?.key);
+}
+
+/**
+ * Creates the notices about earlier runs that a dead holder left. That comes before the row's news, so that a row never
+ * owes more than the notices of one run.
+ */
+export async function tellCarried(writer: RowWriter): Promise<void> {
+  const { row } = writer;
+  const own = ownNotices(row);
+  await tellOwed(
+    writer,
+    row.telling.filter((owed) => !own.includes(owed)),
+    undefined,
+  );
+}
+
+/** Creates notices that the row owes. One that exists was created from the same row, so it stands. */
+export async function tellOwed(
+  writer: RowWriter,
+  telling: readonly OwedNotice[],
+  record: LedgerRecord | undefined,
+): Promise<void> {
+  const { coordinator, report, row, job, ask } = writer;
+  const { notify } = job.spec;
+  if (notify === undefined) return;
+  for (const owed of telling) {
+    if (owed.change === 'paused' && !(await wasPausedFor(writer, owed))) continue;
+    const isDoubtful = owed.change === 'failed' && mayBeOverdue(writer);
+    if (isDoubtful && (await overdueNotice(writer)) !== undefined) continue;
+    const isOwn = record !== undefined && owed.of === row.run?.key;
+    const known = isOwn ? record : await detailsOf(writer, owed);
+    const notice = endNotice(job.spec, owed, known);
+    await tell(coordinator, report, ask, { notify, notice, ...(isDoubtful && { isNews: () => isNews(writer) }) });
+  }
+}
+
+/**
+ * Whether a sweep may have told, or may tell by now, that the job has no success. Only then does the beginning of an
+ * incident need listings.
+ */
+function mayBeOverdue({ coordinator, job, row }: RowWriter): boolean {
+  const { alertAfterMs } = job.spec;
+  return alertAfterMs !== undefined && coordinator.serviceTime.now() - row.lastGoodAt > alertAfterMs - SOON_MS;
+}
+
+/** The notice by which the receivers know, or will know, that the job has no success. */
+async function overdueNotice({ job, row, ask }: RowWriter): Promise<Listed | undefined> {
+  const { name, notify } = job.spec;
+  return notify && toldAsOverdue(notify, await noticesOf(name, ask), row.lastGoodAt);
+}
+
+/**
+ * Whether no sweep has told, in the same moment, that the job is overdue. What no process has begun to send gives way,
+ * by one write that also decides against the sweep. Decision 092.
+ */
+async function isNews(writer: RowWriter): Promise<boolean> {
+  for (;;) {
+    const overdue = await overdueNotice(writer);
+    if (overdue === undefined) return true;
+    const { id, etag, delivery } = overdue;
+    if (delivery.by !== NOBODY) return false;
+    const { ask, coordinator } = writer;
+    const withdrawn = encodeDelivery({ ...delivery, to: [], doneAt: coordinator.serviceTime.now() });
+    const answer = await ask((store, signal) => store.writeNotice(id, withdrawn, etag, { signal }));
+    if (answer.kind === 'refused') continue;
+    await ask((store, signal) => store.deleteNotice(id, { signal }));
+    return true;
+  }
+}
+
+/** The record of a run whose holder died before its notice. Without it, the notice has fewer details. */
+async function detailsOf({ job, ask }: RowWriter, { of }: OwedNotice): Promise<LedgerRecord | undefined> {
+  const found = await ask((store, signal) => readUnlessForeign(store, job.spec.name, of, signal));
+  return found === 'foreign' || found?.record.state !== 'final' ? undefined : found.record;
+}
+
+/** Whether this run's end has paused the job. It may have been paused before, or the control had no room. */
+async function wasPausedFor({ job, ask }: RowWriter, { of }: OwedNotice): Promise<boolean> {
+  const { name } = job.spec;
+  const { control } = await ask((store, signal) => store.readControl(name, { signal }));
+  if (control === undefined) return false;
+  return ifReadable(() => isPausedFor(decodeControl(control.metadata), runIdOf(name, of))) ?? false;
 }

@@ -1,7 +1,7 @@
 import type { EpochMs, ETag, JobName, LeaseId, Millis, Token } from '../core/brand';
 import type { Clock } from '../core/clock';
 import { marginOf } from '../core/job';
-import { MetadataReader, isoOrUndefined, writeMetadata } from '../core/metadata';
+import { type RecordOf, decodeFields, encodeFields, instantIn, optional, textIn, wholeIn } from '../core/metadata';
 import { type Lease, acquire } from '../lease/acquire';
 import { CALL_LIMIT_MS, untilAnswered, within } from '../lease/deadline';
 import { type ListedRow, type Metadata, type RowStore, StoreError, StoreUnavailableError } from '../lease/store';
@@ -174,31 +174,26 @@ export async function release(
   }
 }
 
-/** An election's row: the metadata of `elections/<name>/lease`, which only the lease holder writes. */
-export interface ElectionRow {
-  readonly token: Token;
+const ELECTION = {
+  token: wholeIn<Token>('token'),
   /** The leader of the last term; undefined before the first term. */
-  readonly leader?: string | undefined;
+  leader: optional(textIn('leader')),
   /** The service's Date of the acquisition at the start of the last term. */
-  readonly since?: EpochMs | undefined;
+  since: optional(instantIn('since')),
   /** The id of the last term. A candidate whose answer was lost recognises its own write by it. */
-  readonly term?: string | undefined;
+  term: optional(textIn('term')),
   /** The length of the last leader's lease, for candidates with another length. */
-  readonly leaseMs?: Millis | undefined;
-}
+  leaseMs: optional(wholeIn('lease')),
+};
 
-export function encodeElectionRow({ token, leader, since, term, leaseMs }: ElectionRow): Metadata {
-  return writeMetadata({ token, leader, since: isoOrUndefined(since), term, lease: leaseMs });
+/** An election's row: the metadata of `elections/<name>/lease`, which only the lease holder writes. */
+export type ElectionRow = Partial<RecordOf<typeof ELECTION>> & { readonly token: Token };
+
+export function encodeElectionRow(row: ElectionRow): Metadata {
+  return encodeFields<ElectionRow>(ELECTION, row);
 }
 
 /** @throws ForeignMetadataError if something else has written the row */
 export function decodeElectionRow(metadata: Metadata): ElectionRow {
-  const read = new MetadataReader(metadata);
-  return {
-    token: read.whole('token') as Token,
-    leader: read.optionalText('leader'),
-    since: read.optionalInstant('since'),
-    term: read.optionalText('term'),
-    leaseMs: read.optionalWhole('lease'),
-  };
+  return decodeFields<ElectionRow>(ELECTION, metadata);
 }

@@ -1,7 +1,7 @@
 import { promisify } from 'node:util';
 import { constants, gunzipSync, gzip } from 'node:zlib';
 import type { HttpHandler, HttpMethod, HttpRequest, HttpResponseInit, InvocationContext } from '@azure/functions';
-import { plainPath } from '../core/plain-path';
+import { plainPath } from '../core/http-request';
 import type { Poked } from '../core/poked';
 import type { Dashboard } from '../dashboard/files';
 import type { Environment } from './app-settings';

@@ -6,7 +6,7 @@ import { loadedOnce } from '../core/loaded-once';
 import { isObject, parsedJson } from '../core/metadata';
 import type { Environment } from './app-settings';
 import { secretSetting, SettingError } from './settings';
-import type { CallHandler } from '../handler/call-handler';
+import type { CallHandler } from '../handler/handlers';
 import { type Format, FORMATS, type Receiver } from '../notices/formats';
 import {
   type AllowedHost,

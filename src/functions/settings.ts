@@ -8,7 +8,7 @@ import { isObject } from '../core/metadata';
 import { compileSchedule } from '../core/schedule/compile';
 import { parseSchedule } from '../core/schedule/parse';
 import { zoneOf } from '../core/schedule/zone';
-import { ncrontabFields } from '../import/ncrontab-fields';
+import { ncrontabFields } from '../import/cron-field';
 import type { Environment } from './app-settings';
 import { CONTAINER_NAME_RULE, isContainerName, isReference, REFERENCE_REMEDY } from '../stores/open';
 

@@ -1,6 +1,6 @@
 import { given } from '../core/given';
 import { isObject, parsedJson } from '../core/metadata';
-import { type Header, isSameOrigin } from '../core/same-origin';
+import { type Header, isSameOrigin } from '../core/http-request';
 import { brief, oneLine } from '../core/text';
 import { RequestError } from './problem';
 import { type ApiKey, keyOf, sameSecret } from './keys';

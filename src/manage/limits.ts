@@ -1,7 +1,7 @@
 import { isIPv6 } from 'node:net';
 import type { Millis } from '../core/brand';
 import { type Clock, sleep } from '../core/clock';
-import type { Header } from '../core/same-origin';
+import type { Header } from '../core/http-request';
 import type { LeaseStore } from '../lease/store';
 import type { Caller } from './access';
 import { RequestError } from './problem';

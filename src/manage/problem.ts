@@ -1,4 +1,4 @@
-import { ContinuationError } from '../lease/merged';
+import { ContinuationError } from '../lease/dealt-store';
 import { StoreDeniedError, StoreError } from '../lease/store';
 import { ForeignMetadataError } from '../core/metadata';
 import { ForeignRecordError } from '../core/record';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../core/clock';
-import { plainPath } from '../core/plain-path';
+import { plainPath } from '../core/http-request';
 import type { Poked } from '../core/poked';
 import { oneLine } from '../core/text';
 import { within } from '../lease/deadline';

@@ -2,11 +2,10 @@ import type { Millis } from '../core/brand';
 import type { RecordedError } from '../core/recorded-error';
 import { backoff } from '../core/run';
 import { callBounded, createAborter, timeoutAfter } from '../coordinator/bounded';
-import { callHandler } from '../coordinator/attempt/call-handler';
-import { describeError } from '../coordinator/attempt/describe-error';
+import { callHandler, describeError } from '../coordinator/attempt/call-handler';
 import type { FanOutHandler, ItemOutcome } from '../handler/define-fan-out';
 import { NO_LOG } from '../coordinator/attempt/attempt-log';
-import { type HandlerCall, reportProgress } from '../coordinator/attempt/run-handler';
+import type { HandlerCall } from '../coordinator/attempt/run-handler';
 import { checkPlan } from '../coordinator/attempt/fan-out';
 import { itemContext } from '../coordinator/attempt/item';
 import { type Bench, type JobTest, type JobTestOptions, callAttempt, conclude, finish, testBench } from './run-job';
@@ -94,10 +93,10 @@ async function callItem(
   const limit: Millis = handler.policy.itemTimeoutMs ?? spec.timeoutMs ?? Infinity;
   const { stallAfterMs, graceMs } = spec;
   const bounds = { what, ends: timeoutAfter(limit, what), stallAfterMs, graceMs };
-  const call = callBounded(clock, aborter, bounds, (progress) => {
+  const call = callBounded(clock, aborter, bounds, (alive) => {
     const id = { key: held.key, index, attempt: number };
-    const said = { progress: reportProgress(NO_LOG, progress), log: NO_LOG };
-    const context = itemContext(spec.name, id, { aborter, fence, ...said }, { report, redact: undefined });
+    const parts = { aborter, fence, log: NO_LOG, alive };
+    const context = itemContext(spec.name, id, parts, { report, redact: undefined });
     return callHandler(spec.name, fence, () => handler.each(context, item as never, input as never));
   });
   await clock.advance(0);

@@ -12,7 +12,7 @@ import { type Coordinator, type Report, type RunnableJob, createCoordinator } fr
 import type { FanOutHandler } from '../handler/define-fan-out';
 import { type Aborter, createAborter } from '../coordinator/bounded';
 import { type AttemptLog, NO_LOG } from '../coordinator/attempt/attempt-log';
-import { NO_MEMBERSHIP } from '../coordinator/attempt/membership';
+import { NO_MEMBERSHIP } from '../coordinator/groups';
 import { type HandlerCall, runHandler } from '../coordinator/attempt/run-handler';
 import type { OrchestrationHandler } from '../handler/define-orchestration';
 import type { JobContext, JobHandler } from '../handler/handler';
@@ -212,14 +212,13 @@ async function hold(
 }
 
 export function callAttempt(bench: Bench, call: (context: JobContext) => unknown): Promise<HandlerCall> {
-  const attempted = {
+  const attempt = {
     ...bench,
     membership: NO_MEMBERSHIP,
     span: UNTRACED,
-    onControl: () => undefined,
-    lastControl: () => undefined,
+    controls: { last: undefined, saw: () => undefined },
   };
-  return runHandler(bench.held, attempted, call);
+  return runHandler(attempt, call);
 }
 
 /** Moves the clock by `takeWait`, and after an abort through the grace, until the handler ends. */

@@ -1,8 +1,8 @@
 import { accessSync, constants, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { createGate } from '../../src/coordinator/gate';
-import { startGuard } from '../../src/local/cluster/guard';
+import { createGate } from '../../src/coordinator/concurrency-limit';
+import { startGuard } from '../../src/local/cluster/child';
 import { runScenario } from './run';
 import type { Row } from './row';
 import type { Scenario } from './scenario';

@@ -1,7 +1,7 @@
 import { type CallMeans, runCall } from '../../src/call/call';
 import type { CallSpec } from '../../src/core/call';
 import { sleep } from '../../src/core/clock';
-import type { CallHandler } from '../../src/handler/call-handler';
+import type { CallHandler } from '../../src/handler/handlers';
 import type { Answer, Asked } from '../../src/notices/request';
 import type { Instance } from './rival-ticks';
 

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { dispatch, runTogether } from '../../src/coordinator/attempt/together';
 import { type Hub, type Report, createCoordinator } from '../../src/coordinator/coordinator';
-import { Load } from '../../src/coordinator/load';
+import { Load } from '../../src/coordinator/health';
 import type { ActivityInput } from '../../src/coordinator/message';
 import { createTicker } from '../../src/coordinator/tick/tick';
 import type { JobSpec } from '../../src/core/job';

@@ -14,7 +14,7 @@ import {
   type Settings,
   createCoordinator,
 } from '../../src/coordinator/coordinator';
-import { Load } from '../../src/coordinator/load';
+import { Load } from '../../src/coordinator/health';
 import { drain } from '../../src/coordinator/drain';
 import type { Outlet } from '../../src/coordinator/outlet';
 import type { JobContext, JobHandler } from '../../src/handler/handler';

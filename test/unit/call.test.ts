@@ -1,9 +1,8 @@
 import { createServer } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import { type CallMeans, runCall } from '../../src/call/call';
-import { hiding } from '../../src/call/hide';
+import { type CallMeans, runCall, hiding } from '../../src/call/call';
 import type { CallSpec, RequestOutcome } from '../../src/core/call';
-import { CallError } from '../../src/handler/call-handler';
+import { CallError } from '../../src/handler/handlers';
 import { AttemptAbortedError, type JobContext } from '../../src/handler/handler';
 import type { Guard } from '../../src/notices/guard';
 import { StaleLeaderError } from '../../src/lease/fence';

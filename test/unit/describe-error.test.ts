@@ -1,7 +1,6 @@
 import { createServer } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { callHandler } from '../../src/coordinator/attempt/call-handler';
-import { describeError } from '../../src/coordinator/attempt/describe-error';
+import { callHandler, describeError } from '../../src/coordinator/attempt/call-handler';
 import type { JobName } from '../../src/core/brand';
 import { type LedgerRecord, parseRecord, storeRecord } from '../../src/core/record';
 import { recordKey } from '../../src/core/key';

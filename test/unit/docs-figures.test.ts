@@ -179,7 +179,7 @@ const QUOTES: Readonly<Record<string, readonly Quote[]>> = {
     ['the next 24 hours', 24 * 3_600 * SECOND],
     ['filled within 2 s', of('coordinator/groups', 'READ_AGAIN_MS.most')],
     ['for up to 20 s', CHECK_TRUSTS],
-    ['the last 128 KB', of('core/log-buffer', 'ATTEMPT_LOG.bytes')],
+    ['the last 128 KB', of('core/log-entry', 'ATTEMPT_LOG.bytes')],
     ['up to 16 KB and ends within 2 s', of('coordinator/attempt/attempt-log', 'RECORD_BYTES'), FLUSH],
     ['one every 2 s', FLUSH],
   ],

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { JobName } from '../../src/core/brand';
 import { runIdOf, recordKey } from '../../src/core/key';
 import { lostAttempt } from '../../src/core/row';
-import { decidedAt } from '../../src/coordinator/attempt/wait-for-due';
+import { decidedAt } from '../../src/coordinator/attempt/waits';
 import { pauseJob, stillRuns } from '../../src/operator/operations/pause';
 import { StoreUnavailableError } from '../../src/lease/store';
 import { firstInstance } from '../support/by-hand';

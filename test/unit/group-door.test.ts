@@ -3,7 +3,7 @@ import type { ETag, JobName, LeaseId } from '../../src/core/brand';
 import { EMPTY_GROUP, type Group, enter, isOut } from '../../src/core/group';
 import { recordKey } from '../../src/core/key';
 import { encodeRow } from '../../src/core/row';
-import { createDoor } from '../../src/coordinator/group-door';
+import { createDoor } from '../../src/coordinator/groups';
 import { memoryService } from '../../src/stores/memory/store';
 import { calibration, cpuTime } from '../support/cpu';
 import { jobSpec } from '../support/job';

@@ -6,7 +6,7 @@ import type { Claim } from '../../src/core/decide/situation';
 import { decide } from '../../src/core/decide/decide';
 import { decodeRow } from '../../src/core/row';
 import { handOver } from '../../src/coordinator/tick/race';
-import { giveBack, giveBackAll } from '../../src/coordinator/give-back';
+import { giveBack, giveBackAll } from '../../src/coordinator/drain';
 import type { Hub } from '../../src/coordinator/coordinator';
 import type { JobContext } from '../../src/handler/handler';
 import type { AttemptInput } from '../../src/coordinator/message';

@@ -1,6 +1,7 @@
 import type { HttpRequest, InvocationContext } from '@azure/functions';
 import { describe, expect, it } from 'vitest';
-import { type Coordinator, Health } from '../../src/coordinator/coordinator';
+import type { Coordinator } from '../../src/coordinator/coordinator';
+import { Health } from '../../src/coordinator/health';
 import { healthCheck, readiness } from '../../src/functions/health';
 import { hubAdvice } from '../../src/functions/host-advice';
 import { encodePresence } from '../../src/core/presence';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Load } from '../../src/coordinator/load';
+import { Load } from '../../src/coordinator/health';
 import { decodePresence } from '../../src/core/presence';
 import { jobSpec } from '../support/job';
 import { rivalTicks } from '../support/rival-ticks';

@@ -2,7 +2,7 @@ import type { AddressInfo } from 'node:net';
 import type http from 'node:http';
 import type { DurableClient } from 'durable-functions';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { orchestrationWatch } from '../../src/coordinator/tick/orchestrations';
+import { OrchestrationWatch } from '../../src/coordinator/tick/orchestrations';
 import { type Report, createCoordinator } from '../../src/coordinator/coordinator';
 import { beatPiece, progressIn } from '../../src/core/fan-out';
 import { recordKey } from '../../src/core/key';
@@ -10,8 +10,7 @@ import { instanceIdOf } from '../../src/core/orchestration';
 import { encodeRow, newRow } from '../../src/core/row';
 import { durableHub } from '../../src/functions/hub';
 import { defineOrchestration } from '../../src/handler/define-orchestration';
-import { durableClientInput } from '../../src/local/durable/client-input';
-import { serveHub } from '../../src/local/durable/management';
+import { durableClientInput, serveHub } from '../../src/local/durable/management';
 import { listen } from '../../src/local/host/http-server';
 import { memoryService } from '../../src/stores/memory/store';
 import { systemClock } from '../../src/system-clock';
@@ -84,7 +83,7 @@ it('lists the hub once for a thousand running orchestrations, and beats for each
     jobs: new Map(specs.map((spec) => [spec.name, { spec, handler, input: undefined }])),
     settings: { lookAheadMs: 5_000, sweepIntervalMs: 60_000, functionTimeoutMs: 1_800_000 },
   });
-  const watch = orchestrationWatch(coordinator);
+  const watch = new OrchestrationWatch(coordinator);
   const listing = await store.list();
   asked.length = 0;
   const startedAt = performance.now();

@@ -5,7 +5,7 @@ import { type Control, NO_CONTROL, decodeControl } from '../../src/core/control'
 import type { CoordinatorEvent } from '../../src/core/event';
 import { recordKey } from '../../src/core/key';
 import { mentionOf, overdueBy } from '../../src/core/overdue';
-import { overdueWatch } from '../../src/coordinator/tick/overdue';
+import { overdueWatch } from '../../src/coordinator/tick/notice-watch';
 import { NonRetryableError } from '../../src/handler/handler';
 import { humanPrinter, jsonPrinter } from '../../src/cli/dev/print';
 import { StoreUnavailableError } from '../../src/lease/store';

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { ETag, JobName, Millis } from '../../src/core/brand';
 import { defineJob } from '../../src/handler/handler';
-import { type Coordinator, Health, type Report } from '../../src/coordinator/coordinator';
+import type { Coordinator, Report } from '../../src/coordinator/coordinator';
+import { Health } from '../../src/coordinator/health';
 import { recordPurger } from '../../src/coordinator/tick/purge-records';
 import {
   type LeaseStore,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { JobName } from '../../src/core/brand';
-import { LINE_CHARACTERS } from '../../src/core/log-buffer';
-import { describeError } from '../../src/coordinator/attempt/describe-error';
+import { LINE_CHARACTERS } from '../../src/core/log-entry';
+import { describeError } from '../../src/coordinator/attempt/call-handler';
 import { keepEndOf, keptPiece } from '../../src/coordinator/kept-end';
 import { type OrchestrationEnd, parseOrchestrationEnd } from '../../src/core/orchestration';
 import { OVERLAP, redactJson } from '../../src/core/redact';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { JobName } from '../../src/core/brand';
-import { giveBackAll } from '../../src/coordinator/give-back';
+import { giveBackAll } from '../../src/coordinator/drain';
 import { StoreUnavailableError } from '../../src/lease/store';
 import { listedRow } from '../support/by-hand';
 import { interceptStore } from '../support/intercept';

@@ -6,12 +6,11 @@ import { marginOf } from '../../src/core/job';
 import { recordKey } from '../../src/core/key';
 import { decodeRow, encodeRow } from '../../src/core/row';
 import { Board } from '../../src/coordinator/tick/board';
-import { hubWatch } from '../../src/coordinator/tick/hub-watch';
+import { HubWatch } from '../../src/coordinator/tick/hub-watch';
 import type { DecideState } from '../../src/coordinator/decide-row';
 import type { Hub } from '../../src/coordinator/coordinator';
-import { readAndDecide } from '../../src/coordinator/tick/read-and-decide';
-import { backfillWatch } from '../../src/coordinator/backfills';
-import { requiredWatch } from '../../src/coordinator/required';
+import { readAndDecide } from '../../src/coordinator/tick/decide-on';
+import { requiredWatch, backfillWatch } from '../../src/coordinator/ledger-watch';
 import { createTicker } from '../../src/coordinator/tick/tick';
 import type { LeaseStore } from '../../src/lease/store';
 import { listedRow, quietHub, runnableJob, withoutTicks } from '../support/by-hand';
@@ -151,7 +150,7 @@ describe('a hand-over', () => {
   it('is not doubted for a listing from before it', async () => {
     const sim = rivalTicks({ jobs: [jobSpec('a', '@hourly')] });
     const { coordinator, report } = await withoutTicks(sim);
-    const watch = hubWatch(coordinator);
+    const watch = new HubWatch(coordinator);
     const proven = watch.prove(quietHub, () => 10_000, new AbortController().signal, report);
     await sim.clock.advance(1_000);
     expect(await proven).toBe(true);
@@ -186,7 +185,7 @@ describe('a hand-over', () => {
   ])('followed by %s', async (_, metadata, mayRace) => {
     const sim = rivalTicks({ jobs: [jobSpec('a', '@hourly')] });
     const { coordinator, report } = await withoutTicks(sim);
-    const watch = hubWatch(coordinator);
+    const watch = new HubWatch(coordinator);
     const proven = watch.prove(quietHub, () => 10_000, new AbortController().signal, report);
     await sim.clock.advance(1_000);
     await proven;

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { CoordinatorEvent } from '../../src/core/event';
 import type { JobName } from '../../src/core/brand';
 import type { Coordinator, Report, RunnableJob } from '../../src/coordinator/coordinator';
-import { hubWatch } from '../../src/coordinator/tick/hub-watch';
+import { HubWatch } from '../../src/coordinator/tick/hub-watch';
 import { announcer } from '../../src/coordinator/tick/presence';
 import { storageTroubled } from '../../src/coordinator/reachability';
 import { StoreUnavailableError } from '../../src/lease/store';
@@ -109,7 +109,7 @@ describe('trouble that lasts', () => {
 
   it('is said once of a task hub that takes none of the orchestrations of many jobs', async () => {
     const { sim, coordinator } = await start();
-    const watch = hubWatch(coordinator);
+    const watch = new HubWatch(coordinator);
     for (const job of ['a', 'b', 'c']) {
       const cause = new Error('503');
       const error = new Error(`orchestration ${job}-20260101T000000Z could not be started: 503`, { cause });

@@ -1,14 +1,24 @@
+import type { Trust } from '../../lease/trust';
+import type { LogStore } from '../../lease/store';
 import { format } from 'node:util';
-import type { Millis } from '../../core/brand';
+import type { Millis, JobName } from '../../core/brand';
 import { sleep } from '../../core/clock';
-import { type LogLimits, type Speaker, createLogBuffer, linesOf, redactNote } from '../../core/log-buffer';
-import { type LogEntry, type LogLevel, type Progress, storeEntries } from '../../core/log-entry';
+import {
+  type LogLimits,
+  type Speaker,
+  type LogEntry,
+  type LogLevel,
+  type Progress,
+  createLogBuffer,
+  linesOf,
+  redactNote,
+  storeEntries,
+} from '../../core/log-entry';
 import type { RecordedEnd } from '../../core/record';
 import { runIdOf } from '../../core/key';
 import { redactNothing } from '../../core/redact';
-import { CALL_LIMIT_MS } from '../../lease/deadline';
+import { CALL_LIMIT_MS, within } from '../../lease/deadline';
 import type { Coordinator, Report } from '../coordinator';
-import { type LogPlace, createLogWriter } from './log-writer';
 
 /** A line waits this long, so that lines that follow each other closely go by one call. Decision 098. */
 const FLUSH_AFTER_MS: Millis = 2_000;
@@ -26,8 +36,100 @@ const RECORD_BYTES = 16 * 1024;
 /** A warning follows so many failures in a row: some 15 s. */
 const WARN_AFTER = 3;
 
+/** One log, and who may write it for how long. Decision 097. */
+interface LogPlace {
+  readonly coordinator: Pick<Coordinator, 'clock'> & {
+    readonly store: Pick<LogStore, 'createLog' | 'appendLog' | 'readLog'>;
+  };
+  readonly trust: Pick<Trust, 'remaining'>;
+  readonly job: JobName;
+  /** The key of the run. */
+  readonly key: string;
+  /** The name of the log, which has no other writer. Asked for once, when there is something to write. */
+  readonly name: () => string;
+}
+
+/** Another writer's text is in the log. */
+class ForeignLogError extends Error {
+  override readonly name = 'ForeignLogError';
+}
+
+/** Appends entries to a log, each once, whatever answers are lost. */
+class LogWriter {
+  readonly #place: LogPlace;
+  /** It is sent with the same text at the same place until it is known to be there. */
+  #batch: { readonly entries: readonly LogEntry[]; readonly text: string } | undefined;
+  #log: string | undefined;
+  #isCreated = false;
+  #bytes = 0;
+  /** Calls in a row that failed. */
+  failures = 0;
+  /** Why the last write failed. */
+  problem: unknown;
+
+  constructor(place: LogPlace) {
+    this.#place = place;
+  }
+
+  /** Entries that were sent, or are being sent, and are not known to be written. */
+  get unsure(): readonly LogEntry[] {
+    return this.#batch?.entries ?? [];
+  }
+
+  /** The log may exist. */
+  get hasBegun(): boolean {
+    return this.#log !== undefined;
+  }
+
+  /**
+   * Writes what is unsure, or else what `take` returns. Never rejects. Calls must not overlap.
+   *
+   * @param limit of each storage call
+   * @returns whether something was written
+   */
+  async write(take: () => readonly LogEntry[], limit: Millis): Promise<boolean> {
+    if (this.#place.trust.remaining() <= 0 || this.problem instanceof ForeignLogError) return false;
+    try {
+      if (this.#batch === undefined) {
+        const entries = take();
+        if (entries.length === 0) return false;
+        this.#batch = { entries, text: storeEntries(entries) };
+      }
+      await this.#append(this.#batch.text, limit);
+    } catch (error) {
+      // Of any kind: a log must not fail its run. The caller reports the problem.
+      this.problem = error;
+      this.failures += 1;
+      return false;
+    }
+    this.#batch = undefined;
+    this.failures = 0;
+    return true;
+  }
+
+  async #append(text: string, limit: Millis): Promise<void> {
+    const { coordinator, trust, job, key, name } = this.#place;
+    const { clock, store } = coordinator;
+    const log = (this.#log ??= name());
+    const call = <T>(send: (signal: AbortSignal) => Promise<T>): Promise<T> =>
+      within(clock, Math.min(limit, CALL_LIMIT_MS, trust.remaining()), send);
+    if (!this.#isCreated) {
+      // It exists if the answer to an earlier call was lost.
+      await call((signal) => store.createLog(job, key, log, { signal }));
+      this.#isCreated = true;
+    }
+    const at = this.#bytes;
+    if ((await call((signal) => store.appendLog(job, key, log, { text, at }, { signal }))) === 'refused') {
+      const range = { from: at, limit: text.length };
+      const found = await call((signal) => store.readLog(job, key, log, range, { signal }));
+      if (found !== text) throw new ForeignLogError(`log ${log} of run ${key} contains text of another writer`);
+    }
+    this.#bytes += text.length;
+  }
+}
+
 /** What a record keeps of what was said. */
-export type Said = Pick<RecordedEnd, 'progress' | 'log'>;
+type Said = Pick<RecordedEnd, 'progress' | 'log'>;
 
 /**
  * What an attempt, or one call of an item, says. Nothing here rejects, and nothing keeps the handler waiting. An attempt
@@ -69,7 +171,7 @@ export function createAttemptLog(saying: Saying): AttemptLog {
   const { speaker, limits, trust } = saying;
   const { clock, serviceTime, redact = redactNothing } = saying.coordinator;
   const buffer = createLogBuffer(speaker, limits);
-  const writer = createLogWriter(saying);
+  const writer = new LogWriter(saying);
   const warn = warnOnce(saying);
   /** What the buffer had at the end, and the writer has not taken yet. */
   const rest: LogEntry[] = [];

@@ -1,13 +1,14 @@
-import { type AttemptLoss, lossNote, lossReason, storeLoss } from '../../core/attempt-loss';
+import { type AttemptLoss, lossNote, lossReason, storeLoss } from '../../core/past-attempt';
 import type { JobName, LeaseId, Millis } from '../../core/brand';
 import { ITEMS_MARGIN_MS } from '../../core/fan-out';
 import { given } from '../../core/given';
 import { itemTable } from '../../core/item-table';
-import { ATTEMPT_LOG } from '../../core/log-buffer';
+import { ATTEMPT_LOG } from '../../core/log-entry';
 import { orchestrationIn } from '../../core/orchestration';
 import { type Trigger, hasRun } from '../../core/outcome';
 import { type AttemptRecord, type LedgerRecord, attemptHistory, tookMs } from '../../core/record';
 import { errorTrace, mapTexts } from '../../core/recorded-error';
+import type { Row } from '../../core/row';
 import { type RunStep, afterAttempt } from '../../core/run';
 import { isCall, isOrchestration } from '../../handler/handlers';
 import { CALL_LIMIT_MS, within } from '../../lease/deadline';
@@ -26,18 +27,19 @@ import {
   packAttempts,
   packRow,
   unpackAttempts,
+  unpackRow,
 } from '../message';
 import type { RunEnd, StartedAttempt } from '../settle';
-import type { Span } from '../telemetry';
+import { type ClaimResult, type Span, UNTRACED } from '../telemetry';
 import { ping, untilSent } from '../tell';
 import { type AttemptLog, NO_LOG, createAttemptLog } from './attempt-log';
 import { type Claimed, claimAttempt, earlyBy } from './claim';
 import { type Left, type Stage, leftoversOf } from './fan-out';
-import { membershipOf } from './membership';
+import { membershipOf } from '../groups';
 import { keepEnd, untilOthersStopped } from './orchestration';
 import { type End, perform, performEnd, waitsForOthers } from './perform';
 import { type HandlerCall, watchForCancel } from './run-handler';
-import { type AttemptTrace, traceAttempt } from './trace-attempt';
+import type { Attempt } from './waits';
 
 /** The orchestration's input holds at most this many earlier attempts, their errors cut shorter than in the ledger. */
 const KNOWN_ATTEMPTS = 100;
@@ -68,15 +70,49 @@ async function claimAndRun(
   aborter: Aborter,
   report: Report,
 ): Promise<AttemptResult> {
-  const trace = traceAttempt(coordinator, input, report);
+  const span = beginSpan(coordinator, input, report);
   let result: AttemptResult | 'error' = 'error';
+  let row: Row | undefined;
   try {
-    const claimed = await trace.claiming(claimOrLose(coordinator, input, report));
-    result =
-      typeof claimed === 'string' ? { kind: 'lost', why: claimed } : await runClaimed(claimed, input, aborter, trace);
-    return result;
+    const claimed = await claimOrLose(coordinator, input, report, span);
+    if (typeof claimed === 'string') return (result = { kind: 'lost', why: claimed });
+    ({ row } = claimed.held);
+    return (result = await runClaimed(claimed, input, aborter, span));
   } finally {
-    trace.end(result);
+    const name = resultOf(result);
+    const isError = name === 'error' || FAILED.has(name);
+    span.end({ result: name, isError, ...(row && { attempt: row.attempt, token: row.token }) });
+  }
+}
+
+/** The attempt's span, from the arrival of its message, which is not even read if nothing is traced. */
+function beginSpan({ telemetry, jobs }: Coordinator, input: ClaimInput, { invocation }: Report): Span {
+  const job = jobs.get(input.job as JobName)?.spec;
+  const key = telemetry === undefined || job === undefined ? undefined : unpackRow(input.row).run?.key;
+  if (telemetry === undefined || job === undefined || key === undefined) return UNTRACED;
+  const run = { job, key };
+  if (input.kind === 'handedOver' && input.sent !== undefined) telemetry.arrived(run, input.sent);
+  return telemetry.begin('attempt', run, { invocation });
+}
+
+const FAILED: ReadonlySet<string> = new Set(['failed', 'timedOut', 'stalled', 'retrying']);
+
+function resultOf(result: AttemptResult | 'error'): string {
+  if (result === 'error') return result;
+  switch (result.kind) {
+    case 'ended': {
+      const { outcome } = result.record;
+      return hasRun(outcome) ? outcome : 'notRun';
+    }
+    case 'again':
+      return 'retrying';
+    case 'fanOut':
+    case 'orchestrate':
+      return 'planned';
+    case 'lost':
+    case 'item':
+    case 'proven':
+      return result.kind;
   }
 }
 
@@ -87,14 +123,32 @@ function arrived({ clock, serviceTime, handOvers }: Coordinator, input: ClaimInp
   handOvers.arrived(input.job as JobName, input.leaseId as LeaseId, ageMs, clock.monotonic());
 }
 
-async function runClaimed(
-  claimed: Claimed,
+async function claimOrLose(
+  coordinator: Coordinator,
   input: ClaimInput,
-  aborter: Aborter,
-  trace: AttemptTrace,
-): Promise<AttemptResult> {
+  report: Report,
+  attemptSpan: Span,
+): Promise<Claimed | string> {
+  const span = attemptSpan.begin('claim');
+  let result: ClaimResult = 'unknown';
   try {
-    return await underLease(claimed, input, aborter, trace);
+    const claimed = await claimAttempt(coordinator, input, coordinator.newId(), report);
+    result = typeof claimed === 'string' ? 'lost' : 'won';
+    return claimed;
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error;
+    result = 'lost';
+    return `the claim could not be made: ${error.message}`;
+  } finally {
+    span.end({ result });
+    const name = input.job as JobName;
+    if (coordinator.jobs.has(name)) coordinator.telemetry?.claimed(name, 'claim', result);
+  }
+}
+
+async function runClaimed(claimed: Claimed, input: ClaimInput, aborter: Aborter, span: Span): Promise<AttemptResult> {
+  try {
+    return await underLease(claimed, input, aborter, span);
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
     // Nothing more is written: the lease expires, and the next holder reads from row and record how far the run got.
@@ -109,26 +163,17 @@ async function runClaimed(
   }
 }
 
-async function claimOrLose(coordinator: Coordinator, input: ClaimInput, report: Report): Promise<Claimed | string> {
-  try {
-    return await claimAttempt(coordinator, input, coordinator.newId(), report);
-  } catch (error) {
-    if (error instanceof StoreError) return `the claim could not be made: ${error.message}`;
-    throw error;
-  }
-}
-
 async function underLease(
   { held, mayNotBeFirst }: Claimed,
   input: ClaimInput,
   aborter: Aborter,
-  { span }: AttemptTrace,
+  span: Span,
 ): Promise<AttemptResult> {
-  const cancels = watchForCancel(held, aborter);
+  const controls = watchForCancel(held, aborter);
   let handlerOver = false;
   const stopRenewing = held.keepAlive({
     onLost: (why) => aborter.abort('leaseLost', lossReason(held.trust.lost?.loss), why),
-    onControl: cancels.onControl,
+    onControl: controls.saw,
     isOver: () => handlerOver,
   });
   const fence = createFence(held.job.spec.name, held.row.token, held.trust, keptFromHandlers(held.coordinator));
@@ -150,18 +195,19 @@ async function underLease(
     const end = input.kind === 'handedOver' ? input.end : null;
     // A run whose items ran out of time still reads its pieces: all items may be done by now.
     const isOver = end !== null && !(end.outcome === 'timedOut' && waitsForOthers(held));
-    const attempted = { fence, aborter, trigger: triggerOf(held, input), log, span, membership, ...cancels };
-    const stage = isOver ? await performEnd(held, attempted, input, end) : await perform(held, attempted, input);
+    const attempt: Attempt = { held, fence, aborter, trigger: triggerOf(held, input), log, span, membership, controls };
+    const stage = isOver ? await performEnd(attempt, input, end) : await perform(attempt, input);
     handlerOver = true;
-    cancels.stop();
+    controls.stop();
     fence.close();
     keepsPlace = stage.left !== undefined;
     if (!keepsPlace) void membership.leave();
     if (!held.trust.holds) return await lost(held, 'the lease was lost');
 
-    return await conclude(held, { step: stepOf(held, end, stage), stage, history, log, span });
+    const settling = span.begin('settle');
+    return await conclude(held, stepOf(held, end, stage), { stage, history, log }).finally(() => settling.end());
   } finally {
-    cancels.stop();
+    controls.stop();
     fence.close();
     log.stop();
     stopRenewing();
@@ -197,47 +243,37 @@ function triggerOf(held: HeldRow, input: AttemptInput): Trigger {
   return isTakeOver(input) ? 'takeOver' : (held.row.run?.trigger ?? 'schedule');
 }
 
-interface Conclusion {
-  readonly step: Step;
+/** What there is to store of an attempt that is over. */
+interface Attempted {
   readonly stage: Stage;
+  /** The attempts before it. */
   readonly history: readonly AttemptRecord[];
   readonly log: AttemptLog;
-  readonly span: Span;
 }
 
 /** Ends or suspends the run. */
-async function conclude(held: HeldRow, conclusion: Conclusion): Promise<AttemptResult> {
-  const settling = conclusion.span.begin('settle');
-  try {
-    return await takeStep(held, conclusion);
-  } finally {
-    settling.end();
-  }
-}
-
-async function takeStep(held: HeldRow, conclusion: Conclusion): Promise<AttemptResult> {
-  const { step, stage } = conclusion;
+async function conclude(held: HeldRow, step: Step, attempted: Attempted): Promise<AttemptResult> {
   switch (step.kind) {
     case 'lost':
-      return await lost(held, 'the lease was lost');
+      return lost(held, 'the lease was lost');
     case 'ended':
-      return endRun(held, conclusion, step);
+      return endRun(held, attempted, step);
     case 'retry':
-      return putOff(held, conclusion, step, (next) => {
+      return putOff(held, attempted, step, (next) => {
         held.event('retrying', { reason: step.reason });
-        logFailure(held, stage);
+        logFailure(held, attempted.stage);
         // After a shutdown any tick resumes the run: its orchestration ends here.
         if (step.notBefore === 0) return { kind: 'lost', why: 'the instance is being shut down' };
         return { kind: 'again', notBefore: step.notBefore, next };
       });
     case 'left':
-      return leave(held, conclusion, step.left);
+      return leave(held, attempted, step.left);
   }
 }
 
 async function endRun(
   held: HeldRow,
-  { stage, history, log }: Conclusion,
+  { stage, history, log }: Attempted,
   { outcome, reason }: Extract<Step, { kind: 'ended' }>,
 ): Promise<AttemptResult> {
   const { handlerCall } = stage;
@@ -259,14 +295,13 @@ async function endRun(
     reason,
     at,
     result: handlerCall?.result,
-    ...changesOf(handlerCall),
-    ...given({ items: itemTable(pieces) }),
+    ...given({ resultChanges: handlerCall?.resultChanges, items: itemTable(pieces) }),
     ...(await log.conclude()),
     ...(isOrchestration(handler) && orchestrationIn(pieces, run)),
   };
-  const attempts = hasRun(outcome) ? withAttempt(held, history, handlerCall, outcome) : history;
+  const own = hasRun(outcome) ? attemptOf(held, handlerCall, outcome) : undefined;
   const beforeRelease = stage.pieces === undefined ? undefined : async () => void (await leftovers?.list());
-  const record = await held.settle(attempts, end, beforeRelease);
+  const record = await held.settle(own === undefined ? history : [...history, own], end, beforeRelease);
   if (record === undefined) return await lost(held, "a successor's record stands");
   // Before the pieces of thousands of items are deleted, during which this process may be shut down.
   tellEnd(held, record, { outcome, reason, at });
@@ -318,15 +353,11 @@ function traceFound({ coordinator, job, key, row }: HeldRow, record: LedgerRecor
 }
 
 /** Leaves the run to others, which are at work for it from here on. */
-async function leave(
-  held: HeldRow,
-  conclusion: Conclusion,
-  { count, deadlineMs, answer }: Left,
-): Promise<AttemptResult> {
+async function leave(held: HeldRow, attempted: Attempted, { count, deadlineMs, answer }: Left): Promise<AttemptResult> {
   // A run that was claimed since they were silent keeps their deadline.
   const until = Math.min(held.row.notBefore ?? Infinity, timeOf(held) + deadlineMs + ITEMS_MARGIN_MS);
   await beginBeats(held);
-  return putOff(held, conclusion, { outcome: 'planned', notBefore: until }, (next) => {
+  return putOff(held, attempted, { outcome: 'planned', notBefore: until }, (next) => {
     held.event('fannedOut', { count });
     return answer(until, next);
   });
@@ -339,36 +370,17 @@ async function leave(
  */
 async function putOff(
   held: HeldRow,
-  { stage: { handlerCall }, history, log }: Conclusion,
+  { stage: { handlerCall }, history, log }: Attempted,
   next: Parameters<HeldRow['suspend']>[1],
   then: (next: AgainInput) => AttemptResult,
 ): Promise<AttemptResult> {
-  const attempts = withAttempt(held, history, handlerCall, next.outcome);
+  const own = attemptOf(held, handlerCall, next.outcome);
+  const attempts = own === undefined ? history : [...history, own];
   // The row does not wait for the log.
-  const [isSuspended] = await Promise.all([
-    held.suspend(attemptOf(held, handlerCall, next.outcome), next),
-    log.finish(),
-  ]);
-  if (!isSuspended) {
-    return await lost(held, 'the lease has passed on');
-  }
+  const [isSuspended] = await Promise.all([held.suspend(own, next), log.finish()]);
+  if (!isSuspended) return lost(held, 'the lease has passed on');
   const known = packAttempts(attempts.slice(-KNOWN_ATTEMPTS).map(shorten));
   return then({ kind: 'again', job: held.job.spec.name, etag: held.etag, row: packRow(held.row), known });
-}
-
-function changesOf(call: HandlerCall | undefined): Pick<RunEnd, 'resultChanges'> {
-  return call?.resultChanges === undefined ? {} : { resultChanges: call.resultChanges };
-}
-
-/** The attempts of the run, this one included if its handler was called. */
-function withAttempt(
-  held: HeldRow,
-  history: readonly AttemptRecord[],
-  handlerCall: HandlerCall | undefined,
-  outcome: AttemptRecord['outcome'],
-): readonly AttemptRecord[] {
-  const current = attemptOf(held, handlerCall, outcome);
-  return current === undefined ? history : [...history, current];
 }
 
 /** This attempt, if its handler was called. */

@@ -9,14 +9,13 @@ import { standsFrom, withStandstill } from '../../core/standstill';
 import { acquire, release } from '../../lease/acquire';
 import { untilAnswered } from '../../lease/deadline';
 import { between, moment, type Moment, Trust } from '../../lease/trust';
-import { backfillWatch } from '../backfills';
 import { itemsAreSilent } from '../beat';
 import type { Coordinator, Report, RunnableJob } from '../coordinator';
-import { attemptLimitMs, decideRow, type JobDecision } from '../decide-row';
+import { attemptLimitMs, decideRow } from '../decide-row';
 import { LATE_MS } from '../hand-overs';
 import { type HeldRow, handlerDue, holdRow } from '../held';
 import { type AgainInput, type ClaimInput, type HandedOver, packRow, unpackRow } from '../message';
-import { requiredWatch } from '../required';
+import { requiredWatch, backfillWatch } from '../ledger-watch';
 import { completeRow } from '../row-writer';
 
 /** The storage back end truncates durable timers to whole seconds. */
@@ -36,13 +35,15 @@ interface Acquired {
   readonly since: Moment;
 }
 
-/** How a lease is acquired: for how long, of which row version, and within which time. Decision 057. */
-interface LeaseTerms {
+/** What a claim is made of: its job, its message, and how its lease is acquired, of which row version. */
+interface Claiming {
+  readonly coordinator: Coordinator;
+  readonly job: RunnableJob;
+  readonly input: ClaimInput;
   readonly leaseMs: Millis;
   readonly etag: ETag;
+  /** The time in which the claim must be made. Decision 057. */
   readonly remaining: () => Millis;
-  /** A write under the lease that was handed over has been refused. */
-  readonly isRefused: boolean;
 }
 
 /** A claim that was made. */
@@ -91,12 +92,13 @@ export async function claimAttempt(
           Trust.inLease(coordinator.clock, sent, leaseMs, Math.min(leftMs, leaseMs - between(since, sent))),
       },
     );
-  const taken = await takeLease(coordinator, job, input, { leaseMs, etag, remaining, isRefused: false });
+  const claiming: Claiming = { coordinator, job, input, leaseMs, etag, remaining };
+  const taken = await takeLease(claiming, false);
   if (typeof taken === 'string') return taken;
   let claimed = await hold(taken);
   // A hand-over may be given back at any time until its claim, or this machine has slept.
   if (claimed === undefined && input.kind === 'handedOver') {
-    const again = await takeLease(coordinator, job, input, { leaseMs, etag, remaining, isRefused: true });
+    const again = await takeLease(claiming, true);
     if (typeof again === 'string') return again;
     claimed = await hold(again);
   }
@@ -115,40 +117,38 @@ interface Taken {
  * The lease of a hand-over, or a new one. A hand-over that came late is decided again under its new lease: an hour may
  * have passed.
  *
+ * @param isRefused a write under the lease that was handed over has been refused
  * @returns the reason, where nothing is to be claimed
  */
-async function takeLease(
-  coordinator: Coordinator,
-  job: RunnableJob,
-  input: ClaimInput,
-  under: LeaseTerms,
-): Promise<Taken | string> {
-  if (input.kind === 'handedOver' && !under.isRefused && isFresh(coordinator, input)) {
+async function takeLease(claiming: Claiming, isRefused: boolean): Promise<Taken | string> {
+  const { coordinator, job, input, etag, remaining } = claiming;
+  if (input.kind === 'handedOver' && !isRefused && isFresh(coordinator, input)) {
     const { acquiredAt } = input;
     const lease = { id: input.leaseId as LeaseId, acquiredAt, since: momentOf(coordinator, acquiredAt) };
     return { lease, input };
   }
-  const lease = await acquireAgain(coordinator, job, input, under);
+  const lease = await acquireAgain(claiming);
   if (lease === undefined) return 'another instance took the row meanwhile';
   if (input.kind === 'again') return { lease, input };
   // Let the lease expire: releasing the row would mean that its run is settled.
   if (isOutdated(input, job, lease)) return 'the record of its run may be gone';
-  const { remaining, etag } = under;
-  // Once anything is written under it, its release does nothing.
-  const unused = { leaseId: lease.id, etag };
+  let why: string;
   if (input.what === 'first') {
-    const decided = await decideAgain(coordinator, job, input, lease.acquiredAt, remaining);
+    const decided = await decideAgain(claiming, input, lease.acquiredAt);
     if (decided !== undefined) return { lease, input: decided };
-    if (input.lease === 'available') await release(coordinator, job.spec.name, unused, remaining);
-    return 'the hand-over came late, and by now its due time is not to be claimed';
+    why = 'the hand-over came late, and by now its due time is not to be claimed';
+  } else {
+    // Between the two leases the items may have begun to work again.
+    const { name } = job.spec;
+    const isWanted = !input.isSilent || (await itemsAreSilent(coordinator, name, unpackRow(input.row), remaining));
+    if (isWanted) return { lease, input };
+    why = 'the items of its run are at work again';
   }
-  // Between the two leases the items may have begun to work again.
-  if (input.isSilent === true && !(await itemsAreSilent(coordinator, job.spec.name, unpackRow(input.row), remaining))) {
-    // An expired row may owe records, which its next holder writes.
-    if (input.lease === 'available') await release(coordinator, job.spec.name, unused, remaining);
-    return 'the items of its run are at work again';
-  }
-  return { lease, input };
+  // An expired row may owe records, which its next holder writes. Once anything is written under the lease, its release
+  // does nothing.
+  const unused = { leaseId: lease.id, etag };
+  if (input.lease === 'available') await release(coordinator, job.spec.name, unused, remaining);
+  return why;
 }
 
 /**
@@ -198,12 +198,14 @@ function isFresh({ serviceTime }: Coordinator, input: HandedOver): boolean {
  * meanwhile. The ETag that was decided on excludes a claim made since. A release of that id may still be on its way: its
  * ETag keeps it from ending the claim, and if it comes before, the claim is refused and made once more.
  */
-async function acquireAgain(
-  coordinator: Coordinator,
-  job: RunnableJob,
-  input: ClaimInput,
-  { leaseMs, etag, remaining }: LeaseTerms,
-): Promise<Acquired | undefined> {
+async function acquireAgain({
+  coordinator,
+  job,
+  input,
+  leaseMs,
+  etag,
+  remaining,
+}: Claiming): Promise<Acquired | undefined> {
   const id = (input.kind === 'handedOver' ? input.leaseId : coordinator.newId()) as LeaseId;
   const acquired = await acquire(coordinator, job.spec.name, { leaseId: id, leaseMs, etag }, remaining);
   if (acquired === undefined) return undefined;
@@ -271,11 +273,9 @@ function withLoss(past: Row['past'], lost: ReturnType<Coordinator['losses']['get
  * @returns undefined where nothing is to be claimed now: the ticks decide what becomes of the due time
  */
 async function decideAgain(
-  coordinator: Coordinator,
-  job: RunnableJob,
+  { coordinator, job, etag, remaining }: Claiming,
   input: HandedOver,
   acquiredAt: EpochMs,
-  remaining: () => Millis,
 ): Promise<HandedOver | undefined> {
   const { store } = coordinator;
   const { name } = job.spec;
@@ -284,24 +284,18 @@ async function decideAgain(
   if (row === undefined) return undefined;
   const notes = {
     version: undefined,
-    unanswered: { etag: input.etag as ETag, lease: input.lease },
+    unanswered: { etag, lease: input.lease },
     lookAheadMs: undefined,
     handedOver: unpackRow(input.row).run?.scheduledFor,
   };
   const state = { coordinator, required: requiredWatch(coordinator), backfills: backfillWatch(coordinator) };
-  const decided = await unlessForeign(decideRow(state, job, notes, { row, control, listedAt }));
+  const decided = await decideRow(state, job, notes, { row, control, listedAt }).catch((error: unknown) => {
+    // A tick reports a row or a control that is not cronlease's.
+    if (error instanceof ForeignMetadataError) return undefined;
+    throw error;
+  });
   if (decided?.decision.kind !== 'claim') return undefined;
   const { claim } = decided.decision;
   if (claim.what !== 'first') return undefined;
   return { ...input, acquiredAt, row: packRow(completeRow(claim, acquiredAt, coordinator.deployment)) };
-}
-
-/** A tick reports a row or a control that is not cronlease's. */
-async function unlessForeign(deciding: Promise<JobDecision>): Promise<JobDecision | undefined> {
-  try {
-    return await deciding;
-  } catch (error) {
-    if (error instanceof ForeignMetadataError) return undefined;
-    throw error;
-  }
 }

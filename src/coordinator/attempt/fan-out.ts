@@ -16,15 +16,14 @@ import {
 import { askedOf } from '../../core/origin';
 import { ForeignRecordError } from '../../core/record';
 import type { FanOutHandler, ItemOutcome } from '../../handler/define-fan-out';
-import { type JobContext, NonRetryableError } from '../../handler/handler';
-import { allPieces } from '../../lease/all-pieces';
-import { type ListedPiece, StoreError, StoreUnavailableError } from '../../lease/store';
-import { createGate } from '../gate';
+import { NonRetryableError } from '../../handler/handler';
+import { allPieces, type ListedPiece, StoreError, StoreUnavailableError } from '../../lease/store';
+import { createGate } from '../concurrency-limit';
 import type { HeldRow } from '../held';
 import type { AgainInput, AttemptResult, Lane } from '../message';
-import { describeError } from './describe-error';
-import { endedBy } from './ended-by';
-import type { HandlerCall } from './run-handler';
+import { describeError } from './call-handler';
+import { type HandlerCall, endedBy, notCalled, runHandler } from './run-handler';
+import { type Attempt, waitForGroup } from './waits';
 
 /** The largest plan, in bytes of JSON: a plan travels through Durable. */
 const PLAN_LIMIT = 1024 * 1024;
@@ -56,20 +55,6 @@ export interface Left {
   readonly answer: (until: EpochMs, next: AgainInput) => AttemptResult;
 }
 
-/** A handler that fans out, with the input of this run, which its schema has accepted. */
-interface FanOut {
-  readonly handler: FanOutHandler;
-  readonly input: never;
-}
-
-/** What an attempt can do for its stage. */
-interface Ways {
-  /** Calls a part of the handler as an attempt. */
-  readonly call: (part: (context: JobContext) => unknown) => Promise<HandlerCall>;
-  /** Makes sure of the run's place in its group, for items without a call. Returns the end of an attempt that has none. */
-  readonly place: () => Promise<HandlerCall | undefined>;
-}
-
 /**
  * One attempt of a run that fans out. The stored pieces show how far the run has come: without a plan, the attempt
  * plans; with all items done, it gathers; with items left, it leaves them to their lanes, or fails after their time.
@@ -77,10 +62,16 @@ interface Ways {
  *
  * @param afterItems the run's own orchestration has finished with the items, or their time is over
  */
-export async function fanOutStage(held: HeldRow, fanOut: FanOut, ways: Ways, afterItems: boolean): Promise<Stage> {
+export async function fanOutStage(
+  attempt: Attempt,
+  handler: FanOutHandler,
+  input: never,
+  afterItems: boolean,
+): Promise<Stage> {
+  const { held } = attempt;
   const pieces = await listPieces(held, held.key);
   try {
-    return { ...(await stageOf(held, fanOut, ways, { afterItems, pieces })), pieces };
+    return { ...(await stageOf(attempt, handler, input, { afterItems, pieces })), pieces };
   } catch (error) {
     if (!(error instanceof ForeignRecordError)) throw error;
     return { handlerCall: endedBy(held, 'foreign', describeError(error)), pieces };
@@ -88,17 +79,18 @@ export async function fanOutStage(held: HeldRow, fanOut: FanOut, ways: Ways, aft
 }
 
 async function stageOf(
-  held: HeldRow,
-  { handler, input }: FanOut,
-  { call, place }: Ways,
+  attempt: Attempt,
+  handler: FanOutHandler,
+  input: never,
   { afterItems, pieces }: { readonly afterItems: boolean; readonly pieces: readonly ListedPiece[] },
 ): Promise<Stage> {
+  const { held } = attempt;
   const { name } = held.job.spec;
   const { policy } = handler;
   if (!pieces.some((piece) => piece.name === PLAN_PIECE)) {
     if (afterItems) return { handlerCall: outOfTime(held, `the plan of job "${name}" is gone`) };
     let items: readonly PlannedItem[] = [];
-    const handlerCall = await call(async (context) => {
+    const handlerCall = await runHandler(attempt, async (context) => {
       const plan = checkPlan(handler, await handler.plan(context, input));
       if (plan.length === 0) return handler.gather(context, [] as never, input);
       items = await keepPlan(held, plan);
@@ -118,16 +110,27 @@ async function stageOf(
   if (left.length === 0) {
     // Read before the call: the check of the trust must come right before the handler, and reading takes a while.
     const outcomes = await readOutcomes(held, plan);
-    const handlerCall = await call((context) => handler.gather(context, outcomes as never, input));
-    return { handlerCall };
+    return { handlerCall: await runHandler(attempt, (context) => handler.gather(context, outcomes as never, input)) };
   }
   if (!afterItems) {
-    const ended = await place();
+    const ended = await placeForItems(attempt);
     return { handlerCall: ended, ...(ended === undefined && leftTo(held, handler, left)) };
   }
   const limit = formatDuration(itemsDeadlineMs(held.job.spec, handler.policy));
   const message = `${String(left.length)} of ${String(plan.length)} items of job "${name}" were not done within ${limit}`;
   return { handlerCall: outOfTime(held, message) };
+}
+
+/**
+ * The items of a run work under its place in the group. An attempt that leaves items to their lanes without its own
+ * call mostly finds the place that the run has kept. Decision 073.
+ *
+ * @returns the end of the attempt, if it has no place
+ */
+async function placeForItems(attempt: Attempt): Promise<HandlerCall | undefined> {
+  if (!attempt.membership.isNeeded) return undefined;
+  const { end } = await waitForGroup(attempt);
+  return end === undefined && !attempt.aborter.signal.aborted ? undefined : notCalled(attempt, end);
 }
 
 function outOfTime(held: HeldRow, message: string): HandlerCall {

@@ -3,7 +3,7 @@ import type { EpochMs, JobName, Millis, Token } from '../../core/brand';
 import { BEAT_EVERY_MS, ITEMS_MARGIN_MS, type ItemEnd, STOP_PIECE, itemPiece, parseItemEnd } from '../../core/fan-out';
 import { itemSummary } from '../../core/item-table';
 import { parseRecordKey, runIdOf } from '../../core/key';
-import { ITEM_LOG } from '../../core/log-buffer';
+import { ITEM_LOG } from '../../core/log-entry';
 import { ForeignMetadataError } from '../../core/metadata';
 import { startRank } from '../../core/ranked-queue';
 import { ForeignRecordError } from '../../core/record';
@@ -14,7 +14,7 @@ import { backoff } from '../../core/run';
 import type { ItemContext } from '../../handler/define-fan-out';
 import { isFanOut } from '../../handler/handlers';
 import { CALL_LIMIT_MS, untilAnswered, within } from '../../lease/deadline';
-import { type ClosableFence, createFence } from '../../lease/fence';
+import { createFence } from '../../lease/fence';
 import { type PieceStore, StoreError } from '../../lease/store';
 import type { Trust } from '../../lease/trust';
 import { isLeftToItems, noteItem, whileAtWork } from '../beat';
@@ -29,15 +29,15 @@ import {
 } from '../bounded';
 import { type Coordinator, type Report, keptFromHandlers } from '../coordinator';
 import type { AttemptResult, ItemInput, Worked } from '../message';
+import type { Ask } from '../row-writer';
 import { NO_TELEMETRY } from '../telemetry';
 import { type AttemptLog, NO_LOG, createAttemptLog } from './attempt-log';
-import { callHandler } from './call-handler';
-import { describeAbort } from './describe-error';
-import { jobLog, reportProgress } from './run-handler';
+import { callHandler, describeAbort } from './call-handler';
+import { type CallParts, contextOf } from './run-handler';
 import { whileRunning } from '../drain';
 import type { Permit } from '../concurrency-limit';
-import { patienceOf } from './wait-for-permit';
-import { type RunInput, inputOf } from './request-input';
+import { patienceOf } from './waits';
+import { inputOf } from './request-input';
 import { type WantedItem, calling, checkItem, keepChecking, trustFrom } from './item-check';
 
 type ItemResult = Extract<AttemptResult, { kind: 'item' }>;
@@ -126,7 +126,7 @@ interface Item extends WantedItem {
 }
 
 async function attemptItem(item: Item): Promise<ItemResult> {
-  const { coordinator, handler, input, trust } = item;
+  const { coordinator, job, handler, input, trust } = item;
   const { retry } = handler.policy;
   const { attempt } = input;
   // This process may have stood still since its check.
@@ -144,14 +144,14 @@ async function attemptItem(item: Item): Promise<ItemResult> {
       ...timesOf(coordinator, input.worked),
     });
   }
-  const wanted = await inputOfItem(item);
+  const wanted = await inputOf({ input: job.input, handler }, input.key, input.asked, askWhileTrusted(item));
   if (wanted.kind === 'refused') {
     return finish(item, { state: 'failed', error: redactError(wanted.error, coordinator.redact), attempts: attempt });
   }
   const aborter = createAborter();
   const log = logOf(item);
   try {
-    const end = await whileRunning(coordinator, aborter, callItem(item, { runInput: wanted.input, log }, aborter));
+    const end = await whileRunning(coordinator, aborter, callItem(item, wanted.input, log, aborter));
     // The item's end does not wait for its log.
     const [result] = await Promise.all([afterCall(item, end, aborter), log.finish()]);
     return result;
@@ -160,11 +160,14 @@ async function attemptItem(item: Item): Promise<ItemResult> {
   }
 }
 
-function inputOfItem({ coordinator, job, handler, input, trust }: Item): Promise<RunInput> {
-  const remaining = (): Millis => trust.remaining();
-  return inputOf({ input: job.input, handler }, input.key, input.asked, (call) =>
-    untilAnswered(coordinator, remaining, (signal) => call(coordinator.store, signal)),
-  );
+/** Asks storage for as long as the item is trusted. */
+function askWhileTrusted({ coordinator, trust }: Item): Ask {
+  return (call) =>
+    untilAnswered(
+      coordinator,
+      () => trust.remaining(),
+      (signal) => call(coordinator.store, signal),
+    );
 }
 
 /** The log of only this call: Durable may deliver an item twice at once. */
@@ -217,7 +220,8 @@ async function afterCall(item: Item, end: ItemCall | 'notCalled', aborter: Abort
 
 async function callItem(
   item: Item,
-  { runInput, log }: { readonly runInput: unknown; readonly log: AttemptLog },
+  runInput: unknown,
+  log: AttemptLog,
   aborter: Aborter,
 ): Promise<ItemCall | 'notCalled'> {
   const { coordinator, report, job, handler, input, trust } = item;
@@ -234,19 +238,25 @@ async function callItem(
   let permit: Permit | undefined;
   try {
     permit = await concurrencyLimit?.take(rank, patience);
-    if (aborter.signal.aborted) return await abortedBeforeCall(aborter);
+    if (aborter.signal.aborted) {
+      const aborted = await aborter.aborted;
+      // Only an item that is no longer wanted is over: any other one is sent again.
+      return aborted.code === 'leaseLost' ? 'notCalled' : aborted;
+    }
     // This process may have stood still while it waited.
     if (concurrencyLimit !== undefined && (permit === undefined || !trust.holds)) return 'notCalled';
-    const { traceparent, traced } = traceItem(item);
+    const { telemetry = NO_TELEMETRY } = coordinator;
+    const { index, attempt } = input;
+    const span = telemetry.begin('item', { job: job.spec, key: input.key }, { invocation: report.invocation });
     const calledAt = clock.monotonic();
     const leftMs = functionTimeoutMs - (calledAt - began);
     const bounds: Bounds = { what, ends: timeoutWithin(limit, { leftMs, graceMs }, what), stallAfterMs, graceMs };
     noteItem(coordinator, input, { state: 'running', attempt: input.attempt });
     const { ms = 0, since = coordinator.serviceTime.now() } = input.worked ?? {};
-    const end = await traced(() =>
-      callBounded(clock, aborter, bounds, (progress) => {
-        const said = { aborter, fence, progress: reportProgress(log, progress), log, traceparent };
-        const context = itemContext(name, input, said, { report, redact: coordinator.redact });
+    const end = await span.within(() =>
+      callBounded(clock, aborter, bounds, (alive) => {
+        const parts = { aborter, fence, log, traceparent: span.traceparent, alive };
+        const context = itemContext(name, input, parts, { report, redact: coordinator.redact });
         const planned: unknown = JSON.parse(input.item);
         return callHandler(
           name,
@@ -256,6 +266,7 @@ async function callItem(
         );
       }),
     );
+    span.end({ item: index, attempt, result: end.kind, isError: end.kind !== 'returned' });
     return { ...end, worked: { ms: ms + Math.round(clock.monotonic() - calledAt), since } };
   } finally {
     permit?.giveBack();
@@ -270,62 +281,17 @@ function warnOfChanges({ report, job, input, coordinator }: Item, changes: reado
   report.log('warn', `job "${job.spec.name}", item ${String(input.index)}: gather gets its result changed: ${what}`);
 }
 
-/** The item's span in the trace of its run. */
-function traceItem({ coordinator, report, job: { spec }, input }: Item): {
-  readonly traceparent: string | undefined;
-  readonly traced: <End extends Handled | Ended>(work: () => Promise<End>) => Promise<End>;
-} {
-  const { telemetry = NO_TELEMETRY } = coordinator;
-  const { invocation } = report;
-  const span = telemetry.begin('item', { job: spec, key: input.key }, { invocation });
-  const { index: item, attempt } = input;
-  return {
-    traceparent: span.traceparent,
-    async traced(work) {
-      const end = await span.within(work);
-      span.end({ item, attempt, result: end.kind, isError: end.kind !== 'returned' });
-      return end;
-    },
-  };
-}
-
-/** Only an item that is no longer wanted is over: any other one is sent again. */
-async function abortedBeforeCall(aborter: Aborter): Promise<Ended | 'notCalled'> {
-  const aborted = await aborter.aborted;
-  return aborted.code === 'leaseLost' ? 'notCalled' : aborted;
-}
-
 /** The context of a call of `each`. */
 export function itemContext(
   job: JobName,
   { key, index, attempt, asked }: Pick<ItemInput, 'key' | 'index' | 'attempt' | 'asked'>,
-  {
-    aborter,
-    fence,
-    progress,
-    log,
-    traceparent,
-  }: Pick<ItemContext, 'progress'> & {
-    aborter: Aborter;
-    fence: ClosableFence;
-    log: AttemptLog;
-    traceparent?: string | undefined;
-  },
-  place: Parameters<typeof jobLog>[0],
+  parts: CallParts,
+  place: Parameters<typeof contextOf>[0],
 ): ItemContext {
-  const { close: _, ...openFence } = fence;
-  const runId = runIdOf(job, key);
+  const speaker = { job, runId: runIdOf(job, key), attempt, item: index };
   return {
-    job,
-    scheduledFor: new Date(asked?.rerunOf ?? parseRecordKey(key)?.scheduledFor ?? 0),
-    runId,
+    ...contextOf(place, parts, speaker, asked?.rerunOf ?? parseRecordKey(key)?.scheduledFor ?? 0),
     index,
-    attempt,
-    signal: aborter.signal,
-    fence: openFence,
-    progress,
-    log: jobLog(place, { job, runId, attempt, item: index, traceparent }, log),
-    ...given({ traceparent }),
   };
 }
 
@@ -358,14 +324,13 @@ async function afterEnd(item: Item, end: ItemEnd): Promise<ItemResult> {
 }
 
 function createPiece(
-  { coordinator, job, input, trust }: Item,
+  item: Item,
   piece: string,
   record: Parameters<PieceStore['createPiece']>[3],
 ): ReturnType<PieceStore['createPiece']> {
-  return untilAnswered(
-    coordinator,
-    () => trust.remaining(),
-    (signal) => coordinator.store.createPiece(job.spec.name, input.key, piece, record, { signal }),
+  const { job, input } = item;
+  return askWhileTrusted(item)((store, signal) =>
+    store.createPiece(job.spec.name, input.key, piece, record, { signal }),
   );
 }
 

@@ -10,7 +10,7 @@ import {
   parseOrchestrationEnd,
 } from '../../core/orchestration';
 import { errorText } from '../../core/recorded-error';
-import type { Kept } from '../../handler/call-handler';
+import type { Kept } from '../../handler/handlers';
 import type { OrchestrationHandler } from '../../handler/define-orchestration';
 import type { JobContext } from '../../handler/handler';
 import { StoreError } from '../../lease/store';
@@ -18,28 +18,14 @@ import type { Coordinator, Report } from '../coordinator';
 import type { HeldRow } from '../held';
 import { keepEndOf } from '../kept-end';
 import { type AttemptResult, type ClaimInput, unpackRow } from '../message';
-import { endedBy } from './ended-by';
 import type { Left, Stage } from './fan-out';
-import type { HandlerCall } from './run-handler';
+import { endedBy, runHandler } from './run-handler';
+import type { Attempt } from './waits';
 
 /** The wait before an end that could not be kept is sent again. */
 const KEEP_AGAIN_MS: Millis = 10_000;
 /** What a claim keeps before it starts an orchestration: the end of an earlier one no longer counts. */
 const STARTED = '{}';
-
-/** A handler that is an orchestration, with the input of this run, which its schema has accepted. */
-interface Orchestration {
-  readonly handler: OrchestrationHandler;
-  readonly input: unknown;
-}
-
-/** What an attempt can do for its stage. */
-interface Ways {
-  /** Calls a part of the handler as an attempt. */
-  readonly call: (part: (context: JobContext) => unknown) => Promise<HandlerCall>;
-  readonly signal: AbortSignal;
-  readonly kept: Kept;
-}
 
 /** The orchestration of an earlier attempt has failed. */
 class OrchestrationFailedError extends Error {
@@ -48,17 +34,18 @@ class OrchestrationFailedError extends Error {
 
 /** One attempt of a run that is an orchestration. It starts one, or reads how the one before it has ended. Decision 132. */
 export async function orchestrationStage(
-  held: HeldRow,
-  { handler, input }: Orchestration,
-  { call, signal, kept }: Ways,
-  claim: ClaimInput,
+  attempt: Attempt,
+  { orchestrator }: OrchestrationHandler,
+  input: unknown,
+  { kept, isTimeOver }: { readonly kept: Kept; readonly isTimeOver: boolean },
 ): Promise<Stage> {
+  const { held } = attempt;
   const { job, key, row } = held;
   const { name } = job.spec;
   const isFirst = row.attempt === 1;
   const end = isFirst ? undefined : parseOrchestrationEnd((await kept.read()) ?? '');
   if (end !== undefined) {
-    const handlerCall = await call(async ({ log }) => {
+    const handlerCall = await runHandler(attempt, async ({ log }) => {
       if (end.state === 'succeeded') return resultOf(end.result, log);
       // Another attempt starts another orchestration.
       await kept.keep('');
@@ -66,28 +53,26 @@ export async function orchestrationStage(
     });
     return { handlerCall, hasEnded: true };
   }
-  if (claim.kind === 'handedOver' && claim.end !== null) {
+  if (isTimeOver) {
     const message = `the orchestration of job "${name}" did not end within the job's timeout`;
     return { handlerCall: endedBy(held, 'timedOut', { name: 'OrchestrationTimeoutError', message }) };
   }
   const instanceId = instanceIdOf(name, row.run?.scheduledFor ?? 0, row.token);
   let text = '';
-  const handlerCall = await call(async (context) => {
-    if (!isFirst) await untilOthersStopped(held, signal);
+  const handlerCall = await runHandler(attempt, async (context) => {
+    if (!isFirst) await untilOthersStopped(held, attempt.aborter.signal);
     await kept.keep(STARTED);
-    const { attempt, fence, scheduledFor } = context;
     const cronlease: OrchestrationRun = {
       job: name,
       runId: runIdOf(name, key),
-      scheduledFor: scheduledFor.toISOString(),
-      attempt,
-      token: fence.token,
+      scheduledFor: context.scheduledFor.toISOString(),
+      attempt: context.attempt,
+      token: context.fence.token,
     };
     text = JSON.stringify({ input, cronlease });
     context.log(`orchestration ${instanceId}`);
   });
   if (handlerCall.end.kind !== 'returned') return { handlerCall };
-  const { orchestrator } = handler;
   const left: Left = {
     count: 1,
     deadlineMs: itemsDeadlineMs(job.spec, undefined),

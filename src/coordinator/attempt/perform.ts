@@ -1,16 +1,13 @@
 import { ForeignRecordError } from '../../core/record';
-import type { Kept } from '../../handler/call-handler';
-import type { JobContext } from '../../handler/handler';
-import { isCall, isFanOut, isOrchestration } from '../../handler/handlers';
+import { isCall, isFanOut, isOrchestration, type Kept } from '../../handler/handlers';
 import type { HeldRow } from '../held';
 import { KEPT, keptPiece } from '../kept-end';
 import { type ClaimInput, type HandedOver, unpackRow } from '../message';
-import { endedBy } from './ended-by';
 import { asking, fanOutStage, listPieces, readPiece, type Stage } from './fan-out';
 import { orchestrationStage } from './orchestration';
 import { inputOf } from './request-input';
-import { type Attempted, type HandlerCall, callToEnd, notCalled, runHandler } from './run-handler';
-import { waitForGroup } from './wait-for-permit';
+import { callToEnd, endedBy, runHandler } from './run-handler';
+import type { Attempt } from './waits';
 
 /** How a run ends without another attempt. */
 export type End = NonNullable<HandedOver['end']>;
@@ -22,48 +19,42 @@ export function waitsForOthers({ job: { handler } }: HeldRow): boolean {
 
 /** Calls the part of the handler that this attempt is for. */
 export async function perform(
-  held: HeldRow,
-  attempted: Attempted,
+  attempt: Attempt,
   input: ClaimInput,
-  kept: KeptPieces = keptBy(held),
+  kept: KeptPieces = keptBy(attempt.held),
 ): Promise<Stage> {
-  const { handler } = held.job;
-  const wanted = await inputOf(held.job, held.key, held.row.run, held.ask);
-  if (wanted.kind === 'refused') return { handlerCall: endedBy(held, 'invalidInput', wanted.error) };
+  const { job, key, row, ask } = attempt.held;
+  const { handler } = job;
+  const wanted = await inputOf(job, key, row.run, ask);
+  if (wanted.kind === 'refused') return { handlerCall: endedBy(attempt.held, 'invalidInput', wanted.error) };
   const runInput = wanted.input as never;
-  const call = (part: (context: JobContext) => unknown) => runHandler(held, attempted, part);
   if (isCall(handler)) {
-    const handlerCall = await call((context) => handler.call(context, runInput, kept));
+    const handlerCall = await runHandler(attempt, (context) => handler.call(context, runInput, kept));
     return { handlerCall, hasKept: kept.isUsed };
   }
-  if (isOrchestration(handler)) {
-    const ways = { call, signal: attempted.aborter.signal, kept };
-    return orchestrationStage(held, { handler, input: runInput }, ways, input);
+  const isTimeOver = input.kind === 'handedOver' && input.end !== null;
+  if (isOrchestration(handler)) return orchestrationStage(attempt, handler, runInput, { kept, isTimeOver });
+  if (isFanOut(handler)) {
+    const afterItems = isTimeOver || (input.kind === 'again' && unpackRow(input.row).phase === 'fanning');
+    return fanOutStage(attempt, handler, runInput, afterItems);
   }
-  if (!isFanOut(handler)) return { handlerCall: await call((context) => handler.run(context, runInput)) };
-  const afterItems = input.kind === 'again' ? unpackRow(input.row).phase === 'fanning' : input.end !== null;
-  const place = () => placeForItems(held, attempted);
-  return fanOutStage(held, { handler, input: runInput }, { call, place }, afterItems);
+  return { handlerCall: await runHandler(attempt, (context) => handler.run(context, runInput)) };
 }
 
 /**
  * What remains of a run that is to end without another attempt: nothing, unless a call has left an operation. A cancel
  * ends it. Otherwise the attempts are used up, and the operation is polled on, because that calls nothing again.
  */
-export async function performEnd(
-  held: HeldRow,
-  attempted: Attempted,
-  input: ClaimInput,
-  { outcome, reason }: End,
-): Promise<Stage> {
-  const { handler } = held.job;
-  const kept = keptBy(held);
+export async function performEnd(attempt: Attempt, input: ClaimInput, { outcome, reason }: End): Promise<Stage> {
+  const { job, key, row, ask } = attempt.held;
+  const { handler } = job;
+  const kept = keptBy(attempt.held);
   if (!isCall(handler) || !(await hasOperation(kept))) return { handlerCall: undefined };
-  if (outcome !== 'cancelled') return perform(held, attempted, input, kept);
+  if (outcome !== 'cancelled') return perform(attempt, input, kept);
   // Its templates may stand for nothing in the input of the file.
-  const wanted = await inputOf(held.job, held.key, held.row.run, held.ask);
-  const runInput = wanted.kind === 'input' ? wanted.input : held.job.input;
-  await callToEnd(held, attempted, reason, (context) => handler.call(context, runInput, kept));
+  const wanted = await inputOf(job, key, row.run, ask);
+  const runInput = wanted.kind === 'input' ? wanted.input : job.input;
+  await callToEnd(attempt, reason, (context) => handler.call(context, runInput, kept));
   return { handlerCall: undefined };
 }
 
@@ -75,19 +66,6 @@ async function hasOperation(kept: KeptPieces): Promise<boolean> {
     if (error instanceof ForeignRecordError) return false;
     throw error;
   }
-}
-
-/**
- * The items of a run work under its place in the group. An attempt that leaves items to their lanes without its own
- * call mostly finds the place that the run has kept. Decision 073.
- *
- * @returns the end of the attempt, if it has no place
- */
-async function placeForItems(held: HeldRow, attempted: Attempted): Promise<HandlerCall | undefined> {
-  const { aborter, membership } = attempted;
-  if (!membership.isNeeded) return undefined;
-  const { end } = await waitForGroup(held, { ...attempted, signal: aborter.signal }, membership);
-  return end === undefined && !aborter.signal.aborted ? undefined : notCalled(held, aborter, end);
 }
 
 /** The text that a run keeps, in pieces like those of a fan-out. */
@@ -105,14 +83,9 @@ function keptBy(held: HeldRow): KeptPieces {
   let written = 0;
   let newest: Promise<string | undefined> | undefined;
   const readNewest = async (): Promise<string | undefined> => {
-    const pieces = await listPieces(held, key);
-    const last = pieces
-      .map((piece) => piece.name)
-      .filter((piece) => piece.startsWith(KEPT))
-      .toSorted()
-      .at(-1);
-    const text = last === undefined ? '' : await readPiece(held, last);
-    return text === '' ? undefined : text;
+    const pieces = (await listPieces(held, key)).flatMap(({ name }) => (name.startsWith(KEPT) ? [name] : []));
+    const last = pieces.toSorted().at(-1);
+    return last === undefined ? undefined : (await readPiece(held, last)) || undefined;
   };
   return {
     get isUsed() {

@@ -1,22 +1,20 @@
 import type { EpochMs, JobName, Millis } from '../../core/brand';
 import { sleep } from '../../core/clock';
-import { type Control, controlOf, pauseAt, pendingManualRuns } from '../../core/control';
+import { controlOf, pauseAt, pendingManualRuns } from '../../core/control';
 import { waitingSince } from '../../core/decide/unfinished';
 import { given } from '../../core/given';
 import { TERM_RESERVE_MS, actualTime } from '../../core/job';
 import { parseRecordKey, recordKey, runIdOf } from '../../core/key';
-import { lineOf } from '../../core/log-buffer';
-import type { LogLevel } from '../../core/log-entry';
+import { type LogLevel, lineOf } from '../../core/log-entry';
 import { SCHEDULED } from '../../core/origin';
-import type { Reason, Trigger } from '../../core/outcome';
-import { ForeignRecordError, type LedgerRecord } from '../../core/record';
-import type { RecordedError } from '../../core/recorded-error';
+import type { Reason } from '../../core/outcome';
+import type { LedgerRecord } from '../../core/record';
+import { type RecordedError, redactError } from '../../core/recorded-error';
 import { type Redact, redactJson, redactNothing } from '../../core/redact';
 import { dueOf } from '../../core/row';
 import type { AttemptEnd } from '../../core/run';
 import { type JobContext, type JobLog, checkProgress } from '../../handler/handler';
 import { isCall, isOrchestration } from '../../handler/handlers';
-import type { ClosableFence } from '../../lease/fence';
 import {
   type Aborter,
   type Bounds,
@@ -29,16 +27,22 @@ import {
 } from '../bounded';
 import type { Report, Speaker } from '../coordinator';
 import { type AnytimeStore, type HeldRow, handlerDue, timeOf } from '../held';
-import { readRecord } from '../ledger';
+import { readUnlessForeign } from '../ledger';
 import { noteStart } from '../reachability';
-import type { Span } from '../telemetry';
 import { ping } from '../tell';
+import type { ClosableFence } from '../../lease/fence';
 import { type AttemptLog, textOf } from './attempt-log';
-import { callHandler } from './call-handler';
-import { describeAbort } from './describe-error';
-import type { Membership } from './membership';
-import { waitForDue, waitUntil } from './wait-for-due';
-import { PAUSED, type SeenControl, type Turn, type Waiter, waitForTurn } from './wait-for-permit';
+import { callHandler, describeAbort } from './call-handler';
+import {
+  type Attempt,
+  PAUSED,
+  type SeenControl,
+  type SeenControls,
+  type Turn,
+  waitForDue,
+  waitForTurn,
+  waitUntil,
+} from './waits';
 
 /** The most records to read: after so many due times without a run, an older run is not worth the search. */
 const RECORDS_AT_MOST = 1_000;
@@ -50,20 +54,6 @@ const CALL_GRACE_MS: Millis = 3_000;
 const ARMED_AT_MOST_MS = 30_000;
 /** The wait before a control record that could not be read is read again. */
 const READ_AGAIN_MS = 1_000;
-
-/** What a call of the handler needs, besides the held row. */
-export interface Attempted {
-  readonly fence: ClosableFence;
-  readonly aborter: Aborter;
-  readonly trigger: Trigger;
-  readonly log: AttemptLog;
-  readonly membership: Membership;
-  /** Of the attempt. */
-  readonly span: Span;
-  /** Takes the job's control, if the attempt reads it again. */
-  readonly onControl: Waiter['onControl'];
-  readonly lastControl: Waiter['lastControl'];
-}
 
 /** The handler's part of an attempt, once it is over. */
 export interface HandlerCall {
@@ -86,24 +76,20 @@ export interface HandlerCall {
  *
  * @param call calls the handler
  */
-export async function runHandler(
-  held: HeldRow,
-  attempted: Attempted,
-  call: (context: JobContext) => unknown,
-): Promise<HandlerCall> {
-  const { aborter, membership } = attempted;
+export async function runHandler(attempt: Attempt, call: (context: JobContext) => unknown): Promise<HandlerCall> {
+  const { held, aborter, membership } = attempt;
   const { signal } = aborter;
   const due = handlerDue(held.job.spec, held.row);
-  const isPaused = await waitForDue(held, due, signal, attempted.onControl);
-  const turn = isPaused ? PAUSED : await waitForTurn(held, { ...attempted, signal }, membership);
+  const isPaused = await waitForDue(attempt, due);
+  const turn = isPaused ? PAUSED : await waitForTurn(attempt);
   const { permit, end } = turn;
   try {
     // The time may have been corrected meanwhile.
     if (permit !== undefined || membership.isNeeded) await waitUntil(held, due, due, signal);
     // This process may have stood still since its claim: by now the run may be over, or a successor's.
     if (!held.trust.holds) aborter.abort('leaseLost', 'leaseLost', 'the lease ran out before the handler was called');
-    if (signal.aborted || end !== undefined) return await notCalled(held, aborter, end);
-    const ended = await callNow(held, attempted, turn, call);
+    if (signal.aborted || end !== undefined) return await notCalled(attempt, end);
+    const ended = await callNow(attempt, turn, call);
     permit?.giveBack();
     // Settling costs this process some work: handlers that are due at the same instant start first. Decision 062.
     await sleep(held.coordinator.clock, 0);
@@ -114,19 +100,17 @@ export async function runHandler(
 }
 
 /** The attempt ends without its handler. An abort counts before any other reason. */
-export async function notCalled(held: HeldRow, aborter: Aborter, end: AttemptEnd | undefined): Promise<HandlerCall> {
-  const isAborted = aborter.signal.aborted || end === undefined;
-  const first = isAborted ? await aborter.aborted : end;
+export async function notCalled({ held, aborter }: Attempt, end: AttemptEnd | undefined): Promise<HandlerCall> {
+  const first = aborter.signal.aborted || end === undefined ? await aborter.aborted : end;
   return { end: first, startedAt: undefined, endedAt: timeOf(held), error: null };
 }
 
 async function callNow(
-  held: HeldRow,
-  attempted: Attempted,
+  attempt: Attempt,
   { permit, waitedForGroupMs = 0 }: Turn,
   call: (context: JobContext) => unknown,
 ): Promise<HandlerCall> {
-  const { aborter } = attempted;
+  const { held, aborter } = attempt;
   const { redact } = held.coordinator;
   const startedAt = timeOf(held);
   const waited = {
@@ -134,29 +118,35 @@ async function callNow(
     ...(permit !== undefined && permit.waitedMs > 0 && { waitedForConcurrencyMs: permit.waitedMs }),
   };
   reportStart(held, startedAt, waited);
-  const span = attempted.span.begin('handler');
-  const first = await callBounded(held.coordinator.clock, aborter, boundsOf(held), (progress) => {
-    const context = contextFor(held, { ...attempted, span }, startedAt, progress);
-    return span.within(() => callHandler(held.job.spec.name, attempted.fence, () => call(context), redact));
-  });
+  const span = attempt.span.begin('handler');
+  const first = await callIn({ ...attempt, span }, startedAt, call);
   span.end({ result: first.kind, isError: first.kind !== 'returned' });
   return { ...endOf(first, aborter, redact), startedAt, endedAt: timeOf(held), ...waited };
 }
 
+/** Calls the handler in the span of its attempt, within its bounds. */
+function callIn(
+  attempt: Attempt,
+  startedAt: EpochMs,
+  call: (context: JobContext) => unknown,
+): Promise<Handled | Ended> {
+  const { held, aborter, fence, span } = attempt;
+  const { clock, redact } = held.coordinator;
+  return callBounded(clock, aborter, boundsOf(held), (progress) => {
+    const context = contextFor(attempt, startedAt, progress);
+    return span.within(() => callHandler(held.job.spec.name, fence, () => call(context), redact));
+  });
+}
+
 /** Calls a handler whose run was cancelled while no instance was at work on it, so that it ends what it has begun. */
 export async function callToEnd(
-  held: HeldRow,
-  attempted: Attempted,
+  attempt: Attempt,
   reason: Reason,
   call: (context: JobContext) => unknown,
 ): Promise<void> {
-  const { clock, redact } = held.coordinator;
   const aborter = createAborter();
   aborter.abort('cancelled', reason, 'the run was cancelled while no instance was at work on it');
-  await callBounded(clock, aborter, boundsOf(held), (progress) => {
-    const context = contextFor(held, { ...attempted, aborter }, timeOf(held), progress);
-    return callHandler(held.job.spec.name, attempted.fence, () => call(context), redact);
-  });
+  await callIn({ ...attempt, aborter }, timeOf(attempt.held), call);
 }
 
 function endOf(
@@ -230,30 +220,55 @@ function boundsOf({ coordinator: { clock, settings }, job, claimed }: HeldRow): 
   return { what, ends: timeoutWithin(timeoutMs, { leftMs, graceMs }, what), stallAfterMs, graceMs };
 }
 
-function contextFor(
-  { coordinator, report, job, row }: HeldRow,
-  { fence, aborter, trigger, log, span: { traceparent } }: Attempted,
-  startedAt: EpochMs,
-  progress: (note?: string) => void,
-): JobContext {
+function contextFor(attempt: Attempt, startedAt: EpochMs, alive: (note?: string) => void): JobContext {
+  const { coordinator, report, job, row } = attempt.held;
   const { name } = job.spec;
   const key = row.run?.key ?? '';
-  const runId = runIdOf(name, key);
+  const scheduledFor = row.run?.rerunOf ?? row.run?.scheduledFor ?? startedAt;
+  const speaker = { job: name, runId: runIdOf(name, key), attempt: row.attempt };
+  const { traceparent } = attempt.span;
+  return {
+    ...contextOf({ report, redact: coordinator.redact }, { ...attempt, traceparent, alive }, speaker, scheduledFor),
+    startedAt: new Date(startedAt),
+    trigger: attempt.trigger,
+    origin: row.run?.origin ?? SCHEDULED,
+    previous: () => previousRun(coordinator.store, name, key),
+  };
+}
+
+/** What every call of a part of a handler is given. */
+export interface CallParts {
+  readonly aborter: Aborter;
+  readonly fence: ClosableFence;
+  readonly log: AttemptLog;
+  readonly traceparent?: string | undefined;
+  /** Resets the stall limit. */
+  readonly alive: (note?: string) => void;
+}
+
+/** The members that the contexts of runs and of items have in common. */
+export function contextOf(
+  place: Parameters<typeof jobLog>[0],
+  { aborter, fence, log, traceparent, alive }: CallParts,
+  speaker: Omit<Speaker, 'traceparent'>,
+  scheduledFor: EpochMs,
+): Omit<JobContext, 'startedAt' | 'trigger' | 'origin' | 'previous'> {
+  const { job, runId, attempt } = speaker;
   const { close: _, ...openFence } = fence;
   return {
-    job: name,
-    scheduledFor: new Date(row.run?.rerunOf ?? row.run?.scheduledFor ?? startedAt),
-    startedAt: new Date(startedAt),
+    job,
+    scheduledFor: new Date(scheduledFor),
     runId,
-    attempt: row.attempt,
-    trigger,
-    origin: row.run?.origin ?? SCHEDULED,
+    attempt,
     signal: aborter.signal,
     fence: openFence,
-    progress: reportProgress(log, progress),
-    log: jobLog({ report, redact: coordinator.redact }, { job: name, runId, attempt: row.attempt, traceparent }, log),
+    progress: (note, fraction) => {
+      const progress = checkProgress(note, fraction);
+      if (progress !== undefined) log.progress(progress);
+      alive(note);
+    },
+    log: jobLog(place, { ...speaker, traceparent }, log),
     ...given({ traceparent }),
-    previous: () => previousRun(coordinator.store, name, key),
   };
 }
 
@@ -290,25 +305,11 @@ export function jobLog(
   });
 }
 
-/** @param alive resets the stall limit */
-export function reportProgress(log: AttemptLog, alive: (note?: string) => void): JobContext['progress'] {
-  return (note, fraction) => {
-    const progress = checkProgress(note, fraction);
-    if (progress !== undefined) log.progress(progress);
-    alive(note);
-  };
-}
-
 /**
  * Aborts the attempt when an operator cancels its run, or when the next due time or manual run of a job with overlap
  * `cancel` comes.
- *
- * @returns `onControl` takes the control record that each renewal reads, and `lastControl` returns it
  */
-export function watchForCancel(
-  held: HeldRow,
-  aborter: Aborter,
-): Pick<Waiter, 'onControl' | 'lastControl'> & { stop: () => void } {
+export function watchForCancel(held: HeldRow, aborter: Aborter): SeenControls & { stop: () => void } {
   const { clock, serviceTime } = held.coordinator;
   const { spec } = held.job;
   // Due times and manual runs wait for a back-filled run.
@@ -322,7 +323,10 @@ export function watchForCancel(
   };
   /** A due time in a pause ends nothing. Before the first renewal the control record has not been read. */
   const onDue = async (due: EpochMs): Promise<void> => {
-    last ??= { control: await currentControl(held), at: clock.monotonic() };
+    if (last === undefined) {
+      const { control } = await held.ask((store, signal) => store.readControl(spec.name, { signal }));
+      last = { control: controlOf(control), at: clock.monotonic() };
+    }
     if (pauseAt(last.control, actualTime(spec, due)) !== undefined) armFrom(due);
     else overlap(`the due time ${new Date(due).toISOString()}`);
   };
@@ -345,8 +349,10 @@ export function watchForCancel(
   };
   armFrom(waitingSince(spec, held.row));
   return {
-    lastControl: () => last,
-    onControl: (seen) => {
+    get last() {
+      return last;
+    },
+    saw: (seen) => {
       last = { control: seen, at: clock.monotonic() };
       if (seen.cancel === runId)
         aborter.abort('cancelled', 'cancelRequested', `run ${runId} was cancelled by an operator`);
@@ -361,11 +367,6 @@ export function watchForCancel(
   };
 }
 
-async function currentControl({ job, ask }: HeldRow): Promise<Control> {
-  const { control } = await ask((store, signal) => store.readControl(job.spec.name, { signal }));
-  return controlOf(control);
-}
-
 /** The newest final record of the job that is older than this run and ran. */
 async function previousRun(store: AnytimeStore, job: JobName, key: string): Promise<LedgerRecord | undefined> {
   const before = parseRecordKey(key)?.scheduledFor ?? 0;
@@ -377,20 +378,25 @@ async function previousRun(store: AnytimeStore, job: JobName, key: string): Prom
       seen += 1;
       // `started` is in the summary of what ran, and only there.
       if (candidate <= recordKey(before) || summary['state'] !== 'final' || summary['started'] === undefined) continue;
-      const record = await readable(store, job, candidate);
-      if (record !== undefined) return record;
+      const found = await readUnlessForeign(store, job, candidate);
+      // A record that cronlease did not write must not end this run.
+      if (found !== undefined && found !== 'foreign') return found.record;
     }
     continuation = page.continuation;
   } while (continuation !== undefined && seen < RECORDS_AT_MOST);
   return undefined;
 }
 
-/** Reads a record; undefined if cronlease did not write it. Such a record must not end this run. */
-async function readable(store: AnytimeStore, job: JobName, key: string): Promise<LedgerRecord | undefined> {
-  try {
-    return (await readRecord(store, job, key))?.record;
-  } catch (error) {
-    if (error instanceof ForeignRecordError) return undefined;
-    throw error;
-  }
+const ENDS = {
+  invalidInput: { kind: 'threw', retryable: false, reason: 'invalidInput' },
+  timedOut: { kind: 'aborted', code: 'timedOut', reason: 'timeout' },
+  itemFailed: { kind: 'threw', retryable: false, reason: 'itemFailed' },
+  /** A person or a program has changed or deleted a piece: the next attempt may find it restored. */
+  foreign: { kind: 'threw', retryable: true, reason: 'handlerError' },
+} as const satisfies Readonly<Record<string, HandlerCall['end']>>;
+
+/** An attempt that ends because of its input, its items, or their pieces, without a call of the handler. */
+export function endedBy(held: HeldRow, how: keyof typeof ENDS, error: RecordedError): HandlerCall {
+  const at = timeOf(held);
+  return { end: ENDS[how], startedAt: at, endedAt: at, error: redactError(error, held.coordinator.redact) };
 }

@@ -14,13 +14,11 @@ import { StoreError } from '../../lease/store';
 import { Trust } from '../../lease/trust';
 import type { Coordinator, Report, RunnableJob } from '../coordinator';
 import type { JobDecision } from '../decide-row';
-import { turnOf } from '../give-back';
+import { turnOf } from '../hand-overs';
 import { holdRow } from '../held';
 import { storageAnswers, storageTroubled } from '../reachability';
-import type { Background } from './background';
-import { CLAIMS_AT_ONCE, type Fire, type TickState } from './fire';
-import { withLastRun } from './last-run';
-import { claimsOf } from './layout';
+import { type Background, CLAIMS_AT_ONCE, type Fire, type TickState } from './fire';
+import { claimsOf } from './bounds';
 import {
   HOLD_BACK_MS,
   type NextCheck,
@@ -31,7 +29,7 @@ import {
   isSilent,
   upcomingAt,
 } from './notes';
-import { handOver } from './race';
+import { handOver, withLastRun } from './race';
 
 const ROOM_AGAIN_MS = 1_000;
 /** A look at all jobs is worth one lost acquisition for each so many of them, and then the rest is looked at again. */

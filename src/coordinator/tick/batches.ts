@@ -9,24 +9,6 @@ const TEXT_AT_MOST = 24_000;
 /** An acquired claim waits at most this long for those that are being acquired. */
 const GATHER_MS: Millis = 200;
 
-/** Hands over together what is acquired together. One for each process. */
-export interface Batches {
-  /** A claim is about to be acquired: those that have been acquired wait for it. */
-  join(): Member;
-}
-
-/** A claim that is being acquired. */
-export interface Member {
-  /**
-   * Starts the orchestration of the claim: its own if no other is being acquired, or one with others.
-   *
-   * @param orchestration the id of the claim's separate orchestration
-   */
-  start(hub: Pick<Hub, 'start'>, orchestration: string, input: HandedOver): Promise<void>;
-  /** The others wait for this one no longer. May be called again, without effect. */
-  leave(): void;
-}
-
 interface Waiting {
   readonly hub: Pick<Hub, 'start'>;
   readonly orchestration: string;
@@ -34,7 +16,8 @@ interface Waiting {
   readonly started: PromiseWithResolvers<void>;
 }
 
-export function createBatches({ clock, newId, concurrencyLimit }: Coordinator): Batches {
+/** Hands over together what is acquired together. One for each process. */
+export function createBatches({ clock, newId, concurrencyLimit }: Coordinator) {
   // Claims that would only wait for each other's permits are better off on several instances.
   const each = Math.min(CLAIMS_AN_ACTIVITY, concurrencyLimit?.limit ?? CLAIMS_AN_ACTIVITY);
   let acquiring = 0;
@@ -62,9 +45,11 @@ export function createBatches({ clock, newId, concurrencyLimit }: Coordinator): 
   };
 
   return {
+    /** A claim is about to be acquired: those that have been acquired wait for it. */
     join() {
       acquiring += 1;
       let isIn = true;
+      /** The others wait for this one no longer. May be called again, without effect. */
       const leave = (): void => {
         if (!isIn) return;
         isIn = false;
@@ -73,7 +58,12 @@ export function createBatches({ clock, newId, concurrencyLimit }: Coordinator): 
       };
       return {
         leave,
-        start(hub, orchestration, input) {
+        /**
+         * Starts the orchestration of the claim: its own if no other is being acquired, or one with others.
+         *
+         * @param orchestration the id of the claim's separate orchestration
+         */
+        start(hub: Pick<Hub, 'start'>, orchestration: string, input: HandedOver): Promise<void> {
           const started = Promise.withResolvers<void>();
           add({ hub, orchestration, input, started });
           leave();

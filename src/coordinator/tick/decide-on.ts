@@ -1,15 +1,24 @@
+import type { Board } from './board';
+import { troubled } from '../reachability';
+import { ForeignMetadataError } from '../../core/metadata';
 import type { JobName, Millis } from '../../core/brand';
 import type { Listing } from '../../lease/store';
-import type { Coordinator, RunnableJob } from '../coordinator';
+import type { Coordinator, RunnableJob, Report } from '../coordinator';
 import { act } from './act';
 import type { Fire, TickState } from './fire';
-import { type JobDecision, type JobListing, isForeign } from '../decide-row';
+import {
+  type JobDecision,
+  type JobListing,
+  isForeign,
+  type DecideState,
+  type RowVersion,
+  decideRow,
+} from '../decide-row';
 import { lookAfterLeft } from '../lost-run';
-import { readAndDecide } from './read-and-decide';
 import { type JobNotes, checkTime, upcomingAt } from './notes';
 
 /** A listing, or the part of one that has been read. */
-export interface Shown {
+interface Shown {
   readonly listing: Listing;
   /** When it was requested, on the monotonic clock. Later changes may be missing. */
   readonly askedAt: Millis;
@@ -57,8 +66,7 @@ function changed(state: TickState, fire: Fire, { listing, askedAt }: Shown, name
     return undefined;
   }
   const { row, control, date: listedAt } = seen;
-  const givesBack = hubWatch.sawRow(name, row, askedAt, fire.report);
-  if (givesBack !== undefined) background.start(givesBack);
+  background.start(hubWatch.sawRow(name, row, askedAt, fire.report));
   const version = `${row.etag} ${row.lease} ${control?.etag ?? ''}`;
   // While the version is the same, the decision on an available row stands until the noted time.
   const isCalm = row.lease === 'available' && (checkTime(notes.next) ?? Infinity) > coordinator.serviceTime.now();
@@ -121,4 +129,64 @@ function isInFlight({ decision, row, lease }: JobDecision): boolean {
   // An expired row without anything to do is settled.
   const isExpired = lease === 'expired' && decision.kind !== 'nothing';
   return lease === 'held' || isExpired || row.phase === 'retrying' || row.phase === 'fanning';
+}
+
+/**
+ * Decides about one job from a listing, and reports what hinders it.
+ *
+ * @returns undefined if row or control are not ours: that job is left alone, and the others continue
+ */
+export async function readAndDecide(
+  state: DecideState & { readonly board: Board },
+  job: RunnableJob,
+  seen: JobListing,
+  report: Report,
+): Promise<JobDecision | undefined> {
+  const { coordinator, board } = state;
+  const { health } = coordinator;
+  const { name } = job.spec;
+  const unreadable = `unreadable ${name}`;
+  try {
+    const learned = (version: RowVersion): void => board.note(name, 'learned', { version });
+    const decided = await decideRow(state, job, { ...board.notes(name), learned }, seen);
+    health.over(unreadable);
+    warnOfOtherSchedule(state, job, decided, report);
+    return decided;
+  } catch (error) {
+    if (!(error instanceof ForeignMetadataError)) throw error;
+    const reason = `job "${name}" is left alone: ${error.message}`;
+    troubled(coordinator, unreadable, { job: name, reason }, report);
+    return undefined;
+  }
+}
+
+/** Warns once of a schedule that differs from the row's without a higher revision, which is a mistake. */
+function warnOfOtherSchedule(
+  { coordinator, board }: { readonly coordinator: Coordinator; readonly board: Board },
+  { spec }: RunnableJob,
+  { row, decision }: JobDecision,
+  report: Report,
+): void {
+  const { health, revision, serviceTime } = coordinator;
+  const what = `schedule ${spec.name}`;
+  if (decision.kind === 'lowerRevision') {
+    const revisionOf = `revision ${String(row.revision)} of the jobs file`;
+    const reason =
+      `job "${spec.name}" ` +
+      (row.forgotten === undefined
+        ? `follows ${revisionOf} with another schedule`
+        : `was forgotten with ${revisionOf}`) +
+      `, and this deployment has revision ${String(revision)}: it does not claim the job; deploy the newer file here too`;
+    troubled(coordinator, what, { job: spec.name, reason }, report);
+    return;
+  }
+  health.over(what);
+  if (spec.scheduleHash === row.scheduleHash || revision > row.revision || row.forgotten !== undefined) return;
+  const reason =
+    `job "${spec.name}" has another schedule than before, with the same revision ${String(revision)}: ` +
+    'raise "revision" in the jobs file with each change';
+  const warned = reason + row.scheduleHash;
+  if (board.notes(spec.name).warned === warned) return;
+  board.note(spec.name, 'warned', { warned });
+  report.event({ event: 'warning', at: serviceTime.now(), job: spec.name, reason });
 }

@@ -1,15 +1,83 @@
+import { type Clock, sleep } from '../../core/clock';
 import type { JobName, Millis } from '../../core/brand';
 import type { Coordinator, Hub, Report } from '../coordinator';
-import type { Gate } from '../gate';
-import type { Background } from './background';
-import type { Batches } from './batches';
-import type { BackfillWatch } from '../backfills';
+import type { Gate } from '../concurrency-limit';
+import type { createBatches } from './batches';
 import type { Board } from './board';
 import type { HubWatch } from './hub-watch';
-import type { NoticeWatch } from './notice-watch';
+import type { noticeWatch, overdueWatch } from './notice-watch';
 import type { OrchestrationWatch } from './orchestrations';
-import type { OverdueWatch } from './overdue';
-import type { RequiredWatch } from '../required';
+import type { RequiredWatch, BackfillWatch } from '../ledger-watch';
+
+/** How often a wait for all actions checks whether it missed an end. */
+const POLL_EVERY_MS: Millis = 2_000;
+
+/**
+ * Work that ticks have started and do not await between two checks. A tick returns only after it is over, because its
+ * logs and events belong to that invocation. No action may reject.
+ */
+export class Background {
+  readonly #clock: Clock;
+  #asides = 0;
+  #ended = new AbortController();
+  /** How many actions run, without those aside. */
+  count = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  start(action: Promise<unknown> | undefined): void {
+    if (action === undefined) return;
+    this.count += 1;
+    void action.finally(() => {
+      this.count -= 1;
+      this.wake();
+    });
+  }
+
+  /**
+   * Work of one kind, which is left out while the last one goes on. It may take minutes: a tick waits for it only with
+   * {@link asidesOver}.
+   */
+  aside(): (start: () => Promise<void> | undefined) => void {
+    let isAtWork = false;
+    return (start) => {
+      const work = isAtWork ? undefined : start();
+      if (work === undefined) return;
+      isAtWork = true;
+      this.#asides += 1;
+      void work.finally(() => {
+        isAtWork = false;
+        this.#asides -= 1;
+        this.wake();
+      });
+    };
+  }
+
+  /** Returns a signal that is aborted when any action ends, running or started later, or by {@link wake}. */
+  nextEnd(): AbortSignal {
+    // Two ticks of one process wait for the same end.
+    if (this.#ended.signal.aborted) this.#ended = new AbortController();
+    return this.#ended.signal;
+  }
+
+  /** Ends every wait for an action, but not the action. */
+  wake(): void {
+    this.#ended.abort();
+  }
+
+  async allOver(): Promise<void> {
+    while (this.count > 0) await sleep(this.#clock, POLL_EVERY_MS, this.nextEnd());
+  }
+
+  /** Waits for the work aside, while there is time left. */
+  async asidesOver(left: () => Millis): Promise<void> {
+    while (this.#asides > 0 && left() > 0) {
+      await sleep(this.#clock, Math.min(POLL_EVERY_MS, left()), this.nextEnd());
+    }
+  }
+}
 
 /** How many claims run side by side. */
 export const CLAIMS_AT_ONCE = 32;
@@ -35,12 +103,12 @@ export interface TickState {
   readonly background: Background;
   /** Limits how many storage calls of checks and claims run side by side. Others wait by the ranks of their jobs. */
   readonly gate: Gate;
-  readonly batches: Batches;
+  readonly batches: ReturnType<typeof createBatches>;
   readonly hubWatch: HubWatch;
-  readonly overdue: OverdueWatch;
+  readonly overdue: ReturnType<typeof overdueWatch>;
   readonly required: RequiredWatch;
   readonly backfills: BackfillWatch;
-  readonly notices: NoticeWatch;
+  readonly notices: ReturnType<typeof noticeWatch>;
   readonly orchestrations: OrchestrationWatch;
   readonly claimRate: ClaimRate;
   /** How many claims of this process were acquired without effect. */

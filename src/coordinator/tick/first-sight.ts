@@ -3,7 +3,7 @@ import { claimTime } from '../../core/decide/verdict';
 import { nextDue } from '../../core/job';
 import { controlOf } from '../../core/control';
 import type { CoordinatorEvent } from '../../core/event';
-import { rowAfterLoss } from '../../core/lost-row';
+import { rowAfterLoss } from '../../core/failover';
 import { ifReadable } from '../../core/metadata';
 import { type Row, encodeRow, firstCursor, newRow } from '../../core/row';
 import { within } from '../../lease/deadline';
@@ -12,7 +12,7 @@ import type { Report, RunnableJob } from '../coordinator';
 import { newestRecords } from '../ledger';
 import { runnable } from './decide-on';
 import { CLAIMS_AT_ONCE, type TickState } from './fire';
-import { type NextCheck, SWEEP, upcomingAt } from './notes';
+import { SWEEP, upcomingAt } from './notes';
 
 const CREATE_LIMIT_MS: Millis = 10_000;
 /** How many rows are created side by side: half of the gate, so that claims never wait for all of it. */
@@ -27,21 +27,6 @@ const SLICE_AT_LEAST_MS: Millis = 50;
 /** Checks that take long, one after another, leave new jobs at least so much of the time that they took. */
 const SHARE = 1 / 3;
 
-/** The creation of rows for jobs that have none. One for each process; it continues from step to step. */
-export interface FirstSight {
-  /** Whether jobs are without a row, as far as this process knows. */
-  readonly going: boolean;
-  /** Notes the jobs that a whole listing lacks. */
-  lacking(listing: Listing): void;
-  /**
-   * Creates rows for at most `limitMs`, or a second. If checks have left it little time, it takes its share of it.
-   *
-   * @returns whether rows of other instances remain to be seen: a listing shows them
-   * @throws StoreError
-   */
-  createSome(limitMs: Millis, report: Report): Promise<boolean>;
-}
-
 interface Absent {
   /** The Date of the first listing that lacked the job. Due times from then on are owed, however late its row comes. */
   readonly since: EpochMs;
@@ -52,14 +37,11 @@ interface Absent {
 }
 
 /**
- * Several instances begin at the same time, each at another place of the list. An instance that meets the rows of another
+ * The creation of rows for jobs that have none. One for each process; it continues from step to step. Several instances
+ * begin at the same time, each at another place of the list. An instance that meets the rows of another
  * one leaps to another place, so that together they create each row about once. Decision 021.
  */
-export function createFirstSight({
-  coordinator,
-  board,
-  gate,
-}: Pick<TickState, 'coordinator' | 'board' | 'gate'>): FirstSight {
+export function createFirstSight({ coordinator, board, gate }: Pick<TickState, 'coordinator' | 'board' | 'gate'>) {
   const { clock, serviceTime, random } = coordinator;
   let absent = new Map<JobName, Absent>();
   /** Those of them that this process has not tried to create, in the order in which it will. */
@@ -72,10 +54,12 @@ export function createFirstSight({
   let endedAt: Millis = 0;
 
   return {
+    /** Whether jobs are without a row, as far as this process knows. */
     get going() {
       return untried.length > 0;
     },
-    lacking({ jobs, date }) {
+    /** Notes the jobs that a whole listing lacks. */
+    lacking({ jobs, date }: Listing): void {
       const before = absent;
       absent = new Map();
       for (const name of coordinator.jobs.keys()) {
@@ -90,7 +74,13 @@ export function createFirstSight({
       metInRow = 0;
       leaps = 0;
     },
-    async createSome(limitMs, report) {
+    /**
+     * Creates rows for at most `limitMs`, or a second. If checks have left it little time, it takes its share of it.
+     *
+     * @returns whether rows of other instances remain to be seen: a listing shows them
+     * @throws StoreError
+     */
+    async createSome(limitMs: Millis, report: Report): Promise<boolean> {
       const begun = clock.monotonic();
       const atLeastMs = Math.max(SLICE_AT_LEAST_MS, (begun - endedAt) * SHARE);
       const end = begun + Math.min(SLICE_MS, Math.max(atLeastMs, limitMs));
@@ -141,12 +131,14 @@ export function createFirstSight({
     metInRow = 0;
     leaps = 0;
     if (lost !== undefined) report.event(lossOf(name, lost, serviceTime.now()));
+    const due = job.spec.enabled ? nextDue(job.spec, row.cursor, serviceTime.now()) : undefined;
+    // A check decides: until then the row is known, as this process has written it.
+    const isChecked = seen.control !== undefined || lost !== undefined || job.spec.kind === 'always';
+    const claimAt = due === undefined ? undefined : claimTime(job.spec, due, coordinator.settings.lookAheadMs);
+    const at = isChecked ? serviceTime.now() : claimAt;
     board.note(name, 'rowCreated', {
-      next:
-        seen.control !== undefined || lost !== undefined
-          ? { kind: 'rest', at: serviceTime.now() }
-          : firstCheck(job, row.cursor),
-      upcoming: upcomingAt(job.spec, dueAfter(job, row.cursor)),
+      next: at === undefined ? SWEEP : { kind: 'rest', at },
+      upcoming: upcomingAt(job.spec, due),
     });
   }
 
@@ -160,17 +152,6 @@ export function createFirstSight({
     untried = [...untried.slice(at), ...untried.slice(0, at)];
     metInRow = 0;
     leaps += 1;
-  }
-
-  /** A check decides: until then the row is known, as this process has written it. */
-  function firstCheck(job: RunnableJob, cursor: EpochMs): NextCheck {
-    if (job.spec.kind === 'always') return { kind: 'rest', at: serviceTime.now() };
-    const due = dueAfter(job, cursor);
-    return due === undefined ? SWEEP : { kind: 'rest', at: claimTime(job.spec, due, coordinator.settings.lookAheadMs) };
-  }
-
-  function dueAfter({ spec }: RunnableJob, cursor: EpochMs): EpochMs | undefined {
-    return spec.enabled ? nextDue(spec, cursor, serviceTime.now()) : undefined;
   }
 }
 

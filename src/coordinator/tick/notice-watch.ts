@@ -1,5 +1,8 @@
-import type { Millis } from '../../core/brand';
-import { controlOf } from '../../core/control';
+import { lastSuccess } from '../ledger';
+import { createGate } from '../concurrency-limit';
+import { countsFrom, overdueBy } from '../../core/overdue';
+import type { Millis, EpochMs, JobName } from '../../core/brand';
+import { controlOf, type Control } from '../../core/control';
 import { type Delivery, SEND_WITHIN_MS, encodeDelivery, mayTakeOver } from '../../core/delivery';
 import type { JobSpec, NotifySettings } from '../../core/job';
 import { ForeignMetadataError, ifReadable } from '../../core/metadata';
@@ -11,15 +14,14 @@ import {
   isStillNews,
   noticesOfSweep,
   outdated,
+  type Punctuality,
 } from '../../core/notice-sweep';
 import { ForeignRecordError } from '../../core/record';
-import { checkAhead, decodeRow } from '../../core/row';
+import { checkAhead, decodeRow, type Row } from '../../core/row';
 import { CALL_LIMIT_MS, within } from '../../lease/deadline';
 import { type ListedNotice, type ListedRow, type Listing, type NoticeStore, StoreError } from '../../lease/store';
 import type { Coordinator, Report } from '../coordinator';
-import { listNotices, noticesOf, readDelivery, readListed } from '../list-notices';
-import { tell } from '../tell';
-import { type OverdueWatch, overdueWatch } from './overdue';
+import { tell, listNotices, noticesOf, readDelivery, readListed } from '../tell';
 
 /** Any listing of all jobs delays the next sweep, so one that comes a little early must not be left out. */
 const SWEEP_SHARE = 0.75;
@@ -30,41 +32,41 @@ const DELETED_AT_ONCE = 50;
 const OFF_PREFIX = '_off_';
 const OFF_FOR_MS: Millis = 7 * 86_400_000;
 
-/** Creates the notices of changes that no instance claims, and sends those that others have left. */
-export interface NoticeWatch {
-  /**
-   * Called with each sweep, once the overdue jobs are known.
-   *
-   * @returns the work in progress; undefined if nothing notifies, or this came too soon. It never rejects
-   */
-  check(listing: Listing, report: Report): Promise<void> | undefined;
-}
-
 interface Notifying {
   readonly spec: JobSpec;
   readonly notify: NotifySettings;
 }
 
-/** The watches of sweeps. */
-export function watches(coordinator: Coordinator): { readonly overdue: OverdueWatch; readonly notices: NoticeWatch } {
-  const overdue = overdueWatch(coordinator);
-  return { overdue, notices: noticeWatch(coordinator, overdue) };
+/** Whether it is time for the work of a sweep, which is done once in a sweep interval. */
+function sweepTurns({ clock, settings }: Coordinator): () => boolean {
+  let lastAt: Millis = -Infinity;
+  return () => {
+    const now = clock.monotonic();
+    if (now - lastAt < settings.sweepIntervalMs * SWEEP_SHARE) return false;
+    lastAt = now;
+    return true;
+  };
 }
 
-/** Each sweep makes one more listing, and only if a job notifies. */
-function noticeWatch(coordinator: Coordinator, overdue: OverdueWatch): NoticeWatch {
-  const { clock, settings, serviceTime } = coordinator;
+/**
+ * Creates the notices of changes that no instance claims, and sends those that others have left. Each sweep makes one
+ * more listing, and only if a job notifies.
+ */
+export function noticeWatch(coordinator: Coordinator, overdue: OverdueWatch) {
+  const { clock, serviceTime } = coordinator;
   const notifying = [...coordinator.jobs.values()].flatMap(({ spec }): readonly Notifying[] =>
     spec.notify === undefined ? [] : [{ spec, notify: spec.notify }],
   );
-  let checkedAt: Millis | undefined;
+  const isTurn = sweepTurns(coordinator);
 
   return {
-    check(listing, report) {
-      const now = clock.monotonic();
-      const isEarly = checkedAt !== undefined && now - checkedAt < settings.sweepIntervalMs * SWEEP_SHARE;
-      if (notifying.length === 0 || isEarly || coordinator.stopping) return undefined;
-      checkedAt = now;
+    /**
+     * Called with each sweep, once the overdue jobs are known.
+     *
+     * @returns the work in progress; undefined if nothing notifies, or this came too soon. It never rejects
+     */
+    check(listing: Listing, report: Report): Promise<void> | undefined {
+      if (notifying.length === 0 || coordinator.stopping || !isTurn()) return undefined;
       return sweep(listing, report).catch((error: unknown) => {
         if (!(error instanceof StoreError)) throw error;
         report.log('warn', 'the notices could not be checked:', error);
@@ -77,7 +79,9 @@ function noticeWatch(coordinator: Coordinator, overdue: OverdueWatch): NoticeWat
   }
 
   async function sweep(listing: Listing, report: Report): Promise<void> {
-    const listed = await listAll();
+    const found = await listNotices(ask);
+    await heedOff(found);
+    const listed = found.flatMap((one) => readListed(one) ?? []);
     const byJob = Map.groupBy(listed, ({ job }) => job);
     for (const { spec, notify } of notifying) {
       const job = sweptJob(listing, spec, notify);
@@ -94,12 +98,6 @@ function noticeWatch(coordinator: Coordinator, overdue: OverdueWatch): NoticeWat
     for (const { id } of old.slice(0, DELETED_AT_ONCE)) {
       await ask((store, signal) => store.deleteNotice(id, { signal }));
     }
-  }
-
-  async function listAll(): Promise<readonly Listed[]> {
-    const found = await listNotices(ask);
-    await heedOff(found);
-    return found.flatMap((one) => readListed(one) ?? []);
   }
 
   /** A receiver that was switched off long ago gets another chance: only its owner knows whether it is back. */
@@ -193,4 +191,132 @@ function isFailing({ metadata }: ListedRow): boolean {
 /** The receivers whose addresses this process has. Others are left to deployments that have theirs. */
 function knownPart(delivery: Delivery, receivers: ReadonlySet<string>): Delivery {
   return { ...delivery, to: delivery.to.filter(({ name }) => receivers.has(name)) };
+}
+
+/** Few at a time, because claims are more urgent. */
+const READS_AT_ONCE = 4;
+/** What a listing of before this has shown may be over: its process has stood still since. */
+const OLD_MS: Millis = 60_000;
+/** How many pages of the ledger a process reads when it first sees a job. Later it reads one. */
+const PAGES_AT_FIRST = 4;
+
+/** The knowledge of this process about one job with `alertAfter`. */
+interface Known {
+  /** When the job last succeeded, or was excused, or was first seen. */
+  readonly from: EpochMs;
+  /** The row at the last read of the ledger. While the row is the same, no further run has ended. */
+  readonly version: string;
+}
+
+interface Seen {
+  readonly spec: JobSpec;
+  readonly row: Row;
+  readonly control: Control;
+  readonly version: string;
+  /** Whether its lease is held. */
+  readonly isHeld: boolean;
+}
+
+type OverdueWatch = ReturnType<typeof overdueWatch>;
+
+/**
+ * Watches the jobs that have `alertAfter`. A row gets a success only with writes that are made anyway, so it may be
+ * behind. If by its row a job may be overdue, the ledger decides: that takes one page of summaries, once for each
+ * version of the row.
+ */
+export function overdueWatch(coordinator: Coordinator) {
+  const { clock, serviceTime, revision } = coordinator;
+  const alerted = [...coordinator.jobs.values()].filter(({ spec }) => spec.alertAfterMs !== undefined);
+  const known = new Map<JobName, Known>();
+  /** Saves decoding rows that have not changed. */
+  const read = new Map<JobName, Seen>();
+  const gate = createGate(READS_AT_ONCE);
+  const verdicts = new Map<JobName, Punctuality>();
+  const isTurn = sweepTurns(coordinator);
+
+  return {
+    /**
+     * Reports overdue jobs, once each sweep interval.
+     *
+     * @returns the work in progress, if the ledger must be read; never rejects
+     */
+    check(listing: Listing, report: Report): Promise<void> | undefined {
+      if (alerted.length === 0 || !isTurn()) return undefined;
+      const unsure = alerted.flatMap(({ spec }) => {
+        const seen = seenIn(listing, spec);
+        const isUnsure = seen !== undefined && mayBeOverdue(seen);
+        verdicts.set(spec.name, seen === undefined || isUnsure ? 'unknown' : 'punctual');
+        return isUnsure ? [seen] : [];
+      });
+      // A held lease may be a new one: a run may have ended in between without a change of the row.
+      const { date } = listing;
+      const readings = unsure.flatMap((seen) =>
+        !seen.isHeld && tell(seen, date, report) ? [] : [gate(() => readLedger(seen, date, report))],
+      );
+      return readings.length === 0 ? undefined : Promise.all(readings).then(() => undefined);
+    },
+    /** Whether a job is overdue, as of the last check. A job without `alertAfter` never is. */
+    punctuality(job: JobName): Punctuality {
+      const { alertAfterMs } = coordinator.jobs.get(job)?.spec ?? {};
+      return alertAfterMs === undefined ? 'punctual' : (verdicts.get(job) ?? 'unknown');
+    },
+    /** Adds the last success that this process has seen to the row of a claim. */
+    told(job: JobName, row: Row): Row {
+      const from = known.get(job)?.from;
+      return from === undefined || from <= row.lastGoodAt ? row : { ...row, lastGoodAt: from };
+    },
+  };
+
+  /** Undefined if the row is not ours, is forgotten, or follows a newer file, whose deployments report on it. */
+  function seenIn({ jobs }: Listing, spec: JobSpec): Seen | undefined {
+    const { row: listed, control } = jobs.get(spec.name) ?? {};
+    if (listed === undefined) return undefined;
+    const version = `${listed.etag} ${listed.lease} ${control?.etag ?? ''}`;
+    const before = read.get(spec.name);
+    if (before?.version === version) return before;
+    // The tick has reported what cannot be read.
+    return ifReadable(() => {
+      const row = decodeRow(listed.metadata);
+      if (row.forgotten !== undefined || (row.revision > revision && row.scheduleHash !== spec.scheduleHash)) return;
+      const wanted = controlOf(control);
+      const seen = { spec, row, control: wanted, version, isHeld: listed.lease === 'leased' };
+      read.set(spec.name, seen);
+      return seen;
+    });
+  }
+
+  function mayBeOverdue({ spec, row, control }: Seen): boolean {
+    const from = Math.max(row.lastGoodAt, known.get(spec.name)?.from ?? 0);
+    return overdueBy(spec, control, from, serviceTime.now()) !== undefined;
+  }
+
+  /** Returns whether the known facts decide. */
+  function tell({ spec, control, version }: Seen, listedAt: EpochMs, report: Report): boolean {
+    const current = known.get(spec.name);
+    if (current?.version !== version) return false;
+    const at = serviceTime.now();
+    if (at - listedAt > OLD_MS) return true;
+    const ageMs = overdueBy(spec, control, current.from, at);
+    verdicts.set(spec.name, ageMs === undefined ? 'punctual' : { since: at - ageMs, ageMs });
+    if (ageMs !== undefined) report.event({ event: 'overdue', at, job: spec.name, ageMs });
+    return true;
+  }
+
+  async function readLedger(seen: Seen, listedAt: EpochMs, report: Report): Promise<void> {
+    if (coordinator.stopping) return;
+    const { spec, row, version } = seen;
+    const before = known.get(spec.name);
+    const since = Math.max(row.lastGoodAt, before?.from ?? 0);
+    try {
+      const request = { pages: before === undefined ? PAGES_AT_FIRST : 1, since };
+      const found = await lastSuccess(coordinator.store, spec.name, request, (call) =>
+        within(clock, CALL_LIMIT_MS, call),
+      );
+      known.set(spec.name, { from: countsFrom(row, found, before?.from), version });
+      tell(seen, listedAt, report);
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error;
+      report.log('warn', `job "${spec.name}": the check for an overdue job failed:`, error);
+    }
+  }
 }

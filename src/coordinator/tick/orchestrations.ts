@@ -1,8 +1,8 @@
 import type { Millis } from '../../core/brand';
-import { sleep } from '../../core/clock';
+import { type Clock, sleep } from '../../core/clock';
 import { controlOf } from '../../core/control';
 import { runIdOf } from '../../core/key';
-import { redactNote } from '../../core/log-buffer';
+import { redactNote } from '../../core/log-entry';
 import { ifReadable } from '../../core/metadata';
 import { BEATS_PER_TAKE_OVER, CANCEL_EVENT, instanceIdOf, parseInstanceId } from '../../core/orchestration';
 import { redactNothing } from '../../core/redact';
@@ -15,14 +15,12 @@ import type { Coordinator, Hub, Report, RunnableJob } from '../coordinator';
 import { type AppOrchestrations, type RunningOrchestration, withinHub } from '../hub';
 import { keepEndOf } from '../kept-end';
 import { troubled } from '../reachability';
-import { hubProbe } from './hub-watch';
+import { POLL_AT_MOST_MS, POLL_FIRST_MS, hubProbe } from './hub-watch';
 
 /** A tick waits so long for what the hub knows. */
 const KNOWN_WITHIN_MS: Millis = 2_000;
 /** The hub has this long to carry out a no-op. If it takes longer, the next sweep beats. */
 const PROOF_WITHIN_MS: Millis = 5_000;
-const POLL_FIRST_MS: Millis = 50;
-const POLL_AT_MOST_MS: Millis = 1_000;
 /**
  * A look at the hub at least this often, even if no run waits for anything in it: another process of the deployment may
  * have started an orchestration and died, or the hub starts one late.
@@ -30,28 +28,6 @@ const POLL_AT_MOST_MS: Millis = 1_000;
 const LOOK_EVERY_MS: Millis = 60_000;
 /** The looks end this long after the last claim of such a job: each reads the whole hub, the app's instances too. */
 const LOOK_FOR_MS: Millis = 3_600_000;
-
-/** Watches the orchestrations of this deployment's task hub. One for each process. */
-export interface OrchestrationWatch {
-  /** How often sweeps must come for the heartbeats; Infinity: no orchestration runs here. */
-  readonly everyMs: Millis;
-  /** Whether the app has the orchestrator of the job, if it has one. */
-  mayStart(job: RunnableJob): boolean;
-  /**
-   * Whether an orchestration whose run is about to be claimed for its silence runs in this hub after all: this
-   * deployment was away, and is back. Then this beats for it. If it has ended meanwhile, this keeps its end.
-   */
-  goesOn(job: RunnableJob, row: Row, hub: Hub, report: Report): Promise<boolean>;
-  /** This process has handed over a claim. */
-  handedOver(job: RunnableJob): void;
-  /** Asks the hub for orchestrators that it has not been seen to have. Never rejects. */
-  prepare(hub: Hub, report: Report): Promise<void> | undefined;
-  /**
-   * Beats for the orchestrations of this hub for which a run waits, and ends those that no run waits for any longer.
-   * Never rejects because a call fails. Decision 133.
-   */
-  check(whole: Listing, hub: Hub, report: Report): Promise<void> | undefined;
-}
 
 type Handled = RunnableJob & { readonly handler: { readonly orchestrator: string; readonly takeOverAfterMs: Millis } };
 
@@ -65,72 +41,119 @@ interface Waiting extends JobRow {
   readonly listed: ListedJob;
 }
 
-export function orchestrationWatch(coordinator: Coordinator): OrchestrationWatch {
-  const { clock, deployment } = coordinator;
-  let found: readonly Handled[] | undefined;
-  const jobs = (): readonly Handled[] =>
-    (found ??= [...coordinator.jobs.values()].filter((job): job is Handled => isOrchestration(job.handler)));
-  const watched = hubCare(coordinator);
-  let here: readonly Handled[] = [];
-  let lookedAt: Millis = -Infinity;
-  let tokens = -1;
-  let claimedAt: Millis = 0;
-  let isChecking = false;
+/** Watches the orchestrations of this deployment's task hub. One for each process. */
+export class OrchestrationWatch {
+  readonly #coordinator: Coordinator;
+  readonly #clock: Clock;
+  readonly #probe: ReturnType<typeof hubProbe>;
+  #found: readonly Handled[] | undefined;
+  /** The orchestrators that the app has been seen to have. */
+  readonly #known = new Set<string>();
+  /** When each orchestration of a run that is over was told to end, on the monotonic clock. */
+  readonly #told = new Map<string, Millis>();
+  /** Whether the last look has shown an orchestration of a job, or a run that waits for one. */
+  #isAnyRunning = false;
+  #here: readonly Handled[] = [];
+  #lookedAt: Millis = -Infinity;
+  #tokens = -1;
+  #claimedAt: Millis = 0;
+  #isChecking = false;
 
-  return {
-    ...orchestrators(coordinator, jobs),
-    goesOn: watched.goesOn,
-    get everyMs() {
-      // What no run waits for is ended soon.
-      if (watched.isAnyRunning && here.length === 0) return 0;
-      return Math.min(...here.map(({ handler }) => handler.takeOverAfterMs / BEATS_PER_TAKE_OVER));
-    },
-    handedOver(job) {
-      const handled = jobs().find(({ spec }) => spec.name === job.spec.name);
-      if (handled !== undefined && !here.includes(handled)) here = [...here, handled];
-    },
-    check(whole, hub, report) {
-      const { orchestrations } = hub;
-      if (jobs().length === 0 || orchestrations === undefined || isChecking || coordinator.stopping) return undefined;
-      const rows = jobs().flatMap((job) => waitingOf(job, whole) ?? []);
-      const waiting = rows.filter(({ row }) => row.phase === 'fanning' && row.incumbent === deployment);
-      here = jobs().filter((job) => waiting.some((one) => one.job === job));
-      const now = clock.monotonic();
-      const newest = rows.reduce((sum, { row }) => sum + row.token, 0);
-      if (newest !== tokens) claimedAt = now;
-      tokens = newest;
-      const mayRun = now - claimedAt < LOOK_FOR_MS && now - lookedAt >= LOOK_EVERY_MS;
-      if (waiting.length === 0 && !watched.isAnyRunning && !mayRun) return undefined;
-      isChecking = true;
-      return watched
-        .look({ hub, orchestrations, report }, rows, waiting)
-        .then(() => {
-          lookedAt = now;
-        })
-        .catch((error: unknown) => {
-          report.log('warn', 'the orchestrations of the task hub could not be checked:', brief(String(error)));
-        })
-        .finally(() => {
-          isChecking = false;
-        });
-    },
-  };
-}
+  constructor(coordinator: Coordinator) {
+    this.#coordinator = coordinator;
+    this.#clock = coordinator.clock;
+    this.#probe = hubProbe(coordinator);
+  }
 
-/** Finds out which orchestrators of the jobs the app has. */
-function orchestrators(
-  { clock, health, serviceTime }: Coordinator,
-  jobs: () => readonly Handled[],
-): Pick<OrchestrationWatch, 'mayStart' | 'prepare'> {
-  const known = new Set<string>();
+  get #jobs(): readonly Handled[] {
+    this.#found ??= [...this.#coordinator.jobs.values()].filter((job): job is Handled => isOrchestration(job.handler));
+    return this.#found;
+  }
 
-  async function ask({ spec, handler }: Handled, hub: AppOrchestrations | undefined, report: Report): Promise<void> {
+  /** How often sweeps must come for the heartbeats; Infinity: no orchestration runs here. */
+  get everyMs(): Millis {
+    // What no run waits for is ended soon.
+    if (this.#isAnyRunning && this.#here.length === 0) return 0;
+    return Math.min(...this.#here.map(({ handler }) => handler.takeOverAfterMs / BEATS_PER_TAKE_OVER));
+  }
+
+  /** Whether the app has the orchestrator of the job, if it has one. */
+  mayStart({ handler }: RunnableJob): boolean {
+    return !isOrchestration(handler) || this.#known.has(handler.orchestrator);
+  }
+
+  /** This process has handed over a claim. */
+  handedOver(job: RunnableJob): void {
+    const handled = this.#jobs.find(({ spec }) => spec.name === job.spec.name);
+    if (handled !== undefined && !this.#here.includes(handled)) this.#here = [...this.#here, handled];
+  }
+
+  /** Asks the hub for orchestrators that it has not been seen to have. Never rejects. */
+  prepare({ orchestrations }: Hub, report: Report): Promise<void> | undefined {
+    const missing = this.#jobs.filter(({ handler }) => !this.#known.has(handler.orchestrator));
+    if (missing.length === 0) return undefined;
+    const asked = missing.map((job) => this.#ask(job, orchestrations, report));
+    // The other jobs do not wait for a hub that does not answer.
+    return Promise.race([Promise.all(asked).then(() => undefined), sleep(this.#clock, KNOWN_WITHIN_MS)]);
+  }
+
+  /**
+   * Whether an orchestration whose run is about to be claimed for its silence runs in this hub after all: this
+   * deployment was away, and is back. Then this beats for it. If it has ended meanwhile, this keeps its end.
+   */
+  async goesOn(job: RunnableJob, row: Row, hub: Hub, report: Report): Promise<boolean> {
+    const { orchestrations } = hub;
+    if (!isOrchestration(job.handler) || orchestrations === undefined || row.incumbent !== this.#coordinator.deployment)
+      return false;
+    const id = idOf({ job, row });
+    let goesOn = false;
+    await trying(report, id, async () => {
+      const running = (await withinHub(this.#clock, () => orchestrations.running())).find((other) => other.id === id);
+      if (running === undefined) await this.#keepFoundEnd(id, { job, row }, orchestrations);
+      if (running === undefined || !(await this.#prove(hub))) return;
+      await this.#beatFor({ job, row }, running);
+      goesOn = true;
+    });
+    return goesOn;
+  }
+
+  /**
+   * Beats for the orchestrations of this hub for which a run waits, and ends those that no run waits for any longer.
+   * Never rejects because a call fails. Decision 133.
+   */
+  check(whole: Listing, hub: Hub, report: Report): Promise<void> | undefined {
+    const { orchestrations } = hub;
+    if (this.#jobs.length === 0 || orchestrations === undefined || this.#isChecking || this.#coordinator.stopping)
+      return undefined;
+    const rows = this.#jobs.flatMap((job) => waitingOf(job, whole) ?? []);
+    const waiting = rows.filter(({ row }) => row.phase === 'fanning' && row.incumbent === this.#coordinator.deployment);
+    this.#here = this.#jobs.filter((job) => waiting.some((one) => one.job === job));
+    const now = this.#clock.monotonic();
+    const newest = rows.reduce((sum, { row }) => sum + row.token, 0);
+    if (newest !== this.#tokens) this.#claimedAt = now;
+    this.#tokens = newest;
+    const mayRun = now - this.#claimedAt < LOOK_FOR_MS && now - this.#lookedAt >= LOOK_EVERY_MS;
+    if (waiting.length === 0 && !this.#isAnyRunning && !mayRun) return undefined;
+    this.#isChecking = true;
+    return this.#look(hub, orchestrations, rows, waiting, report)
+      .then(() => {
+        this.#lookedAt = now;
+      })
+      .catch((error: unknown) => {
+        report.log('warn', 'the orchestrations of the task hub could not be checked:', brief(String(error)));
+      })
+      .finally(() => {
+        this.#isChecking = false;
+      });
+  }
+
+  async #ask({ spec, handler }: Handled, hub: AppOrchestrations | undefined, report: Report): Promise<void> {
     const { orchestrator } = handler;
     const what = `orchestrator ${orchestrator}`;
     try {
-      if (hub !== undefined && (await withinHub(clock, () => hub.knows(orchestrator)))) {
-        known.add(orchestrator);
-        health.over(what);
+      if (hub !== undefined && (await withinHub(this.#clock, () => hub.knows(orchestrator)))) {
+        this.#known.add(orchestrator);
+        this.#coordinator.health.over(what);
         return;
       }
       const why =
@@ -139,110 +162,78 @@ function orchestrators(
           : `this app has no orchestrator "${orchestrator}", so it does not start the job. Register it with ` +
             `df.app.orchestration('${orchestrator}', …), or correct the name`;
       const reason = `jobs.${spec.name}.handler: "${spec.handler}": ${why}`;
-      troubled({ health, clock, serviceTime }, what, { reason, job: spec.name }, report);
+      troubled(this.#coordinator, what, { reason, job: spec.name }, report);
     } catch (error) {
       report.log('debug', `whether the app has the orchestrator "${orchestrator}":`, brief(String(error)));
     }
   }
 
-  return {
-    mayStart: ({ handler }) => !isOrchestration(handler) || known.has(handler.orchestrator),
-    prepare({ orchestrations }, report) {
-      const missing = jobs().filter(({ handler }) => !known.has(handler.orchestrator));
-      if (missing.length === 0) return undefined;
-      const asked = missing.map((job) => ask(job, orchestrations, report));
-      // The other jobs do not wait for a hub that does not answer.
-      return Promise.race([Promise.all(asked).then(() => undefined), sleep(clock, KNOWN_WITHIN_MS)]);
-    },
-  };
-}
-
-interface HubCare extends Pick<OrchestrationWatch, 'goesOn'> {
-  /** Whether the last look has shown an orchestration of a job, or a run that waits for one. */
-  readonly isAnyRunning: boolean;
-  look(place: Place, rows: readonly Waiting[], waiting: readonly Waiting[]): Promise<void>;
-}
-
-/** Beats for the orchestrations of one hub, keeps their ends, and ends them. */
-function hubCare(coordinator: Coordinator): HubCare {
-  const { clock, deployment, redact = redactNothing } = coordinator;
-  const prove = hubProof(coordinator);
-  /** When each orchestration of a run that is over was told to end, on the monotonic clock. */
-  const told = new Map<string, Millis>();
-  let isAnyRunning = false;
-
-  return {
-    get isAnyRunning() {
-      return isAnyRunning;
-    },
-    async look({ hub, orchestrations, report }, rows, waiting) {
-      const isProven = waiting.length > 0 && (await prove(hub));
-      const running = await withinHub(clock, () => orchestrations.running());
-      const ours = new Map(running.map((one) => [one.id, one]));
-      for (const id of told.keys()) if (!ours.has(id)) told.delete(id);
-      const superseded = [...ours.keys()].filter((id) => isSuperseded(id, rows));
-      isAnyRunning = waiting.length > 0 || superseded.length > 0;
-      const waits = waiting.map((one) => [idOf(one), one] as const);
-      await Promise.all([
-        ...superseded.map((id) => trying(report, id, () => end(id, rows, orchestrations))),
-        ...waits.map(([id, one]) =>
-          trying(report, id, async () => {
-            const found = ours.get(id);
-            if (found === undefined) await keepFoundEnd(id, one, orchestrations);
-            else if (isProven) await beatFor(one, found);
-          }),
-        ),
-      ]);
-    },
-    async goesOn(job, row, hub, report) {
-      const { orchestrations } = hub;
-      if (!isOrchestration(job.handler) || orchestrations === undefined || row.incumbent !== deployment) return false;
-      const id = idOf({ job, row });
-      let goesOn = false;
-      await trying(report, id, async () => {
-        const found = (await withinHub(clock, () => orchestrations.running())).find((other) => other.id === id);
-        if (found === undefined) await keepFoundEnd(id, { job, row }, orchestrations);
-        if (found === undefined || !(await prove(hub))) return;
-        await beatFor({ job, row }, found);
-        goesOn = true;
-      });
-      return goesOn;
-    },
-  };
-
-  /** The run's own orchestration may have been lost, or no back end may tell it of a termination. */
-  async function keepFoundEnd(id: string, { job, row }: JobRow, hub: AppOrchestrations): Promise<void> {
-    const ended = await withinHub(clock, () => hub.end(id));
-    if (ended === undefined || ended === 'running') return;
-    await keepEndOf(coordinator, { job: job.spec.name, key: row.run?.key ?? '', token: row.token }, ended);
+  async #look(
+    hub: Hub,
+    orchestrations: AppOrchestrations,
+    rows: readonly Waiting[],
+    waiting: readonly Waiting[],
+    report: Report,
+  ): Promise<void> {
+    const isProven = waiting.length > 0 && (await this.#prove(hub));
+    const running = await withinHub(this.#clock, () => orchestrations.running());
+    const ours = new Map(running.map((one) => [one.id, one]));
+    for (const id of this.#told.keys()) if (!ours.has(id)) this.#told.delete(id);
+    const superseded = [...ours.keys()].filter((id) => isSuperseded(id, rows));
+    this.#isAnyRunning = waiting.length > 0 || superseded.length > 0;
+    const waits = waiting.map((one) => [idOf(one), one] as const);
+    await Promise.all([
+      ...superseded.map((id) => trying(report, id, () => this.#end(id, rows, orchestrations))),
+      ...waits.map(([id, one]) =>
+        trying(report, id, async () => {
+          const own = ours.get(id);
+          if (own === undefined) await this.#keepFoundEnd(id, one, orchestrations);
+          else if (isProven) await this.#beatFor(one, own);
+        }),
+      ),
+    ]);
   }
 
-  async function beatFor({ job, row }: JobRow, { progress }: RunningOrchestration): Promise<void> {
+  /** The run's own orchestration may have been lost, or no back end may tell it of a termination. */
+  async #keepFoundEnd(id: string, { job, row }: JobRow, hub: AppOrchestrations): Promise<void> {
+    const ended = await withinHub(this.#clock, () => hub.end(id));
+    if (ended === undefined || ended === 'running') return;
+    await keepEndOf(this.#coordinator, { job: job.spec.name, key: row.run?.key ?? '', token: row.token }, ended);
+  }
+
+  async #beatFor({ job, row }: JobRow, { progress }: RunningOrchestration): Promise<void> {
     const run = { job: job.spec.name, key: row.run?.key ?? '', token: row.token };
-    setProgress(coordinator, run, progress && redactNote(progress, redact));
-    await beat(coordinator, run);
+    setProgress(this.#coordinator, run, progress && redactNote(progress, this.#coordinator.redact ?? redactNothing));
+    await beat(this.#coordinator, run);
   }
 
   /** One in place of which another was started ends at once. One whose run is over may end by itself first. */
-  async function end(id: string, rows: readonly Waiting[], hub: AppOrchestrations): Promise<void> {
-    const now = clock.monotonic();
+  async #end(id: string, rows: readonly Waiting[], hub: AppOrchestrations): Promise<void> {
+    const now = this.#clock.monotonic();
     const one = rows.find(({ job }) => job.spec.name === parseInstanceId(id)?.job);
     const graceMs = one === undefined || isStartedAgain(id, one) ? 0 : one.job.spec.graceMs;
-    const since = told.get(id);
+    const since = this.#told.get(id);
     if (graceMs > 0 && since === undefined) {
-      told.set(id, now);
-      await withinHub(clock, () => hub.raise(id, CANCEL_EVENT, 'its run is over'));
+      this.#told.set(id, now);
+      await withinHub(this.#clock, () => hub.raise(id, CANCEL_EVENT, 'its run is over'));
       return;
     }
     if (since !== undefined && now - since < graceMs) return;
-    await withinHub(clock, () => hub.terminate(id, 'its run has continued without it'));
+    await withinHub(this.#clock, () => hub.terminate(id, 'its run has continued without it'));
   }
-}
 
-interface Place {
-  readonly hub: Hub;
-  readonly orchestrations: AppOrchestrations;
-  readonly report: Report;
+  /**
+   * Proves before each heartbeat that the task hub carries something out: the list of a hub that delivers nothing shows
+   * its orchestrations as running.
+   */
+  async #prove(hub: Hub): Promise<boolean> {
+    const until = this.#clock.monotonic() + PROOF_WITHIN_MS;
+    for (let delay = POLL_FIRST_MS; ; delay = Math.min(POLL_AT_MOST_MS, delay * 2)) {
+      if ((await this.#probe.ask(hub)) !== undefined) return true;
+      if (this.#clock.monotonic() >= until) return false;
+      await sleep(this.#clock, delay);
+    }
+  }
 }
 
 async function trying(report: Report, id: string, act: () => Promise<void>): Promise<void> {
@@ -278,21 +269,4 @@ function isStartedAgain(id: string, { job, row, listed }: Waiting): boolean {
   if (run === undefined || instanceIdOf(job.spec.name, run.scheduledFor, token) !== id) return false;
   if (isAtRest(row, listed.row?.lease)) return false;
   return controlOf(listed.control).cancel !== runIdOf(job.spec.name, run.key);
-}
-
-/**
- * Proves before each heartbeat that the task hub carries something out: the list of a hub that delivers nothing shows
- * its orchestrations as running.
- */
-function hubProof(coordinator: Coordinator): (hub: Hub) => Promise<boolean> {
-  const { clock } = coordinator;
-  const probe = hubProbe(coordinator);
-  return async (hub) => {
-    const until = clock.monotonic() + PROOF_WITHIN_MS;
-    for (let delay = POLL_FIRST_MS; ; delay = Math.min(POLL_AT_MOST_MS, delay * 2)) {
-      if ((await probe.ask(hub)) !== undefined) return true;
-      if (clock.monotonic() >= until) return false;
-      await sleep(clock, delay);
-    }
-  };
 }

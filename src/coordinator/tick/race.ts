@@ -1,4 +1,10 @@
-import type { EpochMs, ETag, LeaseId, Millis } from '../../core/brand';
+import { readRecord } from '../ledger';
+import { StoreError } from '../../lease/store';
+import { within } from '../../lease/deadline';
+import { ForeignRecordError, type LedgerRecord } from '../../core/record';
+import { recordedRun } from '../../core/recent-run';
+import { type RecentRun, completed, incompleteRun, keyOf } from '../../core/recent';
+import type { EpochMs, ETag, LeaseId, Millis, JobName } from '../../core/brand';
 import type { Claim } from '../../core/decide/situation';
 import { orchestrationId } from '../../core/key';
 import type { Row } from '../../core/row';
@@ -6,13 +12,11 @@ import { acquire, release } from '../../lease/acquire';
 import { itemsAreSilent } from '../beat';
 import { elapsedSince } from '../../lease/trust';
 import type { Coordinator, RunnableJob } from '../coordinator';
-import { turnOf } from '../give-back';
-import type { HandOver } from '../hand-overs';
+import { type HandOver, turnOf } from '../hand-overs';
 import { withinHub } from '../hub';
 import { type HandedOver, packRow } from '../message';
 import { completeRow } from '../row-writer';
-import { type Invocation, NO_TELEMETRY, type SentAt } from '../telemetry';
-import { withLastRun } from './last-run';
+import { type Invocation, NO_TELEMETRY, type Span, type StageStart, UNTRACED } from '../telemetry';
 
 /** How long the tick repeats the acquisition, and the start of its orchestration. */
 const HAND_OVER_LIMIT_MS = 5_000;
@@ -23,7 +27,7 @@ class HandOverError extends Error {
 }
 
 /** A claim that is due, with the row that the decision is about. */
-export interface Race {
+interface Race {
   readonly claim: Claim;
   readonly etag: ETag;
   readonly lease: 'available' | 'expired';
@@ -55,10 +59,10 @@ export async function handOver(coordinator: Coordinator, begin: Begin, job: Runn
   const { name } = job.spec;
   const started = clock.monotonic();
   const remaining = (): Millis => HAND_OVER_LIMIT_MS - (clock.monotonic() - started);
-  const trace = traceRace(coordinator, job, claim, race.invocation);
+  const began = { at: serviceTime.now(), invocation: race.invocation };
   const acquired = await acquire(coordinator, name, race, remaining);
   if (acquired === undefined) {
-    trace.lost();
+    traceLost(coordinator, job, claim, began);
     return false;
   }
   serviceTime.observe(acquired.date, acquired.sent);
@@ -74,7 +78,7 @@ export async function handOver(coordinator: Coordinator, begin: Begin, job: Runn
     }
     return false;
   }
-  return start(coordinator, begin, job, { ...race, trace }, acquired.date);
+  return start(coordinator, begin, job, { ...race, began }, acquired.date);
 }
 
 /**
@@ -85,20 +89,21 @@ export async function handOver(coordinator: Coordinator, begin: Begin, job: Runn
 async function start(
   coordinator: Coordinator,
   begin: Begin,
-  { spec: { name } }: RunnableJob,
-  { claim, etag, lease, before, leaseId, leaseMs, trace }: Race & { readonly trace: RaceTrace },
+  job: RunnableJob,
+  { claim, etag, lease, before, leaseId, leaseMs, began }: Race & { readonly began: StageStart & { at: EpochMs } },
   acquiredAt: EpochMs,
 ): Promise<boolean> {
-  const { clock, handOvers } = coordinator;
+  const { clock, handOvers, serviceTime } = coordinator;
+  const { name } = job.spec;
   const complete = completeRow(claim, acquiredAt, coordinator.deployment);
   const noted = { row: complete, before: lease === 'available' ? before : undefined };
   const row = claim.what === 'first' ? await withLastRun(coordinator, name, noted, acquiredAt) : complete;
   if (row === undefined) {
-    trace.lost();
+    traceLost(coordinator, job, claim, began);
     return false;
   }
-  const handOverTrace = trace.won(row.run?.key ?? '');
-  const sent = handOverTrace.sent();
+  const tick = traceRace(coordinator, job, row.run?.key ?? '', began, 'won');
+  const { traceparent: parent } = tick;
   const input: HandedOver = {
     kind: 'handedOver',
     job: name,
@@ -111,26 +116,19 @@ async function start(
     what: claim.what,
     ...(claim.isSilent && { isSilent: true }),
     end: claim.end ?? null,
-    ...(sent && { sent }),
+    ...(parent !== undefined && { sent: { parent, at: serviceTime.now() } }),
   };
   const orchestration = orchestrationId(name, row.run?.scheduledFor ?? acquiredAt, leaseId);
-  const handedOver = {
-    leaseId,
-    leaseMs,
-    etag,
-    token: row.token,
-    lease,
-    turn: turnOf(claim, etag),
-    isLate: false,
-  } as const;
+  const { token } = row;
+  const handedOver = { leaseId, leaseMs, etag, token, lease, turn: turnOf(claim, etag), isLate: false } as const;
   // Noted before the start: the attempt may begin, and a shutdown may come, before the hub has answered.
   const pending: HandOver = { ...handedOver, at: clock.monotonic() };
   handOvers.note(name, pending);
   try {
     await withinHub(clock, () => begin(orchestration, input));
-    handOverTrace.end(false);
+    tick.end({ result: 'handedOver', isError: false });
   } catch (cause) {
-    handOverTrace.end(true);
+    tick.end({ result: 'failed', isError: true });
     handOvers.forget(name);
     throw new HandOverError(`orchestration ${orchestration} could not be started: ${String(cause)}`, { cause });
   }
@@ -138,57 +136,76 @@ async function start(
   return true;
 }
 
-/** The trace of one race, which begins when this is called. */
-interface RaceTrace {
-  lost(): void;
-  /**
-   * @param key the run's, which a term gets from the acquisition
-   * @returns the trace of the hand-over that follows
-   */
-  won(key: string): HandOverTrace;
-}
-
-interface HandOverTrace {
-  /** For the message: where the hand-over comes from. Undefined: nothing is traced. */
-  sent(): SentAt | undefined;
-  /** The orchestration was started, or could not be. */
-  end(isError: boolean): void;
-}
-
+/** Traces a race that is over. Returns the span of the tick, to which the hand-over belongs. */
 function traceRace(
-  { telemetry = NO_TELEMETRY, serviceTime }: Coordinator,
+  { telemetry = NO_TELEMETRY }: Coordinator,
   { spec: job }: RunnableJob,
-  claim: Claim,
-  invocation: Invocation | undefined,
-): RaceTrace {
-  const at: EpochMs = serviceTime.now();
-  const start = { at, invocation };
-  return {
-    lost() {
-      telemetry.claimed(job.name, 'race', 'lost');
-      const key = keyOf(claim);
-      if (key === undefined) return;
-      const tick = telemetry.begin('tick', { job, key }, start);
-      tick.begin('race', { at }).end({ result: 'lost' });
-      tick.end({ result: 'lost' });
-    },
-    won(key) {
-      telemetry.claimed(job.name, 'race', 'won');
-      const tick = telemetry.begin('tick', { job, key }, start);
-      tick.begin('race', { at }).end({ result: 'won' });
-      return {
-        sent() {
-          const { traceparent: parent } = tick;
-          return parent === undefined ? undefined : { parent, at: serviceTime.now() };
-        },
-        end: (isError) => tick.end({ result: isError ? 'failed' : 'handedOver', isError }),
-      };
-    },
-  };
+  key: string | undefined,
+  began: StageStart & { at: EpochMs },
+  result: 'won' | 'lost',
+): Span {
+  telemetry.claimed(job.name, 'race', result);
+  if (key === undefined) return UNTRACED;
+  const tick = telemetry.begin('tick', { job, key }, began);
+  tick.begin('race', { at: began.at }).end({ result });
+  return tick;
 }
 
-/** The key of the run that the claim is for. The one of a term is not known before its acquisition. */
-function keyOf(claim: Claim): string | undefined {
-  if (claim.what !== 'first') return claim.row.run?.key;
-  return claim.run.kind === 'known' ? claim.run.key : undefined;
+/** The key of a term is not known before its acquisition. */
+function traceLost(
+  coordinator: Coordinator,
+  job: RunnableJob,
+  { what, row, run }: Claim,
+  began: StageStart & { at: EpochMs },
+): void {
+  const first = run.kind === 'known' ? run.key : undefined;
+  traceRace(coordinator, job, what === 'first' ? first : row.run?.key, began, 'lost').end({ result: 'lost' });
+}
+
+/** A job whose last run is younger gets no call for its duration. */
+const SELDOM_MS: Millis = 5 * 60_000;
+/** The claim waits for the duration of the last run no longer than this. */
+const READ_LIMIT_MS: Millis = 500;
+
+/**
+ * The row of a claim with the end of the job's last run, as lists show it. This process knows that end if the run ended
+ * here. Otherwise one call reads it from the ledger, for a job that runs at most every five minutes, and after a run that
+ * took several attempts: only such a run has an open record.
+ *
+ * @param before the free row that the claim was decided on
+ * @returns undefined if that record is open, although the row was free: its lease must expire, so that the run continues
+ */
+export async function withLastRun(
+  coordinator: Coordinator,
+  job: JobName,
+  { row, before }: { readonly row: Row; readonly before: Pick<Row, 'run' | 'phase'> | undefined },
+  acquiredAt: EpochMs,
+): Promise<Row | undefined> {
+  const ended = coordinator.ended.get(job);
+  const recent = completed(row.recent, ended);
+  const unknown = incompleteRun(recent);
+  if (unknown === undefined || isUsual(unknown, acquiredAt)) return { ...row, recent };
+  const record = await recorded(coordinator, job, unknown);
+  if (record?.state === 'open' && before?.phase === 'running' && before.run?.key === keyOf(unknown)) return undefined;
+  const found = record?.state === 'final' ? recordedRun(unknown, record) : undefined;
+  return { ...row, recent: found === undefined ? recent : completed(recent, found) };
+}
+
+function isUsual({ attempts, scheduledFor }: RecentRun, acquiredAt: EpochMs): boolean {
+  return attempts === 1 && acquiredAt - scheduledFor < SELDOM_MS;
+}
+
+async function recorded(
+  { clock, store }: Coordinator,
+  job: JobName,
+  entry: RecentRun,
+): Promise<LedgerRecord | undefined> {
+  try {
+    const found = await within(clock, READ_LIMIT_MS, (signal) => readRecord(store, job, keyOf(entry), { signal }));
+    return found?.record;
+  } catch (error) {
+    // Lists then show the run without its duration. The claim is what matters here.
+    if (error instanceof StoreError || error instanceof ForeignRecordError) return undefined;
+    throw error;
+  }
 }

@@ -1,5 +1,6 @@
 import type { JobName, Millis } from '../../core/brand';
 import type { Clock } from '../../core/clock';
+import { given } from '../../core/given';
 import type { ListedJob, Listing, ListOptions, Strays } from '../../lease/store';
 
 /** Shorter than the time limit of the whole call, so that the pages read by then are kept. */
@@ -7,77 +8,80 @@ const PART_MS = 8_000;
 const PART_AT_LEAST_MS = 1_000;
 const STRAYS_NAMED = 10;
 
-export interface Rounds {
-  /** Whether the current listing, or otherwise the last whole one, came in several parts. */
-  readonly slow: boolean;
-  /** How long the last whole listing took, or the current one has taken so far if that is more. */
-  readonly tookMs: Millis;
-  /** Whether that is longer than a tick allows. Shorter parts are cut off by other work. */
-  readonly tooSlow: boolean;
+type ListPart = (options: Pick<ListOptions, 'from' | 'enough'>) => Promise<Listing>;
+
+/**
+ * Listings of all jobs, in as many parts as needed. Even if foreign blobs make a listing long, each part shows some
+ * jobs, which are served meanwhile. Decision 030.
+ */
+export class Rounds {
+  readonly #clock: Clock;
+  readonly #list: ListPart;
+  #parts: readonly Listing[] = [];
+  #partsMs: Millis = 0;
+  #wasSlow = false;
+  #wholeMs: Millis = 0;
+
+  constructor(clock: Clock, list: ListPart) {
+    this.#clock = clock;
+    this.#list = list;
+  }
+
   /** Whether a listing was cut off and waits for its next part. */
-  readonly going: boolean;
+  get going(): boolean {
+    return this.#parts.length > 0;
+  }
+
+  /** Whether the current listing, or otherwise the last whole one, came in several parts. */
+  get slow(): boolean {
+    return this.#wasSlow || this.going;
+  }
+
+  /** How long the last whole listing took, or the current one has taken so far if that is more. */
+  get tookMs(): Millis {
+    return Math.max(this.#wholeMs, this.#partsMs);
+  }
+
+  /** Whether that is longer than a tick allows. Shorter parts are cut off by other work. */
+  get tooSlow(): boolean {
+    return this.slow && this.tookMs >= PART_MS;
+  }
+
   /**
    * Continues the listing after its last part.
    *
    * @param limitMs the time until something else is due
    * @returns `whole` at the end: all parts together
    */
-  next(limitMs: Millis): Promise<{ readonly part: Listing; readonly whole: Listing | undefined }>;
-}
+  async next(limitMs: Millis): Promise<{ readonly part: Listing; readonly whole: Listing | undefined }> {
+    const clock = this.#clock;
+    const enough = new AbortController();
+    const cancel = clock.after(Math.min(PART_MS, Math.max(PART_AT_LEAST_MS, limitMs)), () => enough.abort());
+    const from = this.#parts.at(-1)?.continuation;
+    const sent = clock.monotonic();
+    try {
+      const part = await this.#list({ enough: enough.signal, ...given({ from }) });
+      this.#parts = [...this.#parts, part];
+      this.#partsMs += clock.monotonic() - sent;
+      if (part.continuation !== undefined) return { part, whole: undefined };
+      const whole = merged(this.#parts, part);
+      this.#wasSlow = this.#parts.length > 1;
+      this.#wholeMs = this.#partsMs;
+      this.#restart();
+      return { part, whole };
+    } catch (error) {
+      // The continuation may be the reason, so the next listing starts from the beginning.
+      this.#restart();
+      throw error;
+    } finally {
+      cancel();
+    }
+  }
 
-/**
- * Listings of all jobs, in as many parts as needed. Even if foreign blobs make a listing long, each part shows some
- * jobs, which are served meanwhile. Decision 030.
- */
-export function listingRounds(
-  clock: Clock,
-  list: (options: Pick<ListOptions, 'from' | 'enough'>) => Promise<Listing>,
-): Rounds {
-  let parts: readonly Listing[] = [];
-  let wasSlow = false;
-  let wholeMs: Millis = 0;
-  let partsMs: Millis = 0;
-  const restart = (): void => {
-    parts = [];
-    partsMs = 0;
-  };
-  return {
-    get slow() {
-      return wasSlow || parts.length > 0;
-    },
-    get tookMs() {
-      return Math.max(wholeMs, partsMs);
-    },
-    get tooSlow() {
-      return this.slow && this.tookMs >= PART_MS;
-    },
-    get going() {
-      return parts.length > 0;
-    },
-    async next(limitMs) {
-      const enough = new AbortController();
-      const cancel = clock.after(Math.min(PART_MS, Math.max(PART_AT_LEAST_MS, limitMs)), () => enough.abort());
-      const from = parts.at(-1)?.continuation;
-      const sent = clock.monotonic();
-      try {
-        const part = await list({ enough: enough.signal, ...(from !== undefined && { from }) });
-        parts = [...parts, part];
-        partsMs += clock.monotonic() - sent;
-        if (part.continuation !== undefined) return { part, whole: undefined };
-        const whole = merged(parts, part);
-        wasSlow = parts.length > 1;
-        wholeMs = partsMs;
-        restart();
-        return { part, whole };
-      } catch (error) {
-        // The continuation may be the reason, so the next listing starts from the beginning.
-        restart();
-        throw error;
-      } finally {
-        cancel();
-      }
-    },
-  };
+  #restart(): void {
+    this.#parts = [];
+    this.#partsMs = 0;
+  }
 }
 
 function merged(parts: readonly Listing[], last: Listing): Listing {

@@ -1,24 +1,18 @@
 import type { JobName, Millis } from '../../core/brand';
-import type { Clock } from '../../core/clock';
 import { BEAT_EVERY_MS } from '../../core/fan-out';
-import { cordonOf, decodeFleet, type Fleet, NO_FLEET } from '../../core/fleet';
-import { ForeignMetadataError } from '../../core/metadata';
 import { claimRank } from '../../core/ranked-queue';
-import { oneLine } from '../../core/text';
 import { within } from '../../lease/deadline';
-import type { ListedControl, Listing, ListOptions } from '../../lease/store';
+import { type Listing, type ListOptions, StoreUnavailableError } from '../../lease/store';
 import { elapsedSince, moment } from '../../lease/trust';
 import type { Coordinator, Report } from '../coordinator';
-import { troubled } from '../reachability';
-import type { Background } from './background';
+import { troubleOver, troubled } from '../reachability';
 import { decideOnAll, runnable } from './decide-on';
 import type { Fire, TickState } from './fire';
 import { createFirstSight } from './first-sight';
-import { claimsOf, heedLayout } from './layout';
+import { claimsOf, heedBounds } from './bounds';
 import { leftRows } from './left-rows';
-import { createContainerWatch } from './missing-container';
 import { recordPurger } from './purge-records';
-import { type Rounds, listingRounds } from './rounds';
+import { Rounds } from './rounds';
 
 const TROUBLE = 'strays';
 
@@ -46,19 +40,6 @@ const SWEEP_JOB_MS = 8;
 /** Sweeps that are set to come this rarely, or less often, are left as they are. */
 const SPREAD_UP_TO_MS = 60_000;
 
-/** Checks jobs and starts due work: one call of `step` after another. One for each process. */
-export interface Survey {
-  /** Whether storage has answered once. */
-  readonly prepared: boolean;
-  /**
-   * Checks the jobs whose next check is due, or all jobs.
-   *
-   * @returns the time until the next check is due
-   * @throws StoreError
-   */
-  step(fire: Fire, options: StepOptions): Promise<Millis>;
-}
-
 interface StepOptions {
   readonly isFirst: boolean;
   /** Sweeps, however young the last sweep is. */
@@ -67,26 +48,47 @@ interface StepOptions {
   readonly leftMs: Millis;
 }
 
-export function createSurvey(state: TickState): Survey {
-  const { coordinator, board, gate } = state;
-  const { clock, serviceTime, handOvers } = coordinator;
-  const rounds = listingRounds(clock, list);
-  const clockWasSet = clockSteps(clock);
+/** Checks jobs and starts due work: one call of `step` after another. One for each process. */
+export function createSurvey(state: TickState) {
+  const { coordinator, board, gate, orchestrations } = state;
+  const { clock, serviceTime, settings, jobs } = coordinator;
+  const { list, listWithRequired, clockWasSet } = createLister(state);
+  const rounds = new Rounds(clock, list);
   const planBursts = burstPlanner(state);
   const firstSight = createFirstSight(state);
   const workAside = asides(state);
   const container = createContainerWatch(coordinator);
-  const sweepEvery = sweepInterval(state);
+  /**
+   * Sweeps of many jobs that are set to come every second or two, as on a developer's machine, come less often.
+   * Decision 025.
+   */
+  const everyMs = Math.max(settings.sweepIntervalMs, Math.min(SPREAD_UP_TO_MS, jobs.size * SWEEP_JOB_MS));
   let lastSweep: Millis | undefined;
-  /** The clock correction at the time when the board's instants were noted. */
-  let notedSkew: Millis = 0;
-  const inTurn = turns();
+  let lastStep: Promise<unknown> = Promise.resolve();
   return {
+    /** Whether storage has answered once. */
     get prepared() {
       return container.isPrepared;
     },
-    step: (fire, options) => inTurn(() => container.watch(() => stepOnce(fire, options))),
+    /**
+     * Checks the jobs whose next check is due, or all jobs. Steps follow each other: a poke may come during the timer's
+     * tick, and both share one listing in parts.
+     *
+     * @returns the time until the next check is due
+     * @throws StoreError
+     */
+    step(fire: Fire, options: StepOptions): Promise<Millis> {
+      const own = lastStep.then(() => container.watch(() => stepOnce(fire, options)));
+      // The next step follows a failed one too, whose caller gets the error.
+      lastStep = own.catch(() => undefined);
+      return own;
+    },
   };
+
+  /** Sweeps come more often while heartbeats depend on them. */
+  function sweepEvery(): Millis {
+    return Math.min(everyMs, Math.max(BEAT_EVERY_MS, orchestrations.everyMs));
+  }
 
   async function stepOnce(fire: Fire, { isFirst, mustSweep, leftMs }: StepOptions): Promise<Millis> {
     await container.prepare(fire.report);
@@ -106,16 +108,14 @@ export function createSurvey(state: TickState): Survey {
     const claims = claimsOf(coordinator);
     if (claims === 'none') return Math.max(0, sweepEvery() - sinceSweep());
     const creates = claims === 'all' && firstSight.going;
-    if (creates) await createRows(leftMs, fire.report);
+    if (creates) {
+      // Rows of new jobs come after checks of those that are known, and again between them.
+      const limitMs = Math.min(leftMs, board.nextCheckAt() - serviceTime.now());
+      if (await firstSight.createSome(limitMs, fire.report)) lastSweep = undefined;
+    }
     planBursts();
     if (creates && firstSight.going) return 0;
     return Math.max(0, Math.min(board.nextCheckAt() - serviceTime.now(), sweepEvery() - sinceSweep()));
-  }
-
-  /** Rows of new jobs come after checks of those that are known, and again between them. */
-  async function createRows(leftMs: Millis, report: Report): Promise<void> {
-    const limitMs = Math.min(leftMs, board.nextCheckAt() - serviceTime.now());
-    if (await firstSight.createSome(limitMs, report)) lastSweep = undefined;
   }
 
   function sinceSweep(): Millis {
@@ -123,21 +123,10 @@ export function createSurvey(state: TickState): Survey {
   }
 
   /** Whether one call for each of these jobs is cheaper than a listing of all. */
-  function isFew(jobs: readonly JobName[]): boolean {
-    const calls = jobs.reduce((sum, name) => sum + 1 + runnable(coordinator, name).spec.requires.length, 0);
-    return calls <= callsForAll(rounds, coordinator.jobs.size);
-  }
-
-  async function list(options: ListOptions): Promise<Listing> {
-    const sent = moment(clock);
-    const listing = await within(clock, LISTING_LIMIT_MS, (signal) => coordinator.store.list({ ...options, signal }));
-    serviceTime.observe(listing.date, sent);
-    handOvers.listed(elapsedSince(clock, sent));
-    if (Math.abs(serviceTime.skewMs - notedSkew) > TIME_MOVED_MS) {
-      notedSkew = serviceTime.skewMs;
-      board.clockCorrected();
-    }
-    return listing;
+  function isFew(names: readonly JobName[]): boolean {
+    const calls = names.reduce((sum, name) => sum + 1 + runnable(coordinator, name).spec.requires.length, 0);
+    const pages = jobs.size / JOBS_PER_PAGE;
+    return calls <= (rounds.slow ? Math.max(pages, rounds.tookMs / CALL_MS) : pages);
   }
 
   async function checkEach(fire: Fire, names: readonly JobName[]): Promise<void> {
@@ -154,15 +143,6 @@ export function createSurvey(state: TickState): Survey {
     );
   }
 
-  /** One job, and the jobs that it requires if an instance could claim it now. */
-  async function listWithRequired(name: JobName): Promise<Listing> {
-    const own = await list({ job: name });
-    if (own.jobs.get(name)?.row?.lease === 'leased') return own;
-    const { requires } = runnable(coordinator, name).spec;
-    const required = await Promise.all(requires.map((job) => list({ job })));
-    return { ...own, jobs: new Map([...own.jobs, ...required.flatMap(({ jobs }) => [...jobs])]) };
-  }
-
   async function checkAll(fire: Fire): Promise<void> {
     const askedAt = clock.monotonic();
     const isFirstPart = !rounds.going;
@@ -171,11 +151,13 @@ export function createSurvey(state: TickState): Survey {
     tellSlowListing(coordinator, rounds.tooSlow ? part : undefined, fire.report);
     // The rows of another list are none of this deployment's business.
     const names = claimsOf(coordinator) === 'none' ? [] : board.jobs();
-    const hasRow = (listing: Listing) => (name: JobName) => listing.jobs.get(name)?.row !== undefined;
-    await decideOnAll(state, fire, { listing: part, askedAt }, names.filter(hasRow(part)));
+    const shown = names.filter((name) => part.jobs.get(name)?.row !== undefined);
+    await decideOnAll(state, fire, { listing: part, askedAt }, shown);
     if (whole === undefined) return;
     lastSweep = askedAt;
-    sweepTells(state, whole, fire);
+    // Also if only runs that have begun may continue.
+    tellStrays(coordinator, whole, fire.report);
+    if (claimsOf(coordinator) !== 'none') state.background.start(orchestrations.check(whole, fire.hub, fire.report));
     coordinator.telemetry?.swept(whole);
     if (claimsOf(coordinator) !== 'all') return;
     firstSight.lacking(whole);
@@ -183,48 +165,39 @@ export function createSurvey(state: TickState): Survey {
   }
 }
 
-/** So many calls for single jobs cost as much as a listing of all. */
-function callsForAll({ slow, tookMs }: Rounds, jobs: number): number {
-  const pages = jobs / JOBS_PER_PAGE;
-  return slow ? Math.max(pages, tookMs / CALL_MS) : pages;
-}
-
-/** What may keep this deployment from claiming lies in the first part of a listing. */
-function heedBounds(coordinator: Coordinator, part: Listing, report: Report): void {
-  heedCordon(coordinator, part, report);
-  heedLayout(coordinator, part, report);
-}
-
-/**
- * Sweeps of many jobs that are set to come every second or two, as on a developer's machine, come less often.
- * Decision 025.
- */
-function sweepInterval({ coordinator, orchestrations }: TickState): () => Millis {
-  const { settings, jobs } = coordinator;
-  const everyMs = Math.max(settings.sweepIntervalMs, Math.min(SPREAD_UP_TO_MS, jobs.size * SWEEP_JOB_MS));
-  // More often while heartbeats depend on it.
-  return () => Math.min(everyMs, Math.max(BEAT_EVERY_MS, orchestrations.everyMs));
-}
-
-/** One step after another: a poke may come during the timer's tick, and both share one listing in parts. */
-function turns(): <T>(step: () => Promise<T>) => Promise<T> {
-  let last: Promise<unknown> = Promise.resolve();
-  return (step) => {
-    const own = last.then(step);
-    // The next step follows a failed one too, whose caller gets the error.
-    last = own.catch(() => undefined);
-    return own;
+/** Lists jobs, corrects the time by the answers, and notices a clock that was set. */
+function createLister({ coordinator, board }: TickState) {
+  const { clock, serviceTime, handOvers, jobs } = coordinator;
+  /** The clock correction at the time when the board's instants were noted. */
+  let notedSkew: Millis = 0;
+  const list = async (options: ListOptions): Promise<Listing> => {
+    const sent = moment(clock);
+    const listing = await within(clock, LISTING_LIMIT_MS, (signal) => coordinator.store.list({ ...options, signal }));
+    serviceTime.observe(listing.date, sent);
+    handOvers.listed(elapsedSince(clock, sent));
+    if (Math.abs(serviceTime.skewMs - notedSkew) > TIME_MOVED_MS) {
+      notedSkew = serviceTime.skewMs;
+      board.clockCorrected();
+    }
+    return listing;
   };
-}
-
-/** The returned function returns whether the wall clock was set, or the machine slept, after its last call. */
-function clockSteps(clock: Clock): () => boolean {
+  /** One job, and the jobs that it requires if an instance could claim it now. */
+  const listWithRequired = async (name: JobName): Promise<Listing> => {
+    const own = await list({ job: name });
+    if (own.jobs.get(name)?.row?.lease === 'leased') return own;
+    const requires = jobs.get(name)?.spec.requires ?? [];
+    const required = await Promise.all(requires.map((job) => list({ job })));
+    return { ...own, jobs: new Map([...own.jobs, ...required.flatMap((listing) => [...listing.jobs])]) };
+  };
+  /** How far the wall clock was ahead of the monotonic one at the last call. */
   let ahead: Millis | undefined;
-  return () => {
+  /** Whether the wall clock was set, or the machine slept, after the last call. */
+  const clockWasSet = (): boolean => {
     const before = ahead;
     ahead = clock.now() - clock.monotonic();
     return before !== undefined && Math.abs(ahead - before) > TIME_MOVED_MS;
   };
+  return { list, listWithRequired, clockWasSet };
 }
 
 /**
@@ -234,7 +207,7 @@ function clockSteps(clock: Clock): () => boolean {
 function asides({ coordinator, overdue, notices, background }: TickState): (whole: Listing, report: Report) => void {
   const purge = recordPurger(coordinator);
   const markLeft = leftRows(coordinator);
-  const [deletes, marks, tells] = [aside(background), aside(background), aside(background)];
+  const [deletes, marks, tells] = [background.aside(), background.aside(), background.aside()];
   return (whole, report) => {
     deletes(() => purge(whole, report));
     marks(() => markLeft(whole, report));
@@ -245,25 +218,6 @@ function asides({ coordinator, overdue, notices, background }: TickState): (whol
       return checked === undefined ? told() : checked.then(told);
     });
   };
-}
-
-/** Work of one kind, which is left out while the last one goes on. */
-function aside(background: Background): (start: () => Promise<void> | undefined) => void {
-  let isAtWork = false;
-  return (start) => {
-    const work = isAtWork ? undefined : start();
-    if (work === undefined) return;
-    isAtWork = true;
-    background.startAside(
-      work.finally(() => {
-        isAtWork = false;
-      }),
-    );
-  };
-}
-
-function startIf({ background }: TickState, work: Promise<void> | undefined): void {
-  if (work !== undefined) background.start(work);
 }
 
 /** The returned function plans the look-aheads of all due times, unless it did so a moment ago. */
@@ -280,69 +234,72 @@ function burstPlanner({ coordinator, board, claimRate }: TickState): () => void 
   };
 }
 
-/** What a whole listing leads to even if only runs that have begun may continue. */
-function sweepTells(state: TickState, whole: Listing, { hub, report }: Fire): void {
-  tellStrays(state.coordinator, whole, report);
-  if (claimsOf(state.coordinator) !== 'none') startIf(state, state.orchestrations.check(whole, hub, report));
-}
-
 /** Reports foreign blobs with which programs that use the SDK cannot list, and their removal. */
-function tellStrays({ clock, health, serviceTime }: Coordinator, { strays }: Listing, report: Report): void {
-  const at = serviceTime.now();
+function tellStrays(coordinator: Coordinator, { strays }: Listing, report: Report): void {
   const harmful = strays?.harmful ?? [];
   if (harmful.length === 0) {
-    if (health.over(TROUBLE))
-      report.event({ event: 'healthy', at, reason: 'no blob under jobs/ breaks listings any more' });
+    troubleOver(coordinator, TROUBLE, 'no blob under jobs/ breaks listings any more', report);
     return;
   }
   const reason =
     `${harmful.join(', ')}: not written by cronlease, and ignored. The metadata breaks listings by older versions and ` +
     'other programs: delete the blob';
-  if (health.trouble(TROUBLE, { reason }, clock.monotonic())) report.event({ event: 'unhealthy', at, reason });
+  troubled(coordinator, TROUBLE, { reason }, report);
 }
 
 /** @param part a part of a listing that needs several; undefined if one was enough */
 function tellSlowListing(coordinator: Coordinator, part: Listing | undefined, report: Report): void {
-  const { health, serviceTime } = coordinator;
-  if (part !== undefined) {
-    const some = part.strays?.names[0];
-    const remedy = some === undefined ? '' : `: delete blobs that cronlease did not write, such as ${some}`;
-    troubled(coordinator, SLOW, { reason: `one listing of jobs/ takes longer than a tick allows${remedy}` }, report);
-  } else if (health.over(SLOW)) {
-    report.event({ event: 'healthy', at: serviceTime.now(), reason: 'jobs/ is listed in time again' });
+  if (part === undefined) {
+    troubleOver(coordinator, SLOW, 'jobs/ is listed in time again', report);
+    return;
   }
+  const some = part.strays?.names[0];
+  const remedy = some === undefined ? '' : `: delete blobs that cronlease did not write, such as ${some}`;
+  troubled(coordinator, SLOW, { reason: `one listing of jobs/ takes longer than a tick allows${remedy}` }, report);
 }
 
-const FOREIGN = 'foreign fleet';
+/** Longer than any lease with its margin: by then, no holder from before trusts any more. */
+const MADE_AGAIN_AFTER_MS: Millis = 75_000;
+const LIMIT_MS: Millis = 10_000;
 
 /**
- * Notes whether an operator has cordoned this deployment, and reports a change. A listing is at most a sweep interval
- * old, so a cordon takes effect within one.
+ * Makes the container if it is missing: at the start, and once it has been missing for long. Then nothing is stored any
+ * more that a claim could contradict, and once all leases from before are over, no instance
+ * believes to hold one. A new instance makes the container at its start without this wait, as it must: it cannot tell a
+ * deleted container from one that never was. Decision 034.
  */
-function heedCordon(coordinator: Coordinator, { fleet: listed }: Listing, report: Report): void {
-  const { deployment, serviceTime } = coordinator;
-  const fleet = readFleet(coordinator, listed, report);
-  if (fleet === undefined) return;
-  const before = coordinator.cordon;
-  const cordon = cordonOf(fleet, deployment);
-  coordinator.cordon = cordon;
-  if ((before === undefined) === (cordon === undefined)) return;
-  const reason =
-    cordon === undefined
-      ? 'the cordon of this deployment was lifted: it claims again'
-      : `this deployment was cordoned by ${oneLine(cordon.by)} (${oneLine(cordon.note)}): it claims nothing new`;
-  report.event({ event: 'warning', at: serviceTime.now(), reason });
-}
-
-/** Undefined if something other than cronlease wrote it: what was read before stands. */
-function readFleet(coordinator: Coordinator, listed: ListedControl | undefined, report: Report): Fleet | undefined {
-  try {
-    const fleet = listed === undefined ? NO_FLEET : decodeFleet(listed.metadata);
-    coordinator.health.over(FOREIGN);
-    return fleet;
-  } catch (error) {
-    if (!(error instanceof ForeignMetadataError)) throw error;
-    troubled(coordinator, FOREIGN, { reason: `the cordons of deployments cannot be read: ${error.message}` }, report);
-    return undefined;
-  }
+function createContainerWatch({ clock, serviceTime, store }: Coordinator) {
+  let isPrepared = false;
+  /** When it was first missed, on the monotonic clock. */
+  let since: Millis | undefined;
+  return {
+    /** Whether it has existed in this process's life. */
+    get isPrepared() {
+      return isPrepared;
+    },
+    async prepare({ event }: Report): Promise<void> {
+      const wasDeleted = since !== undefined && clock.monotonic() - since >= MADE_AGAIN_AFTER_MS;
+      if (isPrepared && !wasDeleted) return;
+      await within(clock, LIMIT_MS, (signal) => store.prepare({ signal }));
+      isPrepared = true;
+      since = undefined;
+      if (!wasDeleted) return;
+      const reason =
+        `the container at ${store.location} had been deleted, and was created again: jobs without records count as new, ` +
+        'and their tokens begin at 1; if their handlers write under a fence, raise the tokens with "cronlease recover ' +
+        '--after-failover"';
+      event({ event: 'warning', at: serviceTime.now(), reason });
+    },
+    /** Carries out a step of the tick, and notes whether the container is missing. */
+    async watch<T>(step: () => Promise<T>): Promise<T> {
+      try {
+        const result = await step();
+        since = undefined;
+        return result;
+      } catch (error) {
+        if (error instanceof StoreUnavailableError && error.noContainer) since ??= clock.monotonic();
+        throw error;
+      }
+    },
+  };
 }

@@ -6,18 +6,16 @@ import { backOff } from '../../lease/deadline';
 import { StoreError } from '../../lease/store';
 import { elapsedSince, moment } from '../../lease/trust';
 import type { Coordinator, Hub, Report } from '../coordinator';
-import { createGate } from '../gate';
+import { createGate } from '../concurrency-limit';
 import { sayTroublesAgain, storageAnswers, storageTroubled } from '../reachability';
-import { createBackground } from './background';
 import { createBatches } from './batches';
-import { backfillWatch } from '../backfills';
 import { Board } from './board';
-import { ClaimRate, CLAIMS_AT_ONCE, type Fire, type TickState } from './fire';
-import { hubWatch } from './hub-watch';
-import { watches } from './notice-watch';
-import { orchestrationWatch } from './orchestrations';
+import { Background, ClaimRate, CLAIMS_AT_ONCE, type Fire, type TickState } from './fire';
+import { HubWatch } from './hub-watch';
+import { noticeWatch, overdueWatch } from './notice-watch';
+import { OrchestrationWatch } from './orchestrations';
 import { announcer } from './presence';
-import { requiredWatch } from '../required';
+import { requiredWatch, backfillWatch } from '../ledger-watch';
 import { historyPurger } from './purge-records';
 import { createSurvey } from './survey';
 
@@ -30,20 +28,6 @@ const STORE_AGAIN_MS = 2_000;
 
 /** A poke checks what comes due within this time, so that its caller gets an answer soon. */
 const POKE_MS = 8_000;
-
-/** The tick timer's side of the coordinator. One for each process, called at each fire. */
-export interface Ticker {
-  /** @param nextFire the timer's next fire after an instant of this machine's clock */
-  tick(hub: Hub, nextFire: NextFire, report: Report): Promise<void>;
-  /**
-   * A tick that something other than the timer starts: it begins with a sweep, and ends once nothing is due in the next
-   * seconds. The timer's ticks continue beside it.
-   *
-   * @returns undefined if this process is being shut down
-   * @throws StoreError if storage did not answer
-   */
-  poke(hub: Hub, report: Report): Promise<Poked | undefined>;
-}
 
 type NextFire = (after: EpochMs) => EpochMs;
 
@@ -64,17 +48,22 @@ interface Served {
   readonly end: 'done' | 'stopping' | StoreError;
 }
 
-export function createTicker(coordinator: Coordinator): Ticker {
-  const { clock, serviceTime } = coordinator;
+export type Ticker = ReturnType<typeof createTicker>;
+
+/** The tick timer's side of the coordinator. One for each process, called at each fire. */
+export function createTicker(coordinator: Coordinator) {
+  const { clock, serviceTime, random } = coordinator;
+  const overdue = overdueWatch(coordinator);
   const state: TickState = {
     coordinator,
     board: new Board(inClaimOrder(coordinator)),
-    background: createBackground(clock),
+    background: new Background(clock),
     gate: createGate(CLAIMS_AT_ONCE),
     batches: createBatches(coordinator),
-    hubWatch: hubWatch(coordinator),
-    ...watches(coordinator),
-    orchestrations: orchestrationWatch(coordinator),
+    hubWatch: new HubWatch(coordinator),
+    overdue,
+    notices: noticeWatch(coordinator, overdue),
+    orchestrations: new OrchestrationWatch(coordinator),
     required: requiredWatch(coordinator),
     backfills: backfillWatch(coordinator),
     claimRate: new ClaimRate(coordinator.settings.claimsPerSecond),
@@ -87,10 +76,18 @@ export function createTicker(coordinator: Coordinator): Ticker {
   let fires = 0;
 
   return {
-    async tick(hub, nextFire, report) {
+    /** @param nextFire the timer's next fire after an instant of this machine's clock */
+    async tick(hub: Hub, nextFire: NextFire, report: Report): Promise<void> {
       await whileTicking(state, (stopped) => serve({ hub, report, nextFire, stopped, isPoke: false }));
     },
-    async poke(hub, report) {
+    /**
+     * A tick that something other than the timer starts: it begins with a sweep, and ends once nothing is due in the
+     * next seconds. The timer's ticks continue beside it.
+     *
+     * @returns undefined if this process is being shut down
+     * @throws StoreError if storage did not answer
+     */
+    async poke(hub: Hub, report: Report): Promise<Poked | undefined> {
       const at = serviceTime.now();
       const nextFire: NextFire = (after) => after + POKE_MS;
       const { fire, end } = await whileTicking(state, (stopped) =>
@@ -116,7 +113,7 @@ export function createTicker(coordinator: Coordinator): Ticker {
     const newFire = (): Fire => ({ number: (fires += 1), untilNext: left, hub, report, due: new Set(), handedOver: 0 });
     let fire = newFire();
     let isFirst = true;
-    let again = newBackOff();
+    let again = backOff(random, STORE_AGAIN_FIRST_MS, STORE_AGAIN_MS);
     let end: Served['end'] = 'stopping';
     while (!coordinator.stopping) {
       coordinator.tickedAt = clock.monotonic();
@@ -131,22 +128,22 @@ export function createTicker(coordinator: Coordinator): Ticker {
       try {
         // Taken before the step: an action that ends during it may set an earlier check than the step returns.
         const backgroundOver = background.nextEnd();
-        proveHub(fire, left, stopped);
+        proveHub(state, fire, left, stopped);
         if (isFirst) await state.orchestrations.prepare(hub, report);
         const wait = await survey.step(fire, { isFirst, mustSweep: isPoke && isFirst, leftMs: left() });
         end = 'done';
-        proveHub(fire, left, stopped);
+        proveHub(state, fire, left, stopped);
         if (state.hubWatch.mayRace) announce(hub, report, { hubProven: true, isPoke });
         isFirst = false;
         storageAnswers(coordinator, 'storage', report);
-        again = newBackOff();
+        again = backOff(random, STORE_AGAIN_FIRST_MS, STORE_AGAIN_MS);
         // A poke does not stay for the next sweep, but for the rows of new jobs.
         const rest = isPoke && wait > 0 ? board.nextCheckAt() - serviceTime.now() : wait;
         // While the hub is in doubt, the tick stays: a claim may be waiting for the proof.
         if (rest <= left() || !state.hubWatch.mayRace) {
           await sleep(clock, Math.max(0, Math.min(rest, left())), backgroundOver);
         } else {
-          if (!background.any && untilFire() > 0) break;
+          if (background.count === 0 && untilFire() > 0) break;
           await background.allOver();
         }
       } catch (error) {
@@ -163,21 +160,21 @@ export function createTicker(coordinator: Coordinator): Ticker {
     if (survey.prepared) announce(hub, report, { hubProven: state.hubWatch.mayRace, isPoke });
     return { fire, end };
   }
+}
 
-  /** Seeks the proof of the task hub beside the checks. A doubt stops only claims. */
-  function proveHub({ hub, report }: Fire, left: () => Millis, stopped: AbortSignal): void {
-    const proof = state.hubWatch.prove(hub, left, stopped, report);
-    if (proof === undefined) return;
-    background.start(
-      proof.then((proven) => {
-        if (proven) board.hubProven(serviceTime.now());
-      }),
-    );
-  }
-
-  function newBackOff(): ReturnType<typeof backOff> {
-    return backOff(coordinator.random, STORE_AGAIN_FIRST_MS, STORE_AGAIN_MS);
-  }
+/** Seeks the proof of the task hub beside the checks. A doubt stops only claims. */
+function proveHub(
+  { coordinator, board, background, hubWatch }: TickState,
+  { hub, report }: Fire,
+  left: () => Millis,
+  stopped: AbortSignal,
+): void {
+  const proof = hubWatch.prove(hub, left, stopped, report);
+  background.start(
+    proof?.then((proven) => {
+      if (proven) board.hubProven(coordinator.serviceTime.now());
+    }),
+  );
 }
 
 /** Keeps the tick among those that a shutdown wakes and awaits. */

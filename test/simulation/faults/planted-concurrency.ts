@@ -25,6 +25,6 @@ export const CONCURRENCY_FAULTS: readonly Planted[] = [
     name: 'permit-waiter-unpausable',
     what: 'a run that waited long for a permit starts although its job was paused meanwhile',
     mix: 'concurrency',
-    edits: [never('coordinator/attempt/wait-for-permit.ts:waitForTurn', operation('&&'))],
+    edits: [never('coordinator/attempt/waits.ts:waitForTurn', operation('&&'))],
   },
 ];

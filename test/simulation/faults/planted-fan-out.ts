@@ -51,7 +51,7 @@ export const FAN_OUT_FAULTS: readonly Planted[] = [
     name: 'left-before-items-end',
     mix: 'fans',
     what: 'an instance that is shut down ends its heartbeat before its items have ended',
-    edits: [drop('coordinator/leave-items.ts:leave', first(call('allSettled')))],
+    edits: [drop('coordinator/drain.ts:leave', first(call('allSettled')))],
   },
   {
     name: 'handed-on-from-others',

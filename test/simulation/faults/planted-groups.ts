@@ -33,7 +33,7 @@ export const GROUP_FAULTS: readonly Planted[] = [
     name: 'group-broken-out',
     what: 'the place of a holder is given away as soon as its lease is broken',
     mix: 'groups',
-    edits: [drop('coordinator/group-door.ts:sightOf', operand('broken'))],
+    edits: [drop('coordinator/groups.ts:sightOf', operand('broken'))],
   },
   {
     name: 'group-dead-in',
@@ -63,7 +63,7 @@ export const GROUP_FAULTS: readonly Planted[] = [
     name: 'group-refused-write',
     what: 'a write of a group that is refused counts as made',
     mix: 'groups',
-    edits: [become('coordinator/group-door.ts:write', returned('false'), 'true')],
+    edits: [become('coordinator/groups.ts:write', returned('false'), 'true')],
   },
   {
     name: 'group-unread',
@@ -75,18 +75,18 @@ export const GROUP_FAULTS: readonly Planted[] = [
     name: 'group-rows-unread',
     what: 'the rows of those that are in the way are not read',
     mix: 'groups',
-    edits: [operator('coordinator/group-door.ts:checkRows', operation('==='), '>=')],
+    edits: [operator('coordinator/groups.ts:checkRows', operation('==='), '>=')],
   },
   {
     name: 'group-waiter-unpausable',
     what: 'a run that waited long for its group starts although its job was paused meanwhile',
     mix: 'groups',
-    edits: [never('coordinator/attempt/wait-for-permit.ts:waitForTurn', operation('>'))],
+    edits: [never('coordinator/attempt/waits.ts:waitForTurn', operation('>'))],
   },
   {
     name: 'group-impatient',
     what: 'a due time expires before it is known whether a place is free',
     mix: 'groups',
-    edits: [become('coordinator/attempt/wait-for-permit.ts:patienceFor', call('min'), '0')],
+    edits: [become('coordinator/attempt/waits.ts:patienceFor', call('min'), '0')],
   },
 ];

@@ -1,4 +1,18 @@
-import { always, argument, become, before, branch, call, drop, never, operation, returned, test, value } from './edit';
+import {
+  always,
+  argument,
+  become,
+  before,
+  branch,
+  call,
+  drop,
+  never,
+  operand,
+  operation,
+  returned,
+  test,
+  value,
+} from './edit';
 import type { Planted } from './planted';
 
 /** Rules of what was handed over and not claimed. */
@@ -47,20 +61,20 @@ export const HAND_OVER_FAULTS: readonly Planted[] = [
     name: 'hand-over-untimed',
     what: 'only ticks look after a hand-over: in drain mode none follows',
     mix: 'draining',
-    edits: [never('coordinator/tick/hub-watch.ts:handedOver', test())],
+    edits: [always('coordinator/tick/hub-watch.ts:handedOver', test())],
   },
   {
     name: 'given-back-whatever',
     what: 'a hand-over is released whether its claim was made or not',
     mix: 'draining',
-    edits: [become('coordinator/give-back.ts:giveBack', argument('release', 2), '{ ...handOver, etag: undefined }')],
+    edits: [become('coordinator/drain.ts:giveBack', argument('release', 2), '{ ...handOver, etag: undefined }')],
   },
   {
     name: 'expired-given-back',
     what: 'an expired row that was handed over is given back',
     mix: 'kills',
     edits: [
-      drop('coordinator/give-back.ts:giveBack', branch()),
+      drop('coordinator/drain.ts:giveBack', branch()),
       drop('coordinator/tick/hub-watch.ts:isLate', operation('!==')),
     ],
   },
@@ -69,7 +83,7 @@ export const HAND_OVER_FAULTS: readonly Planted[] = [
     what: 'a late hand-over is given back each time, and claimed again at once',
     mix: 'slowHub',
     edits: [
-      drop('coordinator/tick/hub-watch.ts:isLate', operation('===')),
+      drop('coordinator/tick/hub-watch.ts:isLate', operand('keeps')),
       never('coordinator/tick/hub-watch.ts:isLeft', returned()),
     ],
   },

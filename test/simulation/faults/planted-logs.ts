@@ -7,9 +7,7 @@ export const LOG_FAULTS: readonly Planted[] = [
     name: 'log-given-up',
     what: 'lines whose append failed are not sent again',
     mix: 'loss',
-    edits: [
-      behind('coordinator/attempt/log-writer.ts:createLogWriter', value('problem', 'error'), 'batch = undefined;'),
-    ],
+    edits: [behind('coordinator/attempt/attempt-log.ts:write', value('problem', 'error'), 'this.#batch = undefined;')],
   },
   {
     name: 'log-moved',
@@ -17,9 +15,9 @@ export const LOG_FAULTS: readonly Planted[] = [
     mix: 'loss',
     edits: [
       behind(
-        'coordinator/attempt/log-writer.ts:createLogWriter',
+        'coordinator/attempt/attempt-log.ts:write',
         value('problem', 'error'),
-        'if (batch !== undefined && isCreated) bytes += batch.text.length;',
+        'if (this.#batch !== undefined && this.#isCreated) this.#bytes += this.#batch.text.length;',
       ),
     ],
   },

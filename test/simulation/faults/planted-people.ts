@@ -13,7 +13,7 @@ export const PEOPLE_FAULTS: readonly Planted[] = [
     name: 'early-claim-unpausable',
     what: 'a run that was claimed early starts although its job was paused since',
     mix: 'people',
-    edits: [drop('coordinator/attempt/wait-for-due.ts:waitForDue', branch('pauseAt'))],
+    edits: [drop('coordinator/attempt/waits.ts:waitForDue', branch('pauseAt'))],
   },
   {
     name: 'own-write-unknown',
@@ -58,16 +58,16 @@ export const PEOPLE_FAULTS: readonly Planted[] = [
     name: 'unreadable-unsaid',
     what: "no event reports a job whose row or control is not cronlease's",
     mix: 'foreign',
-    edits: [drop('coordinator/tick/read-and-decide.ts:readAndDecide', call('troubled'))],
+    edits: [drop('coordinator/tick/decide-on.ts:readAndDecide', call('troubled'))],
   },
   {
     name: 'foreign-row-stops-all',
     what: "a row that is not cronlease's counts as an outage of storage, and all jobs wait",
     mix: 'foreign',
     edits: [
-      imported('coordinator/tick/read-and-decide.ts', `{ StoreUnavailableError } from '../../lease/store'`),
+      imported('coordinator/tick/decide-on.ts', `{ StoreUnavailableError } from '../../lease/store'`),
       become(
-        'coordinator/tick/read-and-decide.ts:readAndDecide',
+        'coordinator/tick/decide-on.ts:readAndDecide',
         branch(),
         `if (error instanceof ForeignMetadataError) throw new StoreUnavailableError('simulated', { cause: error });
     else throw error;`,
@@ -78,7 +78,7 @@ export const PEOPLE_FAULTS: readonly Planted[] = [
     name: 'deleted-row-begins-anew',
     what: 'a row that was deleted comes back with the tokens of a new job',
     mix: 'foreign',
-    edits: [become('core/lost-row.ts:rowAfterLoss', operation('+', 'token'), '0 * ($)')],
+    edits: [become('core/failover.ts:rowAfterLoss', operation('+', 'token'), '0 * ($)')],
   },
   {
     name: 'foreign-control-ignored',

@@ -57,6 +57,6 @@ export const REQUIRES_FAULTS: readonly Planted[] = [
     name: 'requires-forgotten',
     what: 'a success whose record retention has deleted is not known any more',
     mix: 'requires+retention',
-    edits: [drop('coordinator/required.ts:requiredWatch', last(statement('rememberedSuccess')))],
+    edits: [drop('coordinator/ledger-watch.ts:requiredWatch', last(statement('rememberedSuccess')))],
   },
 ];

@@ -29,7 +29,7 @@ export const TIME_FAULTS: readonly Planted[] = [
     what: 'a handler is held back only by the wall clock, and renewals do not correct it',
     mix: 'clocks',
     edits: [
-      become('coordinator/attempt/wait-for-due.ts:waitUntil', returned(), 'at - serviceTime.now() + 0 * bound'),
+      become('coordinator/attempt/waits.ts:waitUntil', returned(), 'at - serviceTime.now() + 0 * bound'),
       drop('lease/keep-alive.ts:readControl', call('onDate')),
     ],
   },

@@ -1,6 +1,6 @@
 import { runCall } from '../../../src/call/call';
 import { AttemptAbortedError, type JobContext } from '../../../src/handler/handler';
-import type { CallHandler, Kept } from '../../../src/handler/call-handler';
+import type { CallHandler, Kept } from '../../../src/handler/handlers';
 import type { Answer, Asked } from '../../../src/notices/request';
 import { type PlannedCall, SIMULATED_CALL } from '../faults/plan-job';
 import { seededBy } from '../faults/random';

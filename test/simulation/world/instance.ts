@@ -7,7 +7,7 @@ import {
   type Report,
   type RunnableJob,
 } from '../../../src/coordinator/coordinator';
-import { Load } from '../../../src/coordinator/load';
+import { Load } from '../../../src/coordinator/health';
 import type { HandedOver, OrchestrationInput } from '../../../src/coordinator/message';
 import { drain } from '../../../src/coordinator/drain';
 import { createConcurrencyLimit } from '../../../src/coordinator/concurrency-limit';

@@ -1,0 +1,240 @@
+import type { Row } from '../core/row';
+import { invertedTime, parseRecordKey, timeOfInverted } from '../core/key';
+import type { Control } from '../core/control';
+import type { BackfillLedger } from '../core/backfill';
+import { given } from '../core/given';
+import type { EpochMs, JobName, ETag, Millis } from '../core/brand';
+import type { JobSpec } from '../core/job';
+import { type RequiredJob, type RequiredJobs, rememberedSuccess } from '../core/requires';
+import { CALL_LIMIT_MS, within } from '../lease/deadline';
+import type { ListedRow, Listing, ListedRecord } from '../lease/store';
+import type { Coordinator } from './coordinator';
+import { newestSucceeded } from './ledger';
+
+/** What this process knows of the jobs that others require. One for each process. */
+export interface RequiredWatch {
+  /**
+   * Notes the rows of required jobs in a listing.
+   *
+   * @returns the jobs that require one whose row has changed
+   */
+  saw(listing: Listing): ReadonlySet<JobName>;
+  /**
+   * Notes that this process has claimed a job.
+   *
+   * @returns the jobs that require it
+   */
+  claimed(job: JobName): readonly JobName[];
+  /** The knowledge for a decision on a job; undefined if it requires no other. */
+  known(spec: JobSpec): RequiredJobs | undefined;
+  /** The rows of its required jobs, as they were seen last, and how often this process has claimed one. */
+  versions(spec: JobSpec): string;
+  /**
+   * Reads the ledgers for successes of these jobs that were due after `since`.
+   *
+   * @param listedAt the Date of a listing that has come
+   * @throws StoreError
+   */
+  read(jobs: readonly JobName[], since: EpochMs, listedAt: EpochMs): Promise<void>;
+}
+
+/** One required job. */
+interface Noted {
+  /** ETag and lease of its row, as it was seen last. */
+  version: string | undefined;
+  /** The claims of this process. A listing that shows one may come later. */
+  claims: number;
+  isBusy: boolean;
+  readVersion: string | undefined;
+  succeeded: EpochMs | undefined;
+  readTo: EpochMs;
+  readAt: EpochMs;
+}
+
+export function requiredWatch({ jobs, clock, store }: Coordinator): RequiredWatch {
+  const requiredBy = new Map<JobName, JobName[]>();
+  for (const { spec } of jobs.values()) {
+    for (const name of spec.requires) requiredBy.set(name, [...(requiredBy.get(name) ?? []), spec.name]);
+  }
+  const noted = new Map([...requiredBy.keys()].map((name) => [name, newNoted()]));
+  const noteOf = (name: JobName): Noted => {
+    const note = noted.get(name);
+    if (note === undefined) throw new Error(`no job requires "${name}"`);
+    return note;
+  };
+
+  return {
+    saw({ jobs: listed }) {
+      const changed = new Set<JobName>();
+      for (const [name, note] of noted) {
+        const row = listed.get(name)?.row;
+        if (row === undefined) continue;
+        const version = `${row.etag} ${row.lease}`;
+        if (version === note.version) continue;
+        note.version = version;
+        note.isBusy = isBusy(row);
+        note.succeeded = newer(note.succeeded, rememberedSuccess(row.metadata, row.lease));
+        for (const requiring of requiredBy.get(name) ?? []) changed.add(requiring);
+      }
+      return changed;
+    },
+    claimed(job) {
+      const note = noted.get(job);
+      if (note !== undefined) note.claims += 1;
+      return requiredBy.get(job) ?? [];
+    },
+    known({ requires }) {
+      if (requires.length === 0) return undefined;
+      return new Map(requires.map((name) => [name, knowledgeOf(noteOf(name))]));
+    },
+    versions({ requires }) {
+      const notes = requires.map(noteOf);
+      return notes.map(({ version, claims }) => `${version ?? ''} ${String(claims)}`).join();
+    },
+    async read(names, since, listedAt) {
+      await Promise.all(
+        names.map(async (name) => {
+          const note = noteOf(name);
+          // A change of the row during the reading may be the end of a run that the reading misses.
+          const { version } = note;
+          const found = await newestSucceeded(store, name, since, (call) => within(clock, CALL_LIMIT_MS, call));
+          note.succeeded = newer(note.succeeded, found);
+          note.readTo = version === note.readVersion ? Math.min(note.readTo, since) : since;
+          note.readAt = Math.max(note.readAt, listedAt);
+          note.readVersion = version;
+        }),
+      );
+    },
+  };
+}
+
+function newNoted(): Noted {
+  return {
+    version: undefined,
+    claims: 0,
+    isBusy: false,
+    readVersion: undefined,
+    succeeded: undefined,
+    readTo: Infinity,
+    readAt: -Infinity,
+  };
+}
+
+function knowledgeOf({ version, readVersion, succeeded, readTo, readAt, isBusy: busy }: Noted): RequiredJob {
+  return { succeeded, readTo, readAt, isStale: version !== readVersion, isBusy: busy };
+}
+
+function isBusy({ lease, metadata }: ListedRow): boolean {
+  return lease !== 'available' || metadata['phase'] === 'fanning';
+}
+
+function newer(a: EpochMs | undefined, b: EpochMs | undefined): EpochMs | undefined {
+  if (a === undefined || b === undefined) return a ?? b;
+  return Math.max(a, b);
+}
+
+/** One reading covers about this many due times, so that a back-fill costs few readings. */
+const DUE_TIMES_A_READING = 100;
+const PAGE = 500;
+/** If there are so many other records among them, the next reading covers only one due time. */
+const PAGES = 4;
+
+/** A row with its version, and the control that was listed with it. */
+interface Listed {
+  readonly row: Row;
+  readonly etag: ETag;
+  readonly control: Control;
+}
+
+/** What this process has read of the ledger for back-fills. One for each process. */
+export interface BackfillWatch {
+  /** The knowledge that holds for this version of the row. */
+  known(job: JobName, listed: Listed): BackfillLedger | undefined;
+  /**
+   * Reads the records of this due time, and of those around it.
+   *
+   * @throws StoreError
+   */
+  read(spec: JobSpec, listed: Listed, due: EpochMs): Promise<void>;
+}
+
+interface ReadLedger {
+  readonly id: string;
+  readonly etag: ETag;
+  readonly ledger: BackfillLedger;
+}
+
+export function backfillWatch({ store, clock }: Pick<Coordinator, 'store' | 'clock'>): BackfillWatch {
+  const noted = new Map<JobName, ReadLedger>();
+  const known = (job: JobName, { row, etag, control: { backfill } }: Listed): BackfillLedger | undefined => {
+    const note = noted.get(job);
+    if (note === undefined || note.id !== backfill?.id) return undefined;
+    // Due times pass in order, so nothing after the row's progress has run. Without it, only this version is known.
+    return row.backfill?.id === note.id || note.etag === etag ? note.ledger : undefined;
+  };
+
+  const list = async (job: JobName, prefix: string): Promise<readonly ListedRecord[] | undefined> => {
+    const records: ListedRecord[] = [];
+    let continuation: string | undefined;
+    for (let pages = 0; pages < PAGES; pages += 1) {
+      const request = { prefix, limit: PAGE, ...given({ continuation }) };
+      const page = await within(clock, CALL_LIMIT_MS, (signal) => store.listRecords(job, request, { signal }));
+      records.push(...page.records);
+      continuation = page.continuation;
+      if (continuation === undefined) return records;
+    }
+    return undefined;
+  };
+
+  return {
+    known,
+    async read(spec, listed, due) {
+      const { backfill } = listed.control;
+      if (backfill === undefined) return;
+      const digits = digitsFor(spec, due);
+      const inverted = invertedTime(due);
+      const around = await list(spec.name, inverted.slice(0, inverted.length - digits));
+      const records = around ?? (await list(spec.name, `${inverted}-`)) ?? [];
+      const covered = around === undefined ? { from: due, through: due } : blockOf(inverted, digits);
+      const before = known(spec.name, listed) ?? NOTHING_READ;
+      const ledger = withRecords(before, records, backfill.id);
+      const read = [...ledger.read, covered];
+      noted.set(spec.name, { id: backfill.id, etag: listed.etag, ledger: { ...ledger, read } });
+    },
+  };
+}
+
+const NOTHING_READ: BackfillLedger = { read: [], succeeded: new Set(), ended: new Set(), open: new Set() };
+
+/** How many of the last digits of a record's key one reading leaves open. */
+function digitsFor({ timetable }: JobSpec, due: EpochMs): number {
+  const next = timetable.next(due) ?? timetable.previous(due);
+  const gap: Millis = next === undefined ? 1 : Math.abs(next - due);
+  return Math.min(12, Math.floor(Math.log10(gap * DUE_TIMES_A_READING)));
+}
+
+/** The times whose keys begin as this one does. */
+function blockOf(inverted: string, digits: number): { readonly from: EpochMs; readonly through: EpochMs } {
+  const begin = inverted.slice(0, inverted.length - digits);
+  return { from: timeOfInverted(begin + '9'.repeat(digits)), through: timeOfInverted(begin + '0'.repeat(digits)) };
+}
+
+function withRecords(before: BackfillLedger, records: readonly ListedRecord[], id: string): BackfillLedger {
+  const succeeded = new Set(before.succeeded);
+  const ended = new Set(before.ended);
+  const open = new Set(before.open);
+  for (const { key, summary } of records) {
+    const { scheduledFor, request } = parseRecordKey(key) ?? {};
+    if (scheduledFor === undefined) continue;
+    const isFinal = summary['state'] === 'final';
+    if (request === id) (isFinal ? ended : open).add(scheduledFor);
+    else if (isSuccess(summary, request)) succeeded.add(scheduledFor);
+  }
+  return { read: before.read, succeeded, ended, open };
+}
+
+/** A run of the schedule or of another back-fill. A request has no due time. */
+function isSuccess(summary: Readonly<Record<string, string>>, request: string | undefined): boolean {
+  if (summary['state'] !== 'final' || summary['outcome'] !== 'succeeded') return false;
+  return request === undefined || summary['trigger'] === 'backfill';
+}
