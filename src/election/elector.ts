@@ -1,5 +1,5 @@
 import type { Millis } from '../core/brand';
-import { sleep } from '../core/clock';
+import { atMost, sleep } from '../core/clock';
 import { ForeignMetadataError } from '../core/metadata';
 import { backOff } from '../lease/deadline';
 import { StoreError } from '../lease/store';
@@ -239,15 +239,8 @@ export class Elector {
   }
 
   /** Settles with undefined as soon as the election is stopped, even if storage does not answer. */
-  private async orStopped<T>(work: Promise<T>): Promise<T | undefined> {
-    const finished = new AbortController();
-    const ends = AbortSignal.any([this.stopping.signal, finished.signal]);
-    const stopped = sleep(this.world.clock, Infinity, ends).then(() => undefined);
-    try {
-      return await Promise.race([work, stopped]);
-    } finally {
-      finished.abort();
-    }
+  private orStopped<T>(work: Promise<T>): Promise<T | undefined> {
+    return atMost(this.world.clock, Infinity, work, this.stopping.signal);
   }
 }
 

@@ -1,4 +1,4 @@
-import { type Clock, sleep } from '../core/clock';
+import { type Clock, atMost } from '../core/clock';
 import { within } from '../lease/deadline';
 import { StaleLeaderError, createFence, electionMark } from '../lease/fence';
 import { keepAlive } from '../lease/keep-alive';
@@ -58,12 +58,10 @@ export function startTerm(settings: ElectionSettings, world: World, won: Won, re
     const first = await Promise.race([task, aborted.promise]);
     over = true;
     if (aborter.signal.aborted) {
-      const ended = new AbortController();
       const noted = task.then(({ error }) => {
-        ended.abort();
         if (error !== undefined && !isEcho(error, aborter.signal)) report(error);
       });
-      if (first.reason !== 'leaseLost') await Promise.race([noted, sleep(clock, graceMs, ended.signal)]);
+      if (first.reason !== 'leaseLost') await atMost(clock, graceMs, noted);
     }
     // Even if the task continues after its grace.
     close();
