@@ -5,7 +5,7 @@ import { backOff } from '../lease/deadline';
 import { StoreError } from '../lease/store';
 import { type Scout, type Won, type World, claim, createScout } from './campaign';
 import { type ElectionSettings, type Leader, LeadershipEndedError, TaskNotEndedError, type TermEnd } from './options';
-import { type Term, type TermOver, healthProblem, startTerm } from './term';
+import { Term, type TermOver, healthProblem } from './term';
 
 const READ_AFTER_RACE_MS = 500;
 /** The first pause after storage did not answer. Later pauses are longer, up to the poll interval. */
@@ -146,7 +146,7 @@ export class Elector {
   private async lead(won: Won): Promise<Millis> {
     const { leader } = won;
     const began = this.world.clock.monotonic();
-    const term = startTerm(this.settings, this.world, won, (error) => this.tell({ kind: 'error', error }));
+    const term = new Term(this.settings, this.world, won, (error) => this.tell({ kind: 'error', error }));
     this.term = term;
     this.note(leader);
     this.tell({ kind: 'elected', leader });
