@@ -11,7 +11,7 @@ import { utc } from '../../src/cli/time';
 import { ConfigError, formatIssue } from '../../src/config/config-error';
 import { loadJobs } from '../../src/config/load';
 import type { JobSpec } from '../../src/core/job';
-import { excludedIn } from '../../src/operator/plan/starts';
+import { excludedIn } from '../../src/operator/plan/plan';
 
 let folder: string;
 beforeAll(() => {

@@ -8,8 +8,7 @@ import { loadJobs } from '../../src/config/load';
 import type { JobsFile, JobSpec } from '../../src/core/job';
 import { clockChanges, clockNote } from '../../src/core/schedule/clock-changes';
 import { compareJobs } from '../../src/operator/plan/compare';
-import { planOf } from '../../src/operator/plan/plan';
-import { startsIn } from '../../src/operator/plan/starts';
+import { planOf, startsIn } from '../../src/operator/plan/plan';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;

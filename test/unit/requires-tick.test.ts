@@ -11,8 +11,7 @@ import { explainTime } from '../../src/operator/views/explain';
 import { readOverview } from '../../src/operator/views/overview';
 import { planOf } from '../../src/operator/plan/plan';
 import { describe as inWords } from '../../src/operator/views/describe';
-import { requestRun } from '../../src/operator/operations/request';
-import { rerun } from '../../src/operator/operations/rerun';
+import { requestRun, requestRerun } from '../../src/operator/operations/run';
 import { firstInstance } from '../support/by-hand';
 import { intercepted } from '../support/intercept';
 import { jobSpec } from '../support/job';
@@ -142,7 +141,7 @@ describe('a job that requires another one', () => {
     const sim = chain((due) => (failing.has(due) ? 'fails' : 5 * SECOND), { sweepIntervalMs: 20 * SECOND });
     await sim.clock.advance(12 * MINUTE);
     expect(startsOf(sim, LOAD)).toEqual([]);
-    await requestRun(sim.store, extract, { id: 'byhand' });
+    await requestRun(sim, extract, { id: 'byhand' });
     await sim.clock.advance(40 * SECOND);
     const [start] = startsOf(sim, LOAD);
     const [, again] = sim.calls.filter(({ job }) => job === EXTRACT);
@@ -155,7 +154,7 @@ describe('a job that requires another one', () => {
     const sim = chain((due) => (due === T0 + 20 * MINUTE ? 'fails' : SECOND));
     await sim.clock.advance(21 * MINUTE);
     const [run] = (await sim.records(EXTRACT)).filter(({ scheduledFor }) => scheduledFor.includes('00:10'));
-    await rerun(sim.store, extract, 0, { id: 'again', time: Date.parse(run?.scheduledFor ?? '') });
+    await requestRerun(sim, extract, 0, { id: 'again', time: Date.parse(run?.scheduledFor ?? '') });
     await sim.clock.advance(5 * MINUTE);
     expect((await sim.records(EXTRACT))[0]).toMatchObject({ outcome: 'succeeded', rerunOf: run?.scheduledFor });
     expect(await outcomesOf(sim, LOAD)).toMatchObject({ '00:20': 'expired requirementNotMet' });

@@ -5,7 +5,7 @@ import { given } from '../../core/given';
 import { machineZone } from '../../core/show-time';
 import { StoreError } from '../../lease/store';
 import { isServer } from '../../local/servers/servers';
-import { deploymentsOf } from '../../operator/views/deployments';
+import { deploymentsOf } from '../../operator/views/overview';
 import { CONTAINER_NAME_RULE, connectService, isContainerName } from '../../stores/azure-blob/connection';
 import { isStoreUrl } from '../../stores/open';
 import { UsageError } from '../cli-error';

@@ -8,7 +8,7 @@ import type { JobsFile } from '../../core/job';
 import { decodePresence } from '../../core/presence';
 import { longestGap, tickSchedule } from '../../functions/settings';
 import { readLocalSettings } from '../../local/host/app-folder';
-import { listRuns } from '../../operator/views/list-runs';
+import { listRuns } from '../../operator/views/runs';
 import { DEFAULT_CONTAINER } from '../../stores/open';
 import { VERSION } from '../../version';
 import { UsageError } from '../cli-error';

@@ -4,7 +4,7 @@ import { actualTime, type JobSpec } from '../../core/job';
 import { RAN_OUTCOMES } from '../../core/outcome';
 import type { LedgerRecord } from '../../core/record';
 import type { ClusterEvent } from '../../local/cluster/deployment';
-import type { ShownRecord } from '../../operator/views/list-runs';
+import type { ShownRecord } from '../../operator/views/runs';
 import { type Drilled, goingOn, nextClaim, type Span } from './play';
 
 export type Records = readonly (Pick<

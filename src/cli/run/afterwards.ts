@@ -1,4 +1,4 @@
-import { orRefusal } from '../../operator/operations/refusal';
+import { orRefusal } from '../../operator/operator-error';
 import { warn } from '../output';
 
 /**

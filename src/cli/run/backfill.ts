@@ -2,8 +2,10 @@ import type { BackfillOrder } from '../../core/backfill';
 import { isoOf } from '../../core/iso';
 import type { JobSpec } from '../../core/job';
 import type { LeaseStore } from '../../lease/store';
+import type { StartedBackfill } from '../../manage/schema/actions';
+import type { BackfillStatus } from '../../manage/schema/jobs';
 import * as operations from '../../operator/operations/backfill';
-import { type BackfillPlan, planBackfill, type WantedBackfill } from '../../operator/operations/backfill-plan';
+import type { BackfillPlan, WantedBackfill } from '../../operator/operations/backfill';
 import { UsageError } from '../cli-error';
 import { jobIn, loadFile } from '../jobs-file';
 import { OK, print, printJson } from '../output';
@@ -35,7 +37,7 @@ export async function backfill(job: string, options: BackfillOptions): Promise<n
   const store = openStore(options);
   if (options.status === true) return status(store, spec, options);
   const wanted = wantedOf(spec, options);
-  const plan = await planBackfill(store, spec, wanted);
+  const plan = await operations.planBackfill(store, spec, wanted);
   if (options.json !== true) print(planText(spec, wanted, plan, timesOf(options)));
   if (options.dryRun === true) {
     if (options.json) printJson({ job, started: null, ...shownPlan(plan) });
@@ -83,7 +85,7 @@ function counted({ running, skipped }: Pick<BackfillPlan, 'running' | 'skipped'>
 }
 
 function startedText(
-  started: Pick<operations.StartedBackfill, 'id' | 'paused'>,
+  started: Pick<StartedBackfill, 'id' | 'paused'>,
   { name }: JobSpec,
   options: BackfillOptions,
 ): string {
@@ -95,12 +97,12 @@ function startedText(
 
 async function status(store: LeaseStore, spec: JobSpec, options: BackfillOptions): Promise<number> {
   const found = await operations.readBackfillStatus(store, spec);
-  if (options.json) printJson({ job: spec.name, backfill: found === undefined ? null : operations.shownStatus(found) });
+  if (options.json) printJson({ job: spec.name, backfill: found ?? null });
   else print(found === undefined ? `Job ${spec.name} has no back-fill.` : statusText(spec, found, timesOf(options)));
   return OK;
 }
 
-const STATES: Readonly<Record<operations.BackfillStatus['state'], string>> = {
+const STATES: Readonly<Record<BackfillStatus['state'], string>> = {
   active: 'in progress',
   paused: 'waits, because the job is paused or disabled',
   stopping: 'stops after its run in progress',
@@ -109,17 +111,17 @@ const STATES: Readonly<Record<operations.BackfillStatus['state'], string>> = {
   done: 'done',
 };
 
-function statusText({ name }: JobSpec, found: operations.BackfillStatus, show: ShowTime): string {
+function statusText({ name }: JobSpec, found: BackfillStatus, show: ShowTime): string {
   const { id, state, from, through, order, origin, at, dueTimes, left, skipped, outcomes, runId } = found;
   const ends = Object.entries(outcomes).map(([outcome, count]) => `${count.toLocaleString('en-US')} ${outcome}`);
   return [
     `Back-fill ${id} of ${name}: ${STATES[state]}`,
-    `  due times  ${show(from)} to ${show(through)}, the ${order} first`,
-    `  requested  ${show(at)} by ${origin.actor}`,
+    `  due times  ${show(Date.parse(from))} to ${show(Date.parse(through))}, the ${order} first`,
+    `  requested  ${show(Date.parse(at))} by ${origin.actor}`,
     ...(origin.note === undefined ? [] : [`  note       ${origin.note}`]),
     `  done       ${String(dueTimes - left)} of ${String(dueTimes)}${skipped === 0 ? '' : `, ${String(skipped)} skipped`}`,
     `  outcomes   ${ends.length === 0 ? 'none yet' : ends.join(', ')}`,
-    ...(runId === undefined ? [] : [`  running    ${runId}`]),
+    ...(runId === null ? [] : [`  running    ${runId}`]),
   ].join('\n');
 }
 

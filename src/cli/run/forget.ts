@@ -6,7 +6,7 @@ import { operate } from '../../operator/audit';
 import { forgetJob } from '../../operator/operations/forget';
 import { OperatorError } from '../../operator/operator-error';
 import { unknownAnywhere } from '../../operator/subject';
-import { deploymentsOf } from '../../operator/views/deployments';
+import { deploymentsOf } from '../../operator/views/overview';
 import { atHand, DEFAULT_FILE, type FileOptions, loadFile } from '../jobs-file';
 import { OK, print, printJson, warn } from '../output';
 import { openStore, type StorageOptions } from '../storage';

@@ -1,9 +1,13 @@
 import type { Millis } from '../../core/brand';
 import type { LeaseStore } from '../../lease/store';
 import { operate } from '../../operator/audit';
-import { migrate as migrateJobs, type Migration, surveyMigration } from '../../operator/operations/migrate';
-import type { Applied } from '../../operator/shards/apply';
-import type { Survey } from '../../operator/shards/survey';
+import {
+  migrate as migrateJobs,
+  type Migration,
+  surveyMigration,
+  type Applied,
+  type Survey,
+} from '../../operator/shards/apply';
 import { UsageError } from '../cli-error';
 import { NO, OK, print, printJson, warn } from '../output';
 import { deskOf, openSetting, openStore } from '../storage';

@@ -2,9 +2,13 @@ import { isoOf } from '../../core/iso';
 import type { Stretch } from '../../core/outcome';
 import type { LeaseStore } from '../../lease/store';
 import { operate } from '../../operator/audit';
-import { type ElectionRecovery, recoverElections } from '../../operator/operations/recover-elections';
-import { type JobRecovery, recoverJobs } from '../../operator/operations/recover-jobs';
-import { deploymentsOf } from '../../operator/views/deployments';
+import {
+  type ElectionRecovery,
+  recoverElections,
+  type JobRecovery,
+  recoverJobs,
+} from '../../operator/operations/recover';
+import { deploymentsOf } from '../../operator/views/overview';
 import { UsageError } from '../cli-error';
 import { type FileOptions, loadFile } from '../jobs-file';
 import { NO, OK, print, printJson, style, warn } from '../output';

@@ -4,9 +4,16 @@ import { formOf } from '../../core/layout';
 import { shardNames } from '../../functions/settings';
 import { dealtStore } from '../../lease/dealt-store';
 import { operate } from '../../operator/audit';
-import { type Applied, applyShards, type ShardChange } from '../../operator/shards/apply';
-import { repairLayout } from '../../operator/shards/repair';
-import { type AccountSeen, type Misplaced, type Survey, surveyAccounts } from '../../operator/shards/survey';
+import {
+  type Applied,
+  applyShards,
+  type ShardChange,
+  type AccountSeen,
+  type Misplaced,
+  type Survey,
+  surveyAccounts,
+  repairLayout,
+} from '../../operator/shards/apply';
 import { CliError, UsageError } from '../cli-error';
 import { NO, OK, print, printJson, style } from '../output';
 import { deskOf, openAccounts } from '../storage';

@@ -6,7 +6,7 @@ import { actualTime, type JobSpec } from '../../core/job';
 import { waitsFor } from '../../core/requires';
 import { isUtc } from '../../core/show-time';
 import type { JobSide } from '../../operator/plan/compare';
-import { dueTimesAfter } from '../../operator/plan/starts';
+import { dueTimesAfter } from '../../operator/plan/plan';
 import { UsageError } from '../cli-error';
 import { type FileOptions, jobIn, jobsWithTag, loadFile, printWarnings } from '../jobs-file';
 import { OK, print, printJson, style } from '../output';

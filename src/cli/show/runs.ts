@@ -8,11 +8,8 @@ import type { Listing } from '../../lease/store';
 import { stateIn } from '../../operator/job-state';
 import { unknownAnywhere } from '../../operator/subject';
 import { jobsIn } from '../../operator/views/list-jobs';
-import type { ShownRecord } from '../../operator/views/list-runs';
-import { errorLine } from '../../operator/views/run-errors';
-import { withAtWork } from '../../operator/views/run-at-work';
+import { type ShownRecord, withAtWork, recordsOf, errorLine } from '../../operator/views/runs';
 import { pagedJob, pageOfRuns, type PageStart, type StartFilter } from '../../operator/views/run-pages';
-import { recordsOf } from '../../operator/views/runs-now';
 import { UsageError } from '../cli-error';
 import { columnsOver, type Concession, fitLine, fittedTable, paint } from '../fit';
 import { atHand, type FileOptions, jobsWithTag, loadFile, loadFileIfAny } from '../jobs-file';
@@ -69,7 +66,7 @@ export async function runs(job: string | undefined, options: RunsOptions): Promi
     const keys = new Map(page.runs.map(({ runId, key }) => [runId, key]));
     const withInputs = await inParallel(records, async (listed) => {
       const key = keys.get(listed.runId);
-      const record = key === undefined ? listed : await withAtWork(store, listed, key, undefined);
+      const record = key === undefined ? listed : await withAtWork(store, listed, key);
       const input = await recordInput(store, record, specOf(record.job));
       return input === undefined ? record : { ...record, input };
     });

@@ -15,6 +15,7 @@ import { selects } from '../../core/job-pattern';
 import { type StatusView, statusLines } from './status-text';
 import { type StorageOptions, devStorage, openStore } from '../storage';
 import { type TimeOptions, timesOf } from '../time';
+import { withSignal } from '../../lease/store';
 
 export interface StatusOptions extends FileOptions, StorageOptions, TimeOptions {
   readonly tag?: string | undefined;
@@ -32,7 +33,7 @@ export async function status(jobs: readonly string[], options: StatusOptions): P
   const names = tagged?.map(({ name }) => name);
   const select = selection(jobs, names);
   const read: Reading = async (signal) => {
-    const all = await readOverview(store, file?.jobsFile.jobs ?? [], signal && { signal });
+    const all = await readOverview(signal ? withSignal(store, signal) : store, file?.jobsFile.jobs ?? []);
     assertKnown(jobs, all, file && atHand(file, options), store.location);
     const wanted = (job: JobStatus): boolean => !options.failed || needsAttention(job, file !== undefined);
     return { ...all, jobs: all.jobs.filter((job) => select(job.name) && wanted(job)) };
