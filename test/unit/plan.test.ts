@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { calendarText } from '../../src/cli/show/plan';
-import { changesText, leftOut, planText } from '../../src/cli/show/plan-text';
+import { calendarText, changesText, leftOut, planText } from '../../src/cli/show/plan';
 import { utc } from '../../src/cli/time';
 import type { JobInFile } from '../../src/config/job-in-file';
 import { loadJobs } from '../../src/config/load';

@@ -4,7 +4,7 @@ import { sleep } from '../../src/core/clock';
 import type { JobSpec } from '../../src/core/job';
 import { recordKey } from '../../src/core/key';
 import { newestSucceeded } from '../../src/coordinator/ledger';
-import { planText } from '../../src/cli/show/plan-text';
+import { planText } from '../../src/cli/show/plan';
 import { utc } from '../../src/cli/time';
 import { showOneJob } from '../../src/manage/jobs-routes';
 import { explainTime } from '../../src/operator/views/explain';

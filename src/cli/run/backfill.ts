@@ -2,30 +2,27 @@ import type { BackfillOrder } from '../../core/backfill';
 import { isoOf } from '../../core/iso';
 import type { JobSpec } from '../../core/job';
 import type { LeaseStore } from '../../lease/store';
-import type { StartedBackfill } from '../../manage/schema/actions';
 import type { BackfillStatus } from '../../manage/schema/jobs';
-import * as operations from '../../operator/operations/backfill';
 import type { BackfillPlan, WantedBackfill } from '../../operator/operations/backfill';
-import { UsageError } from '../cli-error';
+import * as operations from '../../operator/operations/backfill';
+import type { Options } from '../commands/command';
 import { jobIn, loadFile } from '../jobs-file';
-import { OK, print, printJson } from '../output';
+import { answer, OK, print, printJson, UsageError } from '../output';
 import { paintOutcome } from '../show/record-text';
 import { openStore, withinSweep } from '../storage';
 import { parseTime, type ShowTime, timeIn, timesOf } from '../time';
-import { confirmYes } from './confirm';
-import { type ReasonedOptions, targetOf } from './operate';
-import { actingOn } from './person';
+import { targetOf } from './operate';
+import { actingOn, confirmYes } from './person';
 
-export interface BackfillOptions extends ReasonedOptions {
-  readonly from?: string | undefined;
-  readonly to?: string | undefined;
-  readonly order?: BackfillOrder | undefined;
-  readonly limit?: number | undefined;
-  readonly includeSucceeded?: boolean | undefined;
-  readonly dryRun?: boolean | undefined;
-  readonly yes?: boolean | undefined;
-  readonly status?: boolean | undefined;
-  readonly stop?: boolean | undefined;
+interface BackfillOptions extends Options {
+  readonly from?: string;
+  readonly to?: string;
+  readonly order: BackfillOrder;
+  readonly limit?: number;
+  readonly includeSucceeded?: boolean;
+  readonly dryRun?: boolean;
+  readonly status?: boolean;
+  readonly stop?: boolean;
 }
 
 /** How many due times of the dry run are printed. */
@@ -39,15 +36,18 @@ export async function backfill(job: string, options: BackfillOptions): Promise<n
   const wanted = wantedOf(spec, options);
   const plan = await operations.planBackfill(store, spec, wanted);
   if (options.json !== true) print(planText(spec, wanted, plan, timesOf(options)));
+  const { running, skipped } = plan;
+  const dueTimes = plan.dueTimes.map((due) => ({ ...due, scheduledFor: isoOf(due.scheduledFor) }));
+  const shown = { running, skipped, dueTimes };
   if (options.dryRun === true) {
-    if (options.json) printJson({ job, started: null, ...shownPlan(plan) });
+    if (options.json) printJson({ job, started: null, ...shown });
     return OK;
   }
-  if (plan.running > 0) await confirmYes('Start it? (yes/no) ', options.yes === true);
-  const started = await operations.backfill(await actingOn(store, options.note), spec, wanted);
-  if (options.json) printJson({ job, started: started.id, ...shownPlan(plan) });
-  else print(startedText(started, spec, options));
-  return OK;
+  if (running > 0) await confirmYes('Start it? (yes/no) ', options.yes === true);
+  const { id, paused } = await operations.backfill(await actingOn(store, options.note), spec, wanted);
+  const when = paused ? 'It waits, because the job is paused or disabled.' : `It begins ${withinSweep(options)}.`;
+  const text = `Started back-fill ${id}. ${when} To follow it:\n  cronlease backfill ${job} --status`;
+  return answer(options, { job, started: id, ...shown }, () => text);
 }
 
 function wantedOf(spec: JobSpec, { from, to, order, limit, includeSucceeded }: BackfillOptions): WantedBackfill {
@@ -57,7 +57,7 @@ function wantedOf(spec: JobSpec, { from, to, order, limit, includeSucceeded }: B
   const wanted: WantedBackfill = {
     from: timeIn(parseTime(from, '--from'), spec.timeZone),
     to: to === undefined ? undefined : timeIn(parseTime(to, '--to'), spec.timeZone),
-    order: order ?? 'oldest',
+    order,
     limit,
     includeSucceeded: includeSucceeded === true,
   };
@@ -84,22 +84,12 @@ function counted({ running, skipped }: Pick<BackfillPlan, 'running' | 'skipped'>
   return skipped === 0 ? runs : `${runs}, and ${succeeded} ${skipped === 1 ? 'has' : 'have'} succeeded`;
 }
 
-function startedText(
-  started: Pick<StartedBackfill, 'id' | 'paused'>,
-  { name }: JobSpec,
-  options: BackfillOptions,
-): string {
-  const when = started.paused
-    ? 'It waits, because the job is paused or disabled.'
-    : `It begins ${withinSweep(options)}.`;
-  return `Started back-fill ${started.id}. ${when} To follow it:\n  cronlease backfill ${name} --status`;
-}
-
 async function status(store: LeaseStore, spec: JobSpec, options: BackfillOptions): Promise<number> {
   const found = await operations.readBackfillStatus(store, spec);
-  if (options.json) printJson({ job: spec.name, backfill: found ?? null });
-  else print(found === undefined ? `Job ${spec.name} has no back-fill.` : statusText(spec, found, timesOf(options)));
-  return OK;
+  const document = { job: spec.name, backfill: found ?? null };
+  return answer(options, document, () =>
+    found === undefined ? `Job ${spec.name} has no back-fill.` : statusText(spec, found, timesOf(options)),
+  );
 }
 
 const STATES: Readonly<Record<BackfillStatus['state'], string>> = {
@@ -128,11 +118,6 @@ function statusText({ name }: JobSpec, found: BackfillStatus, show: ShowTime): s
 async function stop(job: string, options: BackfillOptions): Promise<number> {
   const { store, subject } = await targetOf(job, options);
   const { id, stopped } = await operations.endBackfill(await actingOn(store, options.note), subject);
-  if (options.json) printJson({ job, id, stopped });
-  else print(`Stopped back-fill ${id} of ${job}. A run in progress continues. To end it: cronlease cancel ${job}`);
-  return OK;
-}
-
-function shownPlan({ dueTimes, running, skipped }: BackfillPlan): object {
-  return { running, skipped, dueTimes: dueTimes.map((due) => ({ ...due, scheduledFor: isoOf(due.scheduledFor) })) };
+  const text = `Stopped back-fill ${id} of ${job}. A run in progress continues. To end it: cronlease cancel ${job}`;
+  return answer(options, { job, id, stopped }, () => text);
 }
