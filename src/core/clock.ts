@@ -28,3 +28,19 @@ export function sleep(clock: Clock, delay: Millis, signal?: AbortSignal): Promis
     signal?.addEventListener('abort', done, { once: true });
   });
 }
+
+/** Waits for `work`, but no longer than `limitMs`, or than `signal` is not aborted. Undefined: it has not ended. */
+export async function atMost<T>(
+  clock: Clock,
+  limitMs: Millis,
+  work: Promise<T>,
+  signal?: AbortSignal,
+): Promise<T | undefined> {
+  const ended = new AbortController();
+  const ends = signal === undefined ? ended.signal : AbortSignal.any([signal, ended.signal]);
+  try {
+    return await Promise.race([work, sleep(clock, limitMs, ends).then(() => undefined)]);
+  } finally {
+    ended.abort();
+  }
+}

@@ -30,14 +30,9 @@ export interface Sighting {
   readonly leader: Leader | undefined;
 }
 
-export interface Scout {
-  /** Reads the row; creates container and row if they are missing. */
-  read(): Promise<Sighting>;
-  /** Reads the leader, and creates nothing. */
-  leader(): Promise<Leader | undefined>;
-}
+export type Scout = ReturnType<typeof createScout>;
 
-export function createScout(settings: ElectionSettings, { store, clock }: World): Scout {
+export function createScout(settings: ElectionSettings, { store, clock }: World) {
   const { name, leaseMs } = settings;
   let prepared = false;
   /** When the container was first missed, on the monotonic clock: it was deleted, or the server has lost its data. */
@@ -74,7 +69,8 @@ export function createScout(settings: ElectionSettings, { store, clock }: World)
     return made;
   };
   return {
-    async read() {
+    /** Reads the row; creates container and row if they are missing. */
+    async read(): Promise<Sighting> {
       if (!prepared || (missedAt !== undefined && clock.monotonic() - missedAt >= MADE_AGAIN_AFTER_MS)) {
         await within(clock, CALL_LIMIT_MS, (signal) => store.prepare({ signal }));
         prepared = true;
@@ -89,7 +85,8 @@ export function createScout(settings: ElectionSettings, { store, clock }: World)
         throw error;
       }
     },
-    leader: async () => (await readIfAny())?.leader,
+    /** Reads the leader, and creates nothing. */
+    leader: async (): Promise<Leader | undefined> => (await readIfAny())?.leader,
   };
 }
 

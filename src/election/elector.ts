@@ -1,11 +1,11 @@
 import type { Millis } from '../core/brand';
-import { sleep } from '../core/clock';
+import { atMost, sleep } from '../core/clock';
 import { ForeignMetadataError } from '../core/metadata';
 import { backOff } from '../lease/deadline';
 import { StoreError } from '../lease/store';
 import { type Scout, type Won, type World, claim, createScout } from './campaign';
 import { type ElectionSettings, type Leader, LeadershipEndedError, TaskNotEndedError, type TermEnd } from './options';
-import { type Term, type TermOver, healthProblem, startTerm } from './term';
+import { Term, type TermOver, healthProblem } from './term';
 
 const READ_AFTER_RACE_MS = 500;
 /** The first pause after storage did not answer. Later pauses are longer, up to the poll interval. */
@@ -146,7 +146,7 @@ export class Elector {
   private async lead(won: Won): Promise<Millis> {
     const { leader } = won;
     const began = this.world.clock.monotonic();
-    const term = startTerm(this.settings, this.world, won, (error) => this.tell({ kind: 'error', error }));
+    const term = new Term(this.settings, this.world, won, (error) => this.tell({ kind: 'error', error }));
     this.term = term;
     this.note(leader);
     this.tell({ kind: 'elected', leader });
@@ -239,15 +239,8 @@ export class Elector {
   }
 
   /** Settles with undefined as soon as the election is stopped, even if storage does not answer. */
-  private async orStopped<T>(work: Promise<T>): Promise<T | undefined> {
-    const finished = new AbortController();
-    const ends = AbortSignal.any([this.stopping.signal, finished.signal]);
-    const stopped = sleep(this.world.clock, Infinity, ends).then(() => undefined);
-    try {
-      return await Promise.race([work, stopped]);
-    } finally {
-      finished.abort();
-    }
+  private orStopped<T>(work: Promise<T>): Promise<T | undefined> {
+    return atMost(this.world.clock, Infinity, work, this.stopping.signal);
   }
 }
 

@@ -1,10 +1,10 @@
-import { type Clock, sleep } from '../core/clock';
+import { type Clock, atMost } from '../core/clock';
 import { within } from '../lease/deadline';
 import { StaleLeaderError, createFence, electionMark } from '../lease/fence';
 import { keepAlive } from '../lease/keep-alive';
 import type { Token } from '../core/brand';
 import { type Won, type World, release } from './campaign';
-import { type ElectionSettings, type Leader, type Leadership, LeadershipEndedError, type TermEnd } from './options';
+import { type ElectionSettings, type Leadership, LeadershipEndedError, type TermEnd } from './options';
 
 const RELEASE_LIMIT_MS = 2_000;
 
@@ -15,99 +15,145 @@ export interface TermOver {
   readonly error?: unknown;
 }
 
-export interface Term {
-  readonly leader: Leader;
-  /** Whether this instance may still believe that it leads. */
-  readonly leads: boolean;
+/**
+ * A term of this instance: its task runs while the lease is kept alive. Create it in the same turn as the claim's
+ * answer.
+ */
+export class Term {
   /** Whether the task is still running. A task that ignores its signal outlives its term. */
-  readonly taskRuns: boolean;
-  end(code: LeadershipEndedError['code'], message: string, cause?: unknown): void;
+  taskRuns = true;
   /** Resolves once the lease is released or lost. */
   readonly over: Promise<TermOver>;
-}
+  private readonly aborter = new AbortController();
+  private readonly aborted = Promise.withResolvers<TermOver>();
+  private isOver = false;
+  private cancelStall = (): void => undefined;
+  private cancelHealthCheck = (): void => undefined;
 
-/** Runs the task while the lease is kept alive. Call it in the same turn as the claim's answer. */
-export function startTerm(settings: ElectionSettings, world: World, won: Won, report: (error: unknown) => void): Term {
-  const { leader, trust } = won;
-  const { name, graceMs } = settings;
-  const { clock } = world;
-  const aborter = new AbortController();
-  const aborted = Promise.withResolvers<TermOver>();
-  let over = false;
-  let taskRuns = true;
-  const end: Term['end'] = (code, message, cause) => {
-    if (over || aborter.signal.aborted) return;
+  constructor(
+    private readonly settings: ElectionSettings,
+    private readonly world: World,
+    private readonly won: Won,
+    private readonly report: (error: unknown) => void,
+  ) {
+    this.over = this.run();
+  }
+
+  /** Whether this instance may still believe that it leads. */
+  get leads(): boolean {
+    return this.won.trust.holds;
+  }
+
+  end(code: LeadershipEndedError['code'], message: string, cause?: unknown): void {
+    if (this.isOver || this.aborter.signal.aborted) return;
     const error = new LeadershipEndedError(code, message, cause === undefined ? undefined : { cause });
-    aborted.resolve({ reason: code, error });
-    aborter.abort(error);
-  };
-  const fence = createFence(electionMark(name), leader.token as Token, trust, [
-    // A program may keep its own blobs beside the rows.
-    `${world.store.location}/elections`,
-  ]);
-  const stall = watchProgress(settings, clock, end);
-  const { close, ...openFence } = fence;
-  const { progress } = stall;
-  const leadership = { ...leader, name, signal: aborter.signal, fence: openFence, progress };
+    this.aborted.resolve({ reason: code, error });
+    this.aborter.abort(error);
+  }
 
-  const task = callTask(settings, won, leadership, end).finally(() => {
-    taskRuns = false;
-  });
-  const watches = [keepLease(settings, world, won, end, report), stall, watchHealth(settings, clock, end)];
-  const conclude = async (): Promise<TermOver> => {
-    const first = await Promise.race([task, aborted.promise]);
-    over = true;
-    if (aborter.signal.aborted) {
-      const ended = new AbortController();
+  private async run(): Promise<TermOver> {
+    const { leader, trust } = this.won;
+    const { name, graceMs } = this.settings;
+    const { signal } = this.aborter;
+    const { close, ...fence } = createFence(electionMark(name), leader.token as Token, trust, [
+      // A program may keep its own blobs beside the rows.
+      `${this.world.store.location}/elections`,
+    ]);
+    this.awaitProgress();
+    const progress = (note?: string): void => this.awaitProgress(note);
+    const task = this.callTask({ ...leader, name, signal, fence, progress });
+    const lease = this.keepLease();
+    this.checkHealthLater();
+
+    const first = await Promise.race([task, this.aborted.promise]);
+    this.isOver = true;
+    if (signal.aborted) {
       const noted = task.then(({ error }) => {
-        ended.abort();
-        if (error !== undefined && !isEcho(error, aborter.signal)) report(error);
+        if (error !== undefined && !isEcho(error, signal)) this.report(error);
       });
-      if (first.reason !== 'leaseLost') await Promise.race([noted, sleep(clock, graceMs, ended.signal)]);
+      if (first.reason !== 'leaseLost') await atMost(this.world.clock, graceMs, noted);
     }
     // Even if the task continues after its grace.
     close();
-    for (const watch of watches) watch.stop();
-    if (trust.holds) {
-      const limit = Math.min(RELEASE_LIMIT_MS, trust.remaining());
-      // Another instance may lead before the answer arrives.
-      trust.end();
-      const problem = await release(world, name, won, limit);
-      if (problem !== undefined) report(problem);
-    }
+    lease.stop();
+    this.cancelStall();
+    this.cancelHealthCheck();
+    if (!trust.holds) return first;
+    const limit = Math.min(RELEASE_LIMIT_MS, trust.remaining());
+    // Another instance may lead before the answer arrives.
+    trust.end();
+    const problem = await release(this.world, name, this.won, limit);
+    if (problem !== undefined) this.report(problem);
     return first;
-  };
-  return {
-    leader,
-    get leads() {
-      return trust.holds;
-    },
-    get taskRuns() {
-      return taskRuns;
-    },
-    end,
-    over: conclude(),
-  };
-}
+  }
 
-type End = Term['end'];
+  /** Never rejects: an error of the task is a result. */
+  private async callTask(leadership: Leadership): Promise<TermOver> {
+    const { name, task } = this.settings;
+    // Waits until the election has reported its victory.
+    await Promise.resolve();
+    if (!this.leads) this.end('leaseLost', `the lease of election "${name}" expired before the task was called`);
+    try {
+      if (!leadership.signal.aborted) await task(leadership);
+      return { reason: 'completed' };
+    } catch (error) {
+      return { reason: 'failed', error };
+    } finally {
+      this.taskRuns = false;
+    }
+  }
 
-/** Calls the task. Never rejects: an error of the task is a result. */
-async function callTask(
-  settings: ElectionSettings,
-  { trust }: Won,
-  leadership: Leadership,
-  end: End,
-): Promise<TermOver> {
-  // Waits until the election has reported its victory.
-  await Promise.resolve();
-  if (!trust.holds) end('leaseLost', `the lease of election "${settings.name}" expired before the task was called`);
-  if (leadership.signal.aborted) return { reason: 'completed' };
-  try {
-    await settings.task(leadership);
-    return { reason: 'completed' };
-  } catch (error) {
-    return { reason: 'failed', error };
+  private keepLease(): { stop(): void } {
+    const { store, clock, random } = this.world;
+    const { name, leaseMs } = this.settings;
+    const { leaseId, trust } = this.won;
+    let troubled = false;
+    return keepAlive({
+      store: { renew: (...request) => store.renew(...request) },
+      clock,
+      random,
+      job: name,
+      whose: `election "${name}"`,
+      leaseId,
+      leaseMs,
+      trust,
+      onLost: (why) => this.end('leaseLost', why),
+      onRenewed: () => {
+        troubled = false;
+      },
+      onTrouble: (problem) => {
+        // Renewals are repeated. Report only the first failure until one succeeds.
+        if (!troubled) this.report(problem);
+        troubled = true;
+      },
+    });
+  }
+
+  /** Ends the term if the task reports no progress for as long as it may pause. */
+  private awaitProgress(note?: string): void {
+    const { stallAfterMs, name } = this.settings;
+    if (stallAfterMs === undefined || this.isOver) return;
+    this.cancelStall();
+    this.cancelStall = this.world.clock.after(stallAfterMs, () => {
+      const last = note === undefined ? '' : `; the last was "${note}"`;
+      const seconds = String(stallAfterMs / 1000);
+      this.end('stalled', `the leader of election "${name}" reported no progress for ${seconds} s${last}`);
+    });
+  }
+
+  private checkHealthLater(): void {
+    const { healthCheck, healthIntervalMs } = this.settings;
+    if (healthCheck === undefined || this.isOver) return;
+    this.cancelHealthCheck = this.world.clock.after(healthIntervalMs, () => void this.checkHealth());
+  }
+
+  private async checkHealth(): Promise<void> {
+    const problem = await healthProblem(this.settings, this.world.clock);
+    if (problem === undefined) this.checkHealthLater();
+    else {
+      const message = `the leader of election "${this.settings.name}" steps down: ${problem.message}`;
+      this.end('unhealthy', message, problem.cause);
+    }
   }
 }
 
@@ -121,85 +167,6 @@ function isEcho(error: unknown, { reason }: AbortSignal): boolean {
     // A task may throw a proxy that allows nothing.
     return false;
   }
-}
-
-function keepLease(
-  settings: ElectionSettings,
-  { store, clock, random }: World,
-  { leaseId, trust }: Won,
-  end: End,
-  report: (error: unknown) => void,
-): { stop(): void } {
-  let troubled = false;
-  return keepAlive({
-    store: { renew: (name, id, options) => store.renew(name, id, options) },
-    clock,
-    random,
-    job: settings.name,
-    whose: `election "${settings.name}"`,
-    leaseId,
-    leaseMs: settings.leaseMs,
-    trust,
-    onLost: (why) => end('leaseLost', why),
-    onRenewed: () => {
-      troubled = false;
-    },
-    onTrouble: (problem) => {
-      // Renewals are repeated. Report only the first failure until one succeeds.
-      if (!troubled) report(problem);
-      troubled = true;
-    },
-  });
-}
-
-function watchProgress(
-  { stallAfterMs, name }: ElectionSettings,
-  clock: Clock,
-  end: End,
-): Pick<Leadership, 'progress'> & { stop(): void } {
-  if (stallAfterMs === undefined) return { progress: () => undefined, stop: () => undefined };
-  const arm = (note?: string): (() => void) =>
-    clock.after(stallAfterMs, () => {
-      const last = note === undefined ? '' : `; the last was "${note}"`;
-      end(
-        'stalled',
-        `the leader of election "${name}" reported no progress for ${String(stallAfterMs / 1000)} s${last}`,
-      );
-    });
-  let cancel = arm();
-  let over = false;
-  return {
-    progress: (note) => {
-      if (over) return;
-      cancel();
-      cancel = arm(note);
-    },
-    stop: () => {
-      over = true;
-      cancel();
-    },
-  };
-}
-
-function watchHealth(settings: ElectionSettings, clock: Clock, end: End): { stop(): void } {
-  let over = settings.healthCheck === undefined;
-  let cancel = (): void => undefined;
-  const next = (): void => {
-    if (!over) cancel = clock.after(settings.healthIntervalMs, () => void check());
-  };
-  const check = async (): Promise<void> => {
-    const problem = await healthProblem(settings, clock);
-    if (problem === undefined) next();
-    else if (!over)
-      end('unhealthy', `the leader of election "${settings.name}" steps down: ${problem.message}`, problem.cause);
-  };
-  next();
-  return {
-    stop: () => {
-      over = true;
-      cancel();
-    },
-  };
 }
 
 interface HealthProblem {

@@ -27,6 +27,7 @@ import { auditedStores, openShards, openStore } from '../stores/open';
 import { systemClock } from '../system-clock';
 import type { Feed } from '../telemetry/feed';
 import { VERSION } from '../version';
+import { createTickers } from './tickers';
 import type { Environment } from './app-settings';
 import type { HostFacts } from './host-advice';
 import { type CallSettings, callHandlers, callSettings, noticeSettings, type NoticeSettings } from './notice-settings';
@@ -59,16 +60,6 @@ export interface CoordinatorOptions {
   readonly shards?: readonly string[];
 }
 
-/** The coordinators of this process: one for each storage account, with the jobs that are dealt to it. */
-export interface Coordinators {
-  readonly all: readonly Coordinator[];
-  of(job: string): Coordinator;
-  /** The store as people see it: the jobs of all accounts. */
-  readonly store: LeaseStore;
-  /** All jobs of the file that have a handler. */
-  readonly jobs: readonly JobSpec[];
-}
-
 /** What the coordinators of a process share. */
 type Shared = Omit<Env, 'store' | 'jobs' | 'place'> & { readonly presence: PresenceFacts };
 
@@ -80,8 +71,11 @@ export interface AppProcess {
   readonly feed: Feed | undefined;
 }
 
+/** The coordinators of this process: one for each storage account, with the jobs that are dealt to it. */
+export type Coordinators = ReturnType<typeof createCoordinators>;
+
 /** Reads the file and the settings. Decision 107. Throws ConfigError, SettingError, StorageSettingsError. */
-export function createCoordinators(options: CoordinatorOptions, { env, host, feed }: AppProcess): Coordinators {
+export function createCoordinators(options: CoordinatorOptions, { env, host, feed }: AppProcess) {
   // An empty setting counts as unset, as everywhere.
   const source = env['CRONLEASE_JOBS_FILE'] || options.jobs;
   const { handlers } = options;
@@ -119,18 +113,18 @@ export function createCoordinators(options: CoordinatorOptions, { env, host, fee
     coordinator.outlet = createOutlet(notices, coordinator, shared.presence.instance, environment);
     return coordinator;
   });
+  const [first] = all;
+  if (first === undefined) throw new Error('there is no storage account');
   return {
     all,
-    of: (job) => at(all, shardOf(job, accounts)),
+    first,
+    of: (job: string): Coordinator => all[shardOf(job, accounts)] ?? first,
+    tickers: createTickers(all),
+    /** The store as people see it: the jobs of all accounts. */
     store: dealtStore(stores),
+    /** All jobs of the file that have a handler. */
     jobs: [...runnable.values()].map(({ spec }) => spec),
   };
-}
-
-function at(all: readonly Coordinator[], index: number): Coordinator {
-  const found = all[index];
-  if (found === undefined) throw new Error(`there is no account ${String(index)}`);
-  return found;
 }
 
 function openStores(
@@ -210,12 +204,11 @@ function runnableJobs(
   inputs: ReadonlyMap<JobName, unknown>,
   callHandler: ReturnType<typeof callHandlers> | undefined,
 ): Map<JobName, RunnableJob> {
-  const runnable = new Map<JobName, RunnableJob>();
-  for (const spec of specs) {
+  const runnable = specs.flatMap((spec) => {
     const handler = spec.call === undefined ? handlers[spec.handler] : callHandler?.(spec, spec.call);
-    if (handler !== undefined) runnable.set(spec.name, { spec, handler, input: inputs.get(spec.name) });
-  }
-  return runnable;
+    return handler === undefined ? [] : [[spec.name, { spec, handler, input: inputs.get(spec.name) }] as const];
+  });
+  return new Map(runnable);
 }
 
 /** The sender of this process; undefined if its settings name no receiver and no ping. */

@@ -23,16 +23,16 @@ export function fenceOf(cronlease: OrchestrationRun): OrchestrationFence {
     typeof given['job'] === 'string' &&
     typeof given['runId'] === 'string' &&
     typeof given['token'] === 'number';
-  const fence = isRun ? servedFence(cronlease) : undefined;
-  if (isRun && fence === undefined) {
-    throw new FenceOfError(
-      'fenceOf: this program does not coordinate jobs. Call registerCoordinator while the app loads',
-    );
-  }
-  if (fence === undefined) {
+  if (!isRun) {
     throw new FenceOfError(
       `fenceOf: the argument is ${JSON.stringify(given)?.slice(0, 200) ?? String(given)}: pass the member "cronlease" of ` +
         "the orchestrator's input on to the activity",
+    );
+  }
+  const fence = servedFence(cronlease);
+  if (fence === undefined) {
+    throw new FenceOfError(
+      'fenceOf: this program does not coordinate jobs. Call registerCoordinator while the app loads',
     );
   }
   const { token, check, write } = fence;

@@ -66,24 +66,19 @@ const RULES: readonly Rule[] = [
   },
 ];
 
-/** Settings of Durable's queues, in host.json or app settings, that stop the host or delay a run. */
-export interface HostAdvice {
-  /** Settings with which the host would not start. */
-  readonly errors: readonly ConfigIssue[];
-  readonly warnings: readonly ConfigIssue[];
-}
-
 /**
  * Checks how often Durable looks for messages, and how long it hides those that a killed host had taken. A member that is
  * missing has Durable's default. Returns nothing if there is no host.json, or the queues are not in Azure Storage.
  * Decision 059.
  */
-export function hostAdvice(env: Environment, appFolder: string): HostAdvice {
+export function hostAdvice(env: Environment, appFolder: string) {
   const type = hostText(env, appFolder, ...PROVIDER, 'type');
   if (hostMember(appFolder) === undefined || (type !== undefined && type.toLowerCase() !== 'azurestorage')) {
     return { errors: [], warnings: [] };
   }
+  /** Settings with which the host would not start. */
   const errors: ConfigIssue[] = [];
+  /** Settings that delay a run. */
   const warnings: ConfigIssue[] = [];
   for (const { member, preset, effect, best, mostMs, range } of RULES) {
     const value = hostText(env, appFolder, ...PROVIDER, member);

@@ -37,15 +37,8 @@ function devSecret(env: Environment): string | undefined {
 
 function readOnly(env: Environment): boolean {
   const text = env['CRONLEASE_MANAGE_READ_ONLY'] ?? '';
-  switch (text.toLowerCase()) {
-    case 'true':
-      return true;
-    case 'false':
-    case '':
-      return false;
-    default:
-      throw new SettingError('CRONLEASE_MANAGE_READ_ONLY', text, 'use "true" or "false"');
-  }
+  if (['true', 'false', ''].includes(text.toLowerCase())) return text.toLowerCase() === 'true';
+  throw new SettingError('CRONLEASE_MANAGE_READ_ONLY', text, 'use "true" or "false"');
 }
 
 const ENVIRONMENT_LENGTH = 40;

@@ -93,9 +93,7 @@ function takesGzip(acceptEncoding: string): boolean {
 
 async function load({ coordinators, isReady, access, environment, env }: ManageOptions): Promise<Manage> {
   const { createManage } = await import('../manage/serve.js');
-  const { store, jobs, all } = coordinators();
-  const [first] = all;
-  if (first === undefined) throw new Error('there is no coordinator');
+  const { store, jobs, first } = coordinators();
   const { clock, newId, revision, deployment, redact } = first;
   const process = { clock, newId, revision, deployment, redact, version: VERSION, metricsJobs: metricsJobs(env) };
   const { sweepIntervalMs } = first.settings;

@@ -25,28 +25,19 @@ const PAGERDUTY = 'https://events.pagerduty.com/v2/enqueue';
 /** Stands for a value in a message: it may be secret. */
 const HIDDEN = '…';
 
-export interface NoticeSettings {
-  readonly receivers: ReadonlyMap<string, Receiver>;
-  readonly pings: ReadonlyMap<string, URL>;
-  readonly guard: Guard;
-  readonly publicAddress: URL | undefined;
-}
+export type NoticeSettings = ReturnType<typeof noticeSettings>;
 
 /** Throws {@link SettingError}; its message repeats no address and no secret. */
-export function noticeSettings(env: Environment, isUnderDev = false): NoticeSettings {
+export function noticeSettings(env: Environment, isUnderDev = false) {
   const setting = 'CRONLEASE_NOTIFY_HOSTS';
   const guard: Guard = { setting, hosts: allowedHosts(env, setting), isLocal: isUnderDev || isLocal(env) };
-  const receivers = new Map<string, Receiver>();
-  for (const [name, value] of Object.entries(objectIn(env, 'CRONLEASE_RECEIVERS', '{"ops": {…}}'))) {
-    receivers.set(name, receiverOf(`CRONLEASE_RECEIVERS.${name}`, name, value, guard));
-  }
-  const pings = new Map<string, URL>();
-  for (const [name, value] of Object.entries(
-    objectIn(env, 'CRONLEASE_PINGS', '{"nightly": "https://hc-ping.com/…"}'),
-  )) {
-    pings.set(name, addressOf(`CRONLEASE_PINGS.${name}`, value, guard));
-  }
-  return { receivers, pings, guard, publicAddress: publicAddress(env) };
+  const receivers = namedIn(env, 'CRONLEASE_RECEIVERS', '{"ops": {…}}').map(
+    ([name, place, value]) => [name, receiverOf(place, name, value, guard)] as const,
+  );
+  const pings = namedIn(env, 'CRONLEASE_PINGS', '{"nightly": "https://hc-ping.com/…"}').map(
+    ([name, place, value]) => [name, addressOf(place, value, guard)] as const,
+  );
+  return { receivers: new Map(receivers), pings: new Map(pings), guard, publicAddress: publicAddress(env) };
 }
 
 /** Only `cronlease dev` sets the secret: there, receivers on this machine are for trying out. */
@@ -54,13 +45,14 @@ export function isLocal(env: Environment): boolean {
   return (env['CRONLEASE_DEV_SECRET'] ?? '') !== '' && env['WEBSITE_SITE_NAME'] === undefined;
 }
 
-function objectIn(
+/** The members of a setting that is an object in JSON: by name, with their places in messages. */
+function namedIn(
   env: Environment,
   setting: 'CRONLEASE_RECEIVERS' | 'CRONLEASE_PINGS',
   example: string,
-): Readonly<Record<string, unknown>> {
+): readonly (readonly [name: string, place: string, value: unknown])[] {
   const text = secretSetting(env, setting);
-  if (text === '') return {};
+  if (text === '') return [];
   const value = parsedJson(text);
   // The error of the parser repeats a part of the text, which may be secret.
   if (value === undefined)
@@ -70,7 +62,7 @@ function objectIn(
   if (wrong !== undefined) {
     throw new SettingError(setting, shownName(wrong), 'a name has 1 to 63 of the characters a-z, 0-9 and -');
   }
-  return value;
+  return Object.entries(value).map(([name, member]) => [name, `${setting}.${name}`, member]);
 }
 
 /** A name as a message shows it. An address or a key may stand in its place. */

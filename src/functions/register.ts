@@ -28,7 +28,7 @@ import {
 import { type HostCall, type ReportOf, isJsonLog, levelLog, reportTo } from './report';
 import { tickSchedule } from './settings';
 import { closeTelemetry, connectTelemetry, openTelemetry } from './telemetry';
-import { allSettledOrThrow, createTickers, perform, type Tickers } from './tickers';
+import { allSettledOrThrow, perform } from './tickers';
 
 /** The most lines that wait for the next call. Older ones are dropped. */
 const MOST_LATE = 200;
@@ -42,12 +42,11 @@ const MOST_LATE = 200;
  * @throws SettingError, StorageSettingsError if an app setting cannot be used
  */
 export function registerCoordinator(options: CoordinatorOptions): void {
-  let setUp: { readonly coordinators: Coordinators; readonly tickers: Tickers } | undefined;
-  const loaded = (): NonNullable<typeof setUp> => {
-    if (setUp === undefined) throw new Error('the app did not load: see the error at its start');
-    return setUp;
+  let made: Coordinators | undefined;
+  const coordinators = (): Coordinators => {
+    if (made === undefined) throw new Error('the app did not load: see the error at its start');
+    return made;
   };
-  const coordinators = (): Coordinators => loaded().coordinators;
   serveFences((run) => activityFence(coordinators().of(run.job), run));
   // Registered first. A host that has no function yet does not report an error in the app as a failure; it looks for
   // functions of the old model and finds none. Decision 040.
@@ -76,7 +75,7 @@ export function registerCoordinator(options: CoordinatorOptions): void {
       isReady,
       access: accessSettings(process.env),
       environment: environmentSetting(process.env),
-      poke: (context) => reporting(context, (reportOf) => loaded().tickers.poke(hubOf(context), reportOf)),
+      poke: (context) => reporting(context, (reportOf) => coordinators().tickers.poke(hubOf(context), reportOf)),
       dashboard: async () => (await import('../dashboard/files.js')).DASHBOARD,
       env: process.env,
       appFolder: process.cwd(),
@@ -85,9 +84,9 @@ export function registerCoordinator(options: CoordinatorOptions): void {
 
   const tick = tickSchedule(process.env);
   const host = functionsHost(process.env, process.cwd());
-  const made = createCoordinators(options, { env: process.env, host, feed });
-  setUp = { coordinators: made, tickers: createTickers(made.all) };
-  const hasFunction = appFunctions(orchestratorsOf(made.all));
+  made = createCoordinators(options, { env: process.env, host, feed });
+  const { all, of, tickers } = made;
+  const hasFunction = appFunctions(orchestratorsOf(all));
   const connected = feed && connectTelemetry(feed, made, process.env);
 
   app.timer('cronleaseTick', {
@@ -97,15 +96,15 @@ export function registerCoordinator(options: CoordinatorOptions): void {
     extraInputs: [df.input.durableClient()],
     handler: async (_timer: Timer, context: InvocationContext) => {
       await connected;
-      await reporting(context, (reportOf) => loaded().tickers.tick(hubOf(context), tick.nextFire, reportOf));
+      await reporting(context, (reportOf) => tickers.tick(hubOf(context), tick.nextFire, reportOf));
     },
   });
   registerDurable(async (input, context, hub) => {
     await connected;
-    return reporting(context, (reportOf) => perform(coordinators(), input, hub, reportOf));
+    return reporting(context, (reportOf) => perform(of, input, hub, reportOf));
   });
   app.hook.appTerminate(async () => {
-    await allSettledOrThrow(made.all.map(drain));
+    await allSettledOrThrow(all.map(drain));
     if (feed !== undefined) await closeTelemetry(feed);
   });
 }

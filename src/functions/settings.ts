@@ -56,13 +56,8 @@ export function unresolvedSettings(env: Environment): ReadonlyMap<string, string
   );
 }
 
-export interface TickSchedule {
-  readonly text: string;
-  readonly nextFire: (after: EpochMs) => EpochMs;
-}
-
 /** Reads the tick's schedule. Throws {@link SettingError}. */
-export function tickSchedule(env: Environment): TickSchedule {
+export function tickSchedule(env: Environment) {
   const text = env['CRONLEASE_TICK'] ?? DEFAULT_TICK;
   const invalid = (why: string): SettingError =>
     new SettingError('CRONLEASE_TICK', text, `${why}. Use six fields, seconds first, such as "${DEFAULT_TICK}"`);
@@ -79,7 +74,7 @@ export function tickSchedule(env: Environment): TickSchedule {
   const { timetable } = compiled;
   return {
     text,
-    nextFire: (after) => {
+    nextFire: (after: EpochMs): EpochMs => {
       const next = timetable.next(after);
       if (next === undefined) throw invalid('it never fires again');
       return next;
@@ -88,7 +83,7 @@ export function tickSchedule(env: Environment): TickSchedule {
 }
 
 /** The longest time between two fires of a tick. A pattern of seconds repeats within these. */
-export function longestGap(nextFire: TickSchedule['nextFire'], from: EpochMs): Millis {
+export function longestGap(nextFire: (after: EpochMs) => EpochMs, from: EpochMs): Millis {
   let longest = 0;
   let fire = nextFire(from);
   for (let count = 0; count < 60; count += 1) {

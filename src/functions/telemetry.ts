@@ -17,11 +17,9 @@ export function openTelemetry(env: Environment): Feed | undefined {
 /** Loads the SDK, and connects it to the coordinators. Until then, and if that fails, the app works without it. */
 export async function connectTelemetry(
   feed: Feed,
-  { all, store, jobs }: Coordinators,
+  { all, first, store, jobs }: Coordinators,
   env: Environment,
 ): Promise<void> {
-  const [first] = all;
-  if (first === undefined) return;
   const { serviceTime, deployment, presence } = first;
   const telemetry = await feed.load({
     version: VERSION,

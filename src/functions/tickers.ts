@@ -3,18 +3,17 @@ import type { Coordinator, Hub } from '../coordinator/coordinator';
 import { createTicker, onePokeAtOnce, type Ticker } from '../coordinator/tick/tick';
 import type { ActivityInput } from '../coordinator/message';
 import type { Poked } from '../core/poked';
-import type { Coordinators } from './coordinators';
 import type { ReportOf } from './report';
 
 /** Carries out an activity: an attempt, attempts of several claims, or a probe of the hub. */
 export function perform(
-  coordinators: Coordinators,
+  of: (job: string) => Coordinator,
   input: ActivityInput,
   hub: () => Hub,
   reportOf: ReportOf,
 ): Promise<unknown> {
   const placeOf = (job: string) => {
-    const coordinator = coordinators.of(job);
+    const coordinator = of(job);
     return { coordinator, report: reportOf(coordinator) };
   };
   if (input.kind === 'together') return runTogether(input, placeOf, hub());
@@ -23,23 +22,18 @@ export function perform(
 }
 
 /** The ticks of all storage accounts. The timer fires once for them all. */
-export interface Tickers {
-  /** Each account's tick keeps to its time by itself, so that an outage of one holds up none of the others. */
-  tick(hub: Hub, nextFire: Parameters<Ticker['tick']>[1], reportOf: ReportOf): Promise<void>;
-  /** Rejects with `StoreError` if an account did not answer, after the others have been served. */
-  poke(hub: Hub, reportOf: ReportOf): Promise<Poked | undefined>;
-}
-
-export function createTickers(coordinators: readonly Coordinator[]): Tickers {
+export function createTickers(coordinators: readonly Coordinator[]) {
   const each = coordinators.map((coordinator) => {
     const ticker = createTicker(coordinator);
     return { coordinator, ticker, poke: onePokeAtOnce(coordinator, ticker) };
   });
   return {
-    async tick(hub, nextFire, reportOf) {
+    /** Each account's tick keeps to its time by itself, so that an outage of one holds up none of the others. */
+    async tick(hub: Hub, nextFire: Parameters<Ticker['tick']>[1], reportOf: ReportOf): Promise<void> {
       await allSettledOrThrow(each.map(({ coordinator, ticker }) => ticker.tick(hub, nextFire, reportOf(coordinator))));
     },
-    async poke(hub, reportOf) {
+    /** Rejects with `StoreError` if an account did not answer, after the others have been served. */
+    async poke(hub: Hub, reportOf: ReportOf): Promise<Poked | undefined> {
       const pokes = await allSettledOrThrow(each.map(({ coordinator, poke }) => poke(hub, reportOf(coordinator))));
       return pokes.reduce(together);
     },

@@ -181,16 +181,6 @@ function nobody(
   return new RequestError(401, 'NotAuthenticated', { place, problem, remedy }, headers);
 }
 
-/** The caller whom Azure's built-in authentication has logged in. */
-interface Principal {
-  /** For people: its owner may have chosen it. */
-  readonly name: string;
-  /** `TENANT/OBJECT`; undefined if the login does not hold both. */
-  readonly identity: string | undefined;
-  /** Undefined: none of the app's roles was assigned to the caller. */
-  readonly rights: Rights | undefined;
-}
-
 /** More than the platform sends: a caller with 200 groups has 20 KB. */
 const MOST_CHARACTERS = 65_536;
 /** Microsoft Entra, as the platform names it in `auth_typ`. */
@@ -209,7 +199,7 @@ const GUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
  *
  * @see https://learn.microsoft.com/azure/app-service/configure-authentication-user-identities
  */
-function readPrincipal(header: string): Principal | undefined {
+function readPrincipal(header: string) {
   if (header.length > MOST_CHARACTERS || !/^[A-Za-z0-9+/]+={0,2}$/.test(header)) return undefined;
   const parsed = parsedJson(Buffer.from(header, 'base64').toString('utf8'));
   if (!isObject(parsed) || parsed['auth_typ'] !== ENTRA || !Array.isArray(parsed['claims'])) return undefined;
@@ -226,8 +216,11 @@ function readPrincipal(header: string): Principal | undefined {
   const [object, tenant] = [guidIn(OBJECT_CLAIMS), guidIn(TENANT_CLAIMS)];
   const name = [...NAMES_GIVEN, nameType, ...NAMES_CHOSEN].flatMap(valuesOf).find((text) => text !== '');
   return {
+    /** For people: its owner may have chosen it. */
     name: name === undefined ? 'unknown' : brief(oneLine(name)).slice(0, 100),
+    /** `TENANT/OBJECT`; undefined if the login does not hold both. */
     identity: object === undefined || tenant === undefined ? undefined : `${tenant}/${object}`.toLowerCase(),
+    /** Undefined: none of the app's roles was assigned to the caller. */
     rights: rightsOf([...valuesOf(roleType), ...valuesOf('roles')]),
   };
 }

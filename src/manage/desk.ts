@@ -3,7 +3,7 @@ import type { Clock } from '../core/clock';
 import type { JobSpec } from '../core/job';
 import type { Redact } from '../core/redact';
 import { within } from '../lease/deadline';
-import type { LeaseStore, Listing, Presences } from '../lease/store';
+import type { LeaseStore } from '../lease/store';
 import type { AccessSettings } from './access';
 import type { ShownEnvironment } from './environment';
 
@@ -31,22 +31,24 @@ export interface Desk {
 /** The longest time that a request waits for storage. The platform gives up after 230 s. */
 export const ANSWER_LIMIT_MS = 30_000;
 
-/** The last sweep of this process, which all readers share. Its `date` is the storage service's time now. */
-export interface Sweeps {
-  jobs(): Promise<Listing>;
-  presences(): Promise<Presences>;
-  /** Forgets the jobs, after a change: its author must see it. */
-  drop(): void;
-}
+export type Sweeps = ReturnType<typeof createSweeps>;
 
 /** A deployment reports once a minute, and is late soon after: an older list would show a dead one as live. */
 const PRESENCES_MS: Millis = 20_000;
 
-/** However many people look, this process makes one listing of the jobs in a sweep interval, and one of the deployments. */
-export function createSweeps({ store, clock, sweepIntervalMs }: Desk): Sweeps {
+/**
+ * The last sweep of this process: however many people look, it makes one listing of the jobs in a sweep interval, and
+ * one of the deployments. Their `date` is the storage service's time now.
+ */
+export function createSweeps({ store, clock, sweepIntervalMs }: Desk) {
   const jobs = shared(clock, sweepIntervalMs, (signal) => store.list({ signal }));
   const presences = shared(clock, Math.min(sweepIntervalMs, PRESENCES_MS), (signal) => store.listPresences({ signal }));
-  return { jobs: jobs.read, presences: presences.read, drop: jobs.drop };
+  return {
+    jobs: jobs.read,
+    presences: presences.read,
+    /** Forgets the jobs, after a change: its author must see it. */
+    drop: jobs.drop,
+  };
 }
 
 /** One answer for all who ask within `keepMs`. Its date moves on with the clock. */
@@ -54,10 +56,10 @@ function shared<Answer extends { readonly date: EpochMs }>(
   clock: Clock,
   keepMs: Millis,
   call: (signal: AbortSignal) => Promise<Answer>,
-): { read(): Promise<Answer>; drop(): void } {
+) {
   let kept: { readonly at: Millis; readonly answer: Promise<Answer> } | undefined;
   return {
-    async read() {
+    async read(): Promise<Answer> {
       const at = clock.monotonic();
       if (kept === undefined || at - kept.at >= keepMs) kept = { at, answer: within(clock, ANSWER_LIMIT_MS, call) };
       const mine = kept;
@@ -70,7 +72,7 @@ function shared<Answer extends { readonly date: EpochMs }>(
         throw error;
       }
     },
-    drop() {
+    drop(): void {
       kept = undefined;
     },
   };

@@ -113,26 +113,20 @@ export const jobsRoutes: readonly Route[] = [
     answer: DueTimes,
     async run(office, { query: { job, tag: wanted, from, until = Infinity, count = 10 } }) {
       const { now, entries } = await entriesOf(office);
-      const named = job === undefined ? entries : [entryOf(entries, job)];
-      if (job !== undefined) specOf(entryOf(entries, job));
-      const chosen = named.filter(
-        ({ spec }) => spec !== undefined && (wanted === undefined || spec.tags.includes(wanted)),
-      );
+      const named = job === undefined ? entries.filter(({ spec }) => spec !== undefined) : [entryOf(entries, job)];
+      const chosen = named
+        .map((entry) => ({ spec: specOf(entry), state: entry.state }))
+        .filter(({ spec }) => wanted === undefined || spec.tags.includes(wanted));
       const each = Math.min(count, Math.max(1, Math.floor(DUE_TIMES / Math.max(1, chosen.length))));
       return {
         now: isoOf(now),
-        jobs: chosen.flatMap(({ spec, state }) => {
-          if (spec === undefined) return [];
-          const { due, complete } = dueTimes(spec, from ?? now, until, each);
-          return {
-            job: spec.name,
-            timeZone: spec.timeZone,
-            enabled: spec.enabled,
-            due,
-            complete,
-            paused: state !== undefined && currentPause(state.control, now) !== undefined,
-          };
-        }),
+        jobs: chosen.map(({ spec, state }) => ({
+          job: spec.name,
+          timeZone: spec.timeZone,
+          enabled: spec.enabled,
+          ...dueTimes(spec, from ?? now, until, each),
+          paused: state !== undefined && currentPause(state.control, now) !== undefined,
+        })),
       };
     },
   }),
@@ -211,12 +205,7 @@ export const jobsRoutes: readonly Route[] = [
   }),
 ];
 
-function dueTimes(
-  spec: JobSpec,
-  from: number,
-  until: number,
-  count: number,
-): { readonly due: { scheduledFor: string; startsAt: string }[]; readonly complete: boolean } {
+function dueTimes(spec: JobSpec, from: number, until: number, count: number) {
   const due: { scheduledFor: string; startsAt: string }[] = [];
   for (let at = spec.timetable.next(from - spec.offsetMs); at !== undefined; at = spec.timetable.next(at)) {
     if (actualTime(spec, at) > until) return { due, complete: true };

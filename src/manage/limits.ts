@@ -14,11 +14,6 @@ const LISTINGS_AT_FIRST = 5_000;
 const LISTINGS_A_SECOND = 20;
 const LISTING_AT_ONCE = 8;
 
-export interface MeteredStore {
-  readonly store: LeaseStore;
-  readonly end: () => void;
-}
-
 /** A caller's listings in this process. */
 interface Account {
   /** Below zero after a request that took more than there was. */
@@ -28,7 +23,7 @@ interface Account {
 }
 
 /** Limits what one caller can make storage list. A request that has begun is carried out; later ones wait. */
-export function createMeter(clock: Clock): (store: LeaseStore, caller: Caller) => MeteredStore {
+export function createMeter(clock: Clock) {
   const accounts = new Map<string, Account>();
 
   function accountOf({ channel, actor, identity }: Caller): Account {
@@ -42,7 +37,7 @@ export function createMeter(clock: Clock): (store: LeaseStore, caller: Caller) =
     return account;
   }
 
-  return (store, caller) => {
+  return (store: LeaseStore, caller: Caller) => {
     let account: Account | undefined;
     const pay = (): void => {
       const now = clock.monotonic();
@@ -105,21 +100,10 @@ interface Sender {
   at: Millis;
 }
 
-/** Slows guesses of keys down, in this process. */
-export interface WrongKeys {
-  /**
-   * Called before a key is looked at: a guess that is refused here tells nothing. An address that has sent no wrong key
-   * is always let through.
-   *
-   * @throws RequestError 429 while too many answers to wrong keys wait
-   */
-  admit(address: string): void;
-  /** Waits before the answer to a wrong key. A right key never waits. */
-  delay(address: string, signal: AbortSignal): Promise<void>;
-  size(): number;
-}
+export type WrongKeys = ReturnType<typeof createWrongKeys>;
 
-export function createWrongKeys(clock: Clock): WrongKeys {
+/** Slows guesses of keys down, in this process. */
+export function createWrongKeys(clock: Clock) {
   /** The address that has been quiet for longest comes first. */
   const senders = new Map<string, Sender>();
   let waiting = 0;
@@ -135,12 +119,17 @@ export function createWrongKeys(clock: Clock): WrongKeys {
   const full = (sender: Sender): boolean => sender.waiting >= AT_ONCE || waiting >= AT_ONCE_IN_ALL;
 
   return {
-    admit(address) {
+    /**
+     * Called before a key is looked at: a guess that is refused here tells nothing. An address that has sent no wrong
+     * key is always let through. Throws a 429 while too many answers to wrong keys wait.
+     */
+    admit(address: string): void {
       const sender = senders.get(address);
       if (sender === undefined || clock.monotonic() - sender.at >= FORGET_MS || !full(sender)) return;
       throw tooManyWrongKeys();
     },
-    async delay(address, signal) {
+    /** Waits before the answer to a wrong key. A right key never waits. */
+    async delay(address: string, signal: AbortSignal): Promise<void> {
       const known = senders.get(address);
       senders.delete(address);
       forgetOld();
@@ -158,7 +147,7 @@ export function createWrongKeys(clock: Clock): WrongKeys {
       sender.waiting -= 1;
       waiting -= 1;
     },
-    size: () => senders.size,
+    size: (): number => senders.size,
   };
 }
 

@@ -169,12 +169,7 @@ function notPlain(): RequestError {
   });
 }
 
-interface Match {
-  readonly route: Route;
-  readonly params: Readonly<Record<string, string>>;
-}
-
-function matching(path: string): readonly Match[] {
+function matching(path: string) {
   const segments = path.replace(/\/$/, '').split('/').map(decoded);
   return ROUTES.flatMap((route) => {
     const wanted = route.path.split('/');
@@ -211,7 +206,7 @@ function noRoute(path: string, keyed: boolean): RequestError {
   });
 }
 
-function wrongMethod(method: string, matches: readonly Match[]): RequestError {
+function wrongMethod(method: string, matches: ReturnType<typeof matching>): RequestError {
   const allowed = matches.flatMap(({ route }) => (route.method === 'GET' ? ['GET', 'HEAD'] : [route.method]));
   const allow = [...new Set(allowed)].join(', ');
   return new RequestError(

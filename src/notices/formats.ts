@@ -17,17 +17,15 @@ export function format(as: Format, notice: Notice, origin: Origin, routingKey = 
     case 'cloudevents':
       return { contentType: 'application/cloudevents+json; charset=utf-8', body: cloudEvent(notice, origin) };
     case 'slack':
-      return json(slackMessage(wordsOf(notice, origin)));
+      return { contentType: JSON_TYPE, body: JSON.stringify(slackMessage(wordsOf(notice, origin))) };
     case 'teams':
-      return { contentType: 'application/json; charset=utf-8', body: teamsMessage(wordsOf(notice, origin)) };
+      return { contentType: JSON_TYPE, body: teamsMessage(wordsOf(notice, origin)) };
     case 'pagerduty':
-      return json(pagerDutyEvent(notice, origin, routingKey));
+      return { contentType: JSON_TYPE, body: JSON.stringify(pagerDutyEvent(notice, origin, routingKey)) };
   }
 }
 
-function json(value: object): Formatted {
-  return { contentType: 'application/json; charset=utf-8', body: JSON.stringify(value) };
-}
+const JSON_TYPE = 'application/json; charset=utf-8';
 
 /** CloudEvents 1.0, structured mode. */
 export function cloudEvent(notice: Notice, origin: Origin): string {
@@ -183,14 +181,9 @@ export function dedupKey(notice: Notice, { source }: Origin): string {
 
 function severityOf(notice: Notice): 'critical' | 'error' | 'warning' | 'info' {
   if (isEnding(notice.change) || notice.change === 'test') return 'info';
-  switch (troubleOf(notice)) {
-    case 'failure':
-      return notice.change === 'paused' ? 'critical' : 'error';
-    case 'overdue':
-      return 'warning';
-    default:
-      return 'error';
-  }
+  const trouble = troubleOf(notice);
+  if (trouble === 'overdue') return 'warning';
+  return trouble === 'failure' && notice.change === 'paused' ? 'critical' : 'error';
 }
 
 /** A notice for people, before any format escapes it. */

@@ -1,8 +1,7 @@
-import type { Coordinator } from '../coordinator/coordinator';
 import { textOf } from '../coordinator/attempt/attempt-log';
 import { drain } from '../coordinator/drain';
 import type { Millis } from '../core/brand';
-import { sleep } from '../core/clock';
+import { atMost, sleep } from '../core/clock';
 import { parseDuration } from '../core/duration';
 import { isObject } from '../core/metadata';
 import type { Environment } from '../functions/app-settings';
@@ -11,7 +10,7 @@ import type { HostFacts } from '../functions/host-advice';
 import { type LevelLog, type ReportOf, isJsonLog, levelLog, reportTo } from '../functions/report';
 import { maxConcurrentRuns, tickSchedule } from '../functions/settings';
 import { closeTelemetry, connectTelemetry, openTelemetry } from '../functions/telemetry';
-import { allSettledOrThrow, createTickers, perform } from '../functions/tickers';
+import { allSettledOrThrow, perform } from '../functions/tickers';
 import { systemClock } from '../system-clock';
 import { type ProcessHub, createProcessHub } from './process-hub';
 
@@ -85,10 +84,12 @@ export function createRunner(options: RunnerOptions): Runner {
   async function shutDown(): Promise<void> {
     stopping.abort();
     for (const coordinator of all) coordinator.stopping = true;
-    await untilOver(all, enough.signal);
+    const running = all.flatMap((coordinator) => [...coordinator.running].map(({ done }) => done));
+    await atMost(systemClock, Infinity, Promise.allSettled(running), enough.signal);
     await allSettledOrThrow(all.map(drain));
     parts.hub.close();
-    if (ticking !== undefined) await atMost(LAST_MS, ticking);
+    // A call to storage that does not answer must not keep the process.
+    if (ticking !== undefined) await atMost(systemClock, LAST_MS, ticking);
     if (parts.feed !== undefined) await closeTelemetry(parts.feed);
   }
 
@@ -120,7 +121,7 @@ function partsOf(options: RunnerOptions) {
   const reportOf: ReportOf = (coordinator) => reportTo(log, { coordinator, feed, isJson });
   const hub: ProcessHub = createProcessHub({
     clock: systemClock,
-    run: (input) => perform(coordinators, input, () => hub, reportOf),
+    run: (input) => perform(coordinators.of, input, () => hub, reportOf),
     onFailure: (id, error) => log.error(`orchestration ${id} failed:`, error),
   });
   return { env, log, feed, coordinators, hub, nextFire, reportOf };
@@ -147,10 +148,9 @@ async function keepTicking(
   stopped: AbortSignal,
 ): Promise<void> {
   if (feed !== undefined) await connectTelemetry(feed, coordinators, env);
-  const tickers = createTickers(coordinators.all);
   while (!stopped.aborted) {
     try {
-      await tickers.tick(hub, nextFire, reportOf);
+      await coordinators.tickers.tick(hub, nextFire, reportOf);
     } catch (error) {
       log.error('a tick failed:', error);
     }
@@ -177,23 +177,6 @@ function environmentOf({ store, container, deployment }: RunnerOptions): Environ
     ...(container !== undefined && { CRONLEASE_CONTAINER: container }),
     ...(deployment !== undefined && { CRONLEASE_DEPLOYMENT: deployment }),
   };
-}
-
-/** A call to storage that does not answer must not keep the process: what it was about is left to the others. */
-async function atMost(limitMs: Millis, work: Promise<void>): Promise<void> {
-  const over = new AbortController();
-  const ended = work.finally(() => {
-    over.abort();
-  });
-  await Promise.race([ended, sleep(systemClock, limitMs, over.signal)]);
-}
-
-/** Waits for the attempts that run now, until it is enough. */
-async function untilOver(all: readonly Coordinator[], enough: AbortSignal): Promise<void> {
-  const over = new AbortController();
-  const ends = all.flatMap(({ running }) => [...running].map(({ done }) => done));
-  void Promise.allSettled(ends).then(() => over.abort());
-  await sleep(systemClock, Infinity, AbortSignal.any([enough, over.signal]));
 }
 
 function finishWithinOf(how: unknown): Millis {
