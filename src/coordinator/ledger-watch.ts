@@ -11,52 +11,32 @@ import type { ListedRow, Listing, ListedRecord } from '../lease/store';
 import type { Coordinator } from './coordinator';
 import { newestSucceeded } from './ledger';
 
-/** What this process knows of the jobs that others require. One for each process. */
-export interface RequiredWatch {
-  /**
-   * Notes the rows of required jobs in a listing.
-   *
-   * @returns the jobs that require one whose row has changed
-   */
-  saw(listing: Listing): ReadonlySet<JobName>;
-  /**
-   * Notes that this process has claimed a job.
-   *
-   * @returns the jobs that require it
-   */
-  claimed(job: JobName): readonly JobName[];
-  /** The knowledge for a decision on a job; undefined if it requires no other. */
-  known(spec: JobSpec): RequiredJobs | undefined;
-  /** The rows of its required jobs, as they were seen last, and how often this process has claimed one. */
-  versions(spec: JobSpec): string;
-  /**
-   * Reads the ledgers for successes of these jobs that were due after `since`.
-   *
-   * @param listedAt the Date of a listing that has come
-   * @throws StoreError
-   */
-  read(jobs: readonly JobName[], since: EpochMs, listedAt: EpochMs): Promise<void>;
-}
-
-/** One required job. */
-interface Noted {
+/** What is known of one required job. */
+class Noted implements RequiredJob {
   /** ETag and lease of its row, as it was seen last. */
   version: string | undefined;
   /** The claims of this process. A listing that shows one may come later. */
-  claims: number;
-  isBusy: boolean;
+  claims = 0;
+  isBusy = false;
   readVersion: string | undefined;
   succeeded: EpochMs | undefined;
-  readTo: EpochMs;
-  readAt: EpochMs;
+  readTo: EpochMs = Infinity;
+  readAt: EpochMs = -Infinity;
+
+  get isStale(): boolean {
+    return this.version !== this.readVersion;
+  }
 }
 
-export function requiredWatch({ jobs, clock, store }: Coordinator): RequiredWatch {
+export type RequiredWatch = ReturnType<typeof requiredWatch>;
+
+/** What this process knows of the jobs that others require. One for each process. */
+export function requiredWatch({ jobs, clock, store }: Coordinator) {
   const requiredBy = new Map<JobName, JobName[]>();
   for (const { spec } of jobs.values()) {
     for (const name of spec.requires) requiredBy.set(name, [...(requiredBy.get(name) ?? []), spec.name]);
   }
-  const noted = new Map([...requiredBy.keys()].map((name) => [name, newNoted()]));
+  const noted = new Map([...requiredBy.keys()].map((name) => [name, new Noted()]));
   const noteOf = (name: JobName): Noted => {
     const note = noted.get(name);
     if (note === undefined) throw new Error(`no job requires "${name}"`);
@@ -64,7 +44,12 @@ export function requiredWatch({ jobs, clock, store }: Coordinator): RequiredWatc
   };
 
   return {
-    saw({ jobs: listed }) {
+    /**
+     * Notes the rows of required jobs in a listing.
+     *
+     * @returns the jobs that require one whose row has changed
+     */
+    saw({ jobs: listed }: Listing): ReadonlySet<JobName> {
       const changed = new Set<JobName>();
       for (const [name, note] of noted) {
         const row = listed.get(name)?.row;
@@ -78,20 +63,33 @@ export function requiredWatch({ jobs, clock, store }: Coordinator): RequiredWatc
       }
       return changed;
     },
-    claimed(job) {
+    /**
+     * Notes that this process has claimed a job.
+     *
+     * @returns the jobs that require it
+     */
+    claimed(job: JobName): readonly JobName[] {
       const note = noted.get(job);
       if (note !== undefined) note.claims += 1;
       return requiredBy.get(job) ?? [];
     },
-    known({ requires }) {
+    /** The knowledge for a decision on a job; undefined if it requires no other. */
+    known({ requires }: JobSpec): RequiredJobs | undefined {
       if (requires.length === 0) return undefined;
-      return new Map(requires.map((name) => [name, knowledgeOf(noteOf(name))]));
+      return new Map(requires.map((name) => [name, noteOf(name)]));
     },
-    versions({ requires }) {
+    /** The rows of its required jobs, as they were seen last, and how often this process has claimed one. */
+    versions({ requires }: JobSpec): string {
       const notes = requires.map(noteOf);
       return notes.map(({ version, claims }) => `${version ?? ''} ${String(claims)}`).join();
     },
-    async read(names, since, listedAt) {
+    /**
+     * Reads the ledgers for successes of these jobs that were due after `since`.
+     *
+     * @param listedAt the Date of a listing that has come
+     * @throws StoreError
+     */
+    async read(names: readonly JobName[], since: EpochMs, listedAt: EpochMs): Promise<void> {
       await Promise.all(
         names.map(async (name) => {
           const note = noteOf(name);
@@ -106,22 +104,6 @@ export function requiredWatch({ jobs, clock, store }: Coordinator): RequiredWatc
       );
     },
   };
-}
-
-function newNoted(): Noted {
-  return {
-    version: undefined,
-    claims: 0,
-    isBusy: false,
-    readVersion: undefined,
-    succeeded: undefined,
-    readTo: Infinity,
-    readAt: -Infinity,
-  };
-}
-
-function knowledgeOf({ version, readVersion, succeeded, readTo, readAt, isBusy: busy }: Noted): RequiredJob {
-  return { succeeded, readTo, readAt, isStale: version !== readVersion, isBusy: busy };
 }
 
 function isBusy({ lease, metadata }: ListedRow): boolean {
@@ -139,23 +121,10 @@ const PAGE = 500;
 /** If there are so many other records among them, the next reading covers only one due time. */
 const PAGES = 4;
 
-/** A row with its version, and the control that was listed with it. */
 interface Listed {
   readonly row: Row;
   readonly etag: ETag;
   readonly control: Control;
-}
-
-/** What this process has read of the ledger for back-fills. One for each process. */
-export interface BackfillWatch {
-  /** The knowledge that holds for this version of the row. */
-  known(job: JobName, listed: Listed): BackfillLedger | undefined;
-  /**
-   * Reads the records of this due time, and of those around it.
-   *
-   * @throws StoreError
-   */
-  read(spec: JobSpec, listed: Listed, due: EpochMs): Promise<void>;
 }
 
 interface ReadLedger {
@@ -164,8 +133,12 @@ interface ReadLedger {
   readonly ledger: BackfillLedger;
 }
 
-export function backfillWatch({ store, clock }: Pick<Coordinator, 'store' | 'clock'>): BackfillWatch {
+export type BackfillWatch = ReturnType<typeof backfillWatch>;
+
+/** What this process has read of the ledger for back-fills. One for each process. */
+export function backfillWatch({ store, clock }: Pick<Coordinator, 'store' | 'clock'>) {
   const noted = new Map<JobName, ReadLedger>();
+  /** The knowledge that holds for this version of the row. */
   const known = (job: JobName, { row, etag, control: { backfill } }: Listed): BackfillLedger | undefined => {
     const note = noted.get(job);
     if (note === undefined || note.id !== backfill?.id) return undefined;
@@ -188,7 +161,12 @@ export function backfillWatch({ store, clock }: Pick<Coordinator, 'store' | 'clo
 
   return {
     known,
-    async read(spec, listed, due) {
+    /**
+     * Reads the records of this due time, and of those around it.
+     *
+     * @throws StoreError
+     */
+    async read(spec: JobSpec, listed: Listed, due: EpochMs): Promise<void> {
       const { backfill } = listed.control;
       if (backfill === undefined) return;
       const digits = digitsFor(spec, due);

@@ -17,7 +17,6 @@ import type { NoticeStore, ListedNotice } from '../lease/store';
 import type { Coordinator, Report } from './coordinator';
 import type { PingKind } from './outlet';
 
-/** The longest error of a handler in a notice. */
 const ERROR_LENGTH = 4_000;
 
 type Sending = Pick<Coordinator, 'outlet' | 'sends' | 'clock'>;
@@ -122,7 +121,6 @@ export async function listNotices(
   return found;
 }
 
-/** The stored notices of one job. */
 export async function noticesOf(job: JobName, ask: Parameters<typeof listNotices>[0]): Promise<readonly Listed[]> {
   const all = await listNotices(ask);
   return all.flatMap((one) => readListed(one) ?? []).filter((one) => one.job === job);

@@ -15,7 +15,6 @@ import type { Coordinator, Report } from '../coordinator';
 const FLUSH_AFTER_MS: Millis = 2_000;
 /** The same only for progress, which a handler may report often. */
 const FLUSH_PROGRESS_AFTER_MS: Millis = 10_000;
-/** The longest wait after calls that failed. */
 const FLUSH_AT_MOST_MS: Millis = 30_000;
 /** How long the end of a run may wait for its log, and which part of its trust: the settling needs the rest. */
 const LAST_FLUSH_MS: Millis = 1_000;
@@ -34,13 +33,11 @@ interface LogPlace {
   };
   readonly trust: Pick<Trust, 'remaining'>;
   readonly job: JobName;
-  /** The key of the run. */
   readonly key: string;
   /** The name of the log, which has no other writer. Asked for once, when there is something to write. */
   readonly name: () => string;
 }
 
-/** Another writer's text is in the log. */
 class ForeignLogError extends Error {
   override readonly name = 'ForeignLogError';
 }
@@ -53,9 +50,7 @@ class LogWriter {
   #log: string | undefined;
   #isCreated = false;
   #bytes = 0;
-  /** Calls in a row that failed. */
   failures = 0;
-  /** Why the last write failed. */
   problem: unknown;
 
   constructor(place: LogPlace) {
@@ -119,7 +114,6 @@ class LogWriter {
   }
 }
 
-/** What a record keeps of what was said. */
 type Said = Pick<RecordedEnd, 'progress' | 'log'>;
 
 /**
@@ -138,7 +132,6 @@ export interface AttemptLog {
    * at most; the record takes what is left then.
    */
   conclude(): Promise<Said>;
-  /** Writes no more. */
   stop(): void;
 }
 

@@ -34,7 +34,6 @@ const PIECES_PER_PAGE = 500;
 /** The plan cannot be carried out, and a new plan would be no better. */
 class InvalidPlanError extends NonRetryableError {}
 
-/** The result of one attempt. */
 export interface Stage {
   readonly handlerCall: HandlerCall | undefined;
   /** The run continues once these are done. */
@@ -50,7 +49,6 @@ export interface Stage {
 /** What is at work for a run between its attempts: items, or an orchestration of the app. */
 export interface Left {
   readonly count: number;
-  /** Within this time they end. */
   readonly deadlineMs: Millis;
   /** The attempt's answer, by which the run's own orchestration begins them. */
   readonly answer: (until: EpochMs, next: AgainInput) => AttemptResult;
@@ -138,7 +136,6 @@ function outOfTime(held: HeldRow, message: string): HandlerCall {
   return endedBy(held, 'timedOut', { name: 'ItemsTimeoutError', message });
 }
 
-/** Leaves the run to items, if there are any. */
 function leftTo(held: HeldRow, { policy }: FanOutHandler, items: readonly PlannedItem[]): Pick<Stage, 'left'> {
   if (items.length === 0) return {};
   const left: Left = {
@@ -210,7 +207,6 @@ export function leftoversOf(held: HeldRow): Leftovers {
   };
 }
 
-/** The plan's items as JSON texts. */
 export function checkPlan({ policy }: FanOutHandler, items: unknown): readonly string[] {
   if (!Array.isArray(items)) throw new InvalidPlanError('plan must return an array of items');
   if (items.length > policy.maxItems) {
